@@ -1,7 +1,6 @@
-//! The API without a socket: a request goes through the gate to its route and comes back whole.
+//! The API without a socket, for test campaigns that send more requests than sockets can carry.
 //!
-//! For proofs, which ask far more than sockets could carry. Everything is as it is in a server, except what belongs to
-//! connections: how many there are, how slow they may be, and how a request is read off them.
+//! Everything works as in a server, except for connections: their limits, timeouts and HTTP parsing.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,16 +22,16 @@ use crate::router::router;
 use crate::server::ServeError;
 use crate::service::{Options, Service};
 
-/// How long a stream that says nothing is listened to.
+/// How long to wait for the next chunk of a stream.
 const SILENCE: Duration = Duration::from_millis(2);
-/// How many pieces of a stream are heard.
+/// How many chunks of a stream to read.
 const PIECES: usize = 4;
 
-/// A server without a socket. Dropping it stops it, as a server stops.
+/// A server without a socket. Dropping it shuts it down gracefully.
 pub struct InProcess {
     service: Arc<Service>,
     router: Router,
-    /// Taken when it stops.
+    /// Taken on drop.
     runtime: Option<Runtime>,
     tail: Option<JoinHandle<()>>,
     stop: Cancel,
@@ -43,7 +42,7 @@ pub struct InProcess {
 pub struct Asked {
     /// The method.
     pub method: String,
-    /// The path and the query, as they stand in the first line of a request.
+    /// The request target: path and query.
     pub target: String,
     /// The headers, in order.
     pub headers: Vec<(String, Vec<u8>)>,
@@ -51,33 +50,32 @@ pub struct Asked {
     pub body: Vec<u8>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// The status.
     pub status: u16,
     /// The headers, in order.
     pub headers: Vec<(String, String)>,
-    /// The body; of a stream, how it begins.
+    /// The body; for a stream, its first chunks.
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// No connection would carry it: it would be refused before it is a request.
-    #[error("this is not HTTP")]
+    /// The request is not valid HTTP.
+    #[error("not a valid HTTP request")]
     NotHttp,
-    /// The server made a mistake that it did not notice itself.
+    /// The server panicked without catching it.
     #[error("the server panicked")]
     Panicked,
-    /// The answer broke off.
-    #[error("the answer broke off")]
+    /// The response ended early.
+    #[error("the response ended early")]
     BrokeOff,
 }
 
 impl InProcess {
-    /// Starts it.
     pub fn start(options: Options) -> Result<Self, ServeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -92,17 +90,17 @@ impl InProcess {
         Ok(Self { service, router, runtime: Some(runtime), tail: Some(tail), stop })
     }
 
-    /// The document, as it is served.
+    /// The `OpenAPI` document.
     pub fn document(&self) -> &Value {
         &self.service.document().value
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the response.
     pub fn ask(&self, asked: &Asked) -> Result<Answered, AskError> {
         let request = request(asked).ok_or(AskError::NotHttp)?;
         let runtime = self.runtime.as_ref().ok_or(AskError::BrokeOff)?;
         let router = self.router.clone();
-        // As a task of its own: a panic in it is told, not passed on.
+        // In a separate task, so that a panic becomes an error.
         let answering = runtime.spawn(async move {
             let Ok(response) = router.oneshot(request).await;
             read(response).await
@@ -116,7 +114,7 @@ impl Drop for InProcess {
         self.stop.set();
         self.service.turns.end_all(self.service.limits.farewell);
         if let Some(tail) = self.tail.take() {
-            // A thread that panicked has said so already.
+            // A panic in the thread has been logged already.
             let _ = tail.join();
         }
         if let Some(runtime) = self.runtime.take() {

@@ -1,7 +1,7 @@
-//! The one way from a request to an answer. What holds for every route is here.
+//! Handles every request: authentication, limits, idempotency, logging. Rules for all routes live here.
 //!
 //! ```text
-//!   request ─► gate ─► body, bounded in size and time ─► a worker ─► done before? ─► the route's function
+//!   request ─► auth ─► body, bounded in size and time ─► a worker ─► key known? ─► the route's function
 //!      │         │                                                        │                 │
 //!      └─ id     └─ 401 403                408 413 415               first answer           ▼
 //!   answer ◄─ headers, log, metrics ◄───────────────────────────────────────────────── Reply or Problem
@@ -34,18 +34,18 @@ use crate::problem::{Code, Problem};
 use crate::server::Connection;
 use crate::service::Service;
 
-/// What the log calls a request.
+/// The id of a request in the log.
 #[derive(Clone)]
 struct RequestName(String);
 
-/// The pattern of the route that answered.
+/// The pattern of the matched route.
 #[derive(Clone, Copy)]
 struct Route(&'static str);
 
-/// An answer that was given before.
+/// Marks a stored answer.
 pub(crate) const REPLAYED: &str = "idempotency-replayed";
 
-/// Lets a request in, or not; and sees an answer off.
+/// Authenticates a request, and logs and counts its response.
 pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Next) -> Response<Body> {
     let started = Instant::now();
     let answering = service.busy.begin();
@@ -76,7 +76,7 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
     let route = response.extensions().get::<Route>().map_or("other", |route| route.0);
     let status = response.status().as_u16();
     service.metrics.answered(method_name(&method), route, status, took);
-    // The path of a link is a secret until it is used.
+    // The path of a login link is a secret until it is used.
     let shown = if path.starts_with(ENTER) { ENTER } else { &path };
     info!(
         request = name,
@@ -91,12 +91,12 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
     answering.until_given(response)
 }
 
-/// What the log calls a request that was let in.
+/// The id of a request that passed authentication.
 pub(crate) fn request_name(request: &Request) -> String {
     request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone())
 }
 
-/// Does what a route is for.
+/// Runs a route.
 pub(crate) async fn handle(
     service: Arc<Service>,
     endpoint: Arc<Endpoint>,
@@ -117,20 +117,18 @@ pub(crate) async fn handle(
     response
 }
 
-/// The answer where there is no such route.
 pub(crate) async fn nowhere(request: Request) -> Response<Body> {
     let name = request_name(&request);
-    refuse(&Problem::new(Code::NoSuchRoute, format!("there is no route {}", request.uri().path())), &name)
+    refuse(&Problem::new(Code::NoSuchRoute, format!("no route {}", request.uri().path())), &name)
 }
 
-/// The answer where the route has other methods.
 pub(crate) async fn other_method(request: Request) -> Response<Body> {
     let name = request_name(&request);
-    let detail = format!("{} is not one of the route's methods", request.method());
+    let detail = format!("this route does not support {}", request.method());
     refuse(&Problem::new(Code::MethodNotAllowed, detail), &name)
 }
 
-/// An answer that says what went wrong.
+/// The response for a problem.
 pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
     let body = serde_json::to_vec(&problem.written(name)).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
@@ -149,12 +147,12 @@ pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
     if let Some(current) = problem.facts.get("current").and_then(serde_json::Value::as_u64) {
         headers.insert(ETAG, headers::version(current));
     }
-    // Whoever shows it to a person needs the words, not their JSON.
+    // Browsers show a page instead of JSON.
     response.extensions_mut().insert(problem.clone());
     response
 }
 
-/// Who asks; nobody in particular where a link leads, which is a credential itself.
+/// The identity of the caller; `None` for login links, which are credentials themselves.
 fn admit(service: &Service, request: &Request) -> Result<Option<Who>, Problem> {
     let (method, headers) = (request.method(), request.headers());
     service.gate.check_place(method, request.uri(), headers)?;
@@ -167,11 +165,11 @@ fn admit(service: &Service, request: &Request) -> Result<Option<Who>, Problem> {
 async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Request) -> Result<Reply, Problem> {
     let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned();
-    let who = who.ok_or_else(|| Problem::new(Code::Unauthorized, "nobody asks"))?;
+    let who = who.ok_or_else(|| Problem::new(Code::Unauthorized, "the request is not authenticated"))?;
     let path = path_of(&mut parts).await?;
     let expected = headers::expected(&parts.headers)?;
     if expected.is_some() && !endpoint.versioned {
-        return Err(Problem::invalid("this route changes no thread, so that it takes no If-Match"));
+        return Err(Problem::invalid("this route changes no thread and accepts no If-Match"));
     }
     let key = headers::key(&parts.headers)?.filter(|_| endpoint.method == Method::POST);
     headers::check_kind(&parts.headers, endpoint)?;
@@ -196,7 +194,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     let permit = service.lanes.enter(endpoint.lane, service.limits.queue).await?;
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
-        // Here, because a body that is a file is read for it.
+        // In the worker, because hashing a file body reads it.
         let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &arrived.body));
         arrived.request = key.as_ref().map(|key| key.request);
         let reply = once::carry_out(&service, &endpoint, arrived, key);
@@ -207,14 +205,14 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     match worked.await {
         Ok(reply) => reply,
         Err(_) => {
-            Err(Problem::new(Code::Internal, "the server made a mistake; nothing is known to have changed"))
+            Err(Problem::new(Code::Internal, "the server failed; it is unknown whether anything changed"))
         }
     }
 }
 
 async fn path_of(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
     let params = RawPathParams::from_request_parts(parts, &()).await;
-    let params = params.map_err(|_| Problem::not_found("the path is not text"))?;
+    let params = params.map_err(|_| Problem::not_found("the path is not valid UTF-8"))?;
     Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
@@ -239,7 +237,7 @@ fn respond(reply: Reply) -> Response<Body> {
     response
 }
 
-/// A method as it is counted: there are as many names as there are methods here, whatever a client sends.
+/// The method for metrics: a fixed set of labels, whatever a client sends.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

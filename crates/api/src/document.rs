@@ -1,4 +1,4 @@
-//! The document: every route as `OpenAPI` 3.1, from the types that are read and answered.
+//! Generates the `OpenAPI` 3.1 document from the request and response types.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,24 +13,22 @@ use crate::endpoint::{EVENTS, Endpoint, JSON, MakeSchema, Takes};
 use crate::once::DoneBefore;
 use crate::problem::{Code, Written};
 
-/// What the API is, for programs.
+/// The `OpenAPI` document.
 pub(crate) struct Document {
-    /// The document.
     pub(crate) value: Value,
-    /// The same, written.
+    /// `value` as text.
     pub(crate) text: String,
     page: OnceLock<String>,
 }
 
-const ABOUT: &str = "Conversation and files on one timeline. Every change is an operation that is on disk before it \
-    is answered, says its `operation` and `version`, and can be undone.\n\n\
-    Send the token as `Authorization: Bearer TOKEN` (`retake serve token` prints it). Name the version that you saw \
-    in `If-Match`, as an answer's `ETag` says it: if the thread has moved on, nothing is changed, and the answer is 412 \
-    with the `current` version. Give each POST an `Idempotency-Key`: the same request with the same key is carried out \
-    once, and answered the same, also after a restart. Lists have a `next` cursor where there is more.";
+const ABOUT: &str = "Conversation and files on one timeline. Every change is an operation, which is on disk before the \
+    response, returns its `operation` and `version`, and can be undone.\n\n\
+    Send the token as `Authorization: Bearer TOKEN` (`retake serve token` prints it). Send the expected version in \
+    `If-Match`, as in the `ETag` of a response: if the thread has changed, nothing happens, and the response is 412 with \
+    the `current` version. Send an `Idempotency-Key` with each POST: the same request with the same key runs once and \
+    gets the same response, even after a restart. Lists have a `next` cursor if there is more.";
 
 impl Document {
-    /// The document of these routes.
     pub(crate) fn of(endpoints: &[Endpoint], cookie: &str) -> Self {
         let mut answers = generator(Shapes::Named);
         let problem = answers.subschema_for::<Written<'_>>();
@@ -57,7 +55,7 @@ impl Document {
             "components": {
                 "schemas": schemas,
                 "responses": {"Problem": {
-                    "description": "What went wrong, and what to do about it",
+                    "description": "The request failed",
                     "content": {"application/problem+json": {"schema": problem}},
                 }},
                 "securitySchemes": {
@@ -66,22 +64,22 @@ impl Document {
                 },
             },
         });
-        let text = serde_json::to_string_pretty(&value).expect("a document has only plain values");
+        let text = serde_json::to_string_pretty(&value).expect("the document contains only JSON values");
         Self { value, text, page: OnceLock::new() }
     }
 
-    /// The same for people, made when somebody looks for the first time.
+    /// The document as a page, rendered on first use.
     pub(crate) fn page(&self) -> &str {
         self.page.get_or_init(|| crate::page::reference(self))
     }
 }
 
-/// Where the shapes of parts go.
+/// Where schemas of nested types go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shapes {
-    /// Under a name that others refer to.
+    /// Under a name, with references.
     Named,
-    /// Where they are used.
+    /// Inline.
     InPlace,
 }
 
@@ -90,7 +88,7 @@ fn generator(shapes: Shapes) -> SchemaGenerator {
     settings.meta_schema = None;
     settings.definitions_path = "/components/schemas".into();
     settings.inline_subschemas = shapes == Shapes::InPlace;
-    // What is read may leave out what has a default; what is answered does not.
+    // Requests may leave out fields with defaults; responses do not.
     let settings = match shapes {
         Shapes::Named => settings.for_serialize(),
         Shapes::InPlace => settings.for_deserialize(),
@@ -98,7 +96,7 @@ fn generator(shapes: Shapes) -> SchemaGenerator {
     settings.into_generator()
 }
 
-/// Says how large a number may be: a schema has no other word for how many bits are read.
+/// Adds the bounds of an integer, because a schema cannot state its width otherwise.
 fn bound(schema: &mut Schema) {
     let (least, most) = match schema.get("format").and_then(Value::as_str) {
         Some("uint64" | "uint") => (json!(0), json!(u64::MAX)),
@@ -134,7 +132,7 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
     if endpoint.versioned {
         parameters.push(header(
             "If-Match",
-            "The version that you saw; another one is refused with 412.",
+            "The expected version of the thread; otherwise the response is 412.",
             json!({
                 "type": "string", "pattern": "^(\"[0-9]{1,18}\"|[0-9]{1,18}|\\*)$",
             }),
@@ -143,7 +141,7 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
     if endpoint.method == Method::POST {
         parameters.push(header(
             "Idempotency-Key",
-            "A name for this request: with the same one it is done once.",
+            "Idempotency key: requests with the same key run once.",
             json!({
                 "type": "string", "pattern": "^[!-~]([ -~]{0,198}[!-~])?$",
             }),
@@ -152,7 +150,7 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
     if endpoint.method != Method::GET {
         parameters.push(header(
             "Retake-Client",
-            "What the program that asks is called; the history says that it was this one.",
+            "Name of the client program, recorded in the history.",
             json!({
                 "type": "string", "pattern": "^[!-~]([ -~]{0,58}[!-~])?$",
             }),
@@ -165,7 +163,7 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
         "parameters": parameters,
         "responses": responses(endpoint, answers),
     });
-    let fields = operation.as_object_mut().expect("just made as one");
+    let fields = operation.as_object_mut().expect("created as an object above");
     if !endpoint.detail.is_empty() {
         fields.insert("description".to_owned(), endpoint.detail.into());
     }
@@ -189,13 +187,13 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
 fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
     let keyed = endpoint.method == Method::POST;
     let content = match endpoint.gives.schema {
-        // Whose answer was lost is told what the log knows.
+        // If the stored answer was lost, the response has what the log knows.
         Some(make) if keyed && endpoint.gives.kind == JSON => {
             let lost = answers.subschema_for::<DoneBefore>().to_value();
             json!({"schema": {"anyOf": [make(answers).to_value(), lost]}})
         }
         Some(make) => json!({"schema": make(answers).to_value()}),
-        // A stream is a row of events and has no shape as a whole; OpenAPI 3.1 has no word for one of them.
+        // OpenAPI 3.1 cannot describe the events of a stream.
         None if endpoint.gives.kind == EVENTS => json!({}),
         None => json!({"schema": {"type": "string"}}),
     };
@@ -205,16 +203,16 @@ fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
             if *kind == JSON { json!({}) } else { json!({"schema": {"type": "string"}}) };
     }
     let told = |about: &str| json!({"description": about, "schema": {"type": "string"}});
-    good["headers"] = json!({"X-Request-Id": told("What the log calls the request")});
+    good["headers"] = json!({"X-Request-Id": told("Id of the request in the log")});
     if endpoint.versioned || endpoint.path.starts_with("/v1/threads/{thread}") {
-        good["headers"]["ETag"] = told("The thread's version");
+        good["headers"]["ETag"] = told("Version of the thread");
     }
     if keyed {
         good["headers"]["Idempotency-Replayed"] =
-            told("`true` where the request was carried out before, and this is what came of it then");
+            told("`true` if this is the stored response of an earlier request with the same key");
     }
     if matches!(endpoint.gives.status, StatusCode::CREATED | StatusCode::ACCEPTED) {
-        good["headers"]["Location"] = told("Where what was made is read, if it has a place of its own");
+        good["headers"]["Location"] = told("URL of the created object, if it has one");
     }
     let mut responses = Map::new();
     responses.insert(endpoint.gives.status.as_str().to_owned(), good);
@@ -247,7 +245,7 @@ fn parameters(place: &str, make: MakeSchema) -> Vec<Value> {
         .collect()
 }
 
-/// What stands in an address is there or not; it cannot be null.
+/// Query parameters are present or absent, never null.
 fn never_null(mut field: Value) -> Value {
     if let Some(kinds) = field["type"].as_array() {
         let kinds: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();
@@ -273,7 +271,7 @@ fn header(name: &str, about: &str, schema: Value) -> Value {
     json!({"name": name, "in": "header", "required": false, "description": about, "schema": schema})
 }
 
-/// A name for programs that make clients: the method and the path in words.
+/// The operation id, from the method and the path.
 fn operation_id(endpoint: &Endpoint) -> String {
     let mut id = endpoint.method.as_str().to_lowercase();
     for part in endpoint.path.split('/').filter(|part| !part.is_empty()) {
@@ -291,23 +289,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_is_whole() {
+    fn operation_ids_are_unique_and_references_resolve() {
         let document = Document::of(&crate::routes::all(), "retake");
         let paths = document.value["paths"].as_object().expect("paths");
         let operations = paths.values().flat_map(|path| path.as_object().into_iter().flatten());
         let ids: Vec<&str> =
             operations.map(|(_, operation)| operation["operationId"].as_str().unwrap_or_default()).collect();
         let distinct: BTreeSet<&str> = ids.iter().copied().collect();
-        assert_eq!(ids.len(), distinct.len(), "no two operations have one name");
+        assert_eq!(ids.len(), distinct.len(), "operation ids are unique");
         let schemas = document.value["components"]["schemas"].as_object().expect("schemas");
         for reference in document.text.split("\"#/components/schemas/").skip(1) {
             let name = reference.split('"').next().unwrap_or_default();
-            assert!(schemas.contains_key(name), "{name} is referred to and is not there");
+            assert!(schemas.contains_key(name), "{name} is referenced but missing");
         }
     }
 
     #[test]
-    fn numbers_that_are_read_say_how_large_they_may_be() {
+    fn integers_of_requests_have_bounds() {
         fn check(value: &Value, at: &str) {
             if let Some(fields) = value.as_object() {
                 let integer = fields.get("type").is_some_and(|kind| {
@@ -328,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_path_names_is_a_parameter_of_it() {
+    fn path_parameters_match_the_path() {
         for endpoint in crate::routes::all() {
             let named: BTreeSet<String> = endpoint
                 .path

@@ -1,5 +1,5 @@
-//! Answers that are too large for memory: they are written to a file without a name, whole, before the first byte of them
-//! is sent. So a failure is still told as a problem, and nobody takes half of something for all of it.
+//! Responses that are too large for memory. They are written completely to an unnamed file before the first byte is sent,
+//! so that a failure is reported as a problem and no client receives a truncated file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -13,20 +13,20 @@ use tokio::sync::mpsc;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-/// How much is read at once.
+/// Bytes per chunk.
 const PIECE: usize = 64 * 1024;
-/// How many pieces wait for a client that reads slowly.
+/// Chunks buffered for a slow client.
 const WAITING: usize = 4;
 
-/// An answer that is written first, and sent then.
+/// Writes a response to a file, then streams it.
 pub(crate) fn written(
     service: &Service,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
 ) -> Result<Body, Problem> {
     let permit = service.streams.clone().try_acquire_owned();
     let permit =
-        permit.map_err(|_| Problem::new(Code::TooMany, "there are as many streams as there may be"))?;
-    // Beside the store: a temporary folder may be memory.
+        permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
+    // Next to the store, because a temporary folder may be in memory.
     let mut out = BufWriter::new(tempfile::tempfile_in(service.timeline.store().folder())?);
     write(&mut out)?;
     let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -40,7 +40,7 @@ pub(crate) fn written(
     Ok(Body::new(Pieces { pieces, left }))
 }
 
-/// Sends a file piece by piece, until it ends or nobody listens.
+/// Sends a file in chunks until it ends or the client disconnects.
 fn send(file: &File, sender: &mpsc::Sender<io::Result<Bytes>>) {
     loop {
         let mut piece = Vec::with_capacity(PIECE);
@@ -56,7 +56,7 @@ fn send(file: &File, sender: &mpsc::Sender<io::Result<Bytes>>) {
     }
 }
 
-/// A body of which it is known how long it is: a client notices if it breaks off.
+/// A body with a known length, so that clients detect truncation.
 struct Pieces {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     left: u64,

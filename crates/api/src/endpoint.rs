@@ -1,13 +1,13 @@
-//! A route, described once: what it takes, what it answers, and the function that does it.
+//! The description of a route: request, response, and handler.
 //!
 //! ```text
-//!            ┌ method, path, words ───────────────► the document (OpenAPI), the human page
-//!   Endpoint ┼ schemas of path, query, body, answer ┘        from the very types that are
-//!            └ run: Arrived ─► parse ─► fn(&Call) ─► Reply   parsed and answered
+//!            ┌ method, path, texts ───────────────────► OpenAPI document and reference page
+//!   Endpoint ┼ schemas of path, query, body, response ┘         from the same types that the
+//!            └ run: IncomingRequest ─► parse ─► fn(&Call) ─► Reply   handler uses
 //! ```
 //!
-//! What holds for every route (credential, limits, versions, keys, errors) is in [`crate::dispatch`] and cannot be
-//! forgotten by one of them.
+//! Steps common to all routes (credentials, limits, versions, idempotency keys, errors) are in [`crate::dispatch`], so
+//! that no route can forget them.
 
 mod input;
 mod query;
@@ -28,13 +28,12 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::upload::Upload;
 
-/// The kind of body that most routes take and answer with.
 pub(crate) const JSON: &str = "application/json";
 
-/// The kind of answer that goes on.
+/// The media type of event streams.
 pub(crate) const EVENTS: &str = "text/event-stream";
 
-/// One route with one method.
+/// One method of a route.
 pub(crate) struct Endpoint {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
@@ -43,7 +42,7 @@ pub(crate) struct Endpoint {
     pub(crate) detail: &'static str,
     pub(crate) takes: Takes,
     pub(crate) gives: Gives,
-    /// Whether it makes an operation on a thread, so that a version can be expected.
+    /// Whether it creates an operation of a thread, so that it accepts If-Match.
     pub(crate) versioned: bool,
     pub(crate) lane: Lane,
     pub(crate) path_schema: MakeSchema,
@@ -51,141 +50,136 @@ pub(crate) struct Endpoint {
     pub(crate) run: Run,
 }
 
-/// Whom a request waits for: those of its own lane, and nobody else.
+/// The admission class of a request, with its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// What is done in a moment.
+    /// Most requests.
     Usual,
-    /// Whether the server is well, which is asked most urgently when it has too much to do.
+    /// Health and metrics, which must work under overload.
     Watch,
 }
 
-/// Makes a schema where the others are.
+/// Adds a schema to a generator.
 pub(crate) type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
-/// Does what a route is for.
+/// The type-erased handler of a route.
 pub(crate) type Run = Arc<dyn Fn(&Service, Arrived) -> Result<Reply, Problem> + Send + Sync>;
 
-/// The function of a route.
+/// The typed function of a route.
 pub(crate) type Does<P, Q, B, A> = fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>;
 
-/// What body a route takes.
+/// The request body of a route.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
-    /// None.
     Nothing,
-    /// JSON of that shape.
+    /// JSON with this schema.
     Json(MakeSchema),
-    /// A file of that kind, which may be large.
+    /// A possibly large file of this media type.
     File(&'static str),
 }
 
-/// What a route answers with.
+/// The response of a route.
 #[derive(Clone, Copy)]
 pub(crate) struct Gives {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
-    /// Other kinds that it may be, where the request says which.
+    /// Further media types that a request can select.
     pub(crate) or: &'static [&'static str],
-    /// The shape; `None` for what is not JSON.
+    /// The schema; `None` if it is not JSON.
     pub(crate) schema: Option<MakeSchema>,
 }
 
-/// A request that has arrived whole and was let in.
+/// An authenticated request with its complete body.
 pub(crate) struct Arrived {
     pub(crate) who: Who,
-    /// What the path names, by its placeholders.
+    /// Path parameters.
     pub(crate) path: Vec<(String, String)>,
     pub(crate) query: String,
     pub(crate) body: Content,
     pub(crate) expected: Option<Version>,
     pub(crate) request: Option<RequestId>,
-    /// A name for what it makes, if it has one itself.
+    /// The derived id for the object that it creates, if the request has a key.
     pub(crate) made: Option<RequestId>,
-    /// The last event that a client of a stream has seen.
+    /// The last event that a client of a stream received.
     pub(crate) last_event: Option<String>,
 }
 
 /// The body of a request.
 pub(crate) enum Content {
-    /// In memory.
     Bytes(Vec<u8>),
-    /// In a file.
     File(Upload),
 }
 
-/// Who asks.
+/// The authenticated caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
-    /// How the log names them.
+    /// The actor recorded in the log.
     pub(crate) actor: Actor,
-    /// The hash of the token that let them in.
+    /// Hash of the token that authenticated it.
     pub(crate) token: [u8; 32],
 }
 
-/// A request as the function of a route sees it.
+/// A parsed request.
 pub(crate) struct Call<'a, P = NoPath, Q = NoQuery, B = ()> {
     pub(crate) service: &'a Service,
     pub(crate) who: Who,
     pub(crate) path: P,
     pub(crate) query: Q,
     pub(crate) body: B,
-    /// The version that the caller saw.
+    /// The expected version.
     pub(crate) expected: Option<Version>,
-    /// The name of the request, if the client gave it one.
+    /// The id of the request, if it has an idempotency key.
     pub(crate) request: Option<RequestId>,
-    /// A name for what the request makes, so that it makes the same again if it is taken up after a crash.
+    /// The derived id for the object that it creates, so that a retry after a crash creates the same object.
     pub(crate) made: Option<RequestId>,
-    /// The last event that a client of a stream has seen.
+    /// The last event that a client of a stream received.
     pub(crate) last_event: Option<String>,
 }
 
-/// What a route answers.
+/// The typed response of a route.
 pub(crate) struct Answer<A> {
     pub(crate) body: A,
-    /// The version of the thread that it is about.
+    /// The version of the thread, for the ETag.
     pub(crate) version: Option<Version>,
-    /// Where what was made can be seen.
+    /// URL of the created object.
     pub(crate) location: Option<String>,
 }
 
-/// An answer on its way.
+/// A serialized response.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
     pub(crate) version: Option<Version>,
     pub(crate) location: Option<String>,
-    /// Whether it was given before.
+    /// Whether it is a stored answer.
     pub(crate) replayed: bool,
     pub(crate) body: ReplyBody,
 }
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) enum ReplyBody {
-    /// All of it.
     Bytes(Vec<u8>),
-    /// Piece by piece.
     Stream(axum::body::Body),
 }
 
 impl<A> Answer<A> {
-    /// An answer that is about no thread in particular.
+    /// A response without a version.
     pub(crate) fn of(body: A) -> Self {
         Self { body, version: None, location: None }
     }
 
-    /// An answer about a thread at that version.
+    /// A response about a thread at a version.
     pub(crate) fn at(body: A, version: Version) -> Self {
         Self { body, version: Some(version), location: None }
     }
 
-    /// The same, with where it can be seen.
+    /// Adds the URL of the created object.
     pub(crate) fn found_at(self, location: String) -> Self {
         Self { location: Some(location), ..self }
     }
 }
 
-/// A route that only looks.
+/// A GET route.
 pub(crate) fn get<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
@@ -199,7 +193,7 @@ where
     Endpoint { versioned: false, ..endpoint::<P, Q, A>(Method::GET, path, Takes::Nothing, run) }
 }
 
-/// A route that changes something.
+/// A route that changes something, with a JSON body.
 pub(crate) fn change<P, Q, B, A>(method: Method, path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
@@ -214,7 +208,7 @@ where
     endpoint::<P, Q, A>(method, path, Takes::Json(schema_of::<B>), run)
 }
 
-/// A route that takes something by POST.
+/// A POST route.
 pub(crate) fn post<P, Q, B, A>(path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
@@ -225,7 +219,7 @@ where
     change(Method::POST, path, run)
 }
 
-/// A route that takes something away.
+/// A DELETE route.
 pub(crate) fn delete<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
@@ -239,7 +233,7 @@ where
     endpoint::<P, Q, A>(Method::DELETE, path, Takes::Nothing, run)
 }
 
-/// A route that answers with something else than JSON.
+/// A GET route with a response other than JSON.
 pub(crate) fn raw<P, Q>(
     path: &'static str,
     kind: &'static str,
@@ -257,10 +251,10 @@ where
     Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
 }
 
-/// An answer, and which kind it is.
+/// A body and its media type.
 pub(crate) type OfKind = Result<(&'static str, ReplyBody), Problem>;
 
-/// A route that answers with one of several kinds, the first of them if the request does not say which.
+/// A GET route with several media types, the first by default.
 pub(crate) fn raw_of_kinds<P, Q>(
     path: &'static str,
     kinds: (&'static str, &'static [&'static str]),
@@ -283,7 +277,7 @@ fn raw_reply(kind: &'static str, body: ReplyBody) -> Reply {
     Reply { status: StatusCode::OK, kind, version: None, location: None, replayed: false, body }
 }
 
-/// A route that takes a file.
+/// A POST route with a file as body.
 pub(crate) fn upload<P, Q, A>(path: &'static str, kind: &'static str, run: Does<P, Q, Upload, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
@@ -298,27 +292,27 @@ where
 }
 
 impl Endpoint {
-    /// Says where it belongs and what it is for.
+    /// Sets the group, summary and description.
     pub(crate) fn about(self, group: &'static str, summary: &'static str, detail: &'static str) -> Self {
         Self { group, summary, detail, ..self }
     }
 
-    /// What it makes is new: 201.
+    /// Responds with 201 Created.
     pub(crate) fn creates(self) -> Self {
         self.answering(StatusCode::CREATED)
     }
 
-    /// What it begins is not over when it answers: 202.
+    /// Responds with 202 Accepted.
     pub(crate) fn begins(self) -> Self {
         self.answering(StatusCode::ACCEPTED)
     }
 
-    /// It changes no thread, so that no version can be expected.
+    /// Refuses If-Match, because it changes no thread.
     pub(crate) fn unversioned(self) -> Self {
         Self { versioned: false, ..self }
     }
 
-    /// It says how the server is, whatever else there is to do.
+    /// Uses the monitoring class, which works under overload.
     pub(crate) fn watches(self) -> Self {
         Self { lane: Lane::Watch, ..self }
     }

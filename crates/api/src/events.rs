@@ -1,15 +1,14 @@
-//! Events: what happens to threads, as it happens, in whatever process.
+//! Events of all threads, whichever process changes them.
 //!
 //! ```text
-//!   the log ──► one thread looks every moment ──► the newest events, written once ──┐
-//!   (any process)                                                                   ├─► stream, stream, stream
-//!   turns of this server ──► live: words as they come ──────────────────────────────┘
-//!                                           a stream that is behind reads the log itself
+//!   the log ──► one thread polls it ──► recent events, encoded once ──┐
+//!   (any process)                                                     ├─► stream, stream, stream
+//!   turns of this server ──► live events ─────────────────────────────┘
+//!                                    a stream that is behind reads the log itself
 //! ```
 //!
-//! An event of the log has its place in the log as id, so that whoever was cut off goes on from the last id that it
-//! saw: nothing is missed, nothing comes twice. What a model says while it says it has no id: it is gone once it is
-//! said, and the entry that it becomes is in the log.
+//! The id of a log event is its position in the log, so that a client resumes from the last id without gaps or
+//! repetitions. Live events have no id: their text becomes an entry in the log soon after.
 
 mod live;
 mod stream;
@@ -35,20 +34,20 @@ pub(crate) use stream::{Following, open};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-/// How often the log is looked at.
+/// Poll interval of the log.
 const MOMENT: Duration = Duration::from_millis(20);
-/// How often turns of other processes are looked at.
+/// Poll interval of turns of other processes.
 const WHILE: Duration = Duration::from_millis(100);
-/// How many events are kept for streams that are nearly up to date.
+/// Maximum recent events in memory.
 const RECENT: usize = 2048;
-/// How many events are read at once.
+/// Events per read.
 const PAGE: usize = 256;
-/// How many bytes of events are sent at once, or one event: some are large.
+/// Maximum bytes per chunk, unless a single event is larger.
 const PIECE_BYTES: usize = 256 << 10;
-/// How many bytes of events are kept for streams that are nearly up to date.
+/// Maximum bytes of recent events in memory.
 const RECENT_BYTES: usize = 16 << 20;
 
-/// Where streams get their events from.
+/// Distributes events to streams.
 pub(crate) struct Hub {
     recent: Mutex<Recent>,
     newest: watch::Sender<i64>,
@@ -56,25 +55,24 @@ pub(crate) struct Hub {
     live: LiveEvents,
 }
 
-/// An event as it is sent.
+/// An encoded event.
 #[derive(Clone)]
 pub(crate) struct Event {
     pub(crate) sequence: i64,
-    /// The thread; none if it was purged, of which all are told.
+    /// The thread; `None` if it was purged, which all streams receive.
     pub(crate) thread: Option<ThreadId>,
     pub(crate) text: Arc<str>,
 }
 
 /// The newest events.
 struct Recent {
-    /// All events behind this place are here.
+    /// All events after this position are in memory.
     after: i64,
     events: VecDeque<Event>,
-    /// What they take.
     bytes: usize,
 }
 
-/// What happens in a turn, for those who watch.
+/// A `turn` event.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TurnNews<'a> {
     /// The thread.
@@ -83,14 +81,13 @@ pub(crate) struct TurnNews<'a> {
     pub(crate) take: TakeId,
     /// The turn.
     pub(crate) turn: TurnId,
-    /// How many came before it in this turn: one that is missing was missed.
+    /// Number of the event in its turn; a gap means that events were dropped.
     pub(crate) number: u64,
-    /// What happened.
     #[serde(flatten)]
     pub(crate) event: &'a TurnEvent,
 }
 
-/// What has arrived of an answer in a turn that another program runs.
+/// The partial answer of a turn in another process.
 #[derive(Serialize)]
 struct PartialNews<'a> {
     thread: ThreadId,
@@ -112,7 +109,7 @@ impl Hub {
         })
     }
 
-    /// Tells those who watch what happens in a turn.
+    /// Publishes an event of a turn.
     pub(crate) fn tell(&self, news: &TurnNews<'_>) {
         self.send_live(news.thread, news);
     }
@@ -125,12 +122,12 @@ impl Hub {
         self.live.send(Live { thread, text: format!("event: turn\ndata: {data}\n\n") });
     }
 
-    /// The newest event's place.
+    /// Position of the newest event.
     pub(crate) fn newest(&self) -> i64 {
         *self.newest.borrow()
     }
 
-    /// Up to so many events behind a place, if they are at hand; `None` if the log has to be read.
+    /// The events after a position, if they are in memory; `None` if the log must be read.
     fn at_hand(&self, after: i64) -> Option<Vec<Event>> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if after < recent.after {
@@ -148,13 +145,13 @@ impl Hub {
 }
 
 impl Recent {
-    /// None: whoever wants one behind this place reads the log.
+    /// No events: earlier ones are read from the log.
     fn none(after: i64) -> Self {
         Self { after, events: VecDeque::new(), bytes: 0 }
     }
 
     fn add(&mut self, events: Vec<Event>, last: i64) {
-        // What was destroyed may be told by events that are kept; the log itself knows of it no more.
+        // Events in memory may contain purged content, which the log no longer has.
         if events.iter().any(|event| event.thread.is_none()) {
             *self = Self::none(last);
             return;
@@ -178,7 +175,7 @@ impl Event {
     }
 }
 
-/// The first events, as many as are sent at once.
+/// The first events that fit into a chunk.
 fn one_piece(events: impl Iterator<Item = Event>) -> Vec<Event> {
     let mut bytes = 0;
     events
@@ -190,7 +187,7 @@ fn one_piece(events: impl Iterator<Item = Event>) -> Vec<Event> {
         .collect()
 }
 
-/// Follows the log until the server stops.
+/// Starts a thread that follows the log until shutdown.
 pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> {
     let service = Arc::clone(service);
     std::thread::Builder::new().name("retake-follow".to_owned()).spawn(move || {
@@ -201,7 +198,7 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
                 Some(follower) => follower.look(&service),
             });
             if let Err(problem) = looked {
-                tracing::warn!(detail = problem.detail, "the log could not be followed");
+                tracing::warn!(detail = problem.detail, "failed to follow the log");
                 follower = None;
                 service.stop.wait_timeout(WHILE);
             }
@@ -209,16 +206,16 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
     })
 }
 
-/// Looks once. A mistake in one look does not end all that come after it: clients would wait for events for ever.
+/// Polls once and catches panics, so that a bug in one poll does not stop all events.
 fn carefully(look: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
-    let mistake = |_| Err(Problem::new(Code::Internal, "the server made a mistake"));
+    let mistake = |_| Err(Problem::new(Code::Internal, "the server failed"));
     catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(mistake)
 }
 
-/// Looks at what other programs do.
+/// Follows changes of all processes.
 struct Follower {
     tail: Tail,
-    /// Its own: nobody who writes to the ledger makes it wait.
+    /// A separate connection, so that writers do not block it.
     ledger: Ledger,
     stamp: Option<LedgerStamp>,
     partials: Vec<(TakeId, PartialAnswer)>,
@@ -239,8 +236,8 @@ impl Follower {
             if found.is_empty() {
                 break;
             }
-            // After the log was read and before anybody is told: what happened under a new token, streams that were
-            // opened with the old one never hear.
+            // After reading the log and before publishing: streams opened with an old token must not receive events from
+            // after its rotation.
             look_at_token(service);
             hub.add(found.iter().map(Event::of).collect());
             news = true;
@@ -251,14 +248,14 @@ impl Follower {
         look_at_token(service);
         if self.looked.is_none_or(|looked| looked.elapsed() >= WHILE) {
             self.looked = Some(Instant::now());
-            // Whoever lists threads next finds the list nearly up to date.
+            // Keeps the list of threads warm for the next request.
             service.timeline.threads_page(&ThreadFilter::default(), None, 1)?;
             self.look_at_others(service)?;
         }
         Ok(())
     }
 
-    /// Tells what has arrived of answers in turns that other programs run.
+    /// Publishes partial answers of turns in other processes.
     fn look_at_others(&mut self, service: &Service) -> Result<(), Problem> {
         if !service.hub.live.has_listeners() {
             return Ok(());
@@ -287,7 +284,7 @@ impl Follower {
     }
 }
 
-/// Tells streams which token holds now, if it is another one.
+/// Publishes the current token to streams if it changed.
 fn look_at_token(service: &Service) {
     let current = service.gate.current();
     service.hub.token.send_if_modified(|token| {
@@ -307,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_one_event_or_as_many_as_fit() {
+    fn a_chunk_has_at_least_one_event_and_at_most_what_fits() {
         let check = |sizes: &[usize], expected: usize| {
             let events = sizes.iter().map(|bytes| event(0, *bytes));
             assert_eq!(one_piece(events).len(), expected, "{sizes:?}");
@@ -320,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_in_number_and_in_bytes_and_has_no_hole() {
+    fn recent_events_are_bounded_and_contiguous() {
         let check = |count: i64, bytes: usize| {
             let mut recent = Recent::none(0);
             (1..=count).for_each(|sequence| recent.add(vec![event(sequence, bytes)], sequence));
@@ -336,15 +333,15 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_panics_is_a_failure_like_any_other() {
+    fn a_poll_that_panics_returns_an_error() {
         assert!(carefully(|| Ok(())).is_ok());
         let failed = |look: fn() -> Result<(), Problem>| carefully(look).expect_err("it failed").code;
         assert_eq!(failed(|| Err(Problem::new(Code::Storage, "the disk"))), Code::Storage);
-        assert_eq!(failed(|| panic!("a mistake, on purpose")), Code::Internal);
+        assert_eq!(failed(|| panic!("an intended panic")), Code::Internal);
     }
 
     #[test]
-    fn nothing_is_kept_of_what_came_before_a_purge() {
+    fn a_purge_drops_earlier_events() {
         let mut recent = Recent::none(0);
         recent.add(vec![event(1, 10), event(2, 10)], 2);
         recent.add(vec![event(3, 10), Event { thread: None, ..event(4, 10) }, event(5, 10)], 5);

@@ -1,14 +1,14 @@
-//! Who is let in.
+//! Authentication.
 //!
 //! ```text
-//!   Host        one of the server's own names        a page that re-points its name at this machine stays out
-//!   Origin      none, or this very server            a page of another site stays out
-//!   credential  the token, or a browser's cookie     everybody else stays out
+//!   Host        one of the server's own names        prevents DNS rebinding
+//!   Origin      none, or this server                 prevents cross-site requests
+//!   credential  the token, or a session cookie
 //! ```
 //!
-//! The three are asked of every request, in this order, before anything else is looked at. The token is in a file that
-//! only its owner can read, and is read for each request: a new one holds at once. A browser gets in by a link that
-//! holds once and becomes a cookie; the cookie holds as long as the token that the link was made under.
+//! Every request passes these three checks, in this order, before anything else. The token is in a file that only its
+//! owner can read. It is read for each request, so that rotation takes effect at once. A browser logs in with a
+//! single-use link and gets a cookie, which is valid as long as the token that the link was created with.
 
 mod host;
 mod token;
@@ -31,10 +31,10 @@ use crate::dispatch::headers::{self, LONGEST_CLIENT};
 use crate::endpoint::Who;
 use crate::problem::{Code, Problem};
 
-/// Where a browser's link leads.
-pub(crate) const ENTER: &str = "/enter/";
+/// The path of login links.
+pub(crate) const ENTER: &str = "/login/";
 
-/// Decides who is let in.
+/// Authenticates requests.
 pub(crate) struct Gate {
     token: TokenFile,
     hosts: Hosts,
@@ -49,22 +49,22 @@ impl Gate {
         Ok(Self { token, hosts, ledger: timeline.store().ledger()?, timeline: timeline.clone(), cookie })
     }
 
-    /// What the cookie of browsers is called here.
+    /// The name of the session cookie.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
     }
 
-    /// Whether the request comes from where requests may come from.
+    /// Checks the Host and the Origin of a request.
     pub(crate) fn check_place(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let mut named = headers.get_all(HOST).iter();
         let host = match (named.next().and_then(|value| value.to_str().ok()), named.next()) {
             (Some(host), None) if self.hosts.allows(host) => host,
-            _ => return Err(Problem::new(Code::HostNotAllowed, "the Host is not one of this server's")),
+            _ => return Err(Problem::new(Code::HostNotAllowed, "the Host header is not a name of this server")),
         };
         if uri.authority().is_some_and(|authority| !authority.as_str().eq_ignore_ascii_case(host)) {
-            return Err(Problem::new(Code::HostNotAllowed, "the address and the Host differ"));
+            return Err(Problem::new(Code::HostNotAllowed, "the request target and the Host header differ"));
         }
-        let foreign = || Problem::new(Code::OriginNotAllowed, "a page of another site asks");
+        let foreign = || Problem::new(Code::OriginNotAllowed, "the request comes from a page of another site");
         for origin in headers.get_all(ORIGIN) {
             if !origin.to_str().is_ok_and(|origin| host::is_same(origin, host)) {
                 return Err(foreign());
@@ -73,15 +73,15 @@ impl Gate {
         let fetch = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         match fetch("sec-fetch-site") {
             None | Some("same-origin" | "none") => Ok(()),
-            // A link may be followed from anywhere: what it leads to has no effect, and no cookie comes along.
+            // Links may be followed from other sites: GET has no effect, and SameSite keeps the cookie out.
             Some(_) if *method == Method::GET && fetch("sec-fetch-mode") == Some("navigate") => Ok(()),
             Some(_) => Err(foreign()),
         }
     }
 
-    /// Who asks, by the token or by a cookie.
+    /// Identifies the caller by the token or a session cookie.
     pub(crate) fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Who, Problem> {
-        let refused = || Problem::new(Code::Unauthorized, "the request has no credential that holds");
+        let refused = || Problem::new(Code::Unauthorized, "the request has no valid credential");
         let token = self.token_now()?;
         let hash = token.hash();
         if let Some(given) = headers.get(AUTHORIZATION) {
@@ -103,39 +103,39 @@ impl Gate {
         Err(refused())
     }
 
-    /// The token that holds now. Without one nobody is let in; why there is none is for who can read the log.
+    /// The current token. Without one every request is refused; only the log says why.
     fn token_now(&self) -> Result<Token, Problem> {
         self.token.read().map_err(|error| {
-            tracing::warn!(%error, "there is no token, so that nobody is let in");
+            tracing::warn!(%error, "no token, so that all requests are refused");
             match error.holds_back() {
                 HeldBack::ForGood => Problem::new(
                     Code::Unauthorized,
                     "the server has no token that holds, so that nobody is let in; `retake serve token` on its machine \
                      says why, or makes one",
                 ),
-                HeldBack::ForNow => Problem::new(Code::Unavailable, "the server could not read its token"),
+                HeldBack::ForNow => Problem::new(Code::Unavailable, "the server cannot read its token file"),
             }
         })
     }
 
-    /// What a browser says to have been let in by.
+    /// The session cookies of a request.
     fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let said = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         said.flat_map(|header| visitor::values(&self.cookie, header))
     }
 
-    /// The hash of the token that holds now; none if there is none, and nobody is in.
+    /// The hash of the current token; `None` if there is no token.
     pub(crate) fn current(&self) -> Option<[u8; 32]> {
         self.token.read().ok().map(|token| token.hash())
     }
 
-    /// Lets a browser in by a link that holds once; gives the cookie.
+    /// Logs a browser in with a single-use link; returns the cookie.
     pub(crate) fn enter(&self, ticket: &str) -> Result<String, Problem> {
         let token = self.token_now()?;
         visitor::enter(&self.ledger, ticket, token.hash(), self.timeline.now())
     }
 
-    /// Lets a browser go.
+    /// Ends a browser session.
     pub(crate) fn leave(&self, headers: &HeaderMap) -> Result<(), Problem> {
         for cookie in self.cookies(headers) {
             self.ledger.remove_visitor(&visitor::hash_of(cookie))?;
@@ -143,18 +143,17 @@ impl Gate {
         Ok(())
     }
 
-    /// A cookie comes along by itself, so that a change must say that it comes from a page of this server.
+    /// Browsers send cookies automatically, so that a change must prove that it comes from a page of this server.
     fn check_page(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
         let same = headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin");
         if method.is_safe() || headers.contains_key(ORIGIN) || same {
             return Ok(());
         }
-        Err(Problem::new(Code::OriginNotAllowed, "a change with a cookie must say which page it comes from"))
+        Err(Problem::new(Code::OriginNotAllowed, "a change with a session cookie needs an Origin or Sec-Fetch-Site header of this server"))
     }
 }
 
-/// The program that asks, by what it calls itself. What it says on purpose is taken as it is, or refused; what its
-/// library says of itself only helps.
+/// The actor of a client program. An explicit Retake-Client name must be valid; the User-Agent is only a fallback.
 fn client(headers: &HeaderMap) -> Result<Actor, Problem> {
     if let Some(name) = headers::client(headers)? {
         return Ok(Actor::Client { name: name.to_owned() });

@@ -1,16 +1,15 @@
-//! The API: everything the timeline can do, safely, for any client, over HTTP.
+//! The HTTP API of Retake.
 //!
-//! A thin adapter with no rule of its own: a route reads a request into types, calls the timeline or the agent, and
-//! writes down what they say.
+//! A thin adapter without rules of its own: a route parses a request, calls the timeline or the agent, and serializes
+//! the result.
 //!
 //! ```text
-//!   server     accepts, within limits; stops without leaving anything half done
-//!   gate       who is let in                        dispatch   the one way from a request to an answer
-//!   endpoint   a route, described once              document   all of them, as OpenAPI
-//!   routes     what each does                       problem    what goes wrong, as clients see it
-//!   events     what happens, as it happens          turns      what runs here
-//!   client     the same without a socket, for proofs
-//!   once       requests that come twice are carried out once
+//!   server        connections and graceful shutdown     dispatch   steps common to all requests
+//!   auth          token, browser sessions, hosts        endpoint   the description of a route
+//!   routes        the routes                            document   OpenAPI
+//!   events        the event stream                      turns      turns that run in this server
+//!   idempotency   requests with a key run once          problem    errors
+//!   client        the API without a socket, for tests
 //! ```
 
 #[doc(hidden)]

@@ -1,42 +1,41 @@
-//! How much of everything there may be.
+//! Resource limits.
 
 use std::time::Duration;
 
-/// How much of everything there may be.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at once; further ones wait to be accepted.
+    /// Concurrent connections; further ones wait to be accepted.
     pub connections: usize,
-    /// Of these, connections on which no request was let in yet; the oldest is closed for a further one.
+    /// Concurrent connections without a credential; a further one closes the oldest.
     pub unauthenticated: usize,
-    /// How long a connection may stay without a request that is let in.
+    /// Lifetime of a connection without a credential.
     pub unauthenticated_lifetime: Duration,
-    /// Streams of events at once.
+    /// Concurrent event streams and downloads.
     pub streams: usize,
-    /// Requests that are carried out at once; further ones wait.
+    /// Concurrent requests; further ones wait.
     pub workers: usize,
-    /// Of these, requests that wait for a model, maybe for minutes; further ones are refused, and take nobody's place.
+    /// Concurrent requests that wait for a model; further ones are refused.
     pub models: usize,
-    /// How long a request may wait for its turn.
+    /// Maximum wait for admission.
     pub queue: Duration,
-    /// The largest JSON body, in bytes.
+    /// Maximum size of a JSON body in bytes.
     pub body: usize,
-    /// The largest file, in bytes.
+    /// Maximum size of an uploaded file in bytes.
     pub file: u64,
-    /// How many values and names the JSON of a body may have, and that of all large bodies that are read at once: what
-    /// takes little on the way can take hundreds of times as much in memory.
+    /// Maximum values and names in a JSON body, and in all large bodies parsed at once: parsed JSON can take hundreds of
+    /// times its size in memory.
     pub values: usize,
-    /// All bodies in memory together, in bytes.
+    /// Maximum size of all bodies in memory together.
     pub bodies: usize,
-    /// How long the head of a request may take.
+    /// Timeout for the head of a request.
     pub head: Duration,
-    /// How long a JSON body may take to arrive.
+    /// Timeout for a JSON body.
     pub arrival: Duration,
-    /// How long a file may stop arriving.
+    /// Maximum pause between chunks of an uploaded file.
     pub pause: Duration,
-    /// How long a client may leave an answer unread.
+    /// Timeout for writes to a client that does not read.
     pub unread: Duration,
-    /// How long running turns have to end when the server stops.
+    /// Time for running turns to end on shutdown.
     pub farewell: Duration,
 }
 

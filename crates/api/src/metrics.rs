@@ -1,4 +1,4 @@
-//! What the server counts, for Prometheus.
+//! Prometheus metrics.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// What the server counts.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Labels, Counter>,
@@ -38,30 +37,30 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("retake");
         let requests = Family::<Labels, Counter>::default();
-        registry.register("requests", "Requests that were answered", requests.clone());
+        registry.register("requests", "Requests answered", requests.clone());
         let seconds = Family::<Route, Histogram>::new_with_constructor(|| {
             Histogram::new(exponential_buckets(0.000_5, 2.0, 16))
         });
-        registry.register("request_seconds", "How long answers took", seconds.clone());
+        registry.register("request_seconds", "Duration of requests", seconds.clone());
         let gauge = |registry: &mut Registry, name: &str, help: &str| {
             let gauge = Gauge::default();
             registry.register(name, help, gauge.clone());
             gauge
         };
-        let connections = gauge(&mut registry, "connections", "Connections that are open");
-        let streams = gauge(&mut registry, "event_streams", "Streams of events that are open");
-        let turns = gauge(&mut registry, "turns", "Turns that run in this server");
-        let sequence = gauge(&mut registry, "last_sequence", "The last operation of the log");
+        let connections = gauge(&mut registry, "connections", "Open connections");
+        let streams = gauge(&mut registry, "event_streams", "Open event streams");
+        let turns = gauge(&mut registry, "turns", "Turns running in this server");
+        let sequence = gauge(&mut registry, "last_sequence", "Sequence number of the last operation in the log");
         let slow_readers = Counter::default();
         registry.register(
             "slow_readers",
-            "Connections that were closed because nobody read them",
+            "Connections closed because the client did not read",
             slow_readers.clone(),
         );
         Self { registry, requests, seconds, connections, streams, turns, sequence, slow_readers }
     }
 
-    /// Counts an answer. The route is the pattern, never what a client wrote: a label must not grow without bound.
+    /// Counts a response. `route` is the pattern and not the path, because labels must be bounded.
     pub(crate) fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
         let (method, route) = (method.to_owned(), route.to_owned());
         self.seconds
@@ -70,10 +69,10 @@ impl Metrics {
         self.requests.get_or_create(&Labels { method, route, status }).inc();
     }
 
-    /// All of it, as Prometheus reads it.
+    /// All metrics in the OpenMetrics format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Writing into memory cannot fail.
+        // Writing to a String cannot fail.
         let _ = text::encode(&mut text, &self.registry);
         text
     }

@@ -1,14 +1,14 @@
-//! Requests with a key are carried out once, however often they arrive.
+//! Idempotency keys: a request with a key runs once, however often it is sent.
 //!
 //! ```text
-//!   begin   key on disk, and where the log ended        a second one with the key waits, or gets the first answer
-//!   run     each operation carries the request's name   so that the log itself knows what was done
-//!   finish  the answer on disk
+//!   begin   store the key and the end of the log       a second request with the key waits, or gets the first answer
+//!   run     each operation carries the request id      so that the log shows what was done
+//!   finish  store the answer
 //! ```
 //!
-//! A crash between two of these loses nothing: whoever comes with the key next looks for the operation in the log. If
-//! it is there, it was done and is answered for; if not, nothing was done, and it is done now. A request that was
-//! refused has changed nothing, and leaves its key free.
+//! After a crash between two steps, the next request with the key searches the log for the operation. If it exists, the
+//! request was done and the answer is rebuilt; otherwise the request runs now. A refused request has changed nothing and
+//! leaves its key free.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -28,30 +28,30 @@ use crate::endpoint::{Arrived, Content, Endpoint, JSON, Reply, ReplyBody};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-/// A key, with what it was sent for.
+/// An idempotency key, with a fingerprint of its request.
 pub(crate) struct Key {
     pub(crate) request: RequestId,
     fingerprint: [u8; 32],
 }
 
-/// What a request that was cut off did, read off the log.
+/// The effect of an interrupted request, read from the log.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct DoneBefore {
     /// The thread.
     pub(crate) thread: ThreadId,
-    /// Its version just after it.
+    /// Version of the thread after it.
     pub(crate) version: Version,
     /// The operation.
     pub(crate) operation: ContentId,
-    /// What was done.
+    /// Kind of the operation.
     pub(crate) kind: OperationKind,
-    /// Whether an undo takes it back: of the take that was changed, or of the active one if it was the thread.
+    /// Whether an undo reverts it: of the changed take, or of the active one if the thread changed.
     pub(crate) undoable: bool,
-    /// The answer was lost when the server was cut off; this was read off the log.
+    /// Always true: the stored answer was lost, and this comes from the log.
     pub(crate) recovered: bool,
 }
 
-/// An answer as it is kept.
+/// A stored answer.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     version: Option<Version>,
@@ -60,7 +60,7 @@ struct Kept {
 }
 
 impl Key {
-    /// The key of a request, by what the client sent.
+    /// Computes the fingerprint of a request.
     pub(crate) fn of(key: &str, method: &Method, uri: &Uri, content: &Content) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(method.as_str().as_bytes());
@@ -71,7 +71,7 @@ impl Key {
             Content::Bytes(bytes) => {
                 hasher.update(bytes);
             }
-            // A file that cannot be read again is another file.
+            // A file that cannot be read again gets a different fingerprint.
             Content::File(upload) => {
                 if let Ok(reader) = upload.read() {
                     let _ = hasher.update_reader(reader);
@@ -82,14 +82,14 @@ impl Key {
     }
 }
 
-/// Does what a route is for, unless that was done already.
+/// Runs a route, unless a request with the same key has run already.
 pub(crate) fn carry_out(
     service: &Service,
     endpoint: &Endpoint,
     arrived: Arrived,
     key: Option<Key>,
 ) -> Result<Reply, Problem> {
-    // What is only foreseen is foreseen anew each time: nothing is done that could be done twice.
+    // A dry run changes nothing and is computed each time.
     let Some(key) = key.filter(|_| !looks_ahead(&arrived.query)) else {
         return (endpoint.run)(service, Arrived { request: None, ..arrived });
     };
@@ -108,7 +108,7 @@ pub(crate) fn carry_out(
         Begun::Answered { status, answer } => return replay(endpoint, status, &answer),
         Begun::Forgotten { sequence, .. } => {
             let found = service.timeline.look()?.queries().operation_of_request(key.request, sequence)?;
-            let gone = "this was done, and its answer was destroyed with what was purged or redacted since";
+            let gone = "this request was done, but its answer was purged or redacted since; read the thread instead";
             let found = found.ok_or_else(|| Problem::new(Code::Conflict, gone))?;
             return done_before(endpoint, found);
         }
@@ -117,7 +117,7 @@ pub(crate) fn carry_out(
         }
         Begun::InProgress { owner, sequence } => {
             let Some(unsettled) = take_over(service, key.request, &owner)? else {
-                let detail = "a request with this key is being carried out";
+                let detail = "a request with this key is in progress";
                 return Err(Problem::new(Code::RequestInProgress, detail));
             };
             let found = service.timeline.look()?.queries().operation_of_request(key.request, sequence)?;
@@ -144,8 +144,8 @@ pub(crate) fn carry_out(
     }
 }
 
-/// A name for what a request makes, where no operation says for which request it was made: the same whenever this
-/// request is taken up again, and another one if its key comes again when it is long forgotten.
+/// Derives the id of an object that a request creates without an operation: the same if the request is resumed, and
+/// another one if its key is used again after it has expired.
 fn name_of_what_is_made(request: RequestId, sequence: i64) -> RequestId {
     RequestId::of(&[request.bytes().as_slice(), &sequence.to_be_bytes()].concat())
 }
@@ -155,7 +155,7 @@ fn looks_ahead(query: &str) -> bool {
     fields.is_ok_and(|fields| fields.iter().any(|(name, value)| name == "dry_run" && value == "true"))
 }
 
-/// Makes a request that nobody is busy with any more this server's; none if somebody is.
+/// Takes over an abandoned request; `None` if another server is still working on it.
 fn take_over<'a>(
     service: &'a Service,
     request: RequestId,
@@ -169,36 +169,35 @@ fn take_over<'a>(
     Ok(taken.then(|| Unsettled { service, request }))
 }
 
-/// How long answers are kept for requests that come again.
+/// Lifetime of stored answers.
 const KEPT_MILLIS: i64 = 7 * 24 * 60 * 60 * 1000;
 
-/// How often those are looked for that were kept for so long.
+/// Interval between deletions of expired answers.
 const TRIMMED_MILLIS: i64 = 60 * 60 * 1000;
 
-/// When answers were last forgotten that were kept for long enough. A server may run for months.
+/// The time of the last deletion of expired answers, since a server may run for months.
 pub(crate) struct Memory(AtomicI64);
 
 impl Memory {
-    /// Nothing was forgotten yet.
     pub(crate) const fn new() -> Self {
         Self(AtomicI64::new(i64::MIN))
     }
 
-    /// Forgets what is old, if nobody did so within the last hour.
+    /// Deletes expired answers, at most once per interval.
     pub(crate) fn trim(&self, ledger: &Ledger, now: Timestamp) {
         let (last, now) = (self.0.load(Ordering::Relaxed), now.millis());
         let due = now >= last.saturating_add(TRIMMED_MILLIS);
-        // Of several who come at once, one has the work.
+        // Of concurrent requests, one does the work.
         if !due || self.0.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return;
         }
         if let Err(failed) = ledger.forget_requests_before(Timestamp::from_millis(now - KEPT_MILLIS)) {
-            error!(detail = %failed, "old answers were not forgotten");
+            error!(detail = %failed, "expired answers could not be deleted");
         }
     }
 }
 
-/// Requests of this server of which the ledger could not even be told that nobody has them any more.
+/// Requests of this server that could not be marked as abandoned in the database.
 #[derive(Default)]
 pub(crate) struct LeftOver(Mutex<HashSet<RequestId>>);
 
@@ -207,31 +206,31 @@ impl LeftOver {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request);
     }
 
-    /// Whether it was left; of several who ask, one is told so.
+    /// Removes a request; only one caller gets true.
     fn take(&self, request: RequestId) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&request)
     }
 }
 
-/// A request of which it is not known what became of it. When it is dropped, by a failure of the store or by a mistake
-/// in the server, nobody has it: whoever comes with its key next looks for it in the log.
+/// A request whose outcome is not stored yet. Dropping it, after a storage error or a panic, marks it as abandoned, so
+/// that the next request with its key searches the log.
 struct Unsettled<'a> {
     service: &'a Service,
     request: RequestId,
 }
 
-/// Who has a request that nobody has.
+/// The owner of abandoned requests.
 const NOBODY: &str = "nobody";
 
 impl Unsettled<'_> {
-    /// What was asked for was done: the answer is written down. It is given in any case, for it is true; where it cannot
-    /// be kept, the log answers the next one who asks.
+    /// Stores the answer of a completed request. If that fails, the answer is still sent, and the log answers the next
+    /// request with the key.
     fn answered(self, reply: &Reply) {
         let written = keep(self.service, self.request, reply);
         self.settle(written);
     }
 
-    /// Nothing was done, and it may be asked for again.
+    /// Frees the key of a refused request.
     fn refused(self) {
         let written = self.service.ledger.abandon_request(self.request).map_err(Problem::from);
         self.settle(written);
@@ -241,7 +240,7 @@ impl Unsettled<'_> {
         match written {
             Ok(()) => std::mem::forget(self),
             Err(problem) => {
-                error!(code = problem.code.name(), detail = problem.detail, "an answer was not kept");
+                error!(code = problem.code.name(), detail = problem.detail, "an answer could not be stored");
             }
         }
     }
@@ -256,7 +255,7 @@ impl Drop for Unsettled<'_> {
     }
 }
 
-/// Writes an answer down.
+/// Stores an answer.
 fn keep(service: &Service, request: RequestId, reply: &Reply) -> Result<(), Problem> {
     if let ReplyBody::Bytes(bytes) = &reply.body {
         let kept = Kept {

@@ -1,4 +1,4 @@
-//! The document as a page for people: no script, and nothing from elsewhere.
+//! The reference page: no scripts and no external resources.
 
 mod shape;
 
@@ -8,13 +8,11 @@ use serde_json::Value;
 use crate::document::Document;
 use crate::problem::{Code, Problem};
 
-/// The kind of a page.
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
-/// How pages look.
 pub(crate) const STYLE: &str = include_str!("page/style.css");
 
-/// The document, written for people.
+/// Renders the `OpenAPI` document.
 pub(crate) fn reference(document: &Document) -> String {
     let value = &document.value;
     let tags = list(&value["tags"]);
@@ -33,7 +31,7 @@ pub(crate) fn reference(document: &Document) -> String {
                     h1 { "Retake API" }
                     p { a href="/openapi.json" { "OpenAPI 3.1" } " · version " (text(&value["info"]["version"])) }
                     @for tag in tags { (contents(value, text(&tag["name"]))) }
-                    h2 { a href="#shapes" { "Shapes" } }
+                    h2 { a href="#shapes" { "Schemas" } }
                     h2 { a href="#problems" { "Problems" } }
                 }
                 main {
@@ -59,7 +57,7 @@ pub(crate) fn reference(document: &Document) -> String {
     page.into_string()
 }
 
-/// A problem, for a person whose browser asked. It has no style: what is not let in cannot load one.
+/// A problem as a page. Without a style sheet, because an unauthenticated browser cannot load one.
 pub(crate) fn refusal(problem: &Problem, request: &str) -> String {
     let title = problem.code.title();
     let page = html! {
@@ -76,8 +74,8 @@ pub(crate) fn refusal(problem: &Problem, request: &str) -> String {
                 p { (marked(&sentence(&problem.detail))) }
                 @if problem.code == Code::Unauthorized {
                     p {
-                        "Run " code { "retake serve link" } " on the machine where Retake runs, and open the link that it \
-                         prints: it lets this browser in, once, within ten minutes."
+                        "Run " code { "retake serve link" } " on the server's machine and open the link that it prints. \
+                         The link is single-use and valid for ten minutes."
                     }
                 } @else {
                     p { (marked(problem.code.action())) }
@@ -89,7 +87,7 @@ pub(crate) fn refusal(problem: &Problem, request: &str) -> String {
     page.into_string()
 }
 
-/// A detail as a sentence of its own.
+/// Turns a detail into a sentence.
 fn sentence(detail: &str) -> String {
     let mut letters = detail.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -97,7 +95,7 @@ fn sentence(detail: &str) -> String {
     format!("{first}{}{stop}", letters.as_str())
 }
 
-/// The routes of a group, with their methods.
+/// The routes of a group.
 fn routes<'a>(document: &'a Value, tag: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a Value)> {
     let paths = document["paths"].as_object().into_iter().flatten();
     paths
@@ -156,7 +154,7 @@ fn parameters(operation: &Value) -> Markup {
                         tr {
                             td {
                                 code { (text(&parameter["name"])) }
-                                @if parameter["required"] == true { span class="required" { " needed" } }
+                                @if parameter["required"] == true { span class="required" { " required" } }
                             }
                             td { (text(&parameter["in"])) }
                             td { (marked(text(&parameter["description"]))) }
@@ -173,9 +171,9 @@ fn body(document: &Value, operation: &Value) -> Markup {
     html! {
         @for (kind, shape) in content.into_iter().flatten() {
             @if let Some(named) = named(document, &shape["schema"]) {
-                details open { summary { "Takes " code { (kind) } } (shape::fields(document, named)) }
+                details open { summary { "Body: " code { (kind) } } (shape::fields(document, named)) }
             } @else {
-                p class="answers" { "Takes " code { (kind) } }
+                p class="answers" { "Body: " code { (kind) } }
             }
         }
     }
@@ -188,7 +186,7 @@ fn answer(operation: &Value) -> Markup {
         @for (status, response) in good {
             @for (kind, shape) in response["content"].as_object().into_iter().flatten() {
                 p class="answers" {
-                    "Answers " span class="status" { (status) } " with " code { (kind) }
+                    "Response " span class="status" { (status) } ": " code { (kind) }
                     @if !shape["schema"].is_null() { ": " (shape::kind(&shape["schema"])) }
                 }
             }
@@ -196,7 +194,7 @@ fn answer(operation: &Value) -> Markup {
     }
 }
 
-/// A text whose parts between backquotes are code.
+/// Renders text in backquotes as code.
 fn marked(text: &str) -> Markup {
     html! {
         @for (index, part) in text.split('`').enumerate() {
@@ -213,7 +211,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A shape, or the one that it refers to.
+/// Resolves a reference to a schema.
 fn named<'a>(document: &'a Value, shape: &'a Value) -> Option<&'a Value> {
     match shape["$ref"].as_str().and_then(|path| path.strip_prefix('#')) {
         Some(path) => document.pointer(path),

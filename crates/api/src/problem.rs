@@ -1,6 +1,6 @@
-//! What goes wrong, as a client sees it: a stable code, what happened, and what to do (RFC 9457).
+//! Problems: errors as clients see them, with a stable code, a detail and an action (RFC 9457).
 //!
-//! Every refusal of the timeline and of the agent becomes one of the [`Code`]s here, and nowhere else.
+//! Every error of the timeline and of the agent is converted to a [`Code`] in this module only.
 
 mod from;
 mod over_http;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Why a request was not answered with what it asked for. Nothing was changed, unless the code says otherwise.
+/// Why a request failed. Nothing was changed unless the code says otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) code: Code,
@@ -18,60 +18,59 @@ pub(crate) struct Problem {
     pub(crate) facts: Map<String, Value>,
 }
 
-/// The stable name of a kind of problem.
+/// The kind of a problem, with a stable name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Code {
-    /// The request makes no sense.
+    /// The request is malformed.
     InvalidRequest,
-    /// No credential, or one that does not hold.
+    /// The credential is missing or invalid.
     Unauthorized,
-    /// The name that the server was called by is not one of its own.
+    /// The Host header is not a name of this server.
     HostNotAllowed,
-    /// A page of another site asks.
+    /// The request comes from a page of another site.
     OriginNotAllowed,
-    /// There is no such route.
+    /// The route does not exist.
     NoSuchRoute,
-    /// What was named is not there.
+    /// The named object does not exist.
     NotFound,
-    /// The route has other methods.
+    /// The route does not support the method.
     MethodNotAllowed,
     /// The body did not arrive in time.
     RequestTimeout,
-    /// What is there stands against it.
+    /// The current state does not allow it.
     Conflict,
-    /// A turn is running or unfinished there.
+    /// A turn is running or unfinished.
     TurnRunning,
-    /// The same request is just being carried out.
+    /// A request with the same idempotency key is running.
     RequestInProgress,
-    /// The thread has moved on since the caller looked.
+    /// The thread is no longer at the expected version.
     VersionConflict,
     /// The body is too large.
     BodyTooLarge,
-    /// The body is of another kind.
+    /// The media type of the body is not supported.
     UnsupportedMediaType,
-    /// It is against a rule.
+    /// The request is well-formed but breaks a rule.
     Refused,
-    /// The key was used for another request.
+    /// The idempotency key was used for another request.
     KeyReused,
-    /// Too many at once.
+    /// A limit on concurrent requests or streams is reached.
     TooMany,
-    /// The disk or the store's files failed.
+    /// Reading or writing the store failed.
     Storage,
-    /// It is not known whether the change was made.
+    /// It is unknown whether the change was made.
     OutcomeUnknown,
     /// The store is damaged.
     Damaged,
-    /// A mistake in the server.
+    /// A bug in the server.
     Internal,
-    /// The server is stopping, or has too much to do.
+    /// The server is stopping or overloaded.
     Unavailable,
     /// The disk is full.
     DiskFull,
 }
 
 impl Code {
-    /// All of them, for the document.
     pub(crate) const ALL: [Self; 23] = [
         Self::InvalidRequest,
         Self::Unauthorized,
@@ -98,7 +97,7 @@ impl Code {
         Self::DiskFull,
     ];
 
-    /// The status that goes with it.
+    /// The HTTP status.
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::InvalidRequest => StatusCode::BAD_REQUEST,
@@ -121,7 +120,7 @@ impl Code {
         }
     }
 
-    /// The name that programs know it by.
+    /// The stable name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request",
@@ -150,122 +149,117 @@ impl Code {
         }
     }
 
-    /// What happened, in general.
+    /// A short description.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::InvalidRequest => "The request makes no sense",
-            Self::Unauthorized => "No credential that holds",
-            Self::HostNotAllowed => "Called by a name that is not the server's",
-            Self::OriginNotAllowed => "A page of another site asks",
-            Self::NoSuchRoute => "There is no such route",
-            Self::NotFound => "It is not there",
-            Self::MethodNotAllowed => "The route has other methods",
-            Self::RequestTimeout => "The request took too long to arrive",
-            Self::Conflict => "What is there stands against it",
-            Self::TurnRunning => "A turn is running or unfinished there",
-            Self::RequestInProgress => "The same request is being carried out",
-            Self::VersionConflict => "The thread has moved on",
+            Self::InvalidRequest => "Invalid request",
+            Self::Unauthorized => "Missing or invalid credential",
+            Self::HostNotAllowed => "Host not allowed",
+            Self::OriginNotAllowed => "Origin not allowed",
+            Self::NoSuchRoute => "No such route",
+            Self::NotFound => "Not found",
+            Self::MethodNotAllowed => "Method not allowed",
+            Self::RequestTimeout => "The request arrived too slowly",
+            Self::Conflict => "Conflict with the current state",
+            Self::TurnRunning => "A turn is running or unfinished",
+            Self::RequestInProgress => "The same request is in progress",
+            Self::VersionConflict => "The thread has changed",
             Self::BodyTooLarge => "The body is too large",
-            Self::UnsupportedMediaType => "The body is of another kind",
-            Self::Refused => "It is against a rule",
-            Self::KeyReused => "The key was used for another request",
-            Self::TooMany => "Too many at once",
-            Self::Storage => "The disk or the store failed",
-            Self::OutcomeUnknown => "It is not known whether it was done",
+            Self::UnsupportedMediaType => "Unsupported media type",
+            Self::Refused => "Refused",
+            Self::KeyReused => "Idempotency key already used",
+            Self::TooMany => "Too many concurrent requests",
+            Self::Storage => "Storage failed",
+            Self::OutcomeUnknown => "Outcome unknown",
             Self::Damaged => "The store is damaged",
-            Self::Internal => "A mistake in the server",
-            Self::Unavailable => "The server cannot do it now",
+            Self::Internal => "Internal error",
+            Self::Unavailable => "Temporarily unavailable",
             Self::DiskFull => "The disk is full",
         }
     }
 
-    /// What a client can do about it.
+    /// How to proceed.
     pub(crate) fn action(self) -> &'static str {
         match self {
-            Self::InvalidRequest => "Mend what the detail names; /openapi.json says what each route takes.",
+            Self::InvalidRequest => "Fix the request as the detail says; /openapi.json describes each route.",
             Self::Unauthorized => {
-                "Send `Authorization: Bearer TOKEN`; `retake serve token` prints the token, \
-                 `retake serve link` makes a link for a browser."
+                "Send `Authorization: Bearer TOKEN`. `retake serve token` prints the token, and \
+                 `retake serve link` prints a login link for a browser."
             }
             Self::HostNotAllowed => {
-                "Call the server by the address that it printed, or allow the name with `--allow-host`."
+                "Use the address that the server printed, or allow the name with `--allow-host`."
             }
-            Self::OriginNotAllowed => "Ask from a page of this server, or from a program without an Origin.",
+            Self::OriginNotAllowed => "Send the request from a page of this server, or from a program without an Origin header.",
             Self::NoSuchRoute => "GET /openapi.json lists all routes.",
-            Self::NotFound => "Look for it in the list that it should be in; it may have been deleted.",
-            Self::MethodNotAllowed => "The Allow header lists the methods.",
+            Self::NotFound => "Check the id or name in the corresponding list; it may have been deleted.",
+            Self::MethodNotAllowed => "Use one of the methods in the Allow header.",
             Self::RequestTimeout => "Send the whole request at once.",
-            Self::Conflict => "Look at what is there now, and ask for something that fits it.",
-            Self::TurnRunning => "Wait for it, or end it with POST /v1/threads/{thread}/turn/interrupt.",
-            Self::RequestInProgress => "Repeat the request in a moment, with the same key.",
-            Self::VersionConflict => "Look again, and repeat with the version in `current`.",
-            Self::BodyTooLarge => "Send less at once; the detail names the limit.",
-            Self::UnsupportedMediaType => "Send the kind that the document names, uncompressed.",
-            Self::Refused => "Mend what the detail names.",
-            Self::KeyReused => "Make a new Idempotency-Key for every new request.",
-            Self::TooMany => "Close some, or wait for the time in Retry-After.",
+            Self::Conflict => "Read the current state and adapt the request.",
+            Self::TurnRunning => "Wait until it ends, or interrupt it with POST /v1/threads/{thread}/turn/interrupt.",
+            Self::RequestInProgress => "Retry shortly with the same key.",
+            Self::VersionConflict => "Read the thread again, and retry with the version in `current`.",
+            Self::BodyTooLarge => "Send a smaller body; the detail has the limit.",
+            Self::UnsupportedMediaType => "Send the media type that /openapi.json lists, uncompressed.",
+            Self::Refused => "Fix the request as the detail says.",
+            Self::KeyReused => "Use a new Idempotency-Key for each new request.",
+            Self::TooMany => "Close other streams, or retry after the time in Retry-After.",
             Self::Storage | Self::Damaged => "Run `retake verify` on the server's machine.",
-            Self::OutcomeUnknown => "Look at the thread before trying again; restart the server.",
-            Self::Internal => "Repeat it; if it happens again, report it with the id in `request`.",
-            Self::Unavailable => "Repeat it after the time in Retry-After.",
-            Self::DiskFull => "Free some space on the server's disk, and repeat it.",
+            Self::OutcomeUnknown => "Restart the server, and check the thread before you retry.",
+            Self::Internal => "Retry; if it fails again, report it with the id in `request`.",
+            Self::Unavailable => "Retry after the time in Retry-After.",
+            Self::DiskFull => "Free space on the server's disk and retry.",
         }
     }
 }
 
-/// A problem as it is written, by RFC 9457, with a stable `code` and an `action`.
+/// A problem as sent to clients (RFC 9457), with a stable `code` and an `action`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 pub(crate) struct Written<'a> {
-    /// Where the kind of problem is explained.
+    /// URL that describes the kind of problem.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// What happened, in general.
+    /// Short description of the kind of problem.
     pub(crate) title: &'a str,
-    /// The status of the answer.
+    /// HTTP status.
     #[schemars(range(min = 400, max = 599))]
     pub(crate) status: u16,
-    /// The stable name of the kind of problem.
+    /// Stable name of the kind of problem.
     pub(crate) code: Code,
-    /// What happened here.
+    /// What happened.
     pub(crate) detail: &'a str,
-    /// What to do about it.
+    /// What to do next.
     pub(crate) action: String,
-    /// The name of this request in the server's log.
+    /// Id of this request in the server's log.
     pub(crate) request: &'a str,
-    /// Further facts: of a version conflict `expected` and `current`, of an ambiguous name `candidates`.
+    /// Further fields: `expected` and `current` of a version conflict, `candidates` of an ambiguous name.
     #[serde(flatten)]
     pub(crate) facts: &'a Map<String, Value>,
 }
 
 impl Problem {
-    /// A problem with that sentence.
     pub(crate) fn new(code: Code, detail: impl ToString) -> Self {
         Self { code, detail: detail.to_string(), facts: Map::new() }
     }
 
-    /// The same with a fact that programs can read.
+    /// Adds a field for programs.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), value.into());
         self
     }
 
-    /// What was named is not there.
     pub(crate) fn not_found(detail: impl ToString) -> Self {
         Self::new(Code::NotFound, detail)
     }
 
-    /// The request makes no sense.
     pub(crate) fn invalid(detail: impl ToString) -> Self {
         Self::new(Code::InvalidRequest, detail)
     }
 
-    /// The request makes sense, and is against a rule.
     pub(crate) fn refused(detail: impl ToString) -> Self {
         Self::new(Code::Refused, detail)
     }
 
-    /// The problem as it is written.
     pub(crate) fn written<'a>(&'a self, request: &'a str) -> Written<'a> {
         Written {
             kind: format!("/docs#problem-{}", self.code.name()),

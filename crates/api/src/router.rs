@@ -1,4 +1,4 @@
-//! Which request leads where.
+//! The router.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::endpoint::Endpoint;
 use crate::routes;
 use crate::service::{Pages, Service};
 
-/// Where a browser begins, where there are no pages for it.
+/// The start page if there is no studio.
 const REFERENCE: &str = "/docs";
 
-/// All routes, behind the gate.
+/// All routes, behind authentication.
 pub(crate) fn router(service: &Arc<Service>, pages: Option<Pages>) -> Router {
     let endpoints: Vec<Arc<Endpoint>> = routes::all().into_iter().map(Arc::new).collect();
     let mut paths: BTreeMap<&'static str, (MethodRouter, Vec<Method>)> = BTreeMap::new();
@@ -43,7 +43,7 @@ pub(crate) fn router(service: &Arc<Service>, pages: Option<Pages>) -> Router {
         .layer(from_fn(move |request: Request, next: Next| front(Arc::clone(&service), request, next)))
 }
 
-/// The same methods, and a problem for all others.
+/// Adds a problem for all other methods.
 pub(crate) fn refusing_others(methods: MethodRouter, allowed: impl Into<String>) -> MethodRouter {
     let allowed = allowed.into();
     methods.fallback(move |request: Request| {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_says_what_it_is_for() {
+    fn every_route_has_a_summary() {
         for endpoint in routes::all() {
             let name = format!("{} {}", endpoint.method, endpoint.path);
             assert!(!endpoint.group.is_empty() && !endpoint.summary.is_empty(), "{name}");

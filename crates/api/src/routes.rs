@@ -1,6 +1,6 @@
-//! What each route does: read the request, ask the timeline or the agent, say what came of it.
+//! The routes. Each reads a request, calls the timeline or the agent, and returns the result.
 
-#![allow(clippy::unnecessary_wraps, reason = "the functions of all routes are called alike")]
+#![allow(clippy::unnecessary_wraps, reason = "all route functions have the same signature")]
 
 mod agents;
 mod apart;
@@ -28,7 +28,7 @@ mod turns;
 
 use crate::endpoint::Endpoint;
 
-/// Every route, in the order in which the document lists them.
+/// All routes, in the order of the OpenAPI document.
 pub(crate) fn all() -> Vec<Endpoint> {
     let groups = [
         threads::all(),

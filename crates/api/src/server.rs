@@ -1,4 +1,4 @@
-//! The server: it accepts, as many as there may be, and stops without leaving anything half done.
+//! The server: accepts connections within limits, and shuts down gracefully.
 
 mod patient;
 mod unauthenticated;
@@ -25,29 +25,29 @@ use patient::Patient;
 pub(crate) use unauthenticated::Connection;
 use unauthenticated::{OnConnection, Unauthenticated};
 
-/// Why a server did not start, or ended.
+/// Why a server did not start or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be listened on.
-    #[error("{address} cannot be listened on: {error}")]
+    /// Binding the address failed.
+    #[error("cannot listen on {address}: {error}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What happened.
+        /// The cause.
         error: std::io::Error,
     },
-    /// What requests share could not be made.
+    /// The shared state could not be created.
     #[error("{0}")]
     Start(String),
-    /// The system gives no threads or no sockets.
-    #[error("the server could not run: {0}")]
+    /// The system refused threads or sockets.
+    #[error("the server cannot run: {0}")]
     System(#[from] std::io::Error),
 }
 
-/// How long the end of the last answer has to reach its client.
+/// Time for the last responses to reach their clients.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Serves until it is told to stop. `ready` is told the address, once there is one.
+/// Serves until `stop` is set. Calls `ready` with the bound address.
 pub fn serve(
     mut options: Options,
     address: SocketAddr,
@@ -65,10 +65,10 @@ pub fn serve(
     service.recover();
     let tail = crate::events::follow(&service)?;
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));
-    // Whatever ended the loop: turns are told, and what follows the log ends too.
+    // However the loop ended, stop the turns and the log follower.
     stop.set();
     service.turns.end_all(service.limits.farewell);
-    // A thread that panicked has said so already.
+    // A panic in the thread has been logged already.
     let _ = tail.join();
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
@@ -89,13 +89,13 @@ async fn listen(
     let router = TowerToHyperService::new(router);
     let graceful = GracefulShutdown::new();
     let connections = Arc::new(Semaphore::new(service.limits.connections));
-    // Half of the places at most, so that the others are never all taken.
+    // At most half of the connections may be unauthenticated.
     let most = service.limits.unauthenticated.min(service.limits.connections / 2).max(1);
     let unauthenticated = Arc::new(Unauthenticated::new(most));
     let lifetime = service.limits.unauthenticated_lifetime;
     loop {
         let arrival = async {
-            // Whoever comes when there is no room waits in the system's queue.
+            // Further connections wait in the system's accept queue.
             let permit = connections.clone().acquire_owned().await.map_err(std::io::Error::other)?;
             Ok::<_, std::io::Error>((permit, listener.accept().await?.0))
         };
@@ -106,8 +106,8 @@ async fn listen(
         let (permit, stream) = match arrived {
             Ok(arrived) => arrived,
             Err(error) => {
-                // No more files, or the client is gone already: others may have better luck in a moment.
-                warn!(%error, "a connection could not be accepted");
+                // Out of file descriptors, or the client has gone: pause and try again.
+                warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -119,9 +119,9 @@ async fn listen(
         tokio::spawn(async move {
             service.metrics.connections.inc();
             tokio::select! {
-                // What the client has sent is read first: it may be a credential.
+                // Read what the client has sent first: it may be a credential.
                 biased;
-                // A client that breaks off, or is too slow, is no news.
+                // Disconnects and timeouts of clients are not logged.
                 _ = watched => {}
                 () = facts.expired(lifetime) => {}
             }
@@ -133,7 +133,7 @@ async fn listen(
     drop(listener);
     info!("stopping");
     let ending = service.turns.cancel_all();
-    // Who has not even asked by now is not waited for.
+    // Do not wait for connections without a request.
     let answered = async {
         service.busy.nothing().await;
         tokio::time::sleep(LAST_WORDS).await;
@@ -144,7 +144,7 @@ async fn listen(
             () = answered => {}
         }
     };
-    // Longer than the farewell nobody is waited for.
+    // Wait no longer than the shutdown grace period.
     let _ = tokio::time::timeout(service.limits.farewell, over).await;
     info!(turns = ending, "stopped");
     Ok(())
@@ -153,7 +153,7 @@ async fn listen(
 type Http = http1::Connection<TokioIo<Patient<TcpStream>>, OnConnection>;
 
 fn connection(service: &Service, stream: TcpStream, router: OnConnection) -> Http {
-    // Answers are small, and a stream of events must not wait for more.
+    // Responses are small, and events must not be delayed.
     let _ = stream.set_nodelay(true);
     let patient = Patient::new(stream, service.limits.unread, service.metrics.slow_readers.clone());
     http1::Builder::new()

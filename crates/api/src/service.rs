@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state shared by all requests.
 
 mod place;
 
@@ -28,35 +28,35 @@ use crate::once::{LeftOver, Memory};
 use crate::problem::{Code, Problem};
 use crate::turns::Turns;
 
-/// What a server is made of.
+/// The configuration of a server.
 pub struct Options {
-    /// The timeline that it serves.
+    /// The timeline to serve.
     pub timeline: Timeline,
-    /// Who answers turns, by which rules.
+    /// The configuration of turns.
     pub setup: Setup,
-    /// What is around: the environment, and files with keys.
+    /// The environment from which providers read keys.
     pub around: fn() -> Around<'static>,
-    /// The folder whose project is meant where a request names none.
+    /// The folder of the default project.
     pub folder: PathBuf,
-    /// The file that the token is in.
+    /// The token file.
     pub token: TokenFile,
-    /// Names that the server may be called by, beside those of this machine.
+    /// Allowed host names besides loopback names.
     pub hosts: Vec<String>,
-    /// How much of everything there may be.
+    /// Resource limits.
     pub limits: Limits,
-    /// Pages for people; without them a browser is led to the reference.
+    /// The studio; without it browsers get the reference page.
     pub pages: Option<Pages>,
 }
 
-/// Pages for people, made elsewhere. They are behind the same gate as everything else, and change nothing themselves.
+/// Pages from another crate, behind the same authentication. They only read.
 pub struct Pages {
     /// The pages.
     pub routes: Router,
-    /// Where a browser begins.
+    /// Path of the start page.
     pub home: &'static str,
 }
 
-/// What all requests share.
+/// The state shared by all requests.
 pub(crate) struct Service {
     pub(crate) timeline: Timeline,
     pub(crate) setup: Setup,
@@ -73,13 +73,13 @@ pub(crate) struct Service {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) reading: Arc<Semaphore>,
-    /// Set when the server stops.
+    /// Set on shutdown.
     pub(crate) stop: Cancel,
-    /// What the ledger calls this process.
+    /// The name of this process in the runtime database.
     pub(crate) owner: String,
-    /// Requests of this process that the ledger still takes for being carried out, and nobody carries out.
+    /// Requests that the runtime database lists as running in this process, but that are abandoned.
     pub(crate) unsettled: LeftOver,
-    /// When old answers were last forgotten.
+    /// Deletes expired answers.
     pub(crate) memory: Memory,
     _alive: Alive,
     requests: AtomicU64,
@@ -124,21 +124,21 @@ impl Service {
         }))
     }
 
-    /// Finishes the moves of files and the purges that a crash interrupted. What cannot be finished now is no reason not to serve: the
-    /// thread's own requests report it.
+    /// Finishes file moves and purges that a crash interrupted. The server starts even if that fails: requests to the thread
+    /// report it.
     pub(crate) fn recover(&self) {
         match self.timeline.recover() {
             Ok(recovered) => recovered.iter().for_each(log_recovered),
-            Err(error) => warn!(%error, "an interrupted move of files could not be finished"),
+            Err(error) => warn!(%error, "failed to finish an interrupted move of files"),
         }
         match self.timeline.store().finish_erasing() {
-            Ok(true) => info!("finished a purge or redaction that was interrupted"),
+            Ok(true) => info!("finished an interrupted purge or redaction"),
             Ok(false) => {}
-            Err(error) => warn!(%error, "an interrupted purge could not be finished"),
+            Err(error) => warn!(%error, "failed to finish an interrupted purge"),
         }
     }
 
-    /// Logs what requests had to finish or restore first.
+    /// Logs the recoveries that requests made.
     pub(crate) fn log_recoveries(&self) {
         self.timeline.take_recovered().iter().for_each(log_recovered);
         let emptied = self.timeline.take_emptied();
@@ -147,22 +147,21 @@ impl Service {
         }
     }
 
-    /// The same, for what goes on beside a request.
+    /// An owned reference for work that outlives a request.
     pub(crate) fn shared(&self) -> Result<Arc<Self>, Problem> {
         self.own.upgrade().ok_or_else(|| Problem::new(Code::Unavailable, "the server is stopping"))
     }
 
-    /// What the API is, for programs and people.
     pub(crate) fn document(&self) -> &Document {
         self.document.get_or_init(|| Document::of(&crate::routes::all(), self.gate.cookie()))
     }
 
-    /// A name for a request that no other has.
+    /// A unique id for a request.
     pub(crate) fn name_request(&self) -> String {
         format!("{:016x}", self.requests.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Whether a server that began a request is still there.
+    /// Whether the server that owns a request is alive.
     pub(crate) fn is_alive(&self, owner: &str) -> Result<bool, StoreError> {
         if owner == self.owner { Ok(true) } else { self.timeline.store().is_alive_as(owner) }
     }

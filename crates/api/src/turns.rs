@@ -1,4 +1,4 @@
-//! Turns that run in this server, each in a thread of its own.
+//! Turns that run in this server, each in its own thread.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
@@ -16,7 +16,7 @@ use crate::events::TurnNews;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-/// The turns that run in this server.
+/// The turns of this server.
 #[derive(Default)]
 pub(crate) struct Turns {
     running: Mutex<Running>,
@@ -29,32 +29,32 @@ struct Running {
     stopping: bool,
 }
 
-/// A turn that has begun. It is on disk, and its first step can be undone.
+/// A turn that has started and is on disk.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Begun {
     /// The thread.
     pub(crate) thread: ThreadId,
-    /// The take that it runs in.
+    /// The take.
     pub(crate) take: TakeId,
     /// The turn.
     pub(crate) turn: TurnId,
-    /// The thread's version, with the prompt in it.
+    /// Version of the thread, including the prompt.
     pub(crate) version: Version,
-    /// The operation that the turn began with.
+    /// The first operation of the turn.
     pub(crate) operation: Option<retake_model::content::ContentId>,
-    /// Whether an undo takes it back.
+    /// Whether an undo reverts it.
     pub(crate) undoable: bool,
-    /// Who answers.
+    /// Provider.
     pub(crate) provider: String,
-    /// Which model.
+    /// Model.
     pub(crate) model: String,
 }
 
-/// What a turn does once it has a thread to do it in.
+/// The work of a turn.
 pub(crate) type Job = Box<dyn FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError> + Send>;
 
 impl Turns {
-    /// Begins a turn; answers when it is on disk, or refused.
+    /// Starts a turn; returns when it is on disk or refused.
     pub(crate) fn begin(&self, service: &Arc<Service>, job: Job) -> Result<Begun, Problem> {
         let (sender, receiver) = channel();
         let cancel = Cancel::new();
@@ -71,7 +71,7 @@ impl Turns {
             drop(watcher);
             match (outcome, begun) {
                 (Err(error), Some(begun)) => drop(begun.send(Err(error.into()))),
-                (Err(error), None) => tracing::warn!(%error, "a turn broke off"),
+                (Err(error), None) => tracing::warn!(%error, "a turn failed"),
                 (Ok(_), _) => {}
             }
         });
@@ -80,7 +80,7 @@ impl Turns {
         drop(running);
         receiver
             .recv()
-            .unwrap_or_else(|_| Err(Problem::new(Code::Conflict, "there was nothing for the turn to do")))
+            .unwrap_or_else(|_| Err(Problem::new(Code::Conflict, "the turn has nothing to do")))
     }
 
     /// Whether a turn runs in this server.
@@ -88,7 +88,7 @@ impl Turns {
         self.lock().turns.contains_key(&turn)
     }
 
-    /// Tells all turns to end; says how many there are. No further one begins.
+    /// Interrupts all turns and refuses new ones; returns how many there are.
     pub(crate) fn cancel_all(&self) -> usize {
         let mut running = self.lock();
         running.stopping = true;
@@ -96,7 +96,7 @@ impl Turns {
         running.turns.len()
     }
 
-    /// Ends all turns, and waits until that is on disk, but no longer than so long.
+    /// Interrupts all turns, and waits until that is on disk or the timeout expires.
     pub(crate) fn end_all(&self, patience: Duration) {
         self.cancel_all();
         let until = Instant::now() + patience;
@@ -106,7 +106,7 @@ impl Turns {
                 std::thread::sleep(Duration::from_millis(5));
             }
             if thread.is_finished() {
-                // A turn that panicked has said so; the next start closes it.
+                // A panic has been logged; the next start closes the turn.
                 let _ = thread.join();
             }
         }
@@ -117,7 +117,7 @@ impl Turns {
     }
 }
 
-/// Passes on what happens in a turn.
+/// Forwards the events of a turn.
 struct Watcher<'a> {
     service: &'a Service,
     begun: Option<Sender<Result<Begun, Problem>>>,
@@ -125,7 +125,7 @@ struct Watcher<'a> {
     number: u64,
 }
 
-/// However a turn ends, also by a mistake in the program: it does not run here any more.
+/// Removes the turn however it ends, also after a panic.
 impl Drop for Watcher<'_> {
     fn drop(&mut self) {
         if let Some((_, _, turn)) = self.turn {
@@ -152,7 +152,7 @@ impl Audience for Watcher<'_> {
                 model: model.clone(),
             };
             if let Some(sender) = self.begun.take() {
-                // Whoever asked may have left; the turn goes on.
+                // The client may have disconnected; the turn continues.
                 let _ = sender.send(Ok(begun));
             }
         }
@@ -173,7 +173,7 @@ mod tests {
     use crate::service::Options;
 
     #[test]
-    fn a_turn_that_panics_does_not_run_any_more() {
+    fn a_turn_that_panics_is_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = folder.path().join("store");
         let options = Options {
@@ -198,10 +198,10 @@ mod tests {
                 operation: None,
                 version: 1,
             });
-            assert!(!cancel.wait_timeout(Duration::from_mins(1)), "a mistake, on purpose");
+            assert!(!cancel.wait_timeout(Duration::from_mins(1)), "an intended panic");
             Err(TurnError::Nothing)
         });
-        let begun = service.turns.begin(&service, job).expect("it begins");
+        let begun = service.turns.begin(&service, job).expect("the turn starts");
         assert_eq!((begun.turn, service.turns.has(turn), service.metrics.turns.get()), (turn, true, 1));
         service.turns.end_all(Duration::from_secs(10));
         assert_eq!((service.turns.has(turn), service.metrics.turns.get()), (false, 0));

@@ -1,22 +1,21 @@
-//! Bodies that are too large for memory: they go to a file, and away with it.
+//! Request bodies that are too large for memory.
 
 use std::fs::File;
 use std::io::{BufReader, Seek};
 
 use crate::problem::{Code, Problem};
 
-/// A body that is in a file without a name: it is gone when it is dropped, or when the process dies.
+/// A body in an unnamed file, which disappears on drop or when the process dies.
 pub(crate) struct Upload {
     file: File,
 }
 
 impl Upload {
-    /// A file that is written already.
     pub(crate) fn new(file: File) -> Self {
         Self { file }
     }
 
-    /// The body, from its beginning.
+    /// Reads the body from the start.
     pub(crate) fn read(&self) -> Result<BufReader<File>, Problem> {
         let again = || -> std::io::Result<File> {
             let mut file = self.file.try_clone()?;

@@ -1,4 +1,4 @@
-//! What commands that run turns share: who answers, by which rules, and who watches.
+//! Setup shared by the commands that run turns: provider, model, approval rules and output.
 
 mod asking;
 mod interrupt;
@@ -25,32 +25,31 @@ pub(crate) use screen::dollars;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Who answers, and what tools may do.
+/// Options that select the model and the approval rules.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Agent")]
 pub(crate) struct AgentFlags {
-    /// Who serves the model [default: the thread's setting, then agent.provider, then one that has a key].
+    /// Provider to use [default: the thread's setting, then agent.provider, then one with a key].
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// Which model answers; PROVIDER/MODEL names both. It holds for the thread from here on.
+    /// Model to use, or PROVIDER/MODEL for both. Becomes the thread's setting.
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// What tools may do without being asked about [default: agent.approval].
+    /// What tools may do without approval [default: agent.approval].
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) approve: Option<Approve>,
 }
 
-/// What tools may do without being asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Approve {
-    /// Look at files; ask about everything else.
+    /// Read files; ask before anything else.
     Ask,
-    /// Also write files; ask about commands.
+    /// Read and write files; ask before running commands.
     Edits,
-    /// Everything.
+    /// Run everything without asking.
     All,
-    /// Look at files, and nothing else: what would have to be asked about is refused.
+    /// Read files only; deny everything else without asking.
     None,
 }
 
@@ -66,7 +65,7 @@ impl From<Approve> for Mode {
 }
 
 impl AgentFlags {
-    /// Settings of the thread that these flags change.
+    /// Thread settings that these options change.
     pub(crate) fn settings(&self, context: &Context, settings: &Settings) -> Vec<(String, String)> {
         context.setup().changed(settings, &self.wanted())
     }
@@ -78,7 +77,6 @@ impl AgentFlags {
 }
 
 impl Context {
-    /// What is configured about turns.
     pub(crate) fn setup(&self) -> Setup {
         let agent = &self.config.agent;
         Setup {
@@ -97,7 +95,7 @@ impl Context {
         }
     }
 
-    /// Where turns of a thread run, and by which rules.
+    /// The runtime for turns of a thread.
     pub(crate) fn workshop(
         &self,
         of: (ThreadId, TakeId),
@@ -107,8 +105,8 @@ impl Context {
         self.workshop_with(self.backend(settings, flags)?, of, flags)
     }
 
-    /// The provider and model that answer in a thread with these settings. Nothing is changed, so commands that prepare
-    /// something for a turn ask here first.
+    /// The provider and model for a thread with these settings. Changes nothing, so that commands can call it before they
+    /// prepare a turn.
     pub(crate) fn backend(&self, settings: &Settings, flags: &AgentFlags) -> Result<Brain, Failure> {
         let (setup, wanted) = (self.setup(), flags.wanted());
         let mut changed = setup.changed(settings, &wanted).into_iter();
@@ -119,8 +117,8 @@ impl Context {
         Ok(backend)
     }
 
-    /// Opens the folder that a turn of a take needs, or of a new thread of this project, so that a refusal comes before a
-    /// thread is made or a take is switched to.
+    /// Opens the folder that the turn will use, so that a missing folder is reported before a thread is created or a take
+    /// is switched.
     pub(crate) fn check_place(&self, of: Option<(ThreadId, TakeId)>) -> Result<(), Failure> {
         let (setup, timeline) = (self.setup(), self.timeline()?);
         let folder = match of {
@@ -131,7 +129,7 @@ impl Context {
         Ok(())
     }
 
-    /// Where turns of a thread run with that backend, and by which rules.
+    /// The runtime for turns of a thread, with this backend.
     pub(crate) fn workshop_with(
         &self,
         backend: Brain,
@@ -144,14 +142,13 @@ impl Context {
         Ok(setup.workshop_with(backend, timeline, &place, &flags.wanted())?)
     }
 
-    /// What tokens cost.
     pub(crate) fn prices(&self) -> Prices {
         Prices::new(self.config.prices.clone(), BTreeMap::new())
     }
 }
 
 impl Context {
-    /// Runs a turn for the person at this program: they see it, are asked, and can end it with Ctrl-C.
+    /// Runs a turn for the interactive user, who sees its output, is asked for approval and can stop it with Ctrl-C.
     pub(crate) fn watched(
         &self,
         place: (ThreadId, Option<TakeId>),
@@ -170,12 +167,12 @@ impl Context {
     }
 }
 
-/// What came of a turn, as the shell sees it.
+/// The exit code for the outcome of a turn.
 pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
     match outcome.how {
         Ended::Completed => std::process::ExitCode::SUCCESS,
         Ended::Failed => std::process::ExitCode::FAILURE,
-        // As a shell says of a program that Ctrl-C ended.
+        // The exit code that shells report for a program ended by Ctrl-C.
         Ended::Interrupted => std::process::ExitCode::from(130),
     }
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `retake`.
+//! The command line: global options and all commands.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, builder::styling};
 use crate::commands;
 use crate::ui::style::ColorWhen;
 
-/// Conversation and files on one timeline: edit any entry, undo anything, fork any moment.
+/// Version control for AI conversations and their files: edit, undo, fork and compare.
 #[derive(Parser)]
 #[command(name = "retake", version = env!("RETAKE_VERSION"), styles = STYLES, max_term_width = 100, after_help = AFTER)]
 pub(crate) struct Arguments {
@@ -24,64 +24,64 @@ const STYLES: styling::Styles = styling::Styles::styled()
     .placeholder(styling::AnsiColor::Cyan.on_default());
 
 const AFTER: &str = "\
-Start with `retake demo`: a tour of one minute, in a folder of its own.
-The words used here are explained in docs/glossary.md, and in the studio under \"Glossary\".
+Start with `retake demo`, a one-minute tour in a temporary folder.
+Glossary: docs/glossary.md, or \"Glossary\" in the studio.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 the thread has moved on, 5 refused,
-6 the store is damaged, 7 the disk failed.";
+Exit codes: 0 done, 1 failed, 2 usage error, 3 not found, 4 version conflict, 5 refused,
+6 store damaged, 7 disk error.";
 
-/// Options of every command.
+/// Options accepted by every command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct General {
-    /// Answer in JSON, in the shape that docs/json.md describes.
+    /// Print JSON, as described in docs/json.md.
     #[arg(long, global = true, help_heading = "General")]
     pub(crate) json: bool,
-    /// Act as if started in that folder.
+    /// Run as if started in this folder.
     #[arg(short = 'C', long, global = true, value_name = "FOLDER", help_heading = "General")]
     pub(crate) directory: Option<PathBuf>,
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = "General")]
     pub(crate) color: ColorWhen,
-    /// Do not page long output.
+    /// Do not use a pager for long output.
     #[arg(long, global = true, help_heading = "General")]
     pub(crate) no_pager: bool,
-    /// Say nothing about what was done.
+    /// Do not report what was done.
     #[arg(short, long, global = true, help_heading = "General")]
     pub(crate) quiet: bool,
     #[arg(skip)]
     pub(crate) effect: Effect,
 }
 
-/// Whether a command may change anything on the disk.
+/// Whether a command may write to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Effect {
     #[default]
     Change,
-    /// A dry run: it only shows what it would do.
+    /// A dry run: shows what would be done.
     Preview,
 }
 
-/// Which thread and take a command means.
+/// The thread and take that a command changes.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Target {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     pub(crate) thread: Option<String>,
-    /// The take: a name, or the beginning of an id [default: the active one].
+    /// Take: name or id prefix [default: the active take].
     #[arg(short = 'k', long, value_name = "TAKE")]
     pub(crate) take: Option<String>,
-    /// Change nothing unless the thread is at that version.
+    /// Fail unless the thread is at this version.
     #[arg(long, value_name = "VERSION")]
     pub(crate) expect: Option<u64>,
 }
 
-/// Which thread and take a command looks at. Nothing is changed, so no version need be expected.
+/// The thread and take that a command reads. Has no `--expect`, since nothing is changed.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TakeTarget {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     pub(crate) thread: Option<String>,
-    /// The take: a name, or the beginning of an id [default: the active one].
+    /// Take: name or id prefix [default: the active take].
     #[arg(short = 'k', long, value_name = "TAKE")]
     pub(crate) take: Option<String>,
 }
@@ -92,148 +92,150 @@ impl From<&TakeTarget> for Target {
     }
 }
 
-/// Which thread a command means that has nothing to do with a single take.
+/// The thread that a command changes as a whole.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ThreadTarget {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     pub(crate) thread: Option<String>,
-    /// Change nothing unless the thread is at that version.
+    /// Fail unless the thread is at this version.
     #[arg(long, value_name = "VERSION")]
     pub(crate) expect: Option<u64>,
 }
 
-/// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Find entries by their words, in all takes.
+    /// Search entries in all takes.
     #[command(display_order = 100)]
     Search(commands::search::Arguments),
-    /// Write a thread to a file: whole, or as a text to read.
+    /// Export a thread, losslessly or as Markdown or JSON.
     #[command(display_order = 110)]
     Export(commands::export::Arguments),
-    /// Take in a thread that was exported.
+    /// Import an exported thread.
     #[command(display_order = 111)]
     Import(commands::import::Arguments),
-    /// Check everything that is stored. Nothing is changed.
+    /// Check the integrity of the store without changing it.
     #[command(display_order = 120)]
     Verify(commands::verify::Arguments),
-    /// Mend what can be mended, and say what is lost.
+    /// Repair the store and report what was lost.
     #[command(display_order = 121)]
     Repair(commands::repair::Arguments),
-    /// Show how much room the store takes, and what models were used, with what that cost.
+    /// Show storage use, and model use with its cost.
     #[command(display_order = 122)]
     Usage(commands::usage::Arguments),
-    /// Delete content that nothing refers to. History refers to all it ever held, so that stays.
+    /// Delete content that nothing refers to. History keeps its content referenced.
     #[command(display_order = 123)]
     Gc(commands::gc::Arguments),
-    /// Destroy the content of an entry, in all takes and all history.
+    /// Destroy the content of an entry in all takes and all history.
     #[command(display_order = 124)]
     Redact(commands::redact::Arguments),
-    /// Destroy threads with all their history. Asks first.
+    /// Destroy threads and their history, after confirmation.
     #[command(display_order = 125)]
     Purge(commands::purge::Arguments),
-    /// A guided tour in a temporary project: what Retake is for, in one minute.
+    /// Take a one-minute tour in a temporary project.
     #[command(display_order = 199)]
     Demo(commands::demo::Arguments),
-    /// Projects: folders, and what Retake knows them as.
+    /// Manage projects: the folders that Retake works in.
     #[command(display_order = 200, visible_alias = "projects")]
     Project(commands::project::Arguments),
     /// Show and change the configuration.
     #[command(display_order = 201)]
     Config(commands::config::Arguments),
-    /// Print the completions of a shell.
+    /// Print shell completions.
     #[command(display_order = 202)]
     Completions(commands::completions::Arguments),
     /// Print the manual page, or write the pages of all commands.
     #[command(display_order = 203)]
     Man(commands::man::Arguments),
 
-    /// Ask the agent to do something, and watch it work.
+    /// Run a turn: send a prompt to the agent and show its work.
     #[command(display_order = 1)]
     Run(commands::run::Arguments),
-    /// Talk with the agent, line by line.
+    /// Chat with the agent, line by line.
     #[command(display_order = 2)]
     Chat(commands::chat::Arguments),
-    /// Try a message again, in a take of its own.
+    /// Retry a message in a new take.
     #[command(display_order = 3)]
     Retry(commands::retry::Arguments),
-    /// Go on with a turn that failed, or whose program was killed.
+    /// Resume a turn that failed or whose process was killed.
     #[command(display_order = 4)]
     Resume(commands::resume::Arguments),
-    /// End the turn that runs in a take, in whatever terminal.
+    /// Stop the running turn of a take, from any terminal.
     #[command(display_order = 5)]
     Stop(commands::stop::Arguments),
-    /// Tell the turn that runs something, from another terminal.
+    /// Send a message to the running turn.
     #[command(display_order = 6)]
     Steer(commands::steer::Arguments),
-    /// Put two takes side by side: what was said, what it cost, how their files differ.
+    /// Compare two takes: messages, cost and files.
     #[command(display_order = 7)]
     Compare(commands::compare::Arguments),
-    /// Put a summary by the model in the place of old entries.
+    /// Replace old entries with a summary by the model.
     #[command(display_order = 8)]
     Compress(commands::compress::Arguments),
-    /// Show what was said to models and what they answered.
+    /// Show the trace: every model request, response and tool call.
     #[command(display_order = 9)]
-    Comms(commands::comms::Arguments),
-    /// Show which providers and models can be asked.
+    Trace(commands::comms::Arguments),
+    /// List providers and models, and which are ready to use.
     #[command(display_order = 10)]
     Models(commands::models::Arguments),
 
-    /// Threads: conversations, each with a history of its own.
+    /// Manage threads: conversations with their own history.
     #[command(subcommand, visible_alias = "threads")]
     Thread(commands::thread::Command),
-    /// Entries: what was said, each of which can be edited.
+    /// Manage entries: the messages of a take.
     #[command(subcommand, visible_alias = "entries")]
     Entry(commands::entry::Command),
-    /// Takes: the branches of a thread.
+    /// Manage takes: the branches of a thread.
     #[command(subcommand, visible_alias = "takes")]
     Take(commands::take::Command),
-    /// Draw the project's threads and their takes.
+    /// Manage worktrees: takes that are checked out in their own folders.
+    #[command(subcommand, visible_alias = "worktrees")]
+    Worktree(commands::worktree::Command),
+    /// Show the project's threads and takes as a tree.
     Tree(commands::tree::Arguments),
-    /// Take back the last turn, or the last N.
+    /// Undo the last turn, or the last N turns.
     Undo(commands::undo::Arguments),
-    /// Make what was undone again.
+    /// Redo turns.
     Redo(commands::redo::Arguments),
-    /// Make files exactly what they were at another moment: all of them, or only some.
+    /// Restore files to another version: all of them, or only some.
     Restore(commands::restore::Arguments),
-    /// Show what was changed by hand since Retake last looked, and what is not held.
+    /// Show your changes since the last snapshot, and excluded files.
     Status(commands::status::Arguments),
-    /// Snapshots: the files of a thread at its moments.
+    /// Manage snapshots: the recorded files of a thread.
     #[command(subcommand, visible_alias = "snapshots")]
     Snapshot(commands::snapshot::Command),
-    /// Run a command, and record what it does to files as one change that can be undone.
+    /// Run a command and record its file changes as one undoable operation.
     Exec(commands::exec::Arguments),
-    /// Serve the studio to a browser, and the HTTP API to any program.
+    /// Serve the studio and the HTTP API.
     #[command(visible_alias = "studio")]
     Serve(commands::serve::Arguments),
-    /// Go to any moment of a thread's history.
+    /// Jump to any version of a thread.
     Jump(commands::jump::Arguments),
-    /// Show what was done to a thread, newest first.
+    /// Show the operations of a thread, newest first.
     History(commands::history::Arguments),
-    /// Show how files differ between two moments.
+    /// Show differences between two versions of the files.
     Diff(commands::diff::Arguments),
-    /// Show what happened to a file, newest first, over all threads of the project.
+    /// Show the changes of a file in all threads of the project, newest first.
     Log(commands::log::Arguments),
-    /// Show who wrote each line of a file.
+    /// Show which operation wrote each line of a file.
     Blame(commands::blame::Arguments),
-    /// Give the present moment a name to come back to.
+    /// Name the current version.
     Save(commands::save::Arguments),
-    /// Clear entries, drafts, files and settings of a whole thread. One undo brings all back.
+    /// Clear all entries, drafts, file lists and settings of a thread. One undo restores them.
     Reset(commands::reset::Arguments),
     /// Keep only the last exchanges of a take.
     Truncate(commands::truncate::Arguments),
-    /// Take all entries out of a take.
+    /// Remove all entries from a take.
     Clear(commands::clear::Arguments),
-    /// The draft: what is being typed and not yet sent.
+    /// Show and edit the draft: the unsent message of a take.
     Draft(commands::draft::Arguments),
-    /// Settings of a thread: prompts, sampling, model.
+    /// Show and change settings of a thread: prompts, sampling, model.
     #[command(visible_alias = "setting")]
     Settings(commands::settings::Arguments),
-    /// The roles that a thread's entries are given.
+    /// Manage the roles offered for new entries.
     #[command(visible_alias = "roles")]
     Role(commands::role::Arguments),
-    /// Files that a take gives to the model.
+    /// Manage the files that a take gives to the model.
     Context(commands::context::Arguments),
 }
 
@@ -244,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_says_what_it_is_for_and_shows_how() {
+    fn every_command_has_a_description_and_an_example() {
         let mut command = Arguments::command();
         command.build();
         let mut waiting = vec![command.clone()];
@@ -257,15 +259,15 @@ mod tests {
                 .cloned()
                 .collect();
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            assert!(about.len() > 5, "{name} says nothing about itself");
+            assert!(about.len() > 5, "{name} has no description");
             if below.is_empty() {
                 let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(after.contains("Example"), "{name} shows no example");
+                assert!(after.contains("Example"), "{name} has no example");
             }
             seen += 1;
             waiting.extend(below);
         }
-        assert!(seen > 30, "only {seen} commands were looked at");
+        assert!(seen > 30, "only {seen} commands were checked");
         command.debug_assert();
     }
 }

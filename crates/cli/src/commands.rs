@@ -51,3 +51,4 @@ pub(crate) mod truncate;
 pub(crate) mod undo;
 pub(crate) mod usage;
 pub(crate) mod verify;
+pub(crate) mod worktree;

@@ -1,7 +1,7 @@
-//! The configuration file: a few documented keys, each with a default that suits most people.
+//! The configuration file: documented keys, each with a default.
 //!
-//! It is `config.toml` in the user's configuration folder, or what `RETAKE_CONFIG` names. A key that does not
-//! exist is an error with the nearest keys, not silence.
+//! The file is `config.toml` in the user's configuration folder, or the one that `RETAKE_CONFIG` names. An unknown key is an
+//! error that suggests similar keys.
 
 mod edit;
 mod keys;
@@ -25,7 +25,6 @@ use crate::agent::Approve;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 
-/// What can be configured.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
@@ -35,107 +34,97 @@ pub(crate) struct Config {
     pub(crate) files: Files,
     pub(crate) agent: Agent,
     pub(crate) serve: Serve,
-    /// How calls are decided on, beyond `agent.approval`.
+    /// Approval rules beyond `agent.approval`.
     pub(crate) approval: Approval,
-    /// Providers, by the name that the user gives them.
+    /// Providers, by user-defined name.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
-    /// What models cost, by the beginning of their names.
+    /// Model prices, by name prefix.
     pub(crate) prices: BTreeMap<String, Price>,
 }
 
-/// About turns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Agent {
-    /// Who serves the model, where a thread does not say.
+    /// The default provider.
     pub(crate) provider: Option<String>,
-    /// Which model answers, where a thread does not say.
+    /// The default model.
     pub(crate) model: Option<String>,
-    /// What tools may do without being asked about.
+    /// What tools may do without approval.
     pub(crate) approval: Approve,
-    /// How many tokens a model may think for.
+    /// Thinking budget in tokens.
     pub(crate) thinking: Option<u32>,
-    /// How often a call that failed is tried.
+    /// How often a failed model call is tried.
     pub(crate) attempts: u32,
-    /// How often a model is called in one turn before a person has to look.
+    /// Maximum number of model calls in a turn.
     pub(crate) rounds: u32,
-    /// How many tool calls of one answer run; the others get a result that says so.
+    /// Maximum number of tool calls per answer; the others get an error result.
     pub(crate) calls: usize,
-    /// How many tokens a model takes, where that is not known.
+    /// Context window in tokens, for unknown models.
     pub(crate) window: Option<u64>,
 }
 
-/// About the server.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Serve {
-    /// The address that it listens on.
     pub(crate) listen: Listen,
-    /// Names that it may be called by, beside those of this machine.
+    /// Accepted host names, in addition to local ones.
     pub(crate) hosts: Vec<String>,
 }
 
-/// About what tools may do.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Approval {
-    /// Rules; the strictest that matches decides.
+    /// Rules; the strictest match applies.
     pub(crate) rules: Vec<Rule>,
 }
 
-/// About the store.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Storage {
-    /// Where the store lives; `None` for the user's data folder.
+    /// Folder of the store; `None` for the user's data folder.
     pub(crate) folder: Option<PathBuf>,
-    /// How large the store may grow before there is a warning, in bytes.
+    /// Size in bytes above which a warning is shown.
     pub(crate) budget: Option<Size>,
-    /// How many days garbage is left alone.
+    /// How many days unreferenced content is kept.
     pub(crate) gc_grace_days: u64,
 }
 
-/// About history.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct History {
-    /// How many changes undo reaches back; 0 for all of them.
+    /// How many changes undo can reach; 0 for all.
     pub(crate) depth: u64,
-    /// Typing that pauses for less than this is one step.
+    /// Typing with shorter pauses is one undo step.
     pub(crate) typing_pause_ms: i64,
 }
 
-/// About what is shown.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Output {
-    /// Whether long output is paged.
     pub(crate) pager: bool,
-    /// How many entries `thread show` shows.
     pub(crate) entries: u64,
 }
 
-/// About the files of a project.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Files {
-    /// Whether takes bring their files along without being told.
+    /// Whether switching takes moves files.
     pub(crate) enabled: bool,
-    /// Whether a person is shown what files do, and asked, before they do it.
+    /// Whether interactive commands show a preview and ask before they change files.
     pub(crate) confirm: bool,
-    /// How much of the store one project may take, in bytes.
+    /// Maximum size of one project in the store.
     pub(crate) budget: Option<Size>,
-    /// Files that are larger are not held.
+    /// Larger files are excluded.
     pub(crate) largest: Size,
-    /// Held even if ignored or likely a secret.
+    /// Patterns of files to capture even if ignored or likely secret.
     pub(crate) include: Vec<String>,
-    /// Not held.
+    /// Patterns of files to exclude.
     pub(crate) exclude: Vec<String>,
-    /// Likely a secret, beyond the usual.
+    /// Patterns of likely secrets, in addition to the built-in ones.
     pub(crate) secrets: Vec<String>,
 }
 
-/// A number of bytes, as `5 GB`, `500 MiB` or a plain number.
+/// A size in bytes, written as `5 GB`, `500 MiB` or a plain number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
@@ -187,24 +176,23 @@ impl Default for Output {
 }
 
 impl Config {
-    /// The configuration of this user.
+    /// Loads the user's configuration.
     pub(crate) fn load() -> Result<Self, Failure> {
         let path = path()?;
         Self::parse(&read(&path)?.unwrap_or_default(), &path)
     }
 
-    /// The configuration that a text says.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         let wrong = |why: &str| Failure::new(Code::Usage, format!("{}: {why}", path.display()));
         let config: Self = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end()))?;
-        // A store that depends on where a command is started would be another one in every folder.
+        // A relative path would name another store in every folder.
         match &config.storage.folder {
             Some(folder) if folder.is_relative() => Err(wrong("storage.folder must be an absolute path")),
             _ => Ok(config),
         }
     }
 
-    /// Where the store lives.
+    /// The folder of the store.
     pub(crate) fn folder(&self) -> Result<PathBuf, Failure> {
         if let Some(home) = environment("RETAKE_HOME").filter(|home| !home.is_empty()) {
             return Ok(PathBuf::from(home));
@@ -215,18 +203,18 @@ impl Config {
         }
     }
 
-    /// Where the store lives unless someone says otherwise.
+    /// The default folder of the store.
     pub(crate) fn default_folder() -> Result<PathBuf, Failure> {
         Ok(strategy()?.data_dir().join("retake"))
     }
 
-    /// How long garbage is left alone.
+    /// How long unreferenced content is kept.
     pub(crate) fn grace(&self) -> Duration {
         Duration::from_secs(self.storage.gc_grace_days.saturating_mul(24 * 60 * 60))
     }
 }
 
-/// The text of the configuration file; `None` if there is none.
+/// Reads the configuration file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -235,7 +223,6 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Where the configuration file is.
 pub(crate) fn path() -> Result<PathBuf, Failure> {
     match environment("RETAKE_CONFIG").filter(|path| !path.is_empty()) {
         Some(path) => Ok(PathBuf::from(path)),
@@ -244,12 +231,8 @@ pub(crate) fn path() -> Result<PathBuf, Failure> {
 }
 
 fn strategy() -> Result<impl BaseStrategy, Failure> {
-    etcetera::choose_base_strategy().map_err(|_| {
-        Failure::new(
-            Code::Failed,
-            "there is no home folder; set RETAKE_HOME and RETAKE_CONFIG to say where to keep things",
-        )
-    })
+    etcetera::choose_base_strategy()
+        .map_err(|_| Failure::new(Code::Failed, "no home folder found; set RETAKE_HOME and RETAKE_CONFIG"))
 }
 
 impl std::str::FromStr for Size {
@@ -298,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_accept_common_notations() {
         for (text, bytes) in [("5 GB", 5_000_000_000), ("1.5k", 1500), ("2 MiB", 2 << 20), ("7", 7)] {
             assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
         }

@@ -1,4 +1,4 @@
-//! What commands share: the timeline, the project of the folder, the thread that is meant, and how to answer.
+//! State shared by all commands: configuration, timeline, project, target resolution and output.
 
 use std::cell::OnceCell;
 use std::io::{self, Write};
@@ -32,7 +32,6 @@ use crate::ui::style::{Styles, Surroundings as Streams, decide, stderr};
 use crate::ui::time::relative;
 use crate::ui::waiting;
 
-/// What commands share.
 pub(crate) struct Context {
     pub(crate) general: General,
     pub(crate) config: Config,
@@ -46,11 +45,11 @@ pub(crate) struct Context {
     apart: OnceCell<Option<ApartFolder>>,
 }
 
-/// The thread, its state and the take that a command means.
+/// The thread and take that a command refers to, with the thread's state.
 pub(crate) struct Meant {
     pub(crate) thread: ThreadRow,
     pub(crate) state: ThreadState,
-    /// The roles that entries are given.
+    /// The roles offered for new entries.
     pub(crate) roles: Vec<String>,
     pub(crate) take: Take,
 }
@@ -88,7 +87,7 @@ impl Context {
         })
     }
 
-    /// The timeline, opened by whoever asks first.
+    /// The timeline, opened on first use.
     pub(crate) fn timeline(&self) -> Result<&Timeline, Failure> {
         if let Some(timeline) = self.timeline.get() {
             return Ok(timeline);
@@ -101,7 +100,7 @@ impl Context {
         let timeline = Timeline::open(&folder, rules)?;
         if let Some(lost) = timeline.store().lost_end()? {
             self.warn(&format!(
-                "{lost}. `retake repair` goes on from what is left; `retake verify` says more."
+                "{lost}. `retake verify` shows details; `retake repair` continues with the remaining data."
             ))?;
         }
         if self.general.effect == Effect::Change {
@@ -110,11 +109,10 @@ impl Context {
         Ok(self.timeline.get_or_init(|| timeline))
     }
 
-    /// Clears up what a crash left of folders of takes and of purges. That it fails is no reason not to do what was
-    /// asked.
+    /// Removes leftovers of worktrees and purges after a crash. Failures are ignored: they must not block the command.
     fn clean_up(&self, timeline: &Timeline) {
         if let Ok(true) = timeline.store().finish_erasing() {
-            let _ = self.remark("Finished a purge or redaction that was interrupted.");
+            let _ = self.remark("Finished an interrupted purge or redaction.");
         }
         let Ok(cleaned) = timeline.clean_up() else { return };
         if cleaned.is_empty() {
@@ -127,31 +125,31 @@ impl Context {
             return;
         }
         for path in &cleaned.removed {
-            let _ = self.remark(&format!("Finished removing {path}, which was interrupted."));
+            let _ = self.remark(&format!("Finished the interrupted removal of {path}."));
         }
         for path in &cleaned.temporary {
-            let _ = self.remark(&format!("Removed {path}, which a killed command had left."));
+            let _ = self.remark(&format!("Removed {path}, left by a killed command."));
         }
     }
 
-    /// Lets a person know if another process keeps this one waiting.
+    /// Reports if another process blocks this one.
     fn watch(&self, folder: &std::path::Path) {
         if self.general.quiet || self.general.json || !std::io::IsTerminal::is_terminal(&io::stderr()) {
             return;
         }
         let (colour, style) = (self.general.color, self.styles.muted);
         waiting::watch(folder.join("writer.lock"), move |text| {
-            // Nothing can be done about a standard error that is closed.
+            // A closed standard error is ignored.
             let _ = writeln!(stderr(colour), "{style}{text}{style:#}");
         });
     }
 
-    /// The folder that the command was started in.
+    /// The folder in which the command was started.
     pub(crate) fn directory(&self) -> &std::path::Path {
         &self.directory
     }
 
-    /// The project of the folder that the command was started in. Looking leaves no trace of a new folder.
+    /// The project of the current folder. Does not create one.
     pub(crate) fn project(&self) -> Result<&Project, Failure> {
         if let Some(project) = self.own_project.get().or_else(|| self.project.get()) {
             return Ok(project);
@@ -164,7 +162,7 @@ impl Context {
         Ok(self.project.get_or_init(|| project))
     }
 
-    /// The same for a command that leaves something there: a folder that is new becomes known.
+    /// The project of the current folder, created if necessary.
     pub(crate) fn own_project(&self) -> Result<&Project, Failure> {
         if let Some(project) = self.own_project.get() {
             return Ok(project);
@@ -179,7 +177,7 @@ impl Context {
         Ok(self.own_project.get_or_init(|| project))
     }
 
-    /// The folder that a take has for itself, if the command was started in one.
+    /// The worktree that contains the current folder, if any.
     pub(crate) fn apart(&self) -> Result<Option<&ApartFolder>, Failure> {
         if self.apart.get().is_none() {
             let found = self.timeline()?.recognise_apart(&self.directory)?;
@@ -188,23 +186,23 @@ impl Context {
         Ok(self.apart.get().and_then(Option::as_ref))
     }
 
-    /// The project that such a folder belongs to; commands there mean the thread of its take.
+    /// The project of that worktree; commands in it refer to its take.
     fn apart_project(&self) -> Result<Option<Project>, Failure> {
         Ok(self.timeline()?.project_of_apart(&self.directory)?)
     }
 
-    /// The moment that times are told relative to.
+    /// The reference time for relative times.
     pub(crate) fn now(&self) -> Timestamp {
         self.timeline.get().map_or_else(Timestamp::default, Timeline::now)
     }
 
-    /// A moment as people say it.
+    /// Formats a time relative to now.
     pub(crate) fn ago(&self, moment: Timestamp) -> String {
         relative(self.now(), moment, &self.zone)
     }
 
-    /// The user, who changes a thread. Folder and git facts are those of the thread's own folder, wherever the command
-    /// was started.
+    /// The user as author of a change. Records the folder and git state of the thread's project, wherever the command was
+    /// started.
     pub(crate) fn caller(&self, thread: ThreadId, expect: Option<u64>) -> Result<Caller, Failure> {
         let timeline = self.timeline()?;
         let looking = timeline.look()?;
@@ -221,7 +219,7 @@ impl Context {
         Ok(self.caller_in(project.map(|project| project.path), facts, expect))
     }
 
-    /// The user, in the folder that the command was started in.
+    /// The user as author, with the current folder's git state.
     pub(crate) fn caller_here(&self, expect: Option<u64>) -> Result<Caller, Failure> {
         Ok(self.caller_in(Some(self.project()?.path.clone()), git::observe(&self.directory), expect))
     }
@@ -240,7 +238,7 @@ impl Context {
         Caller { surroundings: Some(surroundings), expected: expect, ..Caller::human() }
     }
 
-    /// Makes a change to a thread.
+    /// Changes a thread.
     pub(crate) fn change(
         &self,
         thread: ThreadId,
@@ -252,7 +250,7 @@ impl Context {
         Ok(done)
     }
 
-    /// Makes a change out of what was written by hand, which must not go with a refusal.
+    /// Changes a thread with text that the user typed, which is saved to a file if the change is refused.
     pub(crate) fn change_keeping(
         &self,
         thread: ThreadId,
@@ -263,7 +261,7 @@ impl Context {
         self.change(thread, command, expect).map_err(|failure| failure.keeping_if(written))
     }
 
-    /// Makes a change to a thread and says what came of it.
+    /// Changes a thread and reports the result.
     pub(crate) fn change_and_report(
         &self,
         thread: ThreadId,
@@ -274,35 +272,35 @@ impl Context {
         self.report_done(&done)
     }
 
-    /// Says what came of a change.
+    /// Reports a change.
     pub(crate) fn report_done(&self, done: &Done) -> Result<(), Failure> {
         self.report(done, |out, styles| {
             let muted = styles.muted;
             write!(out, "{}", sanitize(&describe::done(done), Lines::Fold))?;
             if done.undoable {
                 let undo = self.undo_command(done);
-                write!(out, " {muted}version {}; `{undo}` takes it back{muted:#}", done.version)?;
+                write!(out, " {muted}version {}; `{undo}` undoes it{muted:#}", done.version)?;
             }
             writeln!(out)
         })
     }
 
-    /// Warns when the store nears the size that the user set for it. Nothing is ever deleted because of it.
+    /// Warns when the store approaches `storage.budget`. Nothing is deleted.
     pub(crate) fn warn_of_budget(&self) {
         let Some(Size(budget)) = self.config.storage.budget else { return };
-        // The change is made and durable: a warning that cannot be given must not make it look failed.
+        // The change is durable: a failing warning must not look like a failed change.
         let Ok(Ok(state)) = self.timeline().map(|timeline| timeline.store().against(budget)) else { return };
         let percent = match state {
             BudgetState::Fine => return,
             BudgetState::Near { percent } | BudgetState::Over { percent } => percent,
         };
         let _ = self.warn(&format!(
-            "the store takes {percent} % of storage.budget; `retake usage` says what for, \
-             and `retake gc` and `retake purge` make room"
+            "the store uses {percent} % of storage.budget; `retake usage` shows details, \
+             `retake gc` and `retake purge` free space"
         ));
     }
 
-    /// Something to look at, for people and for programs alike.
+    /// Prints a warning, in text and JSON mode.
     fn warn(&self, text: &str) -> Result<(), Failure> {
         if self.general.quiet {
             return Ok(());
@@ -311,12 +309,12 @@ impl Context {
         Ok(writeln!(stderr(self.general.color), "{style}warning:{style:#} {text}")?)
     }
 
-    /// Tells what a change of a conversation had to finish first: files that a crash had caught on their way.
+    /// Reports file moves of crashed commands that this command finished.
     pub(crate) fn tell_recovered(&self) {
         let recovered = self.timeline.get().map(Timeline::take_recovered).unwrap_or_default();
         let mut out = stderr(self.general.color);
         for recovered in &recovered {
-            // The change itself is made and told: a remark that cannot be given must not make it look failed.
+            // The change succeeded: a failing report must not look like a failed change.
             let _ = if self.general.json {
                 json::write(&mut out, &serde_json::json!({"recovered": recovered}))
                     .and_then(|()| writeln!(out))
@@ -334,8 +332,7 @@ impl Context {
         }
     }
 
-    /// The moves of files of some threads that have begun and not ended. People get a warning of each; programs find
-    /// them in the answer.
+    /// Unfinished file moves of the selected threads. Text output warns about each; JSON output includes them.
     pub(crate) fn pending_moves(&self, of: impl Fn(ThreadId) -> bool) -> Result<Vec<PendingMove>, Failure> {
         let mut moves = self.timeline()?.pending_moves()?;
         moves.retain(|pending| of(pending.thread));
@@ -343,11 +340,11 @@ impl Context {
             return Ok(moves);
         }
         for PendingMove { thread, kind, time, folder, running, next, .. } in &moves {
-            let what = if *running { "is under way" } else { "was interrupted" };
+            let what = if *running { "is in progress" } else { "was interrupted" };
             let kind = serde_json::to_value(kind).unwrap_or_default();
             let kind = kind["type"].as_str().unwrap_or("a move").replace('_', " ");
             let text = format!(
-                "a move of the files in {folder} {what} (thread {}, {kind}, {}); {next}",
+                "a file move in {folder} {what} (thread {}, {kind}, {}); {next}",
                 thread.short(),
                 self.ago(*time)
             );
@@ -356,14 +353,14 @@ impl Context {
         Ok(moves)
     }
 
-    /// The thread that was named, or the current one of the project. A take is refused: it would be ignored.
+    /// Finds the named thread, or the current one. Refuses a take, which would be ignored.
     pub(crate) fn thread(&self, looking: &Looking<'_>, named: Option<&str>) -> Result<ThreadRow, Failure> {
         let (thread, take) = self.found(looking, named)?;
         match named.filter(|_| take.is_some()) {
             None => Ok(thread),
             Some(text) => {
                 let message = format!(
-                    "{text:?} names a take, and this is about the whole thread; name the thread alone, as {}",
+                    "{text:?} names a take, but this command applies to the whole thread; use {}",
                     thread.summary.id.short()
                 );
                 Err(Failure::new(Code::Usage, message))
@@ -371,8 +368,7 @@ impl Context {
         }
     }
 
-    /// The thread and the take that an undo or a redo is about: the take that was named, or the one whose worktree the
-    /// command was started in; none for the active take.
+    /// The thread and take for an undo or redo: the named take, or the take of the current worktree; `None` for the active take.
     pub(crate) fn view(
         &self,
         looking: &Looking<'_>,
@@ -390,19 +386,19 @@ impl Context {
         Ok((thread, take))
     }
 
-    /// The thread and take that a command means.
+    /// Resolves the thread and take of a command.
     pub(crate) fn meant(&self, looking: &Looking<'_>, target: &Target) -> Result<Meant, Failure> {
         let (thread, take) = self.view(looking, target)?;
         let state = looking.state(thread.summary.id)?;
         let take = state
             .take(&looking.queries(), take.unwrap_or(state.active))
             .map_err(retake_timeline::LookError::from)?;
-        let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take is gone"))?;
+        let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take was deleted"))?;
         let roles = looking.effective_roles(thread.summary.id)?;
         Ok(Meant { thread, state, roles, take })
     }
 
-    /// Refuses to go on while a turn runs in one of these threads: it goes on writing what it was asked.
+    /// Fails while a turn is running in one of these threads, since it would keep writing.
     pub(crate) fn check_no_turn(&self, threads: &[ThreadId]) -> Result<(), Failure> {
         let timeline = self.timeline()?;
         let (looking, leases) = (timeline.look()?, timeline.store().leases());
@@ -411,7 +407,7 @@ impl Context {
             for take in looking.queries().takes_of(row.number)? {
                 if leases.turn_runs(take.summary.id)? {
                     let text = format!(
-                        "a turn runs in take {} of {}; stop it with `retake stop`, and try again",
+                        "a turn is running in take {} of {}; stop it with `retake stop` and try again",
                         take.summary.name, row.summary.title
                     );
                     return Err(Failure::new(Code::Refused, text));
@@ -421,14 +417,14 @@ impl Context {
         Ok(())
     }
 
-    /// The title of the project's current thread, as the store has it now.
+    /// The title of the current thread, read from the store.
     pub(crate) fn title_of_current(&self) -> Option<String> {
         let looking = self.timeline().ok()?.look().ok()?;
         let current = looking.queries().project(self.project().ok()?.id).ok()??.current?;
         looking.thread(current).ok().map(|row| row.summary.title)
     }
 
-    /// The thread whose deletion is the last thing that happened in this project, where no other one is named.
+    /// The last deleted thread, if the deletion was the last operation in this project and no thread is named.
     pub(crate) fn just_deleted(&self, looking: &Looking<'_>) -> Result<Option<ThreadRow>, Failure> {
         let chosen = environment("RETAKE_THREAD").is_some_and(|text| !text.trim().is_empty());
         if chosen || self.apart()?.is_some() {
@@ -455,7 +451,7 @@ impl Context {
         }
     }
 
-    /// Answers the user: JSON for programs, text for people.
+    /// Prints the answer: JSON with `--json`, otherwise text.
     pub(crate) fn answer(
         &self,
         value: &impl Serialize,
@@ -475,12 +471,11 @@ impl Context {
         Ok(out.finish(written)?)
     }
 
-    /// Whether standard output is coloured.
     pub(crate) fn colours(&self) -> anstream::ColorChoice {
         decide(self.general.color, Streams::of_stdout())
     }
 
-    /// Answers with a text for programs, to the byte: neither paged nor coloured.
+    /// Prints text byte for byte, without pager or colours.
     pub(crate) fn answer_as_it_is(&self, value: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.general.json {
             return self.answer(value, |_, _| Ok(()));
@@ -488,7 +483,7 @@ impl Context {
         Ok(reader_may_leave(io::stdout().write_all(text.as_bytes()))?)
     }
 
-    /// Answers with what was done, unless the user wants no word about it.
+    /// Prints the result of a change, unless `--quiet` is set.
     pub(crate) fn report(
         &self,
         value: &impl Serialize,
@@ -500,7 +495,7 @@ impl Context {
         self.answer(value, text)
     }
 
-    /// A remark beside the answer, for people.
+    /// Prints a note on standard error, in text mode.
     pub(crate) fn remark(&self, text: &str) -> Result<(), Failure> {
         if self.general.quiet || self.general.json {
             return Ok(());
@@ -510,11 +505,11 @@ impl Context {
         Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
     }
 
-    /// Says so if another thread of the project has the same title. No name is given twice, but what was can come
-    /// back: by an undo, a jump or a restore. The ids still tell the two apart.
+    /// Notes that another thread of the project has the same title. Titles are unique when set, but an undo, a jump or a restore
+    /// can bring back a duplicate.
     pub(crate) fn remark_namesakes(&self, thread: ThreadId) {
         if !self.general.quiet && !self.general.json {
-            // The change is made: a remark that cannot be made is no failure of it.
+            // The change succeeded: a failing note is ignored.
             let _ = self.try_to_remark_namesakes(thread);
         }
     }
@@ -530,14 +525,14 @@ impl Context {
         match others.iter().find(same).filter(|_| row.summary.deleted.is_none()) {
             None => Ok(()),
             Some(other) => self.remark(&format!(
-                "Thread {} is called {title:?} too; name this one as {}, or rename it.",
+                "Thread {} has the same title {title:?}; refer to this one as {}, or rename it.",
                 other.summary.id.short(),
                 row.summary.id.short(),
             )),
         }
     }
 
-    /// Who watches long work.
+    /// Whether to show a progress bar.
     pub(crate) fn audience(&self) -> Audience {
         if self.general.quiet || self.general.json { Audience::Nobody } else { Audience::detect() }
     }
@@ -546,24 +541,23 @@ impl Context {
         match noticed {
             Noticed::Nothing | Noticed::New => Ok(()),
             Noticed::Moved { from } => {
-                self.remark(&format!("This folder was at {from}; its threads came along."))
+                self.remark(&format!("This project moved here from {from}, with its threads."))
             }
             Noticed::Copied { of } => self.remark(&format!(
-                "This folder is a copy of another project and starts without threads (`retake project adopt {}` brings them here instead).",
+                "This folder is a copy of another project and starts without threads; `retake project adopt {}` moves its threads here.",
                 of.short()
             )),
             Noticed::Replaced { formerly } => self.remark(&format!(
-                "Another folder was here before. If this is the same project, `retake project adopt {}` brings its threads.",
+                "Another folder was here before. If this is the same project, run `retake project adopt {}` to use its threads.",
                 formerly.short()
             )),
         }
     }
 }
 
-/// The refusal where no thread is named and none is current.
 fn no_current_thread() -> Failure {
     Failure::new(
         Code::NotFound,
-        "this project has no current thread; `retake thread new` makes one, `retake thread switch` picks one",
+        "this project has no current thread; `retake thread new` creates one, `retake thread switch` selects one",
     )
 }

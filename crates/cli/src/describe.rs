@@ -1,4 +1,4 @@
-//! Operations in words, for people at a terminal.
+//! Text descriptions of operations.
 
 pub(crate) mod files;
 

@@ -1,5 +1,4 @@
-//! Commands that move files: the desk of the project's folder, how files are moved, and the look ahead before they
-//! are.
+//! Commands that change files: working copies, options, previews and confirmation.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -22,56 +21,55 @@ use crate::describe::files;
 use crate::failure::{Code, Failure};
 use crate::ui::style::stderr;
 
-/// Which half moves, and how.
+/// Which scope moves, and how conflicts are handled.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct FileFlags {
-    /// Move the conversation alone; files stay as they are.
+    /// Move only the conversation; do not change files.
     #[arg(long, conflicts_with = "files")]
     conversation: bool,
-    /// Move the files alone; the conversation stays as it is.
+    /// Move only the files; keep the conversation where it is.
     #[arg(long)]
     files: bool,
-    /// What to do with a file that was changed since in a way that does not merge.
+    /// How to handle a file whose later changes cannot be merged.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     conflicts: Conflicts,
-    /// Whether changes are undone that several commands or tools made together.
+    /// Whether to undo changes that several commands or tools made together.
     #[arg(skip)]
     shared: bool,
     #[command(flatten)]
     careful: Careful,
 }
 
-/// How careful a command is that moves files.
+/// Options for preview and confirmation.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Careful {
-    /// Only say what would happen to which file.
+    /// Only show which files would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask before files move.
+    /// Do not ask before changing files.
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
 
-/// What to do with files that conflict.
+/// How to handle conflicting files.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum Conflicts {
-    /// Leave the file as it is.
+    /// Keep the current file.
     #[default]
     Keep,
-    /// Write the version that the command brings.
+    /// Write the version from the history.
     Take,
-    /// Write both versions into the file, between markers.
+    /// Write both versions to the file, with conflict markers.
     Mark,
 }
 
 impl FileFlags {
-    /// The same; changes that several commands or tools made together are undone if that is asked for.
+    /// Sets whether to undo changes that several commands or tools made together.
     pub(crate) fn with_shared(self, shared: bool) -> Self {
         Self { shared, ..self }
     }
 
-    /// How files are to be moved.
     pub(crate) fn handling(self) -> Handling {
         let halves = match (self.conversation, self.files) {
             (true, _) => Halves::Conversation,
@@ -97,32 +95,31 @@ impl From<Conflicts> for OnConflict {
     }
 }
 
-/// What would be done, where nothing was.
+/// The answer of a dry run.
 #[derive(Serialize)]
 struct PreviewAnswer {
     dry_run: bool,
-    would: Preview,
+    preview: Preview,
     files: Option<FileReport>,
 }
 
-/// What a person decided after a look ahead.
+/// The user's answer after a preview.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     Go,
     Stop,
 }
 
-/// What came of a request that may move files.
+/// The result of a command that may change files.
 pub(crate) enum Carried {
-    /// It was done.
     Done(Executed),
-    /// It was only shown what would be done.
+    /// A dry run.
     Previewed(Preview),
 }
 
 impl Context {
-    /// The folder that a thread's files are in: the one that a take has for itself, if the command was started there, or
-    /// the one of the thread's project. The folder that the command was started in only chooses the thread.
+    /// The working copy of a thread: the worktree that the command was started in, or the folder of the thread's project. The
+    /// current folder only selects the thread.
     pub(crate) fn desk_of(&self, thread: ThreadId) -> Result<Desk, Failure> {
         let timeline = self.timeline()?;
         let take = match self.worktree_of(thread)? {
@@ -134,12 +131,12 @@ impl Context {
         Ok(desk)
     }
 
-    /// The take of that thread whose own folder the command was started in.
+    /// The take of this thread whose worktree contains the current folder.
     pub(crate) fn worktree_of(&self, thread: ThreadId) -> Result<Option<TakeId>, Failure> {
         Ok(self.apart()?.filter(|apart| apart.thread == thread).map(|apart| apart.take))
     }
 
-    /// Names the folder whose files are meant, if it is another one than where the command was started.
+    /// Reports the affected folder if it is not the current one.
     pub(crate) fn name_folder(&self, folder: Option<&str>) -> Result<(), Failure> {
         let here = self.directory().canonicalize().unwrap_or_else(|_| self.directory().to_owned());
         match folder {
@@ -150,8 +147,8 @@ impl Context {
         }
     }
 
-    /// Does what is asked with the files of the thread's own folder, after a preview where there is someone to see it;
-    /// or only shows what would be done.
+    /// Executes a request in the thread's folder, after a preview and confirmation if the session is interactive; a dry run
+    /// only plans it.
     pub(crate) fn carry_out(
         &self,
         thread: ThreadId,
@@ -164,7 +161,7 @@ impl Context {
         self.carry_out_in((thread, take), request, caller, handling, careful)
     }
 
-    /// The same in that take, or in the active one if none is named.
+    /// The same for a take, or for the active one if none is named.
     pub(crate) fn carry_out_in(
         &self,
         (thread, take): (ThreadId, Option<TakeId>),
@@ -184,7 +181,7 @@ impl Context {
         }
         let executed = if self.looks_ahead(careful) {
             let plan = timeline.recover_and_plan(thread, request, caller, handling, place)?;
-            // What was restored after a power cut is reported at the end of the command.
+            // Files restored after a power cut are reported at the end of the command.
             for recovered in &plan.preview().recovered {
                 files::write_recovered(&mut stderr(self.general.color), self, recovered)?;
             }
@@ -202,7 +199,7 @@ impl Context {
         Ok(Carried::Done(executed))
     }
 
-    /// Opens or closes the folder of a take, or only says what that would do.
+    /// Adds or removes a worktree, or only plans it.
     pub(crate) fn change_worktree(
         &self,
         thread: ThreadId,
@@ -219,8 +216,7 @@ impl Context {
         Ok(Carried::Done(timeline.perform(thread, request, caller, handling, place)?))
     }
 
-    /// Makes a change after which another take may be the active one, its files along with it; `None` if it was only
-    /// shown what would be done.
+    /// Makes a change that may switch takes and their files; `None` for a dry run.
     pub(crate) fn change_takes(
         &self,
         thread: ThreadId,
@@ -238,19 +234,18 @@ impl Context {
         }
     }
 
-    /// Says what would be done.
     pub(crate) fn report_preview(&self, preview: Preview) -> Result<(), Failure> {
-        let answer = PreviewAnswer { files: preview.files.clone(), dry_run: true, would: preview };
-        self.report(&answer, |out, _| files::write_preview(out, self, &answer.would))
+        let answer = PreviewAnswer { files: preview.files.clone(), dry_run: true, preview };
+        self.report(&answer, |out, _| files::write_preview(out, self, &answer.preview))
     }
 
-    /// The path below the project's folder that a person means by a path on the command line.
+    /// Converts a path argument to a path in the project's folder.
     pub(crate) fn root_path(&self, path: &Path) -> Result<RootPath, Failure> {
         self.root_path_in(None, path)
     }
 
-    /// The same below the folder that a thread's files are in. Where the command was started elsewhere, a path goes on
-    /// from that folder.
+    /// Converts a path argument to a path in the thread's folder. A relative path starts at that folder if the command was
+    /// started elsewhere.
     pub(crate) fn root_path_of(&self, thread: ThreadId, path: &Path) -> Result<RootPath, Failure> {
         self.root_path_in(Some(thread), path)
     }
@@ -268,12 +263,11 @@ impl Context {
                 return Ok(RootPath { root: name.clone(), path: found });
             }
         }
-        let message = format!("{} is not in the project's folder", path.display());
+        let message = format!("{} is outside the project's folder", path.display());
         Err(Failure::new(Code::Usage, message))
     }
 
-    /// Where a path on the command line goes on from: the folder that the command was started in if it is one of these
-    /// or inside, else the first.
+    /// The folder that relative paths start from: the current folder if it is in one of the roots, otherwise the first root.
     pub(crate) fn base_of_paths(&self, roots: &[(String, PathBuf)]) -> PathBuf {
         let here = self.directory().canonicalize().unwrap_or_else(|_| self.directory().to_owned());
         let inside = roots.iter().any(|(_, root)| here.starts_with(root));
@@ -283,15 +277,14 @@ impl Context {
         }
     }
 
-    /// The desk of the project's folder with other further roots than those that are known.
+    /// The working copy of the project's folder with these additional roots instead of the recorded ones.
     pub(crate) fn desk_with_roots(&self, others: &[(String, PathBuf)]) -> Result<Desk, Failure> {
         let workspace = Workspace::open(&path_from_text(&self.project()?.path), others, self.file_options())?;
         let project = self.own_project()?;
         Ok(Desk::at(self.timeline()?.clone(), project.id, workspace))
     }
 
-    /// The folders that files are kept of, by name, the main one first: those of a thread, or of the project that the
-    /// command was started in.
+    /// The recorded folders by name, the main one first: of a thread, or of the current project.
     pub(crate) fn file_roots(&self, thread: Option<ThreadId>) -> Result<Vec<(String, PathBuf)>, Failure> {
         let looking = self.timeline()?.look()?;
         let apart = self.apart()?.filter(|apart| thread.is_none_or(|thread| thread == apart.thread));
@@ -321,20 +314,20 @@ impl Context {
         }
     }
 
-    /// Whether a person should see what files do before they do it.
+    /// Whether to show a preview and ask before files change.
     pub(crate) fn looks_ahead(&self, careful: Careful) -> bool {
         let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
         terminal && !careful.dry_run && !careful.yes && !self.general.json && self.config.files.confirm
     }
 
-    /// Shows what would happen to files, and asks whether it should.
+    /// Shows the preview and asks for confirmation.
     pub(crate) fn look_ahead(&self, preview: &Preview) -> Result<Decision, Failure> {
         if !preview.files.as_ref().is_some_and(FileReport::moves_files) {
             return Ok(Decision::Go);
         }
         let mut out = stderr(self.general.color);
         files::write_preview(&mut out, self, preview)?;
-        write!(out, "Go on? [Y/n] ")?;
+        write!(out, "Continue? [Y/n] ")?;
         out.flush()?;
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line)?;
@@ -343,7 +336,7 @@ impl Context {
     }
 }
 
-/// The path without `.` and `..`, as the names say; links are not looked at.
+/// Removes `.` and `..` from the path's text, without following links.
 fn normalised(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -358,5 +351,5 @@ fn normalised(path: &Path) -> PathBuf {
     normal
 }
 
-/// Said where a person stopped a move after looking ahead.
+/// Reported when the user declines after a preview.
 pub(crate) const STOPPED: &str = "Nothing was changed.";

@@ -1,4 +1,4 @@
-//! What goes wrong, as the shell sees it: a sentence that says what to do next, and an exit code.
+//! Errors of commands: a message that says what to do next, and an exit code.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -21,7 +21,6 @@ use crate::ui::json::to_text;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::{Styles, stderr};
 
-/// Why a command did not do what it was asked to.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: Code,
@@ -30,18 +29,17 @@ pub(crate) struct Failure {
     closed_pipe: bool,
 }
 
-/// What kind of failure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// Anything that has no code of its own.
+    /// Any other failure.
     Failed,
-    /// The command line makes no sense.
+    /// An invalid command line or configuration.
     Usage,
-    /// What was named is not there.
+    /// The named object does not exist.
     NotFound,
-    /// The thread has moved on since the caller looked.
+    /// The thread is not at the expected version.
     Conflict,
-    /// What was asked for is against a rule.
+    /// The request breaks a rule.
     Refused,
     /// The store is damaged.
     Damaged,
@@ -76,33 +74,31 @@ impl Code {
 }
 
 impl Failure {
-    /// A failure with that sentence.
     pub(crate) fn new(code: Code, message: impl Display) -> Self {
         Self { code, message: message.to_string(), details: Map::new(), closed_pipe: false }
     }
 
-    /// The same with a fact that programs can read.
+    /// Adds a machine-readable field.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The sentence.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether someone who read what was written has left.
+    /// Whether the reader of the output closed the pipe.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.closed_pipe
     }
 
-    /// Whether the thread has moved on, so that the same may be tried again.
+    /// Whether the thread changed concurrently, so that a retry can succeed.
     pub(crate) fn is_conflict(&self) -> bool {
         self.code == Code::Conflict
     }
 
-    /// The same, with text that the user wrote by hand kept in a file of its own.
+    /// Saves text that the user typed to a file and reports its path.
     pub(crate) fn keeping(mut self, text: &str) -> Self {
         let kept =
             tempfile::Builder::new().prefix("retake-").suffix(".md").tempfile().and_then(|mut file| {
@@ -111,17 +107,16 @@ impl Failure {
             });
         match kept {
             Ok((_, path)) => {
-                self.message = format!("{}\nYour text is kept in {}", self.message, path.display());
-                self.with("kept", path.display().to_string())
+                self.message = format!("{}\nYour text was saved to {}", self.message, path.display());
+                self.with("saved_to", path.display().to_string())
             }
             Err(error) => {
-                self.message = format!("{}\nYour text could not be kept ({error}):\n{text}", self.message);
+                self.message = format!("{}\nYour text could not be saved ({error}):\n{text}", self.message);
                 self
             }
         }
     }
 
-    /// The same where there may be no such text.
     pub(crate) fn keeping_if(self, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.keeping(text),
@@ -129,20 +124,20 @@ impl Failure {
         }
     }
 
-    /// A store that is not ours to write to cannot be read in place either: readers leave marks beside the database.
+    /// SQLite needs write access to read a store in WAL mode, so a read-only store cannot be opened in place.
     fn not_writable(path: &Path, error: &std::io::Error) -> Self {
         let message = format!(
-            "{}: {error}\nA store must belong to you and be writable, even to be read. To look into one that is not, \
-             copy its folder and point RETAKE_HOME at the copy.",
+            "{}: {error}\nThe store must belong to you and be writable, even for reading. To read another store, \
+             copy its folder and set RETAKE_HOME to the copy.",
             path.display()
         );
         Self::new(Code::Storage, message).with("path", path.display().to_string())
     }
 
-    /// Tells the user, and gives the exit code.
+    /// Prints the error and returns the exit code.
     pub(crate) fn report(self, general: &General) -> ExitCode {
         let mut out = stderr(general.color);
-        // Nothing can be done about a standard error that is closed.
+        // A closed standard error is ignored.
         let _ = if general.json {
             let mut error = json!({"code": self.code.name(), "message": self.message});
             if let Value::Object(fields) = &mut error {
@@ -157,12 +152,12 @@ impl Failure {
     }
 }
 
-/// Says what is wrong with a command line, or shows the help that was asked for.
+/// Prints a usage error, or the requested help.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }
-    // The message quotes what was typed, which may have been pasted from anywhere.
+    // The message quotes the command line, which may contain pasted control sequences.
     let text = error.render().to_string();
     eprint!("{}", sanitize(&text, Lines::Keep));
     ExitCode::from(Code::Usage.exit())
@@ -246,7 +241,7 @@ impl From<retake_workspace::snapshot::OpenError> for Failure {
     }
 }
 
-/// An error with what caused it.
+/// Formats an error with its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();

@@ -1,12 +1,11 @@
-//! Files of the user: written whole or not at all, and read only where they are regular files.
+//! Reads and writes the user's files: atomic writes, and reads of regular files only.
 //!
 //! ```text
 //!   .retake-tmp-tool-PROCESS-XXXXXX   written, synced   ──rename──►   name   ──►   folder synced
 //! ```
 //!
-//! A program that is killed on the way leaves what was there before, and a temporary file that the next one to write in
-//! that folder removes. Such files hold conversations or say where they are, so nobody but their owner can read them,
-//! whatever the umask.
+//! A killed process leaves the old file and a temporary file, which the next write in that folder removes. These files
+//! contain conversations or their paths, so only their owner can read them, whatever the umask.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -17,16 +16,15 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::failure::{Code, Failure};
 
-/// What becomes of a file that is there already.
+/// What to do with an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
-    /// It stays, and nothing is written.
+    /// Keep it and fail.
     Stays,
-    /// It is replaced.
     Replaced,
 }
 
-/// Writes a file.
+/// Writes a file atomically.
 pub(crate) fn write_whole<T>(
     path: &Path,
     existing: Existing,
@@ -58,21 +56,20 @@ pub(crate) fn write_whole<T>(
     Ok(written)
 }
 
-/// Opens a file of the user to be read. A pipe could keep the program waiting forever, and a device has no end: what was
-/// opened is checked, since another file may be at the path a moment after a check. The path is the user's own word and may
-/// be a link.
+/// Opens a file for reading. A pipe could block forever and a device has no end, so the opened file must be a regular one;
+/// checking the path first would be racy. Links are followed.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let found = file.metadata()?;
     if !found.is_file() {
         let what = if found.is_dir() { "a folder" } else { "not a regular file" };
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("this is {what}")));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}")));
     }
     Ok(file)
 }
 
-/// Removes temporary files that killed programs left in a folder.
+/// Removes temporary files of killed processes.
 fn remove_left(folder: &Path) {
     let Ok(folder) = folder.canonicalize() else { return };
     for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -80,7 +77,7 @@ fn remove_left(folder: &Path) {
     }
 }
 
-/// The file that is to be written: what a link leads to, so that the link stays one.
+/// The target of a link, so that the link is kept and its target is replaced.
 fn real(path: &Path, existing: Existing) -> Result<PathBuf, Failure> {
     match fs::symlink_metadata(path) {
         Err(_) => return Ok(path.to_owned()),
@@ -89,13 +86,13 @@ fn real(path: &Path, existing: Existing) -> Result<PathBuf, Failure> {
     }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
-        return Err(Failure::new(Code::Refused, format!("{} is not an ordinary file", path.display())));
+        return Err(Failure::new(Code::Refused, format!("{} is not a regular file", path.display())));
     }
     Ok(target)
 }
 
 fn exists(path: &Path) -> Failure {
-    Failure::new(Code::Refused, format!("{} exists already; --force replaces it", path.display()))
+    Failure::new(Code::Refused, format!("{} already exists; --force overwrites it", path.display()))
 }
 
 #[cfg(test)]
@@ -108,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_there_whole_or_not_at_all() {
+    fn a_file_is_written_completely_or_not_at_all() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("some");
         let failed = write_whole(&path, Existing::Replaced, |out| {
@@ -118,7 +115,7 @@ mod tests {
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
         write(&path, Existing::Stays, "one").expect("it is new");
-        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&path).expect("the file exists").permissions().mode() & 0o777, 0o600);
         assert!(write(&path, Existing::Stays, "two").is_err());
         assert_eq!(fs::read_to_string(&path).expect("text"), "one");
         write(&path, Existing::Replaced, "two").expect("it may be replaced");
@@ -126,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_program_left_goes_with_the_next_write() {
+    fn leftovers_of_a_killed_process_are_removed_by_the_next_write() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut child = std::process::Command::new("true").spawn().expect("a process");
         let left = folder.path().join(format!("{}abc", tool_prefix(child.id())));
@@ -157,7 +154,7 @@ mod tests {
         for (path, what) in [(at("pipe"), "regular"), (at(""), "folder"), ("/dev/null".into(), "regular")] {
             assert!(open_regular(&path).expect_err("not a file").to_string().contains(what), "{path:?}");
         }
-        // A pipe that takes the file's place between any two steps is refused, and nobody waits for a writer.
+        // A pipe that replaces the file at any step is refused, and nothing blocks.
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -182,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn links_stay_and_what_is_no_file_is_left_alone() {
+    fn links_are_kept_and_special_files_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let (real, link) = (folder.path().join("real"), folder.path().join("link"));
         fs::write(&real, "one").expect("a file");

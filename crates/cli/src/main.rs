@@ -1,7 +1,6 @@
 //! The `retake` command.
 //!
-//! `main` stays a table: each command is one file in [`commands`], what they share is in [`context`] (the
-//! timeline, the project, the thread that is meant) and in [`ui`] (the terminal).
+//! `main` only dispatches: each command is one file in [`commands`]; shared state is in [`context`], terminal output in [`ui`].
 
 mod agent;
 mod arguments;
@@ -44,7 +43,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the command that was given only shows what it would do.
 fn is_dry_run(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, matches)) => is_dry_run(matches),
@@ -54,14 +52,14 @@ fn is_dry_run(matches: &ArgMatches) -> bool {
 
 fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failure> {
     let context = match command {
-        // These work, and help, even where the configuration is broken.
+        // These commands must work with a broken configuration.
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Demo(_) => {
             Context::unconfigured(general)?
         }
         _ => Context::new(general)?,
     };
     let done = dispatch(command, &context);
-    // Whatever came of the command itself, what it finished for others is told.
+    // Reports recovered files even if the command failed.
     context.tell_recovered();
     done
 }
@@ -85,6 +83,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Thread(command) => commands::thread::run(command, context)?,
         Command::Entry(command) => commands::entry::run(command, context)?,
         Command::Take(command) => commands::take::run(command, context)?,
+        Command::Worktree(command) => commands::worktree::run(command, context)?,
         Command::Tree(arguments) => arguments.run(context)?,
         Command::Undo(arguments) => arguments.run(context)?,
         Command::Redo(arguments) => arguments.run(context)?,
@@ -100,7 +99,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Steer(arguments) => arguments.run(context)?,
         Command::Compare(arguments) => arguments.run(context)?,
         Command::Compress(arguments) => arguments.run(context)?,
-        Command::Comms(arguments) => arguments.run(context)?,
+        Command::Trace(arguments) => arguments.run(context)?,
         Command::Models(arguments) => arguments.run(context)?,
         Command::Serve(arguments) => arguments.run(context)?,
         Command::Jump(arguments) => arguments.run(context)?,

@@ -1,14 +1,14 @@
-//! Moments of files, as they are named on the command line.
+//! Revisions of files on the command line.
 
 use retake_timeline::MomentError;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// The moments of a thread's files, seen from the folder that the command was started in.
+/// The revisions of a thread's files, relative to the current folder.
 pub(crate) type Moments<'context> = retake_timeline::Moments<'context, Failure>;
 
-/// The moments of the thread that was named, or of the current one.
+/// The revisions of the named thread, or of the current one.
 pub(crate) fn moments<'context>(
     context: &'context Context,
     thread: Option<&str>,
@@ -26,9 +26,7 @@ impl From<MomentError> for Failure {
             MomentError::Find(error) => error.into(),
             MomentError::Look(error) => error.into(),
             MomentError::Several { .. } => Self::new(Code::Refused, error),
-            MomentError::NoMoment(_) => {
-                Self::new(Code::NotFound, format!("{error} (a path goes behind `--`)"))
-            }
+            MomentError::NoMoment(_) => Self::new(Code::NotFound, format!("{error} (put paths after `--`)")),
             other => Self::new(Code::NotFound, other),
         }
     }

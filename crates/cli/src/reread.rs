@@ -1,4 +1,4 @@
-//! What a change of entries makes a model read again.
+//! The cost of a change to entries in lost prompt cache.
 
 use retake_model::id::TakeId;
 use retake_model::projection::{Conversation, converse, reread_tokens};
@@ -10,20 +10,20 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::count;
 
-/// Longer conversations are not sent to a model as a whole.
+/// Longer conversations are never sent as a whole.
 const MOST_ENTRIES: u64 = 5_000;
 
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]
     done: &'a Done,
-    /// About how many tokens the model reads again because of it; not said where no model has read anything.
+    /// How many tokens the next request can no longer read from the cache; absent if no request was sent yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     reread_tokens: Option<u64>,
 }
 
 impl Context {
-    /// Says what came of a change of entries, and what the model has to read again because of it.
+    /// Reports a change to entries and its effect on the prompt cache.
     pub(crate) fn report_reread(&self, done: &Done, take: TakeId) -> Result<(), Failure> {
         let reread_tokens = if done.changed() { self.reread(done, take)? } else { None };
         if self.general.json {
@@ -31,9 +31,8 @@ impl Context {
         }
         self.report_done(done)?;
         match reread_tokens {
-            Some(tokens) if tokens > 0 => {
-                self.remark(&format!("The model reads about {} tokens again because of it.", count(tokens)))
-            }
+            Some(tokens) if tokens > 0 => self
+                .remark(&format!("The next request reads about {} tokens again, uncached.", count(tokens))),
             _ => Ok(()),
         }
     }

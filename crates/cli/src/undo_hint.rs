@@ -1,4 +1,4 @@
-//! Which command takes a change back: `retake undo` alone, or with the thread and the take that it was made in.
+//! The command that undoes a change: `retake undo`, with thread and take if needed.
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Version;
@@ -9,14 +9,14 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 impl Context {
-    /// The command that takes a change back, given where this one was.
+    /// The command that undoes this change, given the current folder.
     pub(crate) fn undo_command(&self, done: &Done) -> String {
         self.undo_command_of(done.thread, done.take, done.version)
     }
 
-    /// The command that takes back the newest change of a take, or of the thread.
+    /// The command that undoes the newest change of a take or of the thread.
     pub(crate) fn undo_command_of(&self, thread: ThreadId, take: Option<TakeId>, version: Version) -> String {
-        // The change is made: that this cannot be found out must not make it look failed.
+        // The change succeeded: failing to compute the hint must not look like a failure.
         self.try_undo_command(thread, take, version).unwrap_or_else(|_| "retake undo".to_owned())
     }
 

@@ -1,14 +1,13 @@
-//! The API, asked by many who mean no good, and killed while it works.
+//! The API under hostile requests, and killed while it works.
 //!
 //! ```text
 //!   fuzz   the document ──► requests: right, mistaken, hostile ──► the routes, without a socket ──► judge
 //!   kill   the real server ◄── several clients write ──► kill -9 ──► start again ──► what was told is there
-//! ```
+//!   kill   the real server ◄── several clients write ──► kill -9 ──► restart ──► every acknowledged change exists
 //!
-//! `fuzz` makes its requests from the document that the server itself gives out, so that a new route is asked by being
-//! there, and names in them what it saw in answers, so that threads, takes and turns become what nobody thought of. No
-//! answer is a 5xx, no thread panics, nothing takes a second, every refusal says what and why, and each store verifies
-//! in the end.
+//! `fuzz` generates its requests from the OpenAPI document, so that new routes are covered automatically, and uses ids from
+//! earlier answers. No answer may be a 5xx, no thread may panic, no request may take a second, every refusal must be a valid
+//! problem document, and each store must verify at the end.
 
 mod fuzz;
 mod kill;

@@ -1,17 +1,17 @@
-//! Random command lines over several projects, threads, takes and folders; after each, rules that hold for any command.
+//! Random command lines over several projects, threads, takes and folders, checked against rules for all commands.
 //!
 //! ```text
 //!   world/  a/ b/      projects               by hand   ─┐
 //!           c/         a project with .git    retake …  ─┼─►  all folders and all tables of the store, before and after
 //!           e/         no project             two execs ─┘         │
-//!           outside/   where links lead                            └─ only the folder of the thread that is meant may change,
+//!           outside/   target of links                             └─ only the folder of the target thread may change,
 //!           w1/ …      worktrees                                      nothing by a dry run or a failure, …
 //!   home/   the store
 //! ```
 //!
-//! There is no model of what a command should do: `model` and `edits` have one. The rules compare the world before and
-//! after a command with its command line and its answer. The controls are a program that lies ([`Mistake`]): it runs in
-//! another way than it was asked to, touches what it should not, or leaves out a part of its answer.
+//! There is no model of what a command does: `model` and `edits` have one. The rules compare the world before and after a
+//! command with its command line and its answer. The controls are programs with an injected fault ([`Mistake`]): they execute
+//! something else, change unrelated files, or omit a part of the answer.
 
 mod check;
 mod effects;

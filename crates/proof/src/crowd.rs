@@ -1,14 +1,13 @@
-//! Several processes on one folder, each with a thread of its own, some killed at random.
+//! Several processes on one folder, each with its own thread, some killed at random.
 //!
 //! ```text
 //!   worker 1   run · undo · redo · run · ✗ · run …   in the folder one/  ┐ one project, one store:
 //!   worker 2   undo · run · ✗ · redo · run · …       in the folder two/  ┘ the real program each time
 //! ```
 //!
-//! In the end the file that each acknowledged command wrote is in the log, every acknowledged move is there, no move
-//! is unfinished, and a look finds nothing that somebody would have changed by hand since. Whose file it is depends
-//! on who looked first: two programs that change one folder at the same time cannot be told apart. The control
-//! takes a killed command for an acknowledged one.
+//! Afterwards the log contains the file of every acknowledged command and every acknowledged move, no move is unfinished, and
+//! recording finds no further changes. The author of a file depends on which process records it first, because concurrent
+//! changes in one folder cannot be told apart. The control counts a killed command as acknowledged.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,38 +28,38 @@ use crate::violation::{Failed, Trouble, Violation};
 
 const WORKERS: [&str; 2] = ["one", "two"];
 
-/// How many commands, and what is made of kills.
+/// The size of a run, and the interpretation of kills.
 #[derive(Clone, Copy, Debug)]
 pub struct CrowdPlan {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many commands each worker runs.
+    /// Number of commands per worker.
     pub commands: u64,
-    /// What a killed command is taken for.
+    /// How a killed command is interpreted.
     pub killed: Killed,
 }
 
-/// What a killed command is taken for.
+/// How a killed command is interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Killed {
-    /// For one that may have been done or not.
+    /// Executed or not.
     Unknown,
-    /// For one that was done: the control.
+    /// Executed: the control.
     Done,
 }
 
-/// What a worker was told.
+/// The acknowledgements of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// The files of changes that were acknowledged.
+    /// Files of acknowledged changes.
     pub changes: Vec<String>,
-    /// Moves that were acknowledged.
+    /// Number of acknowledged moves.
     pub moves: u64,
-    /// The files of changes that were killed.
+    /// Files of killed changes.
     pub killed: Vec<String>,
 }
 
-/// Lets workers loose on one folder.
+/// Runs the workers on one folder.
 pub fn crowd(plan: CrowdPlan) -> Result<Vec<Told>, Failed> {
     let ground = Ground::for_files().map_err(Failed::trouble)?;
     let laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
@@ -105,7 +104,7 @@ fn work(laboratory: &Laboratory, name: &str, mut dice: Dice, commands: u64) -> R
             laboratory.command(PROJECT, arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         if dice.once_in(3) {
             std::thread::sleep(Duration::from_micros(dice.below(60_000)));
-            // It may have ended by itself.
+            // It may have exited already.
             let _ = child.kill();
         }
         let status = child.wait()?;
@@ -114,7 +113,7 @@ fn work(laboratory: &Laboratory, name: &str, mut dice: Dice, commands: u64) -> R
             (true, _) => told.moves += 1,
             (false, None) if changes => told.killed.push(path),
             (false, None) => {}
-            // There was nothing to undo or to redo.
+            // Nothing to undo or redo.
             (false, Some(_)) if !changes => {}
             (false, Some(code)) => return Err(format!("{arguments:?} ended with {code}").into()),
         }

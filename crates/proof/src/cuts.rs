@@ -3,12 +3,12 @@
 //! ```text
 //!   script ─► a command, stopped at system call n ─► the file system is shut down ─► unmount ─► mount
 //!                                                                                                 │
-//!                            both halves before, or both after; nothing acknowledged is lost ◄────┘
+//!                            conversation and files both before or both after; nothing acknowledged is lost ◄────┘
 //! ```
 //!
-//! The process is stopped before the cut, all of its threads, so that nothing is acknowledged after it. Unlike
-//! the simulated cut of [`faults`](crate::faults), names are lost here too, in whatever order the file system
-//! likes. The control lets syncs lie.
+//! The process is stopped before the cut, including all threads, so that nothing is acknowledged after it. Unlike the
+//! simulated cut of [`faults`](crate::faults), this also loses directory entries, in any order the file system chooses. In the
+//! control, syncs do nothing.
 
 mod disk;
 mod run;

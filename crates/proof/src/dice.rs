@@ -1,14 +1,14 @@
-//! Dice that fall the same way for the same seed, so that a failure can be seen again.
+//! A deterministic random number generator, so that failures can be reproduced.
 //!
-//! This is splitmix64: a counter through a mixing function. It is small enough to be read here, and the
-//! numbers stay the same whatever happens to any library of random numbers.
+//! This is splitmix64: a counter through a mixing function. It is small, and its sequence does not depend on the version of a
+//! library.
 
-/// A row of numbers that looks random and depends on the seed alone.
+/// A deterministic sequence of random numbers.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The row that belongs to that seed.
+    /// The sequence of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -19,35 +19,35 @@ impl Dice {
         mix(self.0)
     }
 
-    /// A number below that limit; 0 if the limit is 0.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
-        // The bias of a remainder is far below what any campaign could notice.
+        // The modulo bias is negligible here.
         self.roll().checked_rem(limit).unwrap_or(0)
     }
 
-    /// An index into something that long.
+    /// A random index into a list of this length.
     pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
-    /// True about once in that many times.
+    /// True with probability 1/`times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these; `None` if there are none.
+    /// A random item; `None` if the list is empty.
     pub fn pick<'items, T>(&mut self, items: &'items [T]) -> Option<&'items T> {
         items.get(self.index(items.len()))
     }
 
-    /// Dice of their own, which depend on this row and do not disturb it further.
+    /// An independent generator, derived from this one.
     #[must_use]
     pub fn split(&mut self) -> Self {
         Self(self.roll())
     }
 }
 
-/// One number to another, such that no two numbers go to the same one.
+/// A bijective mixing function.
 pub fn mix(number: u64) -> u64 {
     let mut mixed = number;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

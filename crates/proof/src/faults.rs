@@ -1,16 +1,16 @@
-//! Faults at every point where one can happen, in the real program.
+//! Faults at every possible point in the real program.
 //!
 //! ```text
 //!   script      thread new · entry add · entry edit · undo · …         each a process of its own
 //!                    │
-//!                    ├─ the store before the command is kept
-//!                    ├─ the command runs once without a fault: what it does when nothing goes wrong
-//!                    └─ then once for each write-class system call n = 1, 2, 3 … : the fault strikes at n
+//!                    ├─ the store before the command is saved
+//!                    ├─ the command runs once without a fault, for reference
+//!                    └─ then once for each write-class system call n = 1, 2, 3 … with a fault at n
 //!                              │
-//!                              └─ the store is opened again and looked at  (see [`check`])
+//!                              └─ the store is opened again and checked  (see [`check`])
 //! ```
 //!
-//! [`kill`] lets the process die, with or without losing what was not synced; [`errors`] lets the call fail.
+//! [`kill`] kills the process, with or without losing unsynced data; [`errors`] makes the call fail.
 
 mod check;
 mod errors;

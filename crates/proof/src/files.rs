@@ -1,19 +1,18 @@
-//! Faults at every point where one can happen, in the real program, while it moves files.
+//! Faults at every possible point in the real program, while it moves files.
 //!
 //! ```text
 //!   script     snapshot take · run -- sh … · undo · (by hand: …) undo · restore · take switch · …
 //!                   │
-//!                   ├─ store and folders before the command are kept
-//!                   ├─ it runs once without a fault: what conversation and files are after it
-//!                   └─ then once for each write-class system call, in the store and in the folders: the fault
+//!                   ├─ store and folders before the command are saved
+//!                   ├─ it runs once without a fault, for reference
+//!                   └─ then once with a fault at each write-class system call, in the store and in the folders
 //!                             │
-//!                             └─ `retake status`, and then: both halves before, or both after  (see [`check`])
+//!                             └─ `retake status`, then: conversation and files both before, or both after  (see [`check`])
 //! ```
 //!
-//! The controls of [`kill`] are programs of `mistaken` order: files first, conversation second; and a folder of a take
-//! that is forgotten first and removed second.
-//! [`sealed`] strikes undo and redo of a turn whose tools replaced ignored and secret files; its control runs without
-//! the key.
+//! The controls of [`kill`] execute steps in the wrong order: files before the conversation, and forgetting a worktree before
+//! removing it. [`sealed`] tests undo and redo of a turn whose tools replaced ignored and secret files; its control runs
+//! without the key.
 
 mod check;
 mod errors;
@@ -38,7 +37,7 @@ fn ground() -> Result<Ground, Failed> {
     Ground::for_files().map_err(Failed::trouble)
 }
 
-/// The real program, built from the sources as they are.
+/// The real program, built from the current sources.
 pub fn retake() -> Result<Program, Trouble> {
     Ok(Program { path: crate::faults::program()?, first: &[] })
 }

@@ -1,22 +1,20 @@
-//! Bytes flipped or cut in the database and its log: noticed or harmless, never shown as if they were whole.
+//! Bytes flipped or cut in the database and its write-ahead log: detected or harmless, never shown as valid content.
 //!
-//! A store with some history is built, once with part of it still in the write-ahead log and once settled. Then, again and again, a
-//! copy is damaged at a random place, opened, and everything in it is read: every list, every row, every
-//! version of every thread, every page, every log. Each thing read must be an error or exactly what it was.
+//! A store with some history is built, once with a part of it in the write-ahead log and once checkpointed. Then copies are
+//! damaged at random positions, opened, and read completely: every list, every row, every version of every thread, every
+//! page, every log. Each result must be an error or the original content.
 //!
 //! ```text
 //!   store ──► copy ──► damage ──► open ──► read everything ──► whole │ noticed │ older │ SILENT
 //! ```
 //!
-//! *Older* is what SQLite makes of a damaged log: the log ends before the damage, and everything is exactly as
-//! it was at an earlier commit. SQLite cannot tell this from a commit that never was. Where the store knows
-//! better, because operations that were acknowledged are missing, it is noticed; where only something was lost
-//! that is no operation, such as how an entry is shown, it is counted apart.
+//! *Older* is how SQLite handles a damaged log: the log ends before the damage, and everything is as it was at an earlier
+//! commit. SQLite cannot distinguish this from a commit that never happened. If acknowledged operations are missing, the store
+//! detects it; if only other data is lost, such as display settings, it is counted separately.
 //!
-//! Whatever is silent while reading is looked at once more with `verify`, which must name it.
+//! If reading is silent about damage, `verify` must report it.
 //!
-//! The control forges a row of the index together with its guard, which no check can notice, and compares: the
-//! difference must be reported.
+//! The control forges a row of the index together with its digest, which no check can detect: the comparison must report it.
 
 mod build;
 mod compare;

@@ -1,6 +1,6 @@
-//! What a folder holds, as plain values that can be compared, copied and laid out again.
+//! The content of a folder as plain values that can be compared and restored.
 //!
-//! This is the eye of every campaign that moves files. It shares no code with the snapshots that it judges.
+//! Every campaign that moves files uses this. It shares no code with the snapshots that it checks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,24 +11,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// One thing in a folder.
+/// A file, link or folder.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Thing {
     /// A file.
     File {
-        /// Its bytes.
+        /// Its content.
         bytes: Vec<u8>,
         /// Its permissions.
         mode: u32,
     },
-    /// A symbolic link, with what it points to.
+    /// A symbolic link with its target.
     Link(OsString),
-    /// A folder, with its permissions.
+    /// A folder with its permissions.
     Folder(u32),
 }
 
 impl Thing {
-    /// A file with the usual permissions.
+    /// A file with default permissions.
     pub fn file(bytes: impl Into<Vec<u8>>) -> Self {
         Self::File { bytes: bytes.into(), mode: 0o644 }
     }
@@ -47,12 +47,12 @@ impl fmt::Debug for Thing {
     }
 }
 
-/// Everything below a folder, by its path from there.
+/// Everything below a folder, by relative path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folder(pub BTreeMap<PathBuf, Thing>);
 
 impl Folder {
-    /// Looks at a folder; one that is not there holds nothing.
+    /// Reads a folder; a missing one is empty.
     pub fn read(top: &Path) -> io::Result<Self> {
         let mut found = BTreeMap::new();
         if top.is_dir() {
@@ -61,7 +61,7 @@ impl Folder {
         Ok(Self(found))
     }
 
-    /// Makes a folder hold exactly this. The folder itself stays the one that it is.
+    /// Makes a folder contain exactly this. The folder itself is not replaced.
     pub fn lay_out(&self, top: &Path) -> io::Result<()> {
         fs::create_dir_all(top)?;
         clear(top)?;
@@ -76,7 +76,7 @@ impl Folder {
                 Thing::Folder(_) => fs::create_dir(&path)?,
             }
         }
-        // Last, and the innermost first: a folder may not let anything in any more.
+        // Last, innermost first: the permissions may forbid changes.
         for (path, thing) in self.0.iter().rev() {
             if let Thing::Folder(mode) = thing {
                 fs::set_permissions(top.join(path), fs::Permissions::from_mode(*mode))?;
@@ -85,7 +85,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The paths at which two folders differ, with what is there in each.
+    /// The paths that differ, with both contents.
     pub fn differences<'folders>(&'folders self, other: &'folders Self) -> Vec<Difference<'folders>> {
         let mut paths: Vec<&PathBuf> = self.0.keys().chain(other.0.keys()).collect();
         paths.sort();
@@ -97,7 +97,7 @@ impl Folder {
             .collect()
     }
 
-    /// What Retake left behind of its own, which should be nothing.
+    /// Temporary files of Retake that were left behind.
     pub fn leftovers(&self) -> Vec<&Path> {
         let ours = |path: &&PathBuf| {
             path.components().any(|part| part.as_os_str().as_bytes().starts_with(b".retake-tmp"))
@@ -106,14 +106,14 @@ impl Folder {
     }
 }
 
-/// One path at which two folders differ.
+/// A path that differs.
 #[derive(Debug)]
 pub struct Difference<'folders> {
-    /// Which.
+    /// The path.
     pub path: &'folders Path,
-    /// What is there in the first.
+    /// The content in the first folder.
     pub left: Option<&'folders Thing>,
-    /// What is there in the second.
+    /// The content in the second folder.
     pub right: Option<&'folders Thing>,
 }
 

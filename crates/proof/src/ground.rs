@@ -1,7 +1,6 @@
-//! A folder to try things in, gone when it is dropped.
+//! A temporary folder that is removed when dropped.
 //!
-//! It lies in memory where the system has such a place: these campaigns look for wrong content, not for lost
-//! syncs, and a sync in memory costs nothing.
+//! In memory if possible: these campaigns look for wrong content, not for lost syncs, and a sync in memory is free.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +10,7 @@ use tempfile::TempDir;
 
 const IN_MEMORY: &str = "/dev/shm";
 
-/// A folder to try things in.
+/// A temporary folder.
 #[derive(Debug)]
 pub struct Ground {
     folder: TempDir,
@@ -19,7 +18,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// A new, empty folder.
+    /// Creates an empty folder.
     pub fn new() -> io::Result<Self> {
         if Path::new(IN_MEMORY).is_dir()
             && let Ok(folder) = builder().tempdir_in(IN_MEMORY)
@@ -29,8 +28,7 @@ impl Ground {
         Ok(Self { folder: builder().tempdir()?, mounted: false })
     }
 
-    /// The same for a project to lie in, which must not be in a folder of the system's. It lies in memory where
-    /// we may mount such a place.
+    /// Creates a folder for a project, which must not be in a system folder. In memory if mounting is permitted.
     pub fn for_files() -> io::Result<Self> {
         let folder = builder().tempdir()?;
         let mut mount = Command::new("mount");
@@ -39,7 +37,7 @@ impl Ground {
         Ok(Self { folder, mounted })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -48,7 +46,7 @@ impl Ground {
 impl Drop for Ground {
     fn drop(&mut self) {
         if self.mounted {
-            // What is in it goes with it, also where somebody still looks at it.
+            // Lazy, in case a process still uses it.
             let _ = Command::new("umount").arg("-l").arg(self.folder.path()).status();
         }
     }

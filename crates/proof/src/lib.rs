@@ -1,26 +1,25 @@
-//! Proof that Retake keeps its promises: harnesses that break the world around the real programs.
+//! Campaigns that test Retake's guarantees: harnesses that inject faults around the real programs.
 //!
-//! A harness runs a program with a fault at every point where one can happen, or asks it a hundred thousand
-//! random questions, and looks at what is left. Each has a control, a run in which the promise is broken on
-//! purpose, because a harness that cannot fail proves nothing.
+//! A harness runs a program with a fault at every possible point, or sends it many random requests, and checks the result.
+//! Each has a control, in which a guarantee is broken on purpose, because a harness that cannot fail proves nothing.
 //!
-//! | campaign | promise | control |
+//! | campaign | guarantee | control |
 //! |---|---|---|
-//! | [`faults`] | no fault at any system call loses what was acknowledged or leaves half a change | a disk whose syncs lie |
-//! | [`files`] | the same while files move: conversation and files are before the command, or after it, together | files that move before anybody wrote it down |
-//! | [`cuts`] | the same under real power cuts, on a file system of its own | syncs that lie |
-//! | [`edits`] | after any moves, every file is what maps of path to content say | six small mistakes, one at a time |
-//! | [`command_lines`] | any command line changes only the folder of its thread, nothing as a dry run or a failure, and reports what it changes | fifteen lies of the program, one at a time |
-//! | [`crowd`] | two processes on one folder, some killed: all that was acknowledged is there | kills taken for answers |
-//! | [`worktrees`] | two processes in two takes of one thread: each folder agrees with its take, and neither changes the other | undo in the wrong folder |
-//! | [`restless`] | files that others rewrite and remove meanwhile are recorded whole and left alone | files replaced in place |
-//! | [`model`] | every answer is the one that plain vectors and copies give | nineteen small mistakes, one at a time |
-//! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
-//! | [`projection`] | every history, told to any provider, keeps that provider's rules | an encoder without care for pairs and order |
-//! | [`turns`] | whole turns under failing servers, meddling people and kills: no orphan, nothing apart, nothing twice | three mistakes of a driver; syncs that lie |
-//! | [`api`] fuzz | whatever is asked of the API, no answer is a 5xx, a panic or slow | four planted faults, one at a time |
-//! | [`api`] kill | a server killed under load: what it acknowledged is there, each request once, the halves together | requests without an answer taken for done |
-//! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
+//! | [`faults`] | no fault at any system call loses acknowledged changes or leaves a partial one | a disk whose syncs do nothing |
+//! | [`files`] | while files move, conversation and files are both before or both after the command | files that move before the intent is durable |
+//! | [`cuts`] | the same under real power cuts, on a separate file system | syncs that do nothing |
+//! | [`edits`] | after any moves, every file matches a map of path to content | nine model faults, one at a time |
+//! | [`command_lines`] | a command changes only the folder of its thread, nothing as a dry run or a failure, and reports its changes | fifteen program faults, one at a time |
+//! | [`crowd`] | two processes on one folder, some killed: everything acknowledged exists | kills counted as acknowledged |
+//! | [`worktrees`] | two processes in two takes of one thread: each folder agrees with its take | undo in the wrong folder |
+//! | [`restless`] | files that others change concurrently are recorded consistently and not overwritten | files replaced in place |
+//! | [`model`] | every answer equals that of a simple reference model | nineteen model faults, one at a time |
+//! | [`processes`] | operations acknowledged by any of eight processes are durable and serial | a worker that acknowledges before it writes |
+//! | [`projection`] | every history, projected for any provider, satisfies the provider's rules | an encoder without care for pairs and order |
+//! | [`turns`] | turns under failing servers, concurrent changes and kills: no orphans, consistent files, no call twice | six driver faults; syncs that do nothing |
+//! | [`api`] fuzz | no request causes a 5xx, a panic or a slow answer | four injected faults, one at a time |
+//! | [`api`] kill | a server killed under load: acknowledged changes exist, each request executed once | unanswered requests counted as executed |
+//! | [`flips`] | damaged bytes are detected or harmless, never shown as valid content | a forged row that no check can detect |
 
 pub mod api;
 pub mod command_lines;

@@ -1,7 +1,7 @@
-//! `proof`: the campaigns that try to break Retake's promises, by command and at any size.
+//! The program that runs the campaigns, at any size.
 //!
-//! Each prints its seed and one line of what it did. A violation goes to the error output with the seed and
-//! the step that show it again, and the exit code is 1.
+//! Each prints its seed and a summary. A violation is printed to standard error with the seed and the step that reproduce it,
+//! and the exit code is 1.
 
 mod commands;
 

@@ -1,22 +1,20 @@
-//! Eight processes on one store, some killed at random: what any of them was told is done stays done.
+//! Eight processes on one store, some killed at random: acknowledged operations are durable.
 //!
-//! The program runs itself again as workers and readers. A worker has one or more lanes, threads of its own
-//! that write at the same time; each lane adds entries to threads that all share and changes one thread of its
-//! own in every way. After each answer it appends one line to a file outside the store: the acknowledgement.
-//! Now and then a worker is killed with the signal that nobody can catch, and started again.
+//! The program runs itself as workers and readers. A worker has one or more lanes, which write concurrently; each lane adds
+//! entries to shared threads and changes its own thread in every way. After each answer it appends an acknowledgement to a
+//! file outside the store. Some workers are killed with SIGKILL and restarted.
 //!
 //! ```text
 //!   parent ──► worker 0 … 7 ──► store ◄── reader 0, 1      afterwards: store ⊇ acknowledgements?
 //!      │ kills      └──► acknowledged-<lane>
 //! ```
 //!
-//! What is proved: every acknowledged operation is in the log, at that version, under that id; versions are
-//! serial without a gap and each operation names the one before it; no error but a typed conflict was ever
-//! seen; every entry that was to be added to a shared thread is there exactly once, though writers replayed
-//! after conflicts and after being killed with an answer outstanding; readers never saw half a change.
+//! Checks: every acknowledged operation is in the log, with its version and id; versions are serial without gaps, and each
+//! operation names its predecessor; no error except a typed conflict occurs; every entry of a shared thread exists exactly
+//! once, although writers retry after conflicts and kills; readers never see a partial change.
 //!
-//! The control is a worker that acknowledges before it writes ([`Options::early`]). Killed in between, it has
-//! promised an entry that is not there, and the check must find it missing.
+//! In the control, a worker acknowledges before it writes ([`Options::early`]). Killed in between, its entry is missing, which
+//! the check must find.
 
 mod acknowledgement;
 mod check;

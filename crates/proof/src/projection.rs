@@ -1,14 +1,13 @@
-//! Histories of every kind, told to every provider: no request may break a rule of its provider.
+//! Projects random histories for every provider: no request may break a rule of its provider.
 //!
 //! ```text
-//!   seed ──► a history by dice ──► four requests, one per wire ──► the rules: nothing is wrong
+//!   seed ──► a random history ──► four requests, one per wire ──► the rules: no violation
 //!                                            │
 //!                                            └─► broken on purpose ──► the rules: at least 999 of 1000 are caught
 //! ```
 //!
-//! The work is done by [`retake_model::projection::campaign`], on all cores. The rules are read from what providers
-//! publish and share nothing with what they judge. The control is an encoder that tells a history as it is, without
-//! the care for pairs and order that makes a request valid.
+//! [`retake_model::projection::campaign`] does the work, on all cores. The rules follow the providers' documentation and share
+//! no code with the encoders. The control is an encoder without the care for pairs and order that makes a request valid.
 
 use std::ops::Range;
 use std::thread;
@@ -21,10 +20,10 @@ use serde_json::{Value, json};
 
 use crate::violation::{Failed, Violation};
 
-/// Of a thousand broken requests, how many must be caught.
+/// Minimum number of detected requests per thousand broken ones.
 const CAUGHT_OF_A_THOUSAND: u64 = 999;
 
-/// Tries that many histories, from that seed on.
+/// Tests histories from this seed on.
 pub fn project(seed: u64, histories: u64) -> Result<Summary, Failed> {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64).min(histories.max(1));
     let part = |core: u64| -> Range<u64> {
@@ -52,7 +51,7 @@ pub fn project(seed: u64, histories: u64) -> Result<Summary, Failed> {
     Ok(all)
 }
 
-/// The control: histories told as they are, one message for each entry. The rules must refuse that soon.
+/// The control: one message per entry. The rules must refuse this soon.
 pub fn broken(seed: u64) -> Result<(), Failed> {
     for step in 1..=50 {
         let body = careless(&random_entries(seed.wrapping_add(step)));
@@ -64,7 +63,7 @@ pub fn broken(seed: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A request as someone would write it who thinks of a history as a list of messages.
+/// A naive request: one message per entry.
 fn careless(entries: &[Entry]) -> Value {
     let block = |block: &Block| match block {
         Block::Text { text, .. } => Some(json!({"type": "text", "text": text})),

@@ -1,16 +1,16 @@
-//! A folder that never rests: files rewritten, replaced, made and removed while they are recorded and moved.
+//! Records and moves files while other writers rewrite, replace, create and remove files in the same folder.
 //!
 //! ```text
-//!   four hands, without pause      replaced/  whole files, each of one letter, put in place by a rename
+//!   four writers, without pause    replaced/  whole files of one letter, replaced by rename
 //!                                  rewritten  one file, overwritten in place again and again
-//!                                  fleeting/  files and folders that come and go
-//!                                  lingering/ a file that stays open and grows by a line now and then
-//!   the desk, meanwhile            record · undo · redo · restore · …        on files of the agent's own
+//!                                  fleeting/  files and folders that are created and removed
+//!                                  lingering/ a file that stays open and grows
+//!   the working copy, meanwhile    record · undo · redo · restore · …        on the agent's own files
 //! ```
 //!
-//! Nothing may fail, no replaced file is ever seen half old and half new, the agent's own file is always just what
-//! was asked for, and when all is quiet the store holds just what is there. What the hands do between the agent's
-//! first and last look counts as the agent's and is moved along, so they do not mind when a folder of theirs goes.
+//! No operation may fail, no replaced file may be read partially, the agent's own file always has the expected content, and
+//! afterwards the store agrees with the folder. Changes of the writers between the agent's snapshots count as the agent's and
+//! move with them, so the writers tolerate that their folders disappear.
 
 use std::fs;
 use std::io::Write as _;
@@ -27,28 +27,28 @@ use crate::folder::{Folder, Thing};
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation};
 
-/// How long the replaced files are: more than one read of any program.
+/// Size of the replaced files: more than one read of any program.
 const LONG: usize = 300_000;
 
-/// What a restless folder came to.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rested {
-    /// How many rounds of record, undo and redo there were.
+    /// Number of rounds of record, undo and redo.
     pub rounds: u64,
-    /// How many times the other hands changed something meanwhile, about.
+    /// Approximate number of concurrent changes.
     pub changes: u64,
 }
 
-/// How the replaced files come to their place.
+/// How files are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacing {
-    /// By a rename: whoever looks sees the old one or the new one.
+    /// By rename: readers see the old or the new file.
     ByRename,
-    /// In place, where half of each can be seen: the control.
+    /// In place, so that readers can see a partial file: the control.
     InPlace,
 }
 
-/// Records and moves files in a restless folder.
+/// Runs the campaign.
 pub fn restless(rounds: u64, replacing: Replacing) -> Result<Rested, Failed> {
     let ground = Ground::for_files().map_err(Failed::trouble)?;
     let folder = ground.path().join("project");
@@ -119,7 +119,7 @@ fn work(store: &Path, folder: &Path, rounds: u64, stop: &AtomicBool) -> Result<A
     Ok(AtWork { desk, thread })
 }
 
-/// Every replaced file is of one letter, from its first byte to its last.
+/// Every replaced file must consist of one letter.
 fn whole(folder: &Path) -> Result<(), String> {
     for name in ["a", "b"] {
         let Ok(bytes) = fs::read(folder.join("replaced").join(name)) else { continue };
@@ -130,7 +130,7 @@ fn whole(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// When all is quiet, nothing of ours is left, and a second look finds nothing new.
+/// Afterwards no temporary file is left, and a second snapshot finds no changes.
 fn quiet(at: &AtWork, folder: &Path) -> Result<(), String> {
     let look = || at.desk.look(at.thread, Caller::human()).map_err(|error| error.to_string());
     look()?;
@@ -187,7 +187,7 @@ fn come_and_go(folder: &Path, stop: &AtomicBool) -> u64 {
     let mut changes = 0_u64;
     while !stop.load(Ordering::Relaxed) {
         let place = folder.join("fleeting").join((changes % 7).to_string());
-        // An undo may come between any two of these.
+        // An undo may happen between any two of these.
         if place.is_dir() {
             let _ = fs::remove_dir_all(&place);
         } else {
@@ -201,7 +201,7 @@ fn come_and_go(folder: &Path, stop: &AtomicBool) -> u64 {
     changes
 }
 
-/// Writes to a file that stays open: an undo may move it aside, with its folder, between any two lines.
+/// Writes to a file that stays open, which an undo may move aside with its folder.
 fn linger(folder: &Path, stop: &AtomicBool) -> u64 {
     let place = folder.join("lingering");
     let mut changes = 0_u64;

@@ -1,4 +1,4 @@
-//! Looking for bytes in every file of a store, in whatever form they are kept there. It shares no code with the store.
+//! Searches every file of a store for bytes, in any stored form. Shares no code with the store.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,8 +8,8 @@ use rusqlite::types::ValueRef;
 
 use crate::violation::Trouble;
 
-/// Every place of a store's folder that holds the bytes: in a file as it is, in a frame that is compressed, in a value
-/// of a database, or in a compressed one.
+/// Every place in a store's folder that contains the bytes: in a file, in a compressed frame, or in a plain or compressed value
+/// of a database.
 pub fn places(store: &Path, bytes: &[u8]) -> Result<Vec<String>, Trouble> {
     let mut found = Vec::new();
     let mut open = vec![store.to_owned()];
@@ -20,7 +20,7 @@ pub fn places(store: &Path, bytes: &[u8]) -> Result<Vec<String>, Trouble> {
                 open.push(path);
                 continue;
             }
-            // Read with the process that has it open still there: the log beside the database is read as a file.
+            // Also reads the write-ahead log as a file, while another process has the database open.
             if holds(&fs::read(&path)?, bytes) {
                 found.push(path.display().to_string());
             }

@@ -1,15 +1,14 @@
-//! Faults in a child process: killed, cut from power or refused at a chosen system call.
+//! Faults in a child process: killed, power cut or failed at a chosen system call.
 //!
-//! The faults are made by a small C library (`shim/faults.c`, whose header says exactly what they are) that the
-//! dynamic linker loads into the child before everything else. This module compiles it and says in types what
-//! the library takes from its environment.
+//! A small C library (`shim/faults.c`, whose header defines them) injects the faults; the dynamic linker preloads it into the
+//! child. This module compiles the library and has types for its environment variables.
 //!
 //! ```text
 //!   Shim::build ──► faults-<hash>.so     Faults::under(root).die_at(7, Death::Cut)
 //!                           └──────────────────────────┴──► attach(&mut Command) ──► run ──► Report::read
 //! ```
 //!
-//! A run without faults first tells how many points there are ([`Report::calls`]); then one run per point.
+//! A run without faults first counts the points ([`Report::calls`]); then follows one run per point.
 
 mod build;
 mod faults;

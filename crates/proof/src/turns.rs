@@ -1,19 +1,19 @@
-//! Turns by the hundred, in one conversation over one folder, while the model's server fails and people interfere.
+//! Many turns in one conversation and folder, under failing servers and concurrent changes.
 //!
 //! ```text
-//!   dice ──► a step: a turn · a retry · an undo, redo, jump · an edit, a deletion · a compression · a switch · …
+//!   rng ───► a step: a turn · a retry · an undo, redo, jump · an edit, a deletion · a compression · a switch · …
 //!     │                │
-//!     │                └─► the agent ──► a server of our own ──► an answer with tools, or one of ten failures
-//!     │                                        └─ each request it gets is checked by its wire's rules
+//!     │                └─► the agent ──► a local server ──► an answer with tools, or one of ten failures
+//!     │                                        └─ each request is checked against the rules of its wire
 //!     └──────► after every step
-//!                takes        as many as the plain count says: no fork without its turn
-//!                files        what the last operation names is what is there, byte for byte; a look finds nothing
-//!                tools        what succeeded is on disk, and what did not is not
+//!                takes        as many as counted: no fork without its turn
+//!                files        match the last operation byte for byte; a snapshot finds no changes
+//!                tools        successful changes are on disk, others are not
 //!                projection   every take, on all four wires, breaks no rule
-//!                leftovers    no record of a turn, and nothing is said to run
+//!                leftovers    no record of a turn, and no turn is marked as running
 //! ```
 //!
-//! The controls are mistakes that a driver could make: see [`Mistake`].
+//! The controls inject faults that a driver could have: see [`Mistake`].
 
 mod assistant;
 mod check;
@@ -26,38 +26,38 @@ mod world;
 pub use kill::{TurnKills, kill, kill_control, leftover_control};
 pub use walk::{Walked, walk};
 
-/// How many turns, and how bad the world is.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnsPlan {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many turns.
+    /// Number of turns.
     pub turns: u64,
-    /// How many of a hundred answers go wrong.
+    /// Percentage of failing answers.
     pub chaos: u64,
-    /// What is done wrong on purpose.
+    /// The injected fault.
     pub mistake: Option<Mistake>,
 }
 
-/// A mistake that must be caught.
+/// An injected fault, which must be caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// The result of a tool is published without the files that it wrote.
+    /// A tool result is published without its files.
     ResultWithoutFiles,
-    /// A retry that cannot begin leaves its fork behind.
+    /// A retry that cannot start leaves its fork.
     OrphanFork,
     /// A call is sent without its result.
     CallWithoutResult,
-    /// A stop is reported as sent and has no effect, while a tool prints all the time.
+    /// A stop is reported but has no effect, while a tool prints continuously.
     StopWithoutEffect,
-    /// A stop is reported as sent and has no effect, while a summary is written.
+    /// A stop is reported but has no effect, during a summary.
     SummaryNotStopped,
-    /// What somebody changed while a summary was written is lost.
+    /// A concurrent change during a summary is lost.
     ChangeLost,
 }
 
 impl Mistake {
-    /// All of them.
+    /// Every variant.
     pub const ALL: [Self; 6] = [
         Self::ResultWithoutFiles,
         Self::OrphanFork,
@@ -68,7 +68,7 @@ impl Mistake {
     ];
 }
 
-/// Makes each mistake in turn; all must be caught.
+/// Injects each fault; all must be caught.
 pub fn controls(seed: u64) -> Result<Vec<crate::violation::Violation>, crate::violation::Trouble> {
     let control = |mistake| {
         let plan = TurnsPlan { seed, turns: 60, chaos: 0, mistake: Some(mistake) };

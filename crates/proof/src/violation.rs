@@ -1,45 +1,45 @@
-//! What a campaign says when a promise was broken: enough to see it again.
+//! The report of a broken guarantee, with the data to reproduce it.
 
 use std::error::Error;
 
-/// Anything that kept a campaign from running, as opposed to what it found.
+/// An error of the campaign itself.
 pub type Trouble = Box<dyn Error + Send + Sync>;
 
-/// A promise that did not hold, and how to see it again.
+/// A broken guarantee, and how to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("violation in `{campaign}` at step {step} with --seed {seed}: {what}")]
 pub struct Violation {
-    /// Which campaign found it.
+    /// The campaign that found it.
     pub campaign: &'static str,
-    /// The seed that leads there.
+    /// Its seed.
     pub seed: u64,
-    /// The step that leads there.
+    /// Its step.
     pub step: u64,
-    /// What was seen, and what should have been.
+    /// The observed and the expected behaviour.
     pub what: String,
 }
 
-/// Why a campaign did not end well.
+/// Why a campaign failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
-    /// A promise did not hold.
+    /// A broken guarantee.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// The campaign itself could not go on.
+    /// An error of the campaign itself.
     #[error("the campaign could not go on: {0}")]
     Trouble(#[from] Trouble),
 }
 
 impl Failed {
-    /// Trouble with the world around a campaign.
+    /// Wraps an error of the campaign itself.
     pub fn trouble(error: impl Into<Trouble>) -> Self {
         Self::Trouble(error.into())
     }
 }
 
-/// What became of a control: a run in which something is wrong on purpose.
+/// The result of a control: a run with an injected fault.
 ///
-/// A checker that finds nothing there finds nothing anywhere.
+/// A check that finds nothing there finds nothing anywhere.
 pub fn caught<T>(name: &str, outcome: Result<T, Failed>) -> Result<Violation, Trouble> {
     match outcome {
         Err(Failed::Violation(violation)) => Ok(violation),

@@ -5,9 +5,9 @@
 //!   worker two   undo · run · redo · exec · run …     in apart/,   take second  ┘ the real program each time
 //! ```
 //!
-//! A turn makes a file that its prompt names. Each worker knows what is done and what is undone in its take, whatever the
-//! other one does: after each command the entries of its take and the files of its folder are compared with that. The
-//! control undoes in the project's folder what was done in the worktree.
+//! A turn creates a file that its prompt names. Each worker knows which changes of its take are undone, independently of the
+//! other: after each command the entries of its take and the files of its folder are compared with that. The control undoes
+//! in the project's folder a change of the worktree.
 
 use std::collections::BTreeSet;
 
@@ -22,21 +22,21 @@ use crate::folder::Folder;
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation};
 
-/// What the text of a prompt has before the name of its file.
+/// The text before the file name in a prompt.
 const PROMPT: &str = "run touch ";
 
-/// How many commands, and where undo is run.
+/// The size of a run, and where undo runs.
 #[derive(Clone, Copy, Debug)]
 pub struct WorktreePlan {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many commands each worker runs.
+    /// Number of commands per worker.
     pub commands: u64,
-    /// Whether the undos of the worktree are run in the project's folder: the control.
+    /// Whether undos of the worktree run in the project's folder: the control.
     pub misplaced: bool,
 }
 
-/// What a worker did.
+/// The counts of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerSummary {
     /// Turns, commands and entries.
@@ -57,7 +57,7 @@ const WORKERS: [Worker; 2] = [
     Worker { name: "two", folder: APART, take: "second" },
 ];
 
-/// One change of a worker: a turn has an entry and a file, a command only a file.
+/// One change: a turn has an entry and a file, a command only a file.
 #[derive(Clone, Debug)]
 struct Change {
     name: String,
@@ -65,13 +65,13 @@ struct Change {
     file: bool,
 }
 
-/// Lets both workers work at once.
+/// Runs both workers.
 pub fn worktrees(plan: WorktreePlan) -> Result<Vec<WorkerSummary>, Failed> {
     let ground = Ground::for_files().map_err(Failed::trouble)?;
     let laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
     laboratory.must(PROJECT, &["take", "branch", "--name", "second"])?;
     laboratory.must(PROJECT, &["take", "switch", "main"])?;
-    laboratory.must(PROJECT, &["take", "open", "second", "--apart", "../apart"])?;
+    laboratory.must(PROJECT, &["worktree", "add", "second", "../apart"])?;
     let mut dice = Dice::new(plan.seed);
     let outcomes: Vec<Result<WorkerSummary, Trouble>> = std::thread::scope(|scope| {
         let spawned: Vec<_> = WORKERS
@@ -138,7 +138,7 @@ fn work(
     Ok(summary)
 }
 
-/// Runs a command that must work, whatever the other worker does; gives it as text.
+/// Runs a command that must succeed; returns it as text.
 fn run(laboratory: &Laboratory, folder: &str, arguments: &[&str]) -> Result<String, Trouble> {
     let what = arguments.join(" ");
     let output = laboratory.command(folder, arguments).output()?;
@@ -148,7 +148,7 @@ fn run(laboratory: &Laboratory, folder: &str, arguments: &[&str]) -> Result<Stri
     Err(format!("{what}: {}", String::from_utf8_lossy(&output.stderr)).into())
 }
 
-/// Compares the take and the folder of a worker with what it did.
+/// Compares the take and the folder of a worker with its changes.
 fn check(
     timeline: &Timeline,
     laboratory: &Laboratory,
@@ -195,7 +195,7 @@ fn names_said(timeline: &Timeline, take: &str) -> Result<Vec<String>, Trouble> {
     Ok(names)
 }
 
-/// Nothing is unfinished or unrecorded, and the store is whole.
+/// Nothing is unfinished or unrecorded, and the store verifies.
 fn check_end(laboratory: &Laboratory) -> Result<(), Trouble> {
     for worker in WORKERS {
         let status = laboratory.must(worker.folder, &["status"])?;

@@ -1,7 +1,6 @@
-//! How much room the store takes, and how that compares with what the user wants to spend.
+//! Disk usage of the store, and the budget the user sets for it.
 //!
-//! A budget only warns. Nothing is ever deleted because of it: what goes, and when, is said by the user with
-//! `gc` and `purge`.
+//! A budget only warns: Retake never deletes anything because of it. The user frees space with `gc` and `purge`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,58 +10,50 @@ use serde::Serialize;
 use crate::location::{backups, database, ledger, search};
 use crate::{Store, StoreError};
 
-/// From this part of the budget on, a warning is due.
+/// Usage from this percentage of the budget on causes a warning.
 const NEAR_PERCENT: u64 = 80;
 
-/// What the store holds and what it takes.
+/// Disk usage and object counts of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StoreUsage"))]
 pub struct Usage {
     /// Bytes of the database.
     pub database: u64,
-    /// Bytes of its log, which is folded into the database from time to time.
+    /// Bytes of the write-ahead log, which SQLite merges into the database.
     pub log: u64,
     /// Bytes of the search index.
     pub search: u64,
-    /// Bytes of the ledger: what was said to models.
+    /// Bytes of the runtime database: trace, running turns, browser sessions, idempotency keys.
     pub ledger: u64,
     /// Bytes of backups.
     pub backups: u64,
-    /// Bytes of packs: the content of files.
+    /// Bytes of packs, which contain captured files.
     pub packs: u64,
-    /// Bytes of what is remembered about folders.
+    /// Bytes of the locks and stat caches of folders.
     pub folders: u64,
-    /// Bytes of all of them.
     pub total: u64,
-    /// Objects that are stored.
     pub objects: u64,
-    /// Operations of all logs.
     pub operations: u64,
-    /// Threads, those that were put away included.
+    /// Threads, including archived ones.
     pub threads: u64,
 }
 
-/// How the store stands against a budget.
+/// Usage relative to a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum BudgetState {
-    /// There is room.
     Fine,
-    /// It will be reached soon.
     Near {
-        /// How much of it is used.
         percent: u64,
     },
-    /// It is reached.
     Over {
-        /// How much of it is used.
         percent: u64,
     },
 }
 
 impl Usage {
-    /// How this stands against a budget of that many bytes.
+    /// Compares the usage with a budget in bytes.
     pub fn against(&self, budget: u64) -> BudgetState {
         let percent = u128::from(self.total) * 100 / u128::from(budget.max(1));
         let percent = u64::try_from(percent).unwrap_or(u64::MAX);
@@ -77,7 +68,7 @@ impl Usage {
 }
 
 impl Store {
-    /// What the store holds and what it takes.
+    /// Measures disk usage and counts objects, operations and threads.
     pub fn usage(&self) -> Result<Usage, StoreError> {
         let reading = self.read()?;
         let count = |sql: &str| -> Result<u64, StoreError> {
@@ -98,12 +89,11 @@ impl Store {
         })
     }
 
-    /// How the store stands against a budget. Nothing is counted, so this costs the same however much is stored.
+    /// Compares the file sizes with a budget. This reads no table, so its cost does not grow with the store.
     pub fn against(&self, budget: u64) -> Result<BudgetState, StoreError> {
         Ok(self.room()?.against(budget))
     }
 
-    /// The room that the files take.
     fn room(&self) -> Result<Usage, StoreError> {
         let database = database(&self.folder);
         let search = search(&self.folder);
@@ -124,14 +114,14 @@ impl Store {
     }
 }
 
-/// The file that SQLite keeps beside a database.
+/// The path of a file that SQLite creates next to a database, such as the write-ahead log.
 pub(crate) fn beside(database: &Path, ending: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// The size of a file; one that is not there takes no room.
+/// The size of a file; 0 if it does not exist.
 pub(crate) fn size(path: &Path) -> Result<u64, StoreError> {
     match fs::symlink_metadata(path) {
         Ok(found) => Ok(found.len()),
@@ -144,7 +134,7 @@ fn size_of_folder(folder: &Path) -> Result<u64, StoreError> {
     files_of(folder)?.iter().map(|path| size(path)).sum()
 }
 
-/// The files of a folder; none if there is no such folder.
+/// The files in a folder; none if the folder does not exist.
 pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let fail = |error| StoreError::File { path: folder.to_owned(), error };
     let entries = match fs::read_dir(folder) {

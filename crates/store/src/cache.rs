@@ -1,5 +1,5 @@
-//! Content that was read lately. Content never changes, so what is cached is never stale; it can only be
-//! destroyed, by this process or another, and then nothing from before is served (see the table `erasure`).
+//! Recently read content. Content is immutable, so a cached object is never stale, but this or another process may
+//! destroy it. The table `erasure` counts these events, and the cache drops everything from before the last one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,24 +12,24 @@ use crate::presentation::ShownLately;
 
 /// Bytes in one generation.
 const GENERATION: usize = 16 * 1024 * 1024;
-/// Larger content is not worth pushing everything else out for.
+/// Larger content would evict too much.
 const LARGEST: usize = 256 * 1024;
 
-/// Two generations: what is used moves to the young one, what is not is dropped with the old one.
+/// Two generations: content that is read again moves to the young one; the old one is dropped as a whole.
 #[derive(Default)]
 pub(crate) struct Cache {
     generations: Mutex<Generations>,
-    /// Content in packs, kept by the frame.
+    /// Unpacked frames of packs.
     pub(crate) packs: PackFiles,
-    /// Names of objects that came lately.
+    /// Names of recently added objects.
     pub(crate) recent: Recent,
-    /// How entries are shown that were looked at lately.
+    /// How the entries of recently viewed threads are displayed.
     pub(crate) shown: ShownLately,
 }
 
 #[derive(Default)]
 struct Generations {
-    /// How often content had been destroyed when this was read.
+    /// The number of erasures when these objects were read.
     epoch: i64,
     young: HashMap<ContentId, Arc<[u8]>>,
     old: HashMap<ContentId, Arc<[u8]>>,
@@ -37,12 +37,11 @@ struct Generations {
 }
 
 impl Cache {
-    /// Nothing yet, of the store in that folder.
     pub(crate) fn of(store: &std::path::Path) -> Self {
         Self { packs: PackFiles::of(store), ..Self::default() }
     }
 
-    /// Begins a look at the store after that many erasures: what was kept from before an erasure is dropped.
+    /// Drops everything that was cached before the given number of erasures.
     pub(crate) fn enter(&self, epoch: i64) {
         let mut generations = self.lock();
         if generations.epoch < epoch {
@@ -64,7 +63,8 @@ impl Cache {
         Some(bytes)
     }
 
-    /// Keeps what was read, unless something was destroyed since that look began: it may be that.
+    /// Caches an object, unless an erasure happened after the transaction began: the object may be what was
+    /// destroyed.
     pub(crate) fn put(&self, id: ContentId, bytes: &Arc<[u8]>, epoch: i64) {
         let mut generations = self.lock();
         if bytes.len() <= LARGEST && generations.epoch == epoch {
@@ -72,7 +72,7 @@ impl Cache {
         }
     }
 
-    /// Forgets everything: after a purge, nothing purged may be served from memory.
+    /// Drops everything, so that purged content is not served from memory.
     pub(crate) fn clear(&self) {
         let mut generations = self.lock();
         *generations = Generations { epoch: generations.epoch, ..Generations::default() };
@@ -81,7 +81,7 @@ impl Cache {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {
-        // A panic elsewhere cannot have left half an entry: every change is one call on a map.
+        // A panic elsewhere cannot leave half an entry: every change is one call on a map.
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,15 +1,15 @@
-//! Garbage: content that no operation of any log reaches.
+//! Garbage collection: deletes content that no operation of any log reaches.
 //!
-//! All history is reached, that of threads that were put away too; so garbage is what purges and repairs left
-//! over. It is left alone while it is young, for whoever wrote it may be about to use it.
+//! All history is reachable, including that of archived threads, so garbage comes from purges and repairs. Young
+//! garbage stays, because its writer may be about to refer to it.
 //!
 //! ```text
-//!   reading          mark from every operation there is        (writers go on)
-//!   transaction      mark from operations made since; delete   (writers wait)
+//!   read transaction    mark from every operation              (writers continue)
+//!   write transaction   mark from newer operations; delete     (writers wait)
 //! ```
 //!
-//! The second mark matters: storing content that is stored already writes nothing, so an operation made
-//! meanwhile may have begun to use what was garbage at the first.
+//! The second pass matters. Storing content that exists already writes nothing, so an operation that was published in
+//! between may refer to content that was garbage during the first pass.
 
 use std::time::Duration;
 
@@ -25,33 +25,30 @@ use crate::queries::Queries;
 use crate::reach::{OnDamage, Reached, each_operation};
 use crate::{Store, StoreError, Writing};
 
-/// Whether garbage is only counted.
+/// Whether to delete garbage or only count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Say what would go.
     DryRun,
-    /// Delete it.
     Collect,
 }
 
-/// What was collected, or would be.
+/// The result of a collection, or of a dry run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Collected {
-    /// Objects that nothing reaches and that are older than the grace period: they go.
+    /// Unreachable objects older than the grace period; these are deleted.
     pub unreachable: u64,
-    /// Bytes that they take in the store.
     pub bytes: u64,
-    /// Objects that nothing reaches and that are younger: they stay for now.
+    /// Unreachable objects younger than the grace period; these stay.
     pub young: u64,
-    /// Bytes by which the database file became shorter, and of packs that went.
+    /// Bytes freed in the database file and in deleted packs.
     pub freed_file_bytes: u64,
 }
 
 impl Store {
-    /// Deletes content that nothing reaches, if it is older than the grace period; or says what would go.
+    /// Deletes unreachable content older than the grace period, or counts it in a dry run.
     ///
-    /// A store in which content cannot be read is refused: what that content reaches is not known.
+    /// Fails if some content cannot be read, because its references are then unknown.
     pub fn collect(&self, grace: Duration, now: Timestamp, mode: Mode) -> Result<Collected, StoreError> {
         let mut reached = Reached::default();
         let reading = self.read()?;
@@ -63,7 +60,7 @@ impl Store {
         let cutoff = (now.millis() / 1000).saturating_sub(i64::try_from(grace.as_secs()).unwrap_or(i64::MAX));
         let garbage = Garbage::find(&queries, &reached, cutoff)?;
         let unfinished = queries.has_doomed_frames()?;
-        // The reading would keep the log from being emptied.
+        // An open read transaction would prevent the truncation of the write-ahead log.
         drop(reading);
         if mode == Mode::DryRun || (garbage.old.is_empty() && garbage.packed.is_empty() && !unfinished) {
             return Ok(garbage.counted());
@@ -82,12 +79,12 @@ impl Store {
                     writing.remove_object(*number, *prefix)?;
                 }
                 writing.forget_packed(&garbage.packed.rows, Care::Room)?;
-                // Who remembers what the store holds, as stat caches do, must ask again.
+                // Processes with caches of stored content, such as stat caches, must check it again.
                 writing.record_erasure()?;
                 Ok(garbage.counted())
             })?;
             alone.give_back_pages()?;
-            // A reader that looks at an older moment may still need what lies in packs.
+            // A reader on an older snapshot may still need the packs.
             let freed = match alone.empty_log()? {
                 LogState::Emptied => alone.sweep_packs(cutoff)?,
                 LogState::HeldByReader => 0,
@@ -98,10 +95,10 @@ impl Store {
     }
 }
 
-/// Objects that nothing reaches.
+/// Unreachable objects.
 #[derive(Default)]
 struct Garbage {
-    /// Number and prefix of those that go.
+    /// Row number and name prefix of the objects to delete.
     old: Vec<(i64, i64)>,
     bytes: u64,
     young: u64,
@@ -109,8 +106,7 @@ struct Garbage {
 }
 
 impl Garbage {
-    /// Goes by the beginning of names, as the index does: in the unlikely case that garbage shares it with
-    /// something that is reached, it stays.
+    /// Compares name prefixes, as the index does. Garbage that shares its prefix with reachable content stays.
     fn find(queries: &Queries<'_>, reached: &Reached, cutoff: i64) -> Result<Self, StoreError> {
         let reached = reached.prefixes();
         let mut garbage = Self::default();
@@ -147,7 +143,7 @@ impl Garbage {
 }
 
 impl Writing<'_> {
-    /// Removes an object and its row in the sorted index. The pages are overwritten.
+    /// Deletes an object and its row in the sorted index. `secure_delete` overwrites the pages.
     pub(crate) fn remove_object(&self, number: i64, prefix: i64) -> Result<(), StoreError> {
         self.connection.prepare_cached("DELETE FROM object WHERE number = ?1")?.execute([number])?;
         self.connection

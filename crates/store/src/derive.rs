@@ -1,7 +1,7 @@
-//! What is derived from a thread's log: the rows that lists, trees and filters read.
+//! Rows derived from a thread's log, which lists, trees and filters read.
 //!
-//! Publishing brings these rows along step by step. Here they are worked out at once, from the log and the
-//! last state, so that `verify` can compare and `repair` can write them anew. Both must agree:
+//! Publishing updates these rows step by step. This module computes them from the whole log and the last state, so
+//! that `verify` can compare them and `repair` can rebuild them. Both must agree:
 //!
 //! ```text
 //!   first operation ──► project, created, first seen
@@ -21,11 +21,9 @@ use retake_model::surroundings::Surroundings;
 
 use crate::facets::{Facet, of_summary};
 
-/// What the log says of where a thread was worked on: the surroundings of its operations, in their order,
-/// each only where it differs from the one before.
+/// The environments of a thread's operations in order, without consecutive duplicates.
 pub(crate) type Seen = [ContentId];
 
-/// The derived rows of one thread.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Derived {
     pub(crate) summary: ThreadSummary,
@@ -33,12 +31,11 @@ pub(crate) struct Derived {
     pub(crate) facets: BTreeSet<(Facet, String)>,
 }
 
-/// Works out the derived rows; `None` if the first operation does not say which project it belongs to.
+/// Computes the derived rows; `None` if the first operation names no project.
 ///
-/// Who may see a thread is not derived, and given by the caller; without it, the marks are those of the first state.
+/// Visibility is not derived. The caller passes it; without it, that of the first state applies.
 ///
-/// Surroundings that cannot be read are passed over: where a thread was worked on must not decide whether it
-/// can be opened.
+/// Environments that cannot be read are skipped: they must not decide whether a thread can be opened.
 pub(crate) fn derive(
     first: &Operation,
     last: &Operation,
@@ -51,8 +48,8 @@ pub(crate) fn derive(
         surroundings: operation.surroundings.filter(|&id| load::<Surroundings>(objects, id).is_ok()),
         ..operation.clone()
     };
-    // Of the first operation, a summary keeps the project, the time and the surroundings. Its state, which
-    // may be long and far away, is not needed for any of them.
+    // The summary needs only the project, time and environment of the first operation, so the last state stands in
+    // for the first, which may be long.
     let beginning = Operation { after: last.after, ..readable(first) };
     let Some(mut before) = summarize_thread(None, &beginning, &state, objects)? else {
         return Ok(None);

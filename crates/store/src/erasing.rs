@@ -1,11 +1,11 @@
-//! Destroying to the end: what a purge or a redaction does after its transaction, also when it was killed.
+//! The part of a purge or redaction that follows its transaction, and its recovery after a crash.
 //!
 //! ```text
-//!   "erasing" durable ─► transaction ─► packs, pages, log ─► search index ─► "erasing" gone
-//!      locked              └── a crash from here on: the next command that changes something does the rest
+//!   marker durable ─► transaction ─► packs, pages, WAL ─► search index ─► marker removed
+//!      locked           └── after a crash from here on, the next command that writes completes the rest
 //! ```
 //!
-//! The mark is locked while a process is at it, so that one without a lock was left by a crash.
+//! A running erasure locks the marker, so an unlocked marker is left over from a crash.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -15,15 +15,15 @@ use crate::location::{erasing, open_private, search};
 use crate::maintenance::LogState;
 use crate::{SearchError, SearchIndex, Store, StoreError};
 
-/// The mark that something is being destroyed.
+/// Marks that an erasure is in progress.
 pub(crate) struct Erasing {
-    // Locked until it is closed.
+    // The lock is released when the file is closed.
     file: File,
     path: PathBuf,
 }
 
 impl Store {
-    /// Marks that something is about to be destroyed; waits while another process is at it.
+    /// Creates and locks the marker; waits while another process erases.
     pub(crate) fn begin_erasing(&self) -> Result<Erasing, StoreError> {
         let path = erasing(&self.folder);
         loop {
@@ -36,8 +36,8 @@ impl Store {
         }
     }
 
-    /// Finishes a purge or a redaction that was killed after it had begun to destroy; says whether there was one. One
-    /// that another process is at is left to it.
+    /// Completes a purge or redaction that was interrupted after its transaction; returns whether there was one. An
+    /// erasure that another process is running is left alone.
     pub fn finish_erasing(&self) -> Result<bool, SearchError> {
         let path = erasing(&self.folder);
         if !path.exists() {
@@ -62,13 +62,13 @@ impl Store {
         Ok(true)
     }
 
-    /// Takes the words of what is gone out of the search index, if there is one: the last step.
+    /// Removes purged and redacted words from the search index, if there is one. This is the last step.
     pub(crate) fn erase_words(&self, erasing: Erasing) -> Result<LogState, SearchError> {
         if search(&self.folder).exists() {
             let index = SearchIndex::open(&self.folder)?;
             index.catch_up(&self.read()?.queries(), &mut |_| ())?;
             if index.has_leftovers()? {
-                // Another process reads them. The mark stays, so that the next command tries again.
+                // Another process is reading. The marker stays, so that the next command tries again.
                 return Ok(LogState::HeldByReader);
             }
         }
@@ -78,7 +78,7 @@ impl Store {
 }
 
 impl Erasing {
-    /// Whether the file that was locked is still the mark: another process may have removed it before.
+    /// Whether the locked file is still the marker: another process may have removed it before we locked it.
     fn is_there(&self) -> bool {
         let inode = |found: std::io::Result<std::fs::Metadata>| found.ok().map(|found| found.ino());
         inode(self.file.metadata()) == inode(std::fs::symlink_metadata(&self.path))

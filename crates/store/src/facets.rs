@@ -1,4 +1,4 @@
-//! Facets: what a thread can be found by besides its words.
+//! Facets: attributes by which threads can be filtered.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +10,23 @@ use crate::queries::Queries;
 use crate::tally::{self, Searched, Tally};
 use crate::{StoreError, Writing};
 
-/// A kind of thing that a thread is found by.
+/// An attribute of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i64)]
 pub enum Facet {
-    /// A tag that it has.
     Tag = 1,
-    /// A branch that was checked out while it was worked on.
+    /// A branch that was checked out while the thread was in use.
     Branch = 2,
-    /// A commit that was checked out while it was worked on; the beginning is enough.
+    /// A commit that was checked out while the thread was in use; a prefix matches.
     Commit = 3,
-    /// A folder that it was worked on in, or one above it.
+    /// A folder in which the thread was used, or one above it.
     Directory = 4,
-    /// The thread that it was once a take of, by its whole id.
+    /// The thread that this one was promoted from, by its full id.
     Parent = 5,
 }
 
 impl Facet {
-    /// The condition on the value, and what is bound in it.
+    /// The SQL condition on the value, and its parameters.
     pub(crate) fn condition(self, value: &str) -> (&'static str, Vec<Value>) {
         match self {
             Self::Tag | Self::Branch | Self::Parent => ("value = ?", vec![value.to_owned().into()]),
@@ -45,7 +44,7 @@ impl Facet {
     }
 }
 
-/// The facets that a thread's summary shows: its tags, and where its last operation was made.
+/// The facets in a thread's summary: its tags, and the environment of its last operation.
 pub(crate) fn of_summary(summary: &ThreadSummary) -> Vec<(Facet, String)> {
     let around = &summary.last_seen;
     let mut facets: Vec<(Facet, String)> = summary.tags.iter().map(|tag| (Facet::Tag, tag.clone())).collect();
@@ -63,7 +62,7 @@ pub(crate) fn of_summary(summary: &ThreadSummary) -> Vec<(Facet, String)> {
 }
 
 impl Writing<'_> {
-    /// Brings the facets of a thread up to its new summary. What was seen stays; tags come and go.
+    /// Updates the facets of a thread for its new summary. Observed environments accumulate; tags are replaced.
     pub(crate) fn put_facets(
         &self,
         thread: i64,
@@ -103,7 +102,7 @@ impl Writing<'_> {
 }
 
 impl Queries<'_> {
-    /// All values of one facet that a thread has had.
+    /// All values of one facet of a thread.
     pub fn facets(&self, thread: i64, facet: Facet) -> Result<Vec<String>, StoreError> {
         let mut statement = self
             .connection
@@ -115,7 +114,7 @@ impl Queries<'_> {
         Ok(found.into_iter().filter(|(kind, _)| *kind == facet as i64).map(|(_, value)| value).collect())
     }
 
-    /// The threads that have a facet.
+    /// The threads with this facet.
     pub(crate) fn having(&self, facet: Facet, value: &str) -> Result<BTreeSet<i64>, StoreError> {
         let (condition, bound) = facet.condition(value);
         let bound: Vec<&dyn ToSql> = bound.iter().map(|value| value as &dyn ToSql).collect();

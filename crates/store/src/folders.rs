@@ -1,4 +1,4 @@
-//! Folders that files are kept of, and what is being done to them.
+//! Captured folders, and file moves in progress.
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -11,31 +11,29 @@ use crate::location::{folders, open_private, private_folder};
 use crate::queries::{Queries, checked, digest};
 use crate::{Store, StoreError, Writing};
 
-/// A move of files that has begun, and its place in the store.
+/// A file move in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredIntent {
-    /// Its number.
     pub number: i64,
-    /// What it is.
     pub intent: Intent,
 }
 
-/// A folder that nobody else moves files in while this is held.
+/// Exclusive access to the files of a folder.
 #[derive(Debug)]
 pub struct FolderLock {
-    // The system lets go of the lock when the file is closed, also when the process dies.
+    // The operating system releases the lock when the file is closed, also after a crash.
     _file: File,
 }
 
 impl Store {
-    /// Waits until nobody else moves files in a folder, and keeps everybody else out.
+    /// Waits for the lock on a folder.
     pub fn lock_folder(&self, folder: FolderId) -> Result<FolderLock, StoreError> {
         let file = self.folder_lock_file(folder)?;
         file.0.lock().map_err(|error| StoreError::File { path: file.1, error })?;
         Ok(FolderLock { _file: file.0 })
     }
 
-    /// The same without waiting; `None` if somebody else is at it.
+    /// Tries to lock a folder; `None` if another process has the lock.
     pub fn try_lock_folder(&self, folder: FolderId) -> Result<Option<FolderLock>, StoreError> {
         let (file, path) = self.folder_lock_file(folder)?;
         match file.try_lock() {
@@ -55,7 +53,6 @@ impl Store {
 }
 
 impl Queries<'_> {
-    /// A folder that files are kept of.
     pub fn folder(&self, id: FolderId) -> Result<Option<FolderRecord>, StoreError> {
         let found = self
             .connection
@@ -65,7 +62,7 @@ impl Queries<'_> {
         found.map(|(record, guard)| checked(&record, guard, "folder")).transpose()
     }
 
-    /// All folders that files are kept of.
+    /// All captured folders.
     pub fn folders(&self) -> Result<Vec<FolderRecord>, StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT record, digest FROM folder ORDER BY key")?;
@@ -77,18 +74,18 @@ impl Queries<'_> {
         .collect()
     }
 
-    /// The moves of files that have begun and not ended.
+    /// All file moves in progress.
     pub fn intents(&self) -> Result<Vec<StoredIntent>, StoreError> {
         self.collect_intents("SELECT number, body, digest FROM intent ORDER BY number", [])
     }
 
-    /// What is being done to a folder.
+    /// The file move in progress in a folder.
     pub fn intent_on(&self, folder: FolderId) -> Result<Option<StoredIntent>, StoreError> {
         let sql = "SELECT number, body, digest FROM intent WHERE folder = ?1";
         Ok(self.collect_intents(sql, [folder.key()])?.into_iter().next())
     }
 
-    /// What is being done to files together with a thread.
+    /// The file move in progress for a thread.
     pub fn intent_of(&self, thread: ThreadId) -> Result<Option<StoredIntent>, StoreError> {
         let sql = "SELECT number, body, digest FROM intent WHERE thread = ?1";
         Ok(self.collect_intents(sql, [thread.key()])?.into_iter().next())
@@ -111,7 +108,6 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Records a folder.
     pub fn put_folder(&self, folder: &FolderRecord) -> Result<(), StoreError> {
         let record = minicbor::to_vec(folder).expect("encoding into memory cannot fail");
         self.connection
@@ -120,13 +116,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Forgets a folder. What its files were stays in the log.
+    /// Removes a folder. Its history stays in the log.
     pub fn forget_folder(&self, folder: FolderId) -> Result<(), StoreError> {
         self.connection.prepare_cached("DELETE FROM folder WHERE key = ?1")?.execute([folder.key()])?;
         Ok(())
     }
 
-    /// Writes down what is about to be done to a folder; says under which number.
+    /// Records an intent to move files; returns its number.
     pub fn put_intent(&self, intent: &Intent) -> Result<i64, StoreError> {
         let body = minicbor::to_vec(intent).expect("encoding into memory cannot fail");
         self.connection
@@ -135,7 +131,7 @@ impl Writing<'_> {
         Ok(self.connection.last_insert_rowid())
     }
 
-    /// Takes an intent away: it was carried out, or nothing of it was.
+    /// Removes an intent that was completed or never started.
     pub fn end_intent(&self, number: i64) -> Result<(), StoreError> {
         self.connection.prepare_cached("DELETE FROM intent WHERE number = ?1")?.execute([number])?;
         Ok(())

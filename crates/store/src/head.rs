@@ -1,4 +1,4 @@
-//! A thread at its newest: what a change starts from, and what it leads to.
+//! The current state of a thread: the basis of the next change.
 
 use retake_model::id::ThreadId;
 use retake_model::object::load;
@@ -9,19 +9,17 @@ use crate::queries::Queries;
 use crate::threads::ThreadRow;
 use crate::{PublishError, StoreError};
 
-/// A thread at its newest, read once and handed on.
+/// The current state of a thread, read once and passed on.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// What lists show of it.
     pub row: ThreadRow,
-    /// Its last operation.
     pub last: StoredOperation,
-    /// The state that the operation led to.
+    /// The state after that operation.
     pub state: ThreadState,
 }
 
 impl Queries<'_> {
-    /// A thread at its newest; `None` if there is no such thread.
+    /// Reads the current state of a thread; `None` if there is no such thread.
     pub fn newest(&self, thread: ThreadId) -> Result<Option<Head>, StoreError> {
         let Some(row) = self.thread(thread)? else { return Ok(None) };
         let last = self.last_operation(&row)?;
@@ -29,8 +27,8 @@ impl Queries<'_> {
         Ok(Some(Head { row, last, state }))
     }
 
-    /// The last operation of a thread, which its row must agree on: an index of the log that lost its end to
-    /// damage would pass an older operation off as the last.
+    /// The last operation of a thread, checked against the thread's row. If the index of the log lost its end, an
+    /// older operation would pass for the last one.
     pub fn last_operation(&self, row: &ThreadRow) -> Result<StoredOperation, StoreError> {
         let thread = row.summary.id;
         match self.head(row.number)? {

@@ -1,15 +1,15 @@
-//! Where objects are: from the beginning of a name to the rows that may hold what it names.
+//! Finds objects: maps a name prefix to the rows that may contain the object.
 //!
 //! ```text
-//!   object_recent   a few bytes behind the last ones, for each batch of new objects ─┐
-//!                                                            when they are many      │
-//!   object_index    sorted by name: a page of its own for nearly every name     ◄────┘
+//!   object_recent   a few bytes appended for each batch of new objects ─┐
+//!                                                         once large    │
+//!   object_index    sorted by name: nearly every name has its own page ◄┘
 //! ```
 //!
-//! A process keeps the recent names in memory and reads only those that came since it last looked. What is in
-//! memory may be too much (a transaction that was rolled back, names that have moved on), which does no harm:
-//! an object is checked against its name before it is used. It must never be too little, so a transaction that
-//! sees an older generation of recent names than the one in memory reads those it sees for itself.
+//! A process caches the recent names and reads only those added since its last transaction. The cache may contain too
+//! many names (of a rolled-back transaction, or names that have moved to the sorted index). That does no harm,
+//! because every object is checked against its name. It must never contain too few, so a transaction that sees an
+//! older generation of recent names than the cache reads its own.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -21,23 +21,23 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
-/// Recent names move to the sorted index when there are more of them than this, or than a share of all names:
-/// the more pages the index has, the more names it takes for most pages to get several.
+/// Recent names move to the sorted index when there are more of them than this, or than a share of all names. The
+/// larger the index, the more names it takes to put several on each page.
 const FEWEST: usize = 2_048;
 const SHARE: i64 = 16;
 const MOST: usize = 16_384;
 const NAME: usize = 8;
 
-/// Which recent names a transaction sees: the generation, and the last row.
+/// The recent names visible to a transaction: generation and last row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// The first row there is. Rows are only ever removed all at once, so this tells generations apart.
+    /// The first row. Rows are only removed all at once, so this identifies the generation.
     first: i64,
     last: i64,
 }
 
 impl Extent {
-    /// What a transaction sees that has just begun.
+    /// The extent visible to a transaction that has just begun.
     pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         connection
             .prepare_cached(
@@ -48,7 +48,7 @@ impl Extent {
     }
 }
 
-/// Recent names that this process has seen.
+/// Recent names cached by this process.
 #[derive(Default)]
 pub(crate) struct Recent {
     seen: Mutex<Seen>,
@@ -60,11 +60,11 @@ struct Seen {
     names: Names,
 }
 
-/// Rows by the beginning of a name.
+/// Row numbers by name prefix.
 #[derive(Default)]
 pub(crate) struct Names {
     newest: HashMap<i64, i64, BuildHasherDefault<AsIs>>,
-    /// Older rows under the same beginning: next to none.
+    /// Older rows with the same prefix; there are hardly any.
     older: Vec<(i64, i64)>,
 }
 
@@ -83,7 +83,7 @@ impl Names {
     }
 }
 
-/// A hash is as good a key as any; hashing it once more gains nothing.
+/// Keys are hashes already; hashing them again gains nothing.
 #[derive(Default)]
 struct AsIs(u64);
 
@@ -104,7 +104,7 @@ impl Hasher for AsIs {
 }
 
 impl Recent {
-    /// Brings what is in memory up to what a transaction sees that has written nothing yet.
+    /// Updates the cache to the state of a transaction that has written nothing yet.
     pub(crate) fn enter(&self, connection: &Connection, extent: Extent) -> rusqlite::Result<()> {
         let mut seen = self.lock();
         if extent.first > seen.extent.first {
@@ -119,18 +119,17 @@ impl Recent {
         Ok(())
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&self) {
         *self.lock() = Seen::default();
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        // A panic while it was held can only have left too few names; the extent is set after them.
+        // A panic while the lock was taken can only have left too few names; the extent is set after them.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Shows the names of all rows after that one, with the objects that they lead to.
+/// Passes the names of all later rows, with their objects, to `visit`.
 fn each(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
     let mut statement =
         connection.prepare_cached("SELECT first, names FROM object_recent WHERE number > ?1")?;
@@ -139,17 +138,17 @@ fn each(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) ->
         let first: i64 = row.get(0)?;
         let names = row.get_ref(1)?.as_blob().unwrap_or_default();
         for (place, name) in names.chunks_exact(NAME).enumerate() {
-            let name: [u8; NAME] = name.try_into().expect("a chunk has that length");
+            let name: [u8; NAME] = name.try_into().expect("chunks have this length");
             visit(i64::from_be_bytes(name), first.saturating_add(place as i64));
         }
     }
     Ok(())
 }
 
-/// What a transaction knows of the index.
+/// The index as seen by one transaction.
 pub(crate) struct Index {
     extent: Extent,
-    /// Read for this transaction alone, where what is in memory is of another generation.
+    /// Read by this transaction where the cache has another generation.
     own: OnceCell<Names>,
 }
 
@@ -163,7 +162,6 @@ impl Index {
     }
 }
 
-/// Where in the index a row was found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Recent,
@@ -171,7 +169,7 @@ pub(crate) enum Part {
 }
 
 impl Queries<'_> {
-    /// Rows that may hold what a name stands for that begins so.
+    /// Rows that may contain an object with this name prefix.
     pub(crate) fn places(&self, prefix: i64, part: Part) -> Result<Vec<i64>, StoreError> {
         let mut found = Vec::new();
         match part {
@@ -188,7 +186,7 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// The same, in all parts of the index, each row once.
+    /// The rows of all parts of the index, without duplicates.
     pub(crate) fn all_places(&self, prefix: i64) -> Result<BTreeSet<i64>, StoreError> {
         let recent = self.places(prefix, Part::Recent)?;
         Ok(recent.into_iter().chain(self.places(prefix, Part::Sorted)?).collect())
@@ -206,25 +204,25 @@ impl Queries<'_> {
         Ok(())
     }
 
-    /// The same as the table says, whatever is in memory: for the rare case that another process has put a
-    /// repaired database in the place of the one that memory is of.
+    /// Reads the recent rows from the table, bypassing the cache: another process may have replaced the database by a
+    /// repaired one.
     pub(crate) fn recent_places_on_disk(&self, prefix: i64) -> Result<Vec<i64>, StoreError> {
         let mut found = Vec::new();
         self.own_names()?.find(prefix, &mut found);
         Ok(found)
     }
 
-    /// The recent names as this transaction reads them itself.
+    /// The recent names as read by this transaction.
     fn own_names(&self) -> Result<&Names, StoreError> {
         if self.index.own.get().is_none() {
             let mut names = Names::default();
             each(self.connection, i64::MIN, &mut |prefix, number| names.insert(prefix, number))?;
             let _ = self.index.own.set(names);
         }
-        Ok(self.index.own.get().expect("set just above"))
+        Ok(self.index.own.get().expect("set above"))
     }
 
-    /// Every name in the index, with the row it leads to.
+    /// Passes every name in the index, with its row, to `visit`.
     pub(crate) fn each_name(&self, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare_cached("SELECT prefix, number FROM object_index")?;
         let mut rows = statement.query([])?;
@@ -236,7 +234,7 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Enters objects that were just stored, in the order of their rows.
+    /// Indexes objects that were just stored, in row order.
     pub(crate) fn index_objects(&self, stored: &[(i64, i64)]) -> Result<(), StoreError> {
         let Some(&(_, last)) = stored.last() else { return Ok(()) };
         for batch in stored.chunk_by(|(_, before), (_, after)| before + 1 == *after) {
@@ -255,7 +253,6 @@ impl Writing<'_> {
         if many { self.sort_recent() } else { Ok(()) }
     }
 
-    /// Moves recent names to the sorted index.
     pub(crate) fn sort_recent(&self) -> Result<(), StoreError> {
         let last: Option<i64> = self
             .connection
@@ -279,7 +276,7 @@ impl Writing<'_> {
         self.forget_recent(last)
     }
 
-    /// Empties the table of recent names, and keeps its last number in use.
+    /// Empties the table of recent names, and keeps its last row number in use.
     fn forget_recent(&self, last: i64) -> Result<(), StoreError> {
         self.connection.execute("DELETE FROM object_recent", [])?;
         self.connection.execute(

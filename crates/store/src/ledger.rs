@@ -1,19 +1,19 @@
-//! The ledger: what agents do, beside the log of threads, in a file of its own.
+//! The runtime database: state of agents and servers, in a separate file.
 //!
 //! ```text
-//!   turn       take ► what runs there, and what has arrived of the answer     gone when the turn ends
-//!   letter     take ► what somebody wants of that turn                        gone when it is read
-//!   comm       every request, answer and tool call                            only ever grows
-//!   piece      hash ► part of a body                                          each part once
-//!   approval   project ► calls that need not be asked about again
-//!   request    name ► what was asked once, and its answer                     gone after a while
-//!   ticket     hash ► a way in that serves once
-//!   visitor    hash ► a browser that came in by one
+//!   turn       take ► running turn, and its partial answer      deleted when the turn ends
+//!   letter     take ► message to that turn                      deleted when it is handled
+//!   comm       trace: every request, response and tool call     append-only
+//!   piece      hash ► part of a body                            deduplicated
+//!   approval   project ► tool calls that are always allowed
+//!   request    idempotency key ► request and answer             expires
+//!   ticket     hash ► single-use login
+//!   visitor    hash ► browser session
 //! ```
 //!
-//! It is apart from the main database because none of it is history: it is written while a model talks, and that
-//! must neither wait for those who change threads nor make them wait. What it holds of a conversation is also in
-//! the log by the time it matters; losing the file loses the record of what was sent, and no thread.
+//! None of this is history. It is written while a model streams its answer, and must neither wait for changes to
+//! threads nor delay them. Everything it records of a conversation is also in the log by the time it matters: losing
+//! the file loses the trace, but no thread.
 
 mod alive;
 mod approvals;
@@ -43,16 +43,16 @@ use crate::budget::beside;
 use crate::location::{backups, free_name, ledger, private_file, private_folder};
 use crate::{Store, StoreError};
 
-/// The form of the file: how many of the steps it has been through.
+/// The format version: the number of migrations applied.
 const VERSION: i64 = STEPS.len() as i64;
 
-/// What leads from each form of the file to the next.
+/// One migration per format version.
 const STEPS: [&str; 2] = [FIRST, SECOND];
 
-/// Longer than another program writes.
+/// Longer than another process holds the lock.
 const LONG_WAIT: Duration = Duration::from_mins(1);
 
-/// What SQLite says of a file that it finds nothing wrong with.
+/// SQLite's answer to `quick_check` for an intact file.
 const SOUND: &str = "ok";
 
 const FIRST: &str = "
@@ -120,16 +120,15 @@ const SECOND: &str = "
         created INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;";
 
-/// The ledger of a store, open.
 #[derive(Debug)]
 pub struct Ledger {
     connection: Mutex<Connection>,
-    /// Writes that wait to be made together.
+    /// Writes waiting to be committed together.
     waiting: Gathered,
 }
 
 impl Store {
-    /// Opens the ledger, making it if there is none.
+    /// Opens the runtime database; creates it if it is missing.
     pub fn ledger(&self) -> Result<Ledger, StoreError> {
         let path = ledger(&self.folder);
         private_file(&path)?;
@@ -139,19 +138,19 @@ impl Store {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        // What turns leave behind may be what is redacted later, when nobody knows any more where it was.
+        // A turn may leave text behind that is redacted later, when its location is unknown.
         connection.pragma_update(None, "secure_delete", true)?;
         let opened = Ledger { connection: Mutex::new(connection), waiting: Gathered::default() };
         opened.prepare()?;
         Ok(opened)
     }
 
-    /// The ledger, if there is one.
+    /// Opens the runtime database if it exists.
     pub fn existing_ledger(&self) -> Result<Option<Ledger>, StoreError> {
         if ledger(&self.folder).exists() { self.ledger().map(Some) } else { Ok(None) }
     }
 
-    /// What is wrong with the ledger; `None` if nothing is, if there is none, or if a newer program made it.
+    /// Checks the runtime database. `None` if it is intact, missing, or written by a newer version.
     pub fn ledger_problem(&self) -> Option<String> {
         let sound = self.existing_ledger().and_then(|ledger| match ledger {
             Some(ledger) => {
@@ -162,19 +161,19 @@ impl Store {
         });
         match sound {
             Ok(said) if said == SOUND => None,
-            Ok(said) => Some(format!("the ledger of what was said to models: {said}")),
+            Ok(said) => Some(format!("the runtime database (trace and running turns): {said}")),
             Err(StoreError::Newer { .. }) => None,
-            Err(error) => Some(format!("the ledger of what was said to models: {error}")),
+            Err(error) => Some(format!("the runtime database (trace and running turns): {error}")),
         }
     }
 
-    /// Says that a newer program made the ledger, if one did. That is no damage, but this program cannot use it.
+    /// The error for a runtime database of a newer version. It is not damaged, but this program cannot use it.
     pub fn newer_ledger(&self) -> Option<StoreError> {
         self.existing_ledger().err().filter(|error| matches!(error, StoreError::Newer { .. }))
     }
 
-    /// Puts a ledger aside that is damaged, so that the next turn begins a new one; says where it is kept. No thread is
-    /// lost by it. One that a newer program made is not damaged, and stays. Nobody else may be using it.
+    /// Moves a damaged runtime database to the backups, so that the next turn starts a new one; returns the backup's
+    /// path. No thread is lost. A database of a newer version stays. No other process may have it open.
     pub fn set_ledger_aside(&self) -> Result<Option<PathBuf>, StoreError> {
         if self.ledger_problem().is_none() {
             return Ok(None);
@@ -209,7 +208,7 @@ impl Ledger {
             found => return Err(StoreError::Damaged(format!("ledger.db has the version {found}"))),
         }
         let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)?;
-        // Another program may have been quicker.
+        // Another process may have migrated it in the meantime.
         let before = usize::try_from(version(&transaction)?).unwrap_or(STEPS.len());
         for step in STEPS.iter().skip(before) {
             transaction.execute_batch(step)?;
@@ -248,68 +247,68 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ledger_of_an_older_program_goes_on() {
+    fn an_older_runtime_database_is_migrated() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         let old = Connection::open(folder.path().join("ledger.db")).expect("a database");
-        old.pragma_update(None, "journal_mode", "WAL").expect("it is ours");
-        old.execute_batch(FIRST).expect("it was a schema");
-        old.pragma_update(None, "user_version", 1).expect("it is ours");
+        old.pragma_update(None, "journal_mode", "WAL").expect("a writable database");
+        old.execute_batch(FIRST).expect("the old schema");
+        old.pragma_update(None, "user_version", 1).expect("a writable database");
         let project = ProjectId::from_bytes([1; 16]);
         old.execute(
             "INSERT INTO approval VALUES (?1, ?2, 'ls', 5)",
             rusqlite::params![project.key(), [2_u8; 32]],
         )
-        .expect("it is a row");
+        .expect("a row");
         drop(old);
         for ledger in [store.ledger(), store.ledger()] {
-            let ledger = ledger.expect("it is brought up to date, once");
-            let known = ledger.approvals(project).expect("it is read");
+            let ledger = ledger.expect("a migrated database");
+            let known = ledger.approvals(project).expect("approvals");
             assert_eq!(known, [(Timestamp::from_millis(5), "ls".to_owned())]);
-            assert!(!ledger.use_ticket(&[0; 32], Timestamp::from_millis(1)).expect("there is a table"));
-            assert_eq!(version(&ledger.connection()).expect("it has one"), VERSION);
+            assert!(!ledger.use_ticket(&[0; 32], Timestamp::from_millis(1)).expect("a ticket table"));
+            assert_eq!(version(&ledger.connection()).expect("a version"), VERSION);
         }
         let newer = Connection::open(folder.path().join("ledger.db")).expect("a database");
-        newer.pragma_update(None, "user_version", VERSION + 1).expect("it is ours");
+        newer.pragma_update(None, "user_version", VERSION + 1).expect("a writable database");
         drop(newer);
-        let error = store.ledger().expect_err("it is not read").to_string();
+        let error = store.ledger().expect_err("a newer version").to_string();
         assert!(error.contains("newer Retake") && error.contains("update this program"), "{error}");
     }
 
     #[test]
-    fn a_ledger_of_a_newer_program_is_not_damaged_and_stays_where_it_is() {
+    fn a_newer_runtime_database_is_not_damaged_and_is_left_alone() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         drop(store.ledger().expect("a ledger"));
         let path = folder.path().join("ledger.db");
         let newer = Connection::open(&path).expect("a database");
-        newer.pragma_update(None, "user_version", VERSION + 1).expect("it is ours");
+        newer.pragma_update(None, "user_version", VERSION + 1).expect("a writable database");
         drop(newer);
         let before = std::fs::read(&path).expect("a file");
         assert_eq!(store.ledger_problem(), None);
         assert!(store.newer_ledger().is_some_and(|error| error.to_string().contains("update this program")));
-        assert_eq!(store.set_ledger_aside().expect("it is asked"), None);
-        assert_eq!(std::fs::read(&path).expect("a file"), before, "not a byte is changed");
-        // The control: one with a form that no program ever wrote is damaged.
+        assert_eq!(store.set_ledger_aside().expect("a check"), None);
+        assert_eq!(std::fs::read(&path).expect("a file"), before, "no byte changes");
+        // Control: a format version that no program ever wrote counts as damage.
         let odd = Connection::open(&path).expect("a database");
-        odd.pragma_update(None, "user_version", -1).expect("it is ours");
+        odd.pragma_update(None, "user_version", -1).expect("a writable database");
         drop(odd);
-        assert!(store.set_ledger_aside().expect("it is moved").is_some());
+        assert!(store.set_ledger_aside().expect("a move").is_some());
     }
 
     #[test]
-    fn a_ledger_that_is_damaged_is_noticed_and_put_aside() {
+    fn a_damaged_runtime_database_is_detected_and_quarantined() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         assert_eq!(store.ledger_problem(), None);
         drop(store.ledger().expect("a ledger"));
         assert_eq!(store.ledger_problem(), None);
-        assert_eq!(store.set_ledger_aside().expect("it is asked"), None);
-        std::fs::write(folder.path().join("ledger.db"), [7; 8192]).expect("it is ours");
+        assert_eq!(store.set_ledger_aside().expect("a check"), None);
+        std::fs::write(folder.path().join("ledger.db"), [7; 8192]).expect("a writable database");
         assert!(store.ledger_problem().is_some());
-        let kept = store.set_ledger_aside().expect("it is moved").expect("it was damaged");
+        let kept = store.set_ledger_aside().expect("a move").expect("a damaged database");
         assert!(kept.exists());
-        store.ledger().expect("a new one");
+        store.ledger().expect("a new database");
         assert_eq!(store.ledger_problem(), None);
     }
 }

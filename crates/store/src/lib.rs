@@ -1,18 +1,18 @@
-//! Retake's durable store: one SQLite database that several programs use at once, with no daemon.
+//! Retake's durable store: one SQLite database that several processes use at once, without a daemon.
 //!
 //! ```text
 //!   object      number | kind | bytes              immutable content, named by its hash
 //!   operation   sequence | thread | version | …    the log of every thread: the truth
 //!   ─────────────────────────────────────────────────────────────────────────────────────
 //!   object_index, thread, take, facet              derived from the two above; can be rebuilt
-//!   redaction, lost, quarantine                    what is gone, on purpose or not, and what was put aside
-//!   search.db   words ► entry versions             derived too, in a file of its own
-//!   ledger.db   what agents do, and have said      not history: see `ledger`
+//!   redaction, lost, quarantine                    destroyed or lost content, and rows that a repair moved aside
+//!   search.db   words ► entry versions             derived too, in a separate file
+//!   ledger.db   running turns, trace, sessions     not history: see `runtime`
 //! ```
 //!
-//! Writing goes through one writer per process, which gathers what is waiting into one
-//! transaction with one sync. Between processes, writers queue on a lock file; readers never wait, and see
-//! the store as it was when they began ([`Reading`]). Nothing is acknowledged before SQLite has synced it.
+//! One writer per process combines queued writes into one transaction with one sync. Writers of different processes
+//! queue on a lock file. Readers never wait, and see the store as of the start of their
+//! [`ReadTransaction`](crate::Reading). A write is acknowledged only after SQLite has synced it.
 
 mod budget;
 mod cache;
@@ -100,7 +100,6 @@ pub use writer::{WriteError, Writing};
 use cache::Cache;
 use writer::Writer;
 
-/// A store that is open.
 pub struct Store {
     folder: PathBuf,
     cache: Arc<Cache>,
@@ -108,25 +107,25 @@ pub struct Store {
     writer: Writer,
 }
 
-/// The store failed. What was asked for was not done.
+/// An error of the store. The request had no effect.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full; nothing was changed. Free some space and try again")]
     DiskFull,
-    /// The disk failed in the very last step, so what is on it is not known.
+    /// The disk failed in the last step, so the state on disk is unknown.
     #[error(
-        "the disk failed while the change was being made durable, so it is not known whether it was made; \
-         start the program again, look, and run `retake verify`"
+        "the disk failed while writing the change, so the change may or may not be stored; \
+         restart the program, check the last change, and run `retake verify`"
     )]
     Unsure,
-    /// A sync failed earlier, and a later one could succeed falsely.
+    /// A sync failed earlier; a later one could succeed falsely.
     #[error(
-        "the disk failed while writing; nothing more is written until the program is started again, and `retake verify` should be run then"
+        "the disk failed while writing, so Retake stopped writing; restart the program and run `retake verify`"
     )]
     Poisoned,
-    /// A defect in Retake: the code that computes a change panicked. It was rolled back, and the store can be used.
+    /// A bug in Retake: a job panicked. Its writes were rolled back, and the store can still be used.
     #[error(
         "Retake failed with an internal error ({0}); the change was not made and the store is as it was. \
          Please report this as a bug"
@@ -134,34 +133,31 @@ pub enum StoreError {
     Panicked(String),
     /// The database is damaged.
     #[error(
-        "the store is damaged ({0}); `retake verify` says where, `retake repair` mends what can be mended"
+        "the store is damaged ({0}); `retake verify` lists the damage, `retake repair` repairs it"
     )]
     Damaged(String),
-    /// A newer program wrote a file beside the database.
+    /// A newer version of Retake wrote a file next to the database.
     #[error(
-        "{file} was written by a newer Retake (form {found}; this program knows {known}). \
-         It was left as it is: update this program"
+        "{file} was written by a newer Retake (format {found}; this program supports {known}). \
+         It was not changed: update this program"
     )]
     Newer {
-        /// Which file.
         file: &'static str,
-        /// Its form.
+        /// Its format version.
         found: i64,
-        /// The form that this program knows.
+        /// The format version that this program supports.
         known: i64,
     },
-    /// Another program has the store open, and this needs it alone.
+    /// Another process has the store open, and this operation needs exclusive access.
     #[error("another program is using this store; close it and try again")]
     InUse,
-    /// Anything else that SQLite reports.
+    /// Any other SQLite error.
     #[error("the store failed: {0}")]
     Database(rusqlite::Error),
-    /// A file beside the database could not be used.
+    /// A file next to the database could not be used.
     #[error("{path}: {error}", path = .path.display())]
     File {
-        /// Which file.
         path: PathBuf,
-        /// What happened.
         error: std::io::Error,
     },
     /// Content could not be read.
@@ -170,21 +166,21 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// The folder that the store lives in.
+    /// The folder of the store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
 impl StoreError {
-    /// The panic of a job, by what it said.
+    /// A job's panic, with its message.
     pub(crate) fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().copied().map(str::to_owned);
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
         Self::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
     }
 
-    /// Whether this says that bytes on disk are not what they should be, as opposed to any other failure.
+    /// Whether bytes on disk are damaged, as opposed to any other failure.
     pub(crate) fn is_damage(&self) -> bool {
         use retake_model::object::Unavailable;
         match self {

@@ -1,14 +1,13 @@
-//! The list of threads, kept in memory and brought up to date by the log.
+//! The list of threads, cached in memory and updated from the log.
 //!
-//! Ten thousand rows take longer to read and to sort than somebody who scrolls should wait. So whoever lists often keeps
-//! them, in order, and reads again only those that have had an operation since:
+//! Reading and sorting ten thousand rows is too slow for scrolling. So callers that list often keep the sorted rows,
+//! and read only rows of threads with new operations:
 //!
 //! ```text
-//!   kept at sequence 90 ──► operations 91 … 97 are of threads 4 and 9 ──► rows 4 and 9 read ──► kept at 97
+//!   cached at sequence 90 ──► operations 91 … 97 are of threads 4 and 9 ──► read rows 4 and 9 ──► cached at 97
 //! ```
 //!
-//! Nothing else changes what a list shows, but for what is recorded as an erasure (a purge, a repair): then all is read
-//! anew. So it is if the rows that are kept are not those that the tally knows.
+//! Only an erasure (a purge, a repair) changes a list otherwise; then all rows are read again. The same happens if the cached rows do not match their row checksum.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,41 +21,38 @@ use crate::tally;
 use crate::threads::{Sieve, ThreadFilter, ThreadRow};
 use crate::{Deleted, StoreError};
 
-/// More changed threads than that are read all at once.
+/// If more threads changed than this, all rows are read again.
 const MANY: usize = 1000;
 
-/// Where a thread stands in a list: pinned ones first, then the most lately changed. A higher place comes first.
+/// The sort key of a thread: pinned threads first, then the most recently changed. A greater position comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadPlace {
-    /// Whether it stays on top.
     pub pinned: bool,
-    /// When it was last changed.
     pub updated: Timestamp,
-    /// Its number.
     pub number: i64,
 }
 
-/// All threads in the order of a list.
+/// All threads in list order.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// How often content had been destroyed when this was read, and how far the log was; `None` if it was not.
+    /// The erasure count and the end of the log when the rows were read; `None` before the first read.
     at: Option<(i64, i64)>,
     rows: BTreeMap<Reverse<ThreadPlace>, Listed>,
     places: HashMap<i64, ThreadPlace>,
     numbers: HashMap<ThreadId, i64>,
-    /// What the tally of these rows is.
+    /// The combined checksum of these rows.
     tally: i64,
 }
 
 #[derive(Debug)]
 struct Listed {
     row: ThreadRow,
-    /// Its title in lower case: what is looked for is compared with each of them.
+    /// The title in lower case, for filtering.
     title: String,
 }
 
 impl ThreadRow {
-    /// Where it stands in a list.
+    /// Its position in a list.
     pub fn place(&self) -> ThreadPlace {
         let (pinned, updated) = (self.summary.pinned, self.summary.updated);
         ThreadPlace { pinned, updated, number: self.number }
@@ -64,7 +60,7 @@ impl ThreadRow {
 }
 
 impl Listing {
-    /// Brings the list to what a reading sees. Readings must come in the order in which they were begun.
+    /// Updates the list to a read transaction. Transactions must be passed in the order in which they began.
     pub fn refresh(&mut self, queries: &Queries<'_>) -> Result<(), StoreError> {
         let now = (queries.epoch, queries.last_sequence()?);
         let follows = |then: (i64, i64)| then.0 == now.0 && then.0 != UNKNOWN && then.1 <= now.1;
@@ -90,8 +86,8 @@ impl Listing {
         Ok(())
     }
 
-    /// The threads behind a place (or from the first) that a filter lets through, at most that many; and whether more
-    /// follow. The reading must be the one that the list was last brought to.
+    /// Up to `limit` threads after a position (or from the start) that match a filter, and whether more follow.
+    /// `queries` must be of the transaction of the last refresh.
     pub fn page(
         &self,
         queries: &Queries<'_>,
@@ -116,7 +112,6 @@ impl Listing {
         Ok((page, more))
     }
 
-    /// A thread by its identity.
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadRow> {
         self.rows.get(&Reverse(*self.places.get(self.numbers.get(&id)?)?)).map(|listed| &listed.row)
     }

@@ -1,7 +1,7 @@
-//! The files of a store, and that nobody but their owner can read them.
+//! The files of a store, private to their owner.
 //!
-//! Whatever the umask, folders are 0700 and files 0600. A file is created with its final mode; one that is
-//! found wider is narrowed before it is used.
+//! Whatever the umask, folders have mode 0700 and files 0600. Files are created with their final mode; a wider mode
+//! is restricted before use.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -10,14 +10,12 @@ use std::path::{Path, PathBuf};
 
 use crate::StoreError;
 
-/// Modes that the files of a store have.
+/// File modes in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions;
 
 impl Permissions {
-    /// Of folders.
     pub const FOLDER: u32 = 0o700;
-    /// Of files.
     pub const FILE: u32 = 0o600;
 }
 
@@ -29,7 +27,7 @@ pub(crate) fn search(folder: &Path) -> PathBuf {
     folder.join("search.db")
 }
 
-/// What agents do, and what was said to models.
+/// Trace, running turns, browser sessions and idempotency keys.
 pub(crate) fn ledger(folder: &Path) -> PathBuf {
     folder.join("ledger.db")
 }
@@ -38,12 +36,12 @@ pub(crate) fn lock(folder: &Path) -> PathBuf {
     folder.join("writer.lock")
 }
 
-/// The mark that something is being destroyed.
+/// The marker of an erasure in progress.
 pub(crate) fn erasing(folder: &Path) -> PathBuf {
     folder.join("erasing")
 }
 
-/// What is remembered of folders that files are kept of: locks, and what files looked like.
+/// Locks and stat caches of captured folders.
 pub(crate) fn folders(folder: &Path) -> PathBuf {
     folder.join("folders")
 }
@@ -52,7 +50,7 @@ pub(crate) fn backups(folder: &Path) -> PathBuf {
     folder.join("backups")
 }
 
-/// The first of a row of names in a folder that nothing has yet.
+/// The first of a sequence of names that does not exist in a folder.
 pub(crate) fn free_name(folder: &Path, named: impl Fn(u64) -> String) -> PathBuf {
     let mut number = 1;
     loop {
@@ -64,7 +62,7 @@ pub(crate) fn free_name(folder: &Path, named: impl Fn(u64) -> String) -> PathBuf
     }
 }
 
-/// Makes a private folder, with its parents, or narrows the one that is there.
+/// Creates a private folder with its parents, or restricts the mode of an existing one.
 pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     let fail = |error| StoreError::File { path: path.to_owned(), error };
     if fs::metadata(path).is_ok() {
@@ -72,20 +70,20 @@ pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     } else {
         DirBuilder::new().recursive(true).mode(Permissions::FOLDER).create(path).map_err(fail)?;
         narrow(path, Permissions::FOLDER).map_err(fail)?;
-        // The new folder must still be there after a power cut, or all that is in it is gone.
+        // The new folder must survive a power cut.
         path.ancestors().skip(1).take(2).try_for_each(sync_folder).map_err(fail)
     }
 }
 
-/// Makes a private file, or narrows the one that is there.
+/// Creates a private file, or restricts the mode of an existing one.
 ///
-/// A file that exists is not opened: closing it again would drop the locks that SQLite holds on it for
-/// another connection of this process.
+/// An existing file is not opened, because closing it would release the locks that SQLite holds on it for another
+/// connection of this process.
 pub(crate) fn private_file(path: &Path) -> Result<(), StoreError> {
     let fail = |error| StoreError::File { path: path.to_owned(), error };
     match OpenOptions::new().write(true).create_new(true).mode(Permissions::FILE).open(path) {
         Ok(_) => {
-            // A umask can only take bits away, and an owner without access could not go on.
+            // A umask may have removed access for the owner.
             narrow(path, Permissions::FILE).map_err(fail)?;
             path.parent().map_or(Ok(()), sync_folder).map_err(fail)
         }
@@ -96,7 +94,7 @@ pub(crate) fn private_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a private file that no database library locks, making it if need be.
+/// Opens a private file that SQLite does not lock; creates it if it is missing.
 pub(crate) fn open_private(path: &Path) -> Result<File, StoreError> {
     private_file(path)?;
     let open = OpenOptions::new().read(true).write(true).open(path);

@@ -1,8 +1,7 @@
-//! Work on the store as a whole: alone among all writers, on a connection of its own.
+//! Maintenance of the whole store, with exclusive write access and a separate connection.
 //!
-//! Ordinary writes queue for the writer and are gathered there. Maintenance runs long, reports how
-//! far it is, and must do things that no transaction can hold (give pages back, empty the log), so it takes
-//! the writers' lock itself.
+//! Ordinary writes queue for the writer. Maintenance runs long, reports progress, and needs operations that no
+//! transaction allows (releasing pages, truncating the write-ahead log), so it takes the writers' lock itself.
 
 use std::time::Duration;
 
@@ -13,23 +12,23 @@ use crate::open::{Locked, connect};
 use crate::queries::Queries;
 use crate::{Store, StoreError, Writing};
 
-/// How long emptying the log waits for readers that are still looking at it.
+/// How long to wait for readers before truncating the write-ahead log.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The store, while nobody else writes to it.
+/// Exclusive write access to the store.
 pub(crate) struct Alone<'store> {
     store: &'store Store,
     pub(crate) connection: Connection,
 }
 
 impl Store {
-    /// Runs a job while no other writer runs, in this process or in another.
+    /// Runs a job while no other writer runs, in any process.
     pub(crate) fn alone<T>(
         &self,
         job: impl FnOnce(&mut Alone<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.writer.check_usable()?;
-        // A handle of its own: the writer would share a lock that was taken on the same one.
+        // A new file handle: the writer would share a lock on its own handle.
         let file = open_private(&lock(&self.folder))?;
         let _guard = Locked::new(&file, &self.folder)?;
         job(&mut Alone { store: self, connection: connect(&database(&self.folder))? })
@@ -37,7 +36,7 @@ impl Store {
 }
 
 impl Alone<'_> {
-    /// Runs a job in one transaction, durable when this returns.
+    /// Runs a job in one transaction; it is durable when this returns.
     pub(crate) fn transact<T>(
         &mut self,
         job: impl FnOnce(&Writing<'_>) -> Result<T, StoreError>,
@@ -48,7 +47,7 @@ impl Alone<'_> {
         Ok(done)
     }
 
-    /// Gives pages that hold nothing back to the file system.
+    /// Returns free pages to the file system.
     pub(crate) fn give_back_pages(&self) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
         let mut rows = statement.query([])?;
@@ -57,8 +56,8 @@ impl Alone<'_> {
         Ok(())
     }
 
-    /// Moves the log into the database and empties it; says whether that was possible. A reader that still
-    /// looks at an older moment makes it impossible.
+    /// Checkpoints and truncates the write-ahead log; returns whether that was possible. A reader on an older
+    /// snapshot prevents it.
     pub(crate) fn empty_log(&self) -> Result<LogState, StoreError> {
         self.connection.busy_timeout(PATIENCE)?;
         let busy: i64 = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
@@ -66,20 +65,20 @@ impl Alone<'_> {
     }
 }
 
-/// What became of the database's log.
+/// The state of the write-ahead log after a truncation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LogState {
-    /// It is empty: nothing that was deleted is left in it.
+    /// It is empty: no deleted data is left in it.
     #[default]
     Emptied,
-    /// A reader still looks at it, so that it keeps what was deleted until the next writer empties it.
+    /// A reader still uses it, so deleted data stays in it until the next writer truncates it.
     HeldByReader,
 }
 
 impl LogState {
-    /// The state of two logs: both must be empty.
+    /// The combined state of two logs.
     pub(crate) fn and(self, other: Self) -> Self {
         if self == Self::Emptied { other } else { self }
     }

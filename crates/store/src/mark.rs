@@ -1,9 +1,10 @@
-//! How far the log has been: kept beside the database, so that a log that lost its end is noticed.
+//! The high-water mark: the sequence number of the last acknowledged operation, stored next to the database to detect
+//! a truncated log.
 //!
-//! SQLite drops damaged transactions at the end of its write-ahead log without a word: what is left is whole,
-//! but older than what was acknowledged. So the writer leaves the number of the last operation in the lock file
-//! after each commit. It is not synced (a commit already is), and it never runs ahead of the database, so after
-//! a power cut it may be behind, which means nothing. A database that is behind the mark has lost operations.
+//! SQLite silently drops damaged transactions at the end of its write-ahead log, which leaves an intact but older
+//! database. So the writer stores the last sequence number in the lock file after each commit. The mark is not synced
+//! (the commit is) and never runs ahead of the database, so after a power cut it may lag behind, which is harmless. A
+//! database behind its mark has lost operations.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,33 +13,33 @@ use serde::Serialize;
 
 use crate::{Store, StoreError};
 
-/// The number, and a guard against a damaged mark: a false alarm would frighten for nothing.
+/// Sequence number and checksum: a damaged mark must not cause a false alarm.
 const BYTES: usize = 16;
 
-/// The log ends earlier than it once did.
+/// Acknowledged operations are missing at the end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostEnd {
-    /// The last operation that was acknowledged, by its place among all operations.
+    /// The sequence number of the last acknowledged operation.
     pub acknowledged: i64,
-    /// The last one that is there.
+    /// The sequence number of the last stored operation.
     pub found: i64,
 }
 
 impl std::fmt::Display for LostEnd {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let missing = self.acknowledged - self.found;
-        write!(formatter, "the log has lost its end: the last {missing} acknowledged operations are gone")
+        write!(formatter, "the end of the log is missing: the last {missing} acknowledged operations are lost")
     }
 }
 
 impl Store {
-    /// Whether operations that were acknowledged are missing from the end of the log.
+    /// Checks for acknowledged operations that are missing at the end of the log.
     pub fn lost_end(&self) -> Result<Option<LostEnd>, StoreError> {
-        // The mark first: a commit between the two can only bring the log further.
+        // Read the mark first: a commit in between can only extend the log.
         let Some(acknowledged) = self.writer.mark() else { return Ok(None) };
         let found = match self.read()?.queries().last_sequence() {
-            // Where the log itself is damaged its end is not known; what reads it will say so.
+            // If the log itself is damaged, its end is unknown; reading it reports the damage.
             Err(error) if error.is_damage() => return Ok(None),
             found => found?,
         };
@@ -46,14 +47,14 @@ impl Store {
     }
 }
 
-/// Leaves the mark, unless one further on is there: a log that lost its end stays noticed until it is repaired.
+/// Raises the mark. A higher mark stays, so that a truncated log is reported until it is repaired.
 pub(crate) fn advance(file: &File, sequence: i64) {
     if read(file).is_none_or(|mark| mark < sequence) {
         leave(file, sequence);
     }
 }
 
-/// Leaves the mark. A mark that cannot be written costs a warning some day, not the change.
+/// Writes the mark. A failure costs at most a warning later, not the change.
 pub(crate) fn leave(file: &File, sequence: i64) {
     let number = sequence.to_le_bytes();
     let mut bytes = [0; BYTES];
@@ -62,7 +63,7 @@ pub(crate) fn leave(file: &File, sequence: i64) {
     let _ = file.write_all_at(&bytes, 0);
 }
 
-/// The mark that was left, if it is whole.
+/// The stored mark, if its checksum matches.
 pub(crate) fn read(file: &File) -> Option<i64> {
     let mut bytes = [0; BYTES];
     file.read_exact_at(&mut bytes, 0).ok()?;

@@ -1,4 +1,4 @@
-//! Objects: written once, checked against their name every time they are read.
+//! Objects: immutable content, checked against its hash on every read.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,24 +15,24 @@ use crate::index::Part;
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
-/// Smaller content gains too little from being packed.
+/// Smaller content compresses too little.
 const WORTH_PACKING: usize = 512;
-/// Fast, and already most of what can be gained on text.
+/// The fastest level, which gains most of what is possible on text.
 const LEVEL: i32 = 1;
-/// The most that packed content may unpack to: damage must not fill the memory.
+/// Limits the unpacked size, so that damage cannot exhaust memory.
 pub(crate) const LARGEST: usize = 256 * 1024 * 1024;
 
 const PLAIN: i64 = 0;
 const ZSTD: i64 = 1;
 
 thread_local! {
-    // Making one asks the processor what it can do, which costs more than most objects do.
+    // Creating a context costs more than compressing most objects.
     static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 impl Writing<'_> {
-    /// Stores content that is not there yet. Returns how many bytes were added.
+    /// Stores objects that are missing. Returns the number of bytes added.
     pub(crate) fn put_objects(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
         let mut added = 0;
         let mut stored = Vec::with_capacity(objects.len());
@@ -45,8 +45,7 @@ impl Writing<'_> {
                 .prepare_cached("INSERT INTO object (kind, packing, born, body) VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![object.kind as i64, packing, now.millis() / 1000, &*body])?;
             stored.push((object.id.prefix(), self.connection.last_insert_rowid()));
-            // What was just written is what is read next. If the transaction is rolled back, nothing refers
-            // to it.
+            // New content is usually read next. If the transaction is rolled back, nothing refers to it.
             self.cache.put(object.id, &object.bytes, self.epoch);
             added += object.bytes.len() as u64;
         }
@@ -56,13 +55,13 @@ impl Writing<'_> {
 }
 
 impl Writing<'_> {
-    /// Tells every process that what it keeps in memory may have been destroyed.
+    /// Makes every process drop its cached content.
     pub(crate) fn record_erasure(&self) -> Result<(), StoreError> {
         self.connection.execute("INSERT INTO erasure DEFAULT VALUES", [])?;
         Ok(())
     }
 
-    /// Records that content was destroyed on purpose, here or where it came from.
+    /// Records that content was destroyed on purpose, here or at its origin.
     pub fn put_redaction(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<(), StoreError> {
         self.connection
             .prepare_cached("INSERT OR IGNORE INTO redaction (id, kind, time) VALUES (?1, ?2, ?3)")?
@@ -72,9 +71,9 @@ impl Writing<'_> {
 }
 
 impl Queries<'_> {
-    /// The bytes of an object that is stored and whole.
+    /// The bytes of an object, if it is stored and intact.
     pub(crate) fn stored_object(&self, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
-        // A damaged copy does not hide a whole one that was stored after it.
+        // A damaged copy must not hide an intact one stored later.
         for part in [Part::Recent, Part::Sorted] {
             for number in self.places(id.prefix(), part)? {
                 if let Some(bytes) = self.object_at(number, kind, id)? {
@@ -85,7 +84,7 @@ impl Queries<'_> {
         if kind == Kind::Blob { self.packed_blob(id) } else { Ok(None) }
     }
 
-    /// The bytes of an object, if they are in that row and whole.
+    /// The bytes of an object, if that row contains it intact.
     fn object_at(&self, number: i64, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT kind, packing, body FROM object WHERE number = ?1")?;
@@ -98,12 +97,12 @@ impl Queries<'_> {
         Ok(bytes.filter(|bytes| ContentId::of(kind, bytes) == id))
     }
 
-    /// Whether the bytes of that content are stored and whole. What was redacted may have been stored again since.
+    /// Whether an object is stored and intact. Redacted content may have been stored again.
     pub fn holds(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
         Ok(self.stored_object(kind, id)?.is_some())
     }
 
-    /// Whether content of that name was destroyed on purpose.
+    /// Whether the content was destroyed on purpose.
     pub fn is_redacted(&self, id: ContentId) -> Result<bool, StoreError> {
         let found = self
             .connection
@@ -113,7 +112,7 @@ impl Queries<'_> {
         Ok(found.is_some())
     }
 
-    /// Whether a repair found content of that name gone.
+    /// Whether a repair recorded the content as lost.
     pub(crate) fn is_lost(&self, id: ContentId) -> Result<bool, StoreError> {
         let found = self
             .connection
@@ -150,17 +149,16 @@ impl Objects for Queries<'_> {
     }
 }
 
-/// What stands where content was redacted, so that everything around it goes on working.
+/// The placeholder for redacted content, so that history around it stays readable.
 fn in_place_of_redacted(kind: Kind) -> Vec<u8> {
     match kind {
         Kind::Entry => encode(&EntryVersion::from_text("System", "[redacted]", Timestamp::default())),
-        // Never the start of sealed bytes, which could be opened.
+        // Must not begin like sealed bytes, which could be opened.
         Kind::Sealed => Vec::new(),
         _ => b"[redacted]".to_vec(),
     }
 }
 
-/// The one that is kept, made if there is none.
 fn keep<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Result<&mut T> {
     match kept {
         Some(kept) => Ok(kept),
@@ -169,7 +167,7 @@ fn keep<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Re
 }
 
 fn pack(kind: Kind, bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), StoreError> {
-    // Nodes of lists are hashes and identities for the most part, which do not compress.
+    // List nodes consist mostly of hashes and ids, which do not compress.
     let text = !matches!(kind, Kind::Entries | Kind::Takes);
     if text && bytes.len() >= WORTH_PACKING {
         let packed = PACKER
@@ -182,7 +180,7 @@ fn pack(kind: Kind, bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), S
     Ok((PLAIN, bytes.into()))
 }
 
-/// The bytes that were packed; `None` if they are damaged.
+/// Decompresses a body; `None` if it is damaged.
 pub(crate) fn unpack(packing: i64, body: &[u8]) -> Option<Vec<u8>> {
     match packing {
         PLAIN => Some(body.to_vec()),

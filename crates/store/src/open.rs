@@ -1,4 +1,4 @@
-//! Opening a store: its folder, its schema, and the settings that make a commit durable.
+//! Opens a store: folder, schema, and durability settings.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -13,44 +13,41 @@ use crate::schema::{APPLICATION, MIGRATIONS, check_text, migrate, version};
 use crate::writer::Writer;
 use crate::{Store, StoreError};
 
-/// The first SQLite without the bug that could corrupt a database that several programs write to.
+/// The first SQLite version without the bug that could corrupt a database with several writers.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
 /// Why a store could not be opened. It was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A newer program wrote it.
     #[error(
-        "this store was written by a newer Retake (schema {found}; this program knows {wanted}). \
-         It was left as it is: update this program, or point RETAKE_HOME at another folder"
+        "this store was written by a newer Retake (schema {found}; this program supports {wanted}). \
+         It was not changed: update this program, or point RETAKE_HOME at another folder"
     )]
     Newer {
-        /// The schema of the store.
         found: i64,
-        /// The schema of this program.
+        /// The schema that this program supports.
         wanted: i64,
     },
-    /// The folder is used for something else.
-    #[error("{0} holds other files and no store; point RETAKE_HOME at a folder of its own")]
+    /// The folder contains other files.
+    #[error("{0} contains other files and no store; point RETAKE_HOME at an empty folder")]
     NotEmpty(String),
-    /// The file is something else.
-    #[error("{0} is not a Retake store; it was left as it is")]
+    /// The file is not a Retake database.
+    #[error("{0} is not a Retake store; it was not changed")]
     Foreign(String),
-    /// This build has an SQLite that is not safe for several programs at once.
+    /// The linked SQLite is not safe with several writers.
     #[error("this build carries SQLite {0}, which can damage a store; at least 3.51.3 is needed")]
     OldSqlite(&'static str),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Store {
-    /// Opens the store in that folder, making it if there is none.
+    /// Opens the store in this folder; creates it if there is none.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         Self::open_with(folder, MIGRATIONS)
     }
 
-    /// Opens the store with another list of migrations: what tests of migration use.
+    /// Opens the store with other migrations, for tests.
     #[doc(hidden)]
     pub fn open_with(folder: &Path, migrations: &[&str]) -> Result<Self, OpenError> {
         if rusqlite::version_number() < OLDEST_SQLITE {
@@ -66,22 +63,22 @@ impl Store {
     }
 }
 
-/// A folder with other things in it is not taken over: its mode would be narrowed for everyone.
+/// A folder with other files is not used: its mode would be restricted.
 fn check_folder(folder: &Path) -> Result<(), OpenError> {
     if database(folder).exists() || lock(folder).exists() {
         return Ok(());
     }
     let Ok(found) = std::fs::read_dir(folder) else { return Ok(()) };
-    // Another process may be making the store this very moment: what is ours does not count.
+    // Another process may be creating the store right now, so its own files do not count.
     let ours = |name: &str| OWN_FILES.iter().any(|own| name.starts_with(own));
     let foreign = found.flatten().any(|file| !ours(&file.file_name().to_string_lossy()));
     if foreign { Err(OpenError::NotEmpty(folder.display().to_string())) } else { Ok(()) }
 }
 
-/// How the names of a store's files begin.
+/// Prefixes of the names of a store's files.
 const OWN_FILES: [&str; 6] = ["retake.db", "search.db", "writer.lock", "backups", "packs", "folders"];
 
-/// Makes sure that the database is there, is ours, and has the present schema.
+/// Ensures that the database exists, belongs to Retake, and has the current schema.
 fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(), OpenError> {
     let path = database(folder);
     let new = std::fs::metadata(&path).map_or(0, |found| found.len()) == 0;
@@ -90,12 +87,12 @@ fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(
     if !new {
         check_ours(&connection, &path)?;
         if version(&connection)? == migrations.len() as i64 {
-            // Tests bring migrations of their own.
+            // Tests pass other migrations.
             let ours = migrations == MIGRATIONS;
             return if ours { Ok(check_text(&connection)?) } else { Ok(()) };
         }
     }
-    // Two programs may start at the same moment: one prepares, the other finds it done.
+    // Two processes may start at once: one prepares the database, the other finds it ready.
     let _guard = Locked::new(lock, folder)?;
     check_ours(&connection, &path)?;
     if version(&connection)? == 0 {
@@ -106,7 +103,7 @@ fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(
 }
 
 fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    // One moment for both: another process may be making the store.
+    // One transaction for both reads: another process may be creating the store.
     let moment = connection.unchecked_transaction().map_err(StoreError::from)?;
     let application: i64 =
         moment.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(StoreError::from)?;
@@ -120,17 +117,16 @@ fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// A connection whose commits are durable and whose waits are long enough never to be seen.
+/// Opens a connection with durable commits and a long busy timeout.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    // Readers meet a lock only while a crashed program's log is being recovered.
+    // Readers block only while SQLite recovers the write-ahead log after a crash.
     connection.busy_timeout(Duration::from_mins(1))?;
-    // A database file can come from anywhere; nothing that its schema says may run.
+    // A database file may come from anywhere; nothing in its schema may run code.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    // Without this, some statements are planned anew each time that a value is bound, which costs more than
-    // running them.
+    // Without this, SQLite plans some statements again for every bound value, which costs more than running them.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch(
         "PRAGMA synchronous = FULL;
@@ -145,8 +141,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// The lock that writers of all processes queue on, held until dropped. The system lets go of it when a
-/// process dies.
+/// The lock on which the writers of all processes queue. The operating system releases it when a process dies.
 pub(crate) struct Locked<'lock>(&'lock std::fs::File);
 
 impl<'lock> Locked<'lock> {
@@ -158,7 +153,7 @@ impl<'lock> Locked<'lock> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        // A lock that cannot be released is released when the file is closed.
+        // If unlocking fails, closing the file releases the lock.
         let _ = self.0.unlock();
     }
 }

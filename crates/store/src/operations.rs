@@ -1,4 +1,4 @@
-//! The log: operations by thread and version, and all of them in the order they were written.
+//! The log: operations by thread and version, and in the order in which they were written.
 
 use std::collections::HashMap;
 
@@ -14,25 +14,23 @@ use rusqlite::{OptionalExtension, params};
 use crate::StoreError;
 use crate::queries::Queries;
 
-/// An operation as it stands in the log.
+/// An operation with its position in the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredOperation {
-    /// Its name.
+    /// Its content id.
     pub id: ContentId,
-    /// Its place among all operations of the store.
+    /// Its sequence number among all operations of the store.
     pub sequence: i64,
-    /// What it is.
     pub operation: Operation,
 }
 
-/// A place in the sequence of all operations, the row number of its thread, and the operation; `None` where the
-/// thread was purged.
+/// A sequence number, the row number of the thread, and the operation; `None` where the thread was purged.
 pub type LogRow = (i64, i64, Option<StoredOperation>);
 
-/// The most operations that one transaction keeps at hand.
+/// The most operations that one transaction caches.
 const MOST_REMEMBERED: usize = 256;
 
-/// Finds operations of thread `?1` in the index, then reads their rows from the table itself.
+/// Finds operations of thread `?1` in the index, then reads their rows from the table.
 macro_rules! by_version {
     () => {
         "SELECT place.sequence, found.id, found.body, found.thread, found.version, place.version
@@ -42,7 +40,6 @@ macro_rules! by_version {
 }
 
 impl Queries<'_> {
-    /// One operation of a thread.
     pub fn operation(&self, thread: i64, version: Version) -> Result<Option<StoredOperation>, StoreError> {
         if let Some(known) = self.operations.borrow().get(&(thread, version)) {
             return Ok(Some(known.clone()));
@@ -52,7 +49,6 @@ impl Queries<'_> {
         Ok(found.into_iter().next().inspect(|found| self.remember(thread, found)))
     }
 
-    /// The last operation of a thread.
     pub fn head(&self, thread: i64) -> Result<Option<StoredOperation>, StoreError> {
         let sql = concat!(by_version!(), " AND place.version > 0 ORDER BY place.version DESC LIMIT 1");
         let found = self.operations_by_version(sql, thread, params![thread])?;
@@ -61,13 +57,13 @@ impl Queries<'_> {
 
     fn remember(&self, thread: i64, found: &StoredOperation) {
         let mut known = self.operations.borrow_mut();
-        // A walk along the whole of a long log gains nothing and should not fill the memory.
+        // Walking a long log must not fill the cache.
         if known.len() < MOST_REMEMBERED {
             known.insert((thread, found.operation.version), found.clone());
         }
     }
 
-    /// The operations of a thread up to and including a version, newest first.
+    /// The operations of a thread down from a version, newest first.
     pub fn operations_back(
         &self,
         thread: i64,
@@ -81,7 +77,7 @@ impl Queries<'_> {
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
         let last = from.min(i64::MAX as u64) as i64;
         let found = self.operations_by_version(sql, thread, params![thread, last, most])?;
-        // A log has no holes: what is left out was lost.
+        // Versions have no gaps; a missing one was lost.
         let versions = || found.iter().map(|stored| stored.operation.version);
         let holes = versions().zip(versions().skip(1)).any(|(newer, older)| older + 1 != newer);
         let headless = found.len() < limit && versions().next_back().is_some_and(|oldest| oldest != 1);
@@ -91,8 +87,8 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// Operations that were found by thread and version. Index, row and body must agree on both: one damaged
-    /// byte of an index leads to another row, whose bytes are as whole as those of the right one.
+    /// Operations found by thread and version. Index, row and body must agree on both: one damaged byte in the index
+    /// leads to another intact row.
     fn operations_by_version(
         &self,
         sql: &str,
@@ -106,7 +102,7 @@ impl Queries<'_> {
             let sequence: i64 = row.get(0)?;
             let damaged = || StoreError::Damaged(format!("the index of the log at {sequence}"));
             let whole: (Option<Vec<u8>>, Option<Vec<u8>>) = (row.get(1)?, row.get(2)?);
-            // An index that leads nowhere leaves all of the row empty.
+            // An index entry without a row leaves all columns empty.
             let (Some(id), Some(body)) = whole else { return Err(damaged()) };
             let stored = checked(sequence, &id, &body)?;
             let (whose, version, indexed): (i64, i64, i64) = (row.get(3)?, row.get(4)?, row.get(5)?);
@@ -118,15 +114,14 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// All operations after a place in the sequence, oldest first: a thread's row number, and its operation;
-    /// `None` where the thread was purged.
+    /// All operations after a sequence number, oldest first; `None` where the thread was purged.
     pub fn operations_since(&self, sequence: i64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
         let found = self.rows_since(sequence, limit)?;
         self.check_unbroken(sequence, found.len() < limit, &found)?;
         Ok(found)
     }
 
-    /// The same, whether rows are missing or not: what a repair goes by.
+    /// The same without the check for gaps, for repairs.
     pub(crate) fn rows_since(&self, sequence: i64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT sequence, thread, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
@@ -142,8 +137,8 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// Refuses a stretch of the log that lacks a row: whoever follows the sequence would never learn of it. Versions
-    /// of a thread have no holes, and where the stretch begins and ends the index knows what comes before and after.
+    /// Refuses a section of the log that lacks a row, which a follower would otherwise never see. Versions of a
+    /// thread have no gaps, and the index knows the rows before and after the section.
     fn check_unbroken(&self, after: i64, to_the_end: bool, found: &[LogRow]) -> Result<(), StoreError> {
         let missing = || StoreError::Damaged("operations are missing from the log".to_owned());
         let mut last: HashMap<i64, Version> = HashMap::new();
@@ -166,7 +161,7 @@ impl Queries<'_> {
         Ok(())
     }
 
-    /// Where the index says that an operation is.
+    /// The sequence number of an operation, according to the index.
     fn place_of(&self, thread: i64, version: Version) -> Result<Option<i64>, StoreError> {
         Ok(self
             .connection
@@ -175,7 +170,7 @@ impl Queries<'_> {
             .optional()?)
     }
 
-    /// The first operation after a place in the sequence that was made for a request.
+    /// The first operation after a sequence number that was made for this request.
     pub fn operation_of_request(
         &self,
         request: RequestId,
@@ -187,7 +182,7 @@ impl Queries<'_> {
         let mut rows = statement.query([after])?;
         while let Some(row) = rows.next()? {
             let ValueRef::Blob(body) = row.get_ref(2)? else { continue };
-            // It is the last field of all: the others need not be decoded to see that they are not meant.
+            // The request is the last field, so other operations need not be decoded.
             if !body.windows(request.bytes().len()).any(|part| part == request.bytes()) {
                 continue;
             }
@@ -199,7 +194,7 @@ impl Queries<'_> {
         Ok(None)
     }
 
-    /// The numbers of the threads that have had an operation after a place in the sequence.
+    /// The row numbers of threads with operations after a sequence number.
     pub(crate) fn threads_changed_since(&self, sequence: i64) -> Result<Vec<i64>, StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT DISTINCT thread FROM operation WHERE sequence > ?1")?;
@@ -207,7 +202,7 @@ impl Queries<'_> {
         Ok(numbers.collect::<Result<_, _>>()?)
     }
 
-    /// The last place in the sequence of all operations.
+    /// The last sequence number.
     pub fn last_sequence(&self) -> Result<i64, StoreError> {
         Ok(self
             .connection
@@ -215,13 +210,12 @@ impl Queries<'_> {
             .query_row([], |row| row.get(0))?)
     }
 
-    /// The log of one thread, for walks along it.
+    /// The log of one thread, for history walks.
     pub fn log(&self, thread: i64) -> ThreadLog<'_, '_> {
         ThreadLog { queries: self, thread }
     }
 }
 
-/// The log of one thread.
 pub struct ThreadLog<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     thread: i64,
@@ -244,7 +238,7 @@ impl Log for ThreadLog<'_, '_> {
     }
 }
 
-/// An operation whose bytes are what its name says.
+/// Decodes an operation and checks it against its id.
 pub(crate) fn checked(sequence: i64, id: &[u8], body: &[u8]) -> Result<StoredOperation, StoreError> {
     let damaged = || StoreError::Damaged(format!("operation at {sequence} in the log"));
     let id: [u8; 32] = id.try_into().map_err(|_| damaged())?;

@@ -1,4 +1,4 @@
-//! How entries are shown: remembered beside the state, and not part of history.
+//! How entries are displayed, stored outside history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +11,16 @@ use crate::tally::{self, Searched, Tally};
 use crate::threads::key_of;
 use crate::{StoreError, Writing};
 
-/// How one entry is shown.
+/// How one entry is displayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shown {
-    /// Only a preview of it.
     pub collapsed: bool,
-    /// As text to be edited, not as rendered Markdown.
+    /// As editable source instead of rendered Markdown.
     pub source: bool,
 }
 
-/// How the entries of a few threads are shown, each with the tally of what was read.
+/// The presentations of recently viewed threads, each with its row checksum.
 #[derive(Default)]
 pub(crate) struct ShownLately(Mutex<VecDeque<Kept>>);
 
@@ -32,7 +31,7 @@ struct Kept {
     shown: Arc<HashMap<EntryId, Shown>>,
 }
 
-/// How many threads somebody looks at by turns.
+/// The number of threads that a user switches between.
 const FEW: usize = 8;
 
 impl ShownLately {
@@ -44,7 +43,7 @@ impl ShownLately {
     }
 
     fn put(&self, epoch: i64, thread: i64, tally: i64, shown: Arc<HashMap<EntryId, Shown>>) {
-        // Most threads have none, which is read as quickly as it is remembered.
+        // Most threads have none, which is as fast to read as to cache.
         if shown.is_empty() || epoch == UNKNOWN {
             return;
         }
@@ -66,7 +65,7 @@ impl Shown {
 }
 
 impl Queries<'_> {
-    /// The entries of a thread that are shown in another way than the usual.
+    /// The entries of a thread with a non-default presentation.
     pub fn shown(&self, thread: i64) -> Result<HashMap<EntryId, Shown>, StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT entry, shown FROM presentation WHERE thread = ?1")?;
@@ -84,8 +83,8 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// The same, read only if anything of it has changed since it was last asked for: someone may have folded up every
-    /// entry of a long thread, and then looks at it page by page.
+    /// The same, cached until something changes: every entry of a long thread may be collapsed, and is displayed page
+    /// by page.
     pub fn shown_lately(&self, thread: i64) -> Result<Arc<HashMap<EntryId, Shown>>, StoreError> {
         let tally = self.tally_of(Tally::ShownOfThread, &Searched::Number(thread))?;
         if let Some(kept) = self.cache.shown.get(self.epoch, thread, tally) {
@@ -98,7 +97,7 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Remembers how entries are shown.
+    /// Sets how entries are displayed.
     pub fn set_shown(&self, thread: i64, entries: &[EntryId], shown: Shown) -> Result<(), StoreError> {
         for entry in entries {
             self.tally_shown(thread, *entry)?;
@@ -118,7 +117,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Counts a row in, or out before it changes.
+    /// Adds a row to the checksum, or removes it before it changes.
     fn tally_shown(&self, thread: i64, entry: EntryId) -> Result<(), StoreError> {
         let shown: Option<i64> = self
             .connection
@@ -137,7 +136,7 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn how_entries_are_shown_is_never_stale() {
+    fn cached_presentations_are_never_stale() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (here, there) =
             (Store::open(folder.path()).expect("a store"), Store::open(folder.path()).expect("a store"));
@@ -146,12 +145,12 @@ mod tests {
             let shown = Shown { collapsed, source: false };
             there
                 .write(move |writing| writing.set_shown(thread, &[entry(number)], shown))
-                .expect("it is remembered");
+                .expect("a write");
             for _ in 0..2 {
-                let reading = here.read().expect("a reading");
+                let reading = here.read().expect("a read transaction");
                 let queries = reading.queries();
-                let lately = queries.shown_lately(thread).expect("it is read");
-                assert_eq!(*lately, queries.shown(thread).expect("it is read"));
+                let lately = queries.shown_lately(thread).expect("presentations");
+                assert_eq!(*lately, queries.shown(thread).expect("presentations"));
                 assert_eq!(lately.get(&entry(number)).is_some_and(|shown| shown.collapsed), collapsed);
             }
         };

@@ -1,4 +1,4 @@
-//! Projects: which folder is which, and which thread is being worked on in each.
+//! Projects: their folders, and the current thread of each.
 
 use retake_model::id::{ProjectId, ThreadId, keys_with_prefix};
 use retake_model::time::Timestamp;
@@ -9,31 +9,28 @@ use crate::tally::{self, Searched, Tally};
 use crate::threads::key_of;
 use crate::{StoreError, Writing};
 
-/// A project, as this machine knows it.
+/// A project on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectRow {
-    /// Its identity.
     pub id: ProjectId,
-    /// Where its folder was seen last.
+    /// The last known path of its folder.
     pub path: String,
-    /// The file system that the folder is on.
+    /// The device of the folder.
     pub device: u64,
-    /// The folder's number there.
     pub inode: u64,
-    /// When the folder was made, in nanoseconds since 1970, where the file system knows.
+    /// When the folder was created, in nanoseconds since 1970, if the file system records it.
     pub born: Option<i64>,
-    /// Where its repository is pushed to.
+    /// The URL of its git remote.
     pub remote: Option<String>,
-    /// When it was seen last.
     pub last_seen: Timestamp,
-    /// The thread that commands mean when they name none.
+    /// The thread that commands use by default.
     pub current: Option<ThreadId>,
 }
 
 pub(crate) const COLUMNS: &str = "key, path, device, inode, born, remote, last_seen, current, digest";
 
 impl Queries<'_> {
-    /// All projects, the most lately seen first.
+    /// All projects, the most recently seen first.
     pub fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM project ORDER BY last_seen DESC");
         let found = self.collect_projects(&sql, [])?;
@@ -42,7 +39,6 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// One project.
     pub fn project(&self, id: ProjectId) -> Result<Option<ProjectRow>, StoreError> {
         let row = self
             .connection
@@ -56,7 +52,7 @@ impl Queries<'_> {
         checked(row).map(Some)
     }
 
-    /// Projects whose identity begins with that text.
+    /// Projects whose id starts with this text.
     pub fn projects_with_prefix(&self, prefix: &str) -> Result<Vec<ProjectRow>, StoreError> {
         let Some((low, high)) = keys_with_prefix(prefix) else {
             return Ok(Vec::new());
@@ -79,7 +75,7 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Records a project as it was just seen.
+    /// Records a project with its current folder.
     pub fn put_project(&self, project: &ProjectRow) -> Result<(), StoreError> {
         self.connection
             .prepare_cached(
@@ -99,18 +95,18 @@ impl Writing<'_> {
                 guard(project)
             ])?;
         let key = project.id.key();
-        // A project has one row, so that its tally is always the same.
+        // A project has one row, so its checksum is always the same.
         self.set_tally(Tally::ProjectKey, &Searched::Key(key.to_vec()), tally::of_project(&key))
     }
 
-    /// Forgets a project. No thread may be listed under it.
+    /// Removes a project. It must have no threads.
     pub fn forget_project(&self, project: ProjectId) -> Result<(), StoreError> {
         let key = project.key();
         self.connection.prepare_cached("DELETE FROM project WHERE key = ?1")?.execute([key])?;
         self.set_tally(Tally::ProjectKey, &Searched::Key(key.to_vec()), 0)
     }
 
-    /// Says which thread commands mean when they name none.
+    /// Sets the thread that commands use by default.
     pub fn set_current(&self, project: ProjectId, thread: Option<ThreadId>) -> Result<(), StoreError> {
         if let Some(found) = self.project(project)? {
             self.put_project(&ProjectRow { current: thread, ..found })?;
@@ -119,10 +115,10 @@ impl Writing<'_> {
     }
 }
 
-/// A row as it was read, with the guard beside it.
+/// A row with its checksum.
 type Raw = (Option<ProjectRow>, i64);
 
-/// A row whose identity is not one was damaged, as is one that its guard does not fit.
+/// A row with a malformed id or a wrong checksum is damaged.
 pub(crate) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
     let guard = row.get(8)?;
     let current: Option<Vec<u8>> = row.get(7)?;
@@ -149,7 +145,7 @@ pub(crate) fn checked((project, found): Raw) -> Result<ProjectRow, StoreError> {
     }
 }
 
-/// What guards a row: nothing else can tell a path that was written from one that changed by itself.
+/// The checksum of a row: nothing else detects a damaged path.
 fn guard(project: &ProjectRow) -> i64 {
     let fields = (
         project.id,

@@ -1,4 +1,4 @@
-//! Publishing: objects, the operation that needs them, and what is derived from both, in one transaction.
+//! Publishes operations: new objects, the operation, and the derived rows, in one transaction.
 
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::id::ProjectId;
@@ -13,27 +13,25 @@ use crate::operations::StoredOperation;
 use crate::threads::ThreadRow;
 use crate::{StoreError, Writing};
 
-/// An operation that is about to be made durable.
+/// An operation to publish.
 #[must_use = "nothing is stored before it is published"]
 pub struct Publication {
-    /// The operation.
     pub operation: Operation,
-    /// New content that it refers to, each piece after those that it refers to itself.
+    /// New content that it refers to, in dependency order.
     pub objects: Vec<NewObject>,
 }
 
-/// What was published.
+/// A published operation.
 #[derive(Clone, Debug)]
 pub struct Published {
-    /// The thread's number in this store.
+    /// The row number of the thread.
     pub thread: i64,
-    /// The operation's name.
     pub id: ContentId,
-    /// The operation's place among all operations.
+    /// Its sequence number.
     pub sequence: i64,
-    /// Bytes of content that were new.
+    /// Bytes of new content.
     pub new_bytes: u64,
-    /// The thread as it is now.
+    /// The state of the thread after it.
     pub head: Head,
 }
 
@@ -43,15 +41,13 @@ pub enum PublishError {
     /// It does not follow the last operation of its thread.
     #[error("operation {version} does not follow the log, which is at {current}")]
     NotNext {
-        /// The version that it has.
         version: u64,
-        /// The version that the log has.
+        /// The current version of the thread.
         current: u64,
     },
-    /// A thread's first operation must say where it belongs.
-    #[error("the first operation of a thread must say which project it belongs to")]
+    /// The first operation of a thread must name its project.
+    #[error("the first operation of a thread must name its project")]
     NoProject,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -69,12 +65,12 @@ impl From<retake_model::object::Unavailable> for PublishError {
 }
 
 impl Writing<'_> {
-    /// Adds an operation to its thread's log and brings the indexes along.
+    /// Appends an operation to its thread's log and updates the derived rows.
     pub fn publish(&self, publication: Publication) -> Result<Published, PublishError> {
         self.publish_in(publication, None)
     }
 
-    /// The same; a thread that is new here is listed under that project, whatever project it came from.
+    /// The same; lists a new thread under this project, whatever its origin.
     pub fn publish_in(
         &self,
         publication: Publication,
@@ -84,7 +80,7 @@ impl Writing<'_> {
         self.publish_after(head.as_ref(), publication, home)
     }
 
-    /// The same, where the thread at its newest was read already in this very write.
+    /// The same, for a thread head read in this transaction.
     pub fn publish_onto(&self, head: &Head, publication: Publication) -> Result<Published, PublishError> {
         self.publish_after(Some(head), publication, None)
     }
@@ -102,7 +98,7 @@ impl Writing<'_> {
         let before = head.map(|head| &head.row.summary);
         let summary =
             summarize_thread(before, &operation, &state, &**self)?.ok_or(PublishError::NoProject)?;
-        // Where a thread is listed is decided when it comes to this machine, and stays.
+        // A thread's project is set when the thread arrives on this machine, and does not change.
         let home = head.map(|head| head.row.home).or(home).unwrap_or(summary.project);
         let thread = self.put_thread(head.map(|head| head.row.number), &summary, home)?;
         self.put_takes(thread, head.map(|head| &head.state), &state, &summary.active)?;

@@ -1,10 +1,10 @@
-//! Purging threads: the one thing that destroys.
+//! Purges threads: the one operation that destroys history.
 //!
-//! A purged thread's log, its rows in every index, and all content that only it reached are deleted and their
-//! bytes overwritten, in the database and in its log. One row without a body stays in the log of operations,
-//! so that whoever follows the sequence learns of it. What other threads reach too stays.
+//! Deletes a thread's log, its rows in every index, and all content that no other thread reaches, and overwrites the
+//! bytes, in the database and in the write-ahead log. One row without a body stays in the log of operations, so that
+//! followers learn of the purge.
 //!
-//! Copies that are elsewhere are not touched: backups are counted in the result, and a hub has its own purge.
+//! Other copies are not touched: the result counts the backups, and a hub has its own purge.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,26 +20,25 @@ use crate::queries::Queries;
 use crate::reach::{OnDamage, Reached, each_operation};
 use crate::{Deleted, SearchError, Store, StoreError, ThreadFilter, Writing};
 
-/// What was destroyed, or would be.
+/// The result of a purge, or of its preview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Purged {
-    /// Threads. One that is not there is not counted.
+    /// Threads. A thread that does not exist is not counted.
     pub threads: u64,
-    /// Operations of their logs.
     pub operations: u64,
     /// Objects that nothing else reached.
     pub objects: u64,
-    /// Bytes that those took in the store.
+    /// Their stored size.
     pub bytes: u64,
-    /// Whether the database's log is rid of them too; `None` if nothing was destroyed.
+    /// The state of the write-ahead log; `None` if nothing was destroyed.
     pub log: Option<LogState>,
-    /// Backups beside the store, which may still hold copies.
+    /// Backups next to the store, which may still contain copies.
     pub backups: u64,
 }
 
 impl Store {
-    /// What purging these threads would destroy.
+    /// Computes what purging these threads would destroy.
     pub fn would_purge(&self, threads: &[ThreadId]) -> Result<Purged, StoreError> {
         let reading = self.read()?;
         let queries = reading.queries();
@@ -49,22 +48,22 @@ impl Store {
         self.counted(&queries, &victims, &marked)
     }
 
-    /// Destroys these threads with everything that only they reach.
+    /// Destroys these threads and everything that only they reach.
     ///
-    /// A store in which content of other threads cannot be read is refused: what they reach must be known
-    /// before anything can be said to be reached by nobody else. A purge that is killed on the way is finished by
-    /// [`Store::finish_erasing`].
+    /// Fails if content of other threads cannot be read, because it is then unknown which objects they share.
+    /// [`Store::finish_erasure`] completes an interrupted purge.
     pub fn purge_threads(&self, threads: &[ThreadId]) -> Result<Purged, SearchError> {
         let mut marked = Marked::default();
         let reading = self.read()?;
         let victims = numbers(&reading.queries(), threads)?;
         marked.follow(&reading.queries(), &victims)?;
-        // The reading would keep the log from being emptied.
+        // An open read transaction would prevent the truncation of the write-ahead log.
         drop(reading);
         if victims.is_empty() {
             return Ok(Purged::default());
         }
-        // The ledger goes first: once the threads are gone, nobody could name them to finish this.
+        // The runtime database comes first: once the threads are gone, their ids are lost, and a crash could not be
+        // completed.
         let mut ledger_log = LogState::Emptied;
         if let Some(ledger) = self.existing_ledger()? {
             for thread in threads {
@@ -75,14 +74,14 @@ impl Store {
         let mut purged = self.alone(|alone| {
             let mut purged = alone.transact(|writing| {
                 writing.sort_recent()?;
-                // What was published meanwhile counts too, on either side.
+                // Include operations that were published in between.
                 marked.follow(writing, &victims)?;
                 let purged = self.counted(writing, &victims, &marked)?;
                 for folder in folders_of(writing, &victims)? {
                     writing.forget_folder(folder)?;
                 }
                 for (&number, &thread) in &victims {
-                    // Whatever was under way with its files has nothing left to lead to.
+                    // A file move of a purged thread has nothing left to publish.
                     if let Some(stored) = writing.intent_of(thread)? {
                         writing.end_intent(stored.number)?;
                     }
@@ -139,7 +138,7 @@ impl Store {
     }
 }
 
-/// What the threads that go reach, and what those that stay reach.
+/// The content reachable from the purged threads, and from all others.
 #[derive(Default)]
 struct Marked {
     going: Reached,
@@ -177,7 +176,7 @@ impl Marked {
         Ok(())
     }
 
-    /// Beginnings of names that only the threads that go reach.
+    /// Name prefixes that only purged threads reach.
     fn only_going(&self) -> HashSet<i64> {
         let staying = self.staying.prefixes();
         let mut going = self.going.prefixes();
@@ -186,8 +185,7 @@ impl Marked {
     }
 }
 
-/// The folders that nothing is kept of any more when these threads go: those of their takes, and those of projects
-/// that have no other thread.
+/// The folders that only these threads use: those of their takes, and those of projects without other threads.
 fn folders_of(queries: &Queries<'_>, victims: &HashMap<i64, ThreadId>) -> Result<Vec<FolderId>, StoreError> {
     let rows = queries.threads(&ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() })?;
     let staying: HashSet<ProjectId> =
@@ -200,7 +198,7 @@ fn folders_of(queries: &Queries<'_>, victims: &HashMap<i64, ThreadId>) -> Result
     Ok(folders.map(|folder| folder.id).collect())
 }
 
-/// The threads that exist, by their number.
+/// The row numbers of the threads that exist.
 fn numbers(queries: &Queries<'_>, threads: &[ThreadId]) -> Result<HashMap<i64, ThreadId>, StoreError> {
     let mut found = HashMap::new();
     for &thread in threads {
@@ -211,7 +209,7 @@ fn numbers(queries: &Queries<'_>, threads: &[ThreadId]) -> Result<HashMap<i64, T
     Ok(found)
 }
 
-/// Number, prefix and stored bytes of the objects that only the threads that go reach.
+/// Row number, name prefix and size of the objects that only purged threads reach.
 fn only_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<(i64, i64, u64)>, StoreError> {
     let mut found = Vec::new();
     let mut statement =
@@ -225,7 +223,7 @@ fn only_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<(i64, i64,
     Ok(found)
 }
 
-/// Blobs in packs that only the threads that go reach.
+/// Packed blobs that only purged threads reach.
 fn packed_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<Row>, StoreError> {
     let going = marked.only_going();
     let mut rows = queries.packed_rows(None)?;
@@ -234,9 +232,10 @@ fn packed_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<Row>, St
 }
 
 impl Writing<'_> {
-    /// Deletes a thread's log and its rows, and leaves a mark in the log.
+    /// Deletes a thread's log and rows, and appends a purge record to the log.
     fn purge_thread(&self, number: i64) -> Result<(), StoreError> {
-        // First the mark: its place in the sequence must be behind all that goes, or a follower misses it.
+        // The purge record comes first: its sequence number must follow all deleted operations, or a follower misses
+        // it.
         self.connection
             .prepare_cached("INSERT INTO operation (thread, version, id, body) VALUES (?1, 0, x'', NULL)")?
             .execute([number])?;
@@ -253,7 +252,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Where a thread that is gone was the current one, the most lately changed of those that remain becomes it.
+    /// Where a purged thread was current, selects the most recently changed remaining thread.
     fn select_others(&self, victims: &HashMap<i64, ThreadId>) -> Result<(), StoreError> {
         for project in self.projects()? {
             if project.current.is_some_and(|current| victims.values().any(|victim| *victim == current)) {
@@ -265,7 +264,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Deletes what repairs put aside that only the purged threads had needed.
+    /// Deletes quarantined objects that only purged threads needed.
     fn purge_quarantine(&self, marked: &Marked) -> Result<(), StoreError> {
         let mut statement = self
             .connection

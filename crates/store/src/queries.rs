@@ -1,4 +1,4 @@
-//! What can be asked of the store, the same inside a read and inside a write.
+//! Queries, available in read and write transactions alike.
 
 use std::fmt::Write;
 
@@ -12,22 +12,22 @@ use crate::cache::Cache;
 use crate::index::{Extent, Index};
 use crate::operations::StoredOperation;
 
-/// The store as one transaction sees it.
+/// The store as seen by one transaction.
 pub struct Queries<'transaction> {
     pub(crate) connection: &'transaction Connection,
     pub(crate) cache: &'transaction Cache,
-    /// How often content had been destroyed when the transaction began.
+    /// The number of erasures when the transaction began.
     pub(crate) epoch: i64,
     pub(crate) index: Index,
-    /// Operations that were read already, by thread and version. A move along a log asks for the same few
-    /// again and again, and until something is rolled back they stay what they are.
+    /// Operations read in this transaction, by thread and version. Walking a log reads the same few repeatedly, and
+    /// they do not change before a rollback.
     pub(crate) operations: RefCell<HashMap<(i64, Version), StoredOperation>>,
 }
 
 impl<'transaction> Queries<'transaction> {
-    /// The store as the transaction sees it that was just begun on the connection.
+    /// Queries for a transaction that has just begun on the connection.
     pub(crate) fn begin(connection: &'transaction Connection, cache: &'transaction Cache) -> Self {
-        // Where even this cannot be read nothing is kept in memory; what else is damaged shows by itself.
+        // If even this cannot be read, nothing is cached; other damage is reported where it is found.
         let epoch = first(connection, "SELECT coalesce(max(number), 0) FROM erasure").unwrap_or(UNKNOWN);
         cache.enter(epoch);
         let extent = Extent::of(connection)
@@ -36,7 +36,7 @@ impl<'transaction> Queries<'transaction> {
         Self::at(connection, cache, Moment { epoch, extent })
     }
 
-    /// The same, for a transaction that began at a moment that is known.
+    /// Queries for a transaction whose start is known.
     pub(crate) fn at(
         connection: &'transaction Connection,
         cache: &'transaction Cache,
@@ -51,13 +51,12 @@ impl<'transaction> Queries<'transaction> {
         }
     }
 
-    /// When the transaction began.
     pub(crate) fn moment(&self) -> Moment {
         Moment { epoch: self.epoch, extent: self.index.extent() }
     }
 }
 
-/// What tells one moment of the store from another, for what is kept in memory.
+/// Identifies a state of the store for caches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     epoch: i64,
@@ -68,10 +67,10 @@ fn first(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
     connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// An epoch that no cache is ever in.
+/// An epoch that no cache has.
 pub(crate) const UNKNOWN: i64 = -1;
 
-/// The guard of a derived row: a row whose bytes changed by themselves is not shown.
+/// The checksum of a derived row, which detects damage.
 pub(crate) fn digest(record: &[u8]) -> i64 {
     let hash = blake3::hash(record);
     let mut first = [0; 8];
@@ -79,7 +78,7 @@ pub(crate) fn digest(record: &[u8]) -> i64 {
     i64::from_be_bytes(first)
 }
 
-/// Bytes that should have been something, as a person can read them.
+/// Damaged bytes in readable form.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing into memory cannot fail");
@@ -87,7 +86,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// A derived record, if its bytes are the ones that were written.
+/// Decodes a derived record, if its checksum matches.
 pub(crate) fn checked<T>(record: &[u8], guard: i64, what: &str) -> Result<T, crate::StoreError>
 where
     T: for<'bytes> minicbor::Decode<'bytes, ()>,

@@ -1,8 +1,7 @@
-//! Which content is reached from which operations.
+//! Computes which content is reachable from which operations.
 //!
-//! Marking stops at content that cannot be read: what lies below it is not known, and to call that garbage
-//! would turn a small loss into a large one. Content that was redacted, or that a repair has already written
-//! off, holds nothing more to reach.
+//! Marking fails at content that cannot be read: its references are unknown, and treating them as garbage would turn
+//! a small loss into a large one. Redacted content, and content that a repair recorded as lost, refers to nothing.
 
 use std::collections::HashSet;
 
@@ -14,26 +13,25 @@ use retake_model::reference::{Reference, references};
 use crate::StoreError;
 use crate::queries::Queries;
 
-/// Operations that are read at once.
+/// Operations read at once.
 const PAGE: usize = 1000;
 
-/// Content that is reached.
 #[derive(Default)]
 pub(crate) struct Reached {
     ids: HashSet<ContentId>,
 }
 
-/// What is done about content that cannot be read.
+/// How to handle content that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDamage {
-    /// Nothing is known for certain any more: stop.
+    /// Fail: the result would be incomplete.
     Refuse,
-    /// What lies below it is left out.
+    /// Ignore its references.
     PassOver,
 }
 
 impl Reached {
-    /// Marks what an operation needs, and all that lies below.
+    /// Marks everything that an operation refers to, transitively.
     pub(crate) fn mark(
         &mut self,
         queries: &Queries<'_>,
@@ -48,7 +46,7 @@ impl Reached {
         )
     }
 
-    /// Marks what all folders and moves of files under way need.
+    /// Marks everything that folders and pending file moves refer to.
     pub(crate) fn mark_folders(&mut self, queries: &Queries<'_>) -> Result<(), StoreError> {
         for stored in queries.intents()? {
             self.mark(queries, &stored.intent.operation, OnDamage::Refuse)?;
@@ -57,7 +55,7 @@ impl Reached {
         folders.iter().try_for_each(|folder| self.mark_folder(queries, folder, OnDamage::Refuse))
     }
 
-    /// Marks what one folder needs.
+    /// Marks everything that a folder refers to.
     pub(crate) fn mark_folder(
         &mut self,
         queries: &Queries<'_>,
@@ -82,13 +80,14 @@ impl Reached {
         Ok(())
     }
 
-    /// The first bytes of all names, which is what the index of objects knows.
+    /// The name prefixes of all marked content, as used by the object index.
     pub(crate) fn prefixes(&self) -> HashSet<i64> {
         self.ids.iter().map(ContentId::prefix).collect()
     }
 }
 
-/// Shows all operations after a place in the sequence with the number of their thread; returns the last place.
+/// Passes all operations after a sequence number, with their thread's row number, to `visit`; returns the last
+/// sequence number.
 pub(crate) fn each_operation(
     queries: &Queries<'_>,
     after: i64,
@@ -116,7 +115,7 @@ fn below(
     on_damage: OnDamage,
 ) -> Result<Vec<Reference>, StoreError> {
     if matches!(kind, Kind::Blob | Kind::Sealed) {
-        // Bytes refer to nothing, and there are far too many of them to be read for that.
+        // Blobs refer to nothing, and there are too many to read.
         return Ok(Vec::new());
     }
     let found = match queries.stored_object(kind, id)? {

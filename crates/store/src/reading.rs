@@ -1,4 +1,4 @@
-//! Reading: the store as it was at one moment, however long one looks at it.
+//! Read transactions: a consistent snapshot of the store.
 
 use rusqlite::Connection;
 use std::sync::PoisonError;
@@ -8,30 +8,29 @@ use crate::open::connect;
 use crate::queries::{Moment, Queries};
 use crate::{Store, StoreError};
 
-/// A moment of the store. Writers go on beside it and are not seen.
+/// A snapshot of the store. Later writes are not visible.
 pub struct Reading<'store> {
     store: &'store Store,
-    /// Taken out only when the reading ends.
+    /// Taken out only on drop.
     connection: Option<Connection>,
     moment: Moment,
 }
 
 impl Reading<'_> {
-    /// The store that is read.
     pub fn store(&self) -> &Store {
         self.store
     }
 }
 
 impl Store {
-    /// Begins a reading.
+    /// Starts a read transaction.
     pub fn read(&self) -> Result<Reading<'_>, StoreError> {
         let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
             None => connect(&database(&self.folder))?,
         };
-        // The moment is fixed by the first read inside the transaction.
+        // The first read inside the transaction fixes the snapshot.
         connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;
         let moment = Queries::begin(&connection, &self.cache).moment();
         Ok(Reading { store: self, connection: Some(connection), moment })
@@ -39,9 +38,8 @@ impl Store {
 }
 
 impl Reading<'_> {
-    /// What can be asked.
     pub fn queries(&self) -> Queries<'_> {
-        let connection = self.connection.as_ref().expect("held until the reading ends");
+        let connection = self.connection.as_ref().expect("present until the transaction is dropped");
         Queries::at(connection, &self.store.cache, self.moment)
     }
 }
@@ -51,7 +49,7 @@ impl Drop for Reading<'_> {
         let Some(connection) = self.connection.take() else {
             return;
         };
-        // A connection that cannot end its transaction is closed instead of being used again.
+        // A connection that cannot end its transaction is closed instead of reused.
         if connection.execute_batch("COMMIT").is_ok() {
             self.store.readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }

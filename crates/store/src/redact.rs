@@ -1,19 +1,18 @@
-//! Redaction: destroying the content of an entry while its name lives on in the log.
+//! Redaction: destroys the content of an entry while its id stays in the log.
 //!
-//! A secret that was pasted into a conversation is in every version of the thread from then on. Redaction
-//! removes the bytes and remembers the name, so that the history around it goes on working: reading the entry
-//! gives a placeholder. Only what holds no structure can be redacted: entries and blobs.
+//! A secret pasted into a conversation is in every later version of the thread. Redaction removes the bytes and
+//! records the id, so that the history around it stays readable: reading the entry gives a placeholder. Only content
+//! without references can be redacted: entries and blobs.
 //!
-//! Text that was copied elsewhere (an edited version) is other content with another name; the caller names all that is
-//! meant, and the texts themselves. What was made of them and is part of a state or of the log, such as a title, is
-//! written anew without them (see [`rewrite`]).
+//! Copies of the text (an edited version) have other ids, so the caller names every copy and the texts themselves.
+//! Titles and other text derived from them are part of states and of the log; those are rewritten (see [`rewrite`]).
 //!
 //! ```text
-//!   shared settings ► ledger ► search index ► content, states and logs: one transaction ► packs, pages, log
-//!   └──── the content still tells what to look for ────┘                                  └─ finished by the next command
+//!   shared settings ► runtime database ► search index ► content, states, logs: one transaction ► packs, pages, WAL
+//!   └──── the content still shows what to search for ────┘                                      └─ completed by the next command
 //! ```
 //!
-//! So a redaction that was cut off is finished by running it again.
+//! Running an interrupted redaction again completes it.
 
 mod locate;
 mod rewrite;
@@ -36,60 +35,57 @@ pub use locate::SecretLocation;
 pub(crate) use rewrite::{REDACTED, item_holds};
 pub use secrets::Secrets;
 
-/// What was redacted.
+/// The result of a redaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Redacted {
-    /// Pieces of content that were there and are gone.
+    /// Redacted objects.
     pub objects: u64,
-    /// Bytes that they took in the store.
+    /// Their stored size.
     pub bytes: u64,
-    /// Operations that were written anew, because they or what follows from them held the text: a title, a draft.
+    /// Operations that were rewritten because they contained the text, such as a title or a draft.
     pub operations: u64,
-    /// Every place in the store that still holds one of the texts.
+    /// Locations in the store that still contain one of the texts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<SecretLocation>,
-    /// Whether the logs of the databases are rid of them too.
+    /// The state of the write-ahead logs.
     pub log: LogState,
-    /// Backups beside the store, which may still hold copies.
+    /// Backups next to the store, which may still contain copies.
     pub backups: u64,
 }
 
 /// Why nothing was redacted.
 #[derive(Debug, thiserror::Error)]
 pub enum RedactError {
-    /// Redacting structure would take away all that hangs on it.
+    /// Redacting structure would make everything below it unreachable.
     #[error("{kind:?} {} cannot be redacted, only entries and blobs can", id.short())]
     Structure {
-        /// What it is.
         kind: Kind,
-        /// Its name.
         id: ContentId,
     },
-    /// A move of files has begun, and holds an operation of its own.
+    /// A pending file move contains an unpublished operation.
     #[error(
-        "a move of files was cut off; run `retake status` in its folder, which finishes it, and try again"
+        "a file move was interrupted; run `retake status` in its folder to complete it, and try again"
     )]
     Moving,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The search index failed.
     #[error(transparent)]
     Search(#[from] SearchError),
 }
 
 impl Store {
-    /// Destroys the bytes of this content. Content that is not stored is passed over.
+    /// Destroys the bytes of this content. Content that is not stored is skipped.
     pub fn redact(&self, contents: &[(Kind, ContentId)], now: Timestamp) -> Result<Redacted, RedactError> {
         self.redact_with(contents, &Secrets::default(), &[], now)
     }
 
-    /// The same, and all that was made of these texts in these threads: titles, drafts, names and messages, in the
-    /// log, the ledger, the search index and shared settings. In other threads, what holds one of them whole.
+    /// The same, including text derived from the secrets in these threads (titles, drafts, names, messages), in the
+    /// log, the runtime database, the search index and shared settings. In other threads, only text that contains a
+    /// whole secret is redacted.
     ///
-    /// If it fails or is cut off, running it again finishes it: the content goes last. For content that is gone
-    /// already it finishes what is left to do.
+    /// If it fails or is interrupted, run it again: content is destroyed last. For content that is gone already, it
+    /// completes the remaining steps.
     pub fn redact_with(
         &self,
         contents: &[(Kind, ContentId)],
@@ -126,7 +122,7 @@ impl Store {
                     writing.redact_copies(secrets, threads, now, &mut redacted)?;
                 }
                 writing.record_erasure()?;
-                // Nothing may be served from memory, and summaries may quote what is gone.
+                // Nothing may be served from memory, and summaries may quote redacted text.
                 self.cache.clear();
                 if redacted.objects > 0 || redacted.operations > 0 {
                     writing.derive_all_again()?;
@@ -138,7 +134,7 @@ impl Store {
             redacted.log = alone.empty_log()?.and(ledger_log);
             Ok(redacted)
         })?;
-        // A reader may have filled the cache while the transaction ran, and a search may have made the index anew.
+        // A reader may have filled the cache while the transaction ran, and a search may have rebuilt the index.
         self.cache.clear();
         self.redact_words(contents)?;
         redacted.log = redacted.log.and(self.erase_words(erasing)?);
@@ -148,7 +144,7 @@ impl Store {
         Ok(redacted)
     }
 
-    /// Takes the words of these contents out of the search index, if there is one.
+    /// Removes the words of these contents from the search index, if there is one.
     fn redact_words(&self, contents: &[(Kind, ContentId)]) -> Result<(), RedactError> {
         if !search(&self.folder).exists() {
             return Ok(());
@@ -161,7 +157,7 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Removes one piece of content and remembers its name; its stored bytes, if it was there.
+    /// Removes an object and records its id; returns its stored size, if it existed.
     fn redact_one(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<Option<u64>, StoreError> {
         let removed = self.remove_stored(kind, id)?;
         if removed.is_some() {
@@ -172,7 +168,7 @@ impl Writing<'_> {
         Ok(removed)
     }
 
-    /// Destroys what was made of these texts and is part of states, of the log, or of what was sent to a model.
+    /// Destroys text derived from the secrets in states, in the log, and in sent requests.
     fn redact_copies(
         &self,
         secrets: &Secrets,
@@ -192,7 +188,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Removes one piece of content; its stored bytes, if it was there.
+    /// Removes an object; returns its stored size, if it existed.
     fn remove_stored(&self, kind: Kind, id: ContentId) -> Result<Option<u64>, StoreError> {
         if self.stored_object(kind, id)?.is_none() {
             return Ok(None);
@@ -214,7 +210,7 @@ impl Writing<'_> {
             self.forget_packed(&packed, Care::Destroy)?;
         }
         for (number, packing, body) in rows {
-            // Other content whose name begins alike stays; a damaged copy of this one does not.
+            // Other content with the same name prefix stays; a damaged copy of this one does not.
             let found = unpack(packing, &body).map(|bytes| ContentId::of(kind, &bytes));
             if found.is_none_or(|found| found == id || found.prefix() != id.prefix()) {
                 self.remove_object(number, id.prefix())?;

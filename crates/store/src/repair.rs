@@ -1,22 +1,18 @@
-//! Repair: what can be worked out again is worked out again, and what is lost is named.
+//! Repairs a store: rebuilds everything that can be derived, and reports losses.
 //!
 //! ```text
-//!   objects      damaged ones are put aside; the index is made anew
-//!   logs         rows go back to where their bytes say they belong; a log with a hole is joined
-//!   heads        a thread whose present state has holes goes on from one that has none
-//!   folders      rows that cannot be relied on go; the next look at the folder makes up for them
-//!   derived      thread, take and facet rows as the logs say
+//!   objects      quarantine damaged ones; rebuild the index
+//!   logs         move rows back to the thread and version in their bytes; join logs with gaps
+//!   states       replace lost entries by notes, or continue a thread from its newest readable state
+//!   folders      drop damaged rows; the next snapshot of the folder replaces them
+//!   derived      rebuild thread, take and facet rows from the logs
 //! ```
 //!
-//! Nothing is thrown away. Rows that are no use as they are move to the table `quarantine`; content that is
-//! gone for good is entered in `lost`, so that a later check tells an old loss from a new one. All of it is
-//! one transaction.
+//! Nothing is deleted. Unusable rows move to the table `quarantine`; lost content is recorded in `lost`, so that a later check distinguishes old losses from new ones. All of it is one transaction.
 //!
-//! Where SQLite itself cannot find its way through the file, rows are first [`salvaged`](crate::salvage)
-//! into a new one.
+//! If SQLite cannot read the file, rows are first [`salvaged`](crate::salvage) into a new one.
 //!
-//! The index for full-text search follows the log by itself, yet should be made anew after a repair that
-//! changed a log.
+//! The full-text index follows the log, but should be rebuilt after a repair that changed a log.
 
 mod cells;
 mod derived;
@@ -40,156 +36,134 @@ use crate::salvage::Salvaged;
 use crate::verify::{Logs, MaintenanceProgress, WhichThread, check_file, gather, kind_name};
 use crate::{Store, StoreError, Writing};
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repaired {
-    /// What was read out of a damaged file into a new one, if that was needed.
+    /// The result of a salvage, if the file was damaged.
     pub salvaged: Option<Salvaged>,
-    /// Every change, in the order in which it was made.
+    /// Every change, in order.
     pub changes: Vec<Change>,
 }
 
-/// One thing that a repair did.
+/// A change made by a repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RepairChange"))]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Change {
-    /// Rows of the index of objects were added or removed.
+    /// Rows of the object index were added or removed.
     IndexMended {
-        /// How many.
         rows: u64,
     },
-    /// An object whose bytes are damaged was put aside.
+    /// A damaged object was moved to quarantine.
     ObjectSetAside {
-        /// The row it had.
         number: i64,
     },
-    /// Content that something needs is gone.
+    /// Referenced content is lost.
     ContentLost {
-        /// What it is.
         #[serde(serialize_with = "kind_name")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
-        /// Its name.
         id: ContentId,
     },
-    /// Content that had been lost is here again.
+    /// Content that was recorded as lost is stored again.
     ContentFound {
-        /// Its name.
         id: ContentId,
     },
-    /// An operation stood under a wrong thread, version or name, and is where it belongs again.
+    /// An operation was stored under a wrong thread, version or id, and was corrected.
     OperationReturned {
-        /// Whose it is.
         thread: WhichThread,
-        /// Its version.
         version: Version,
     },
-    /// A log had a hole. What came behind it was added again, with new numbers; the rows as they were are put
-    /// aside.
+    /// A log had a gap. Later operations were appended again with new versions; the old rows are in quarantine.
     LogJoined {
-        /// Whose log.
         thread: WhichThread,
-        /// The first version that is not what it was.
+        /// The first version that differs.
         from: Version,
-        /// How many operations were added again.
+        /// Operations that were appended again.
         kept: u64,
-        /// How many are lost.
+        /// Operations that are lost.
         lost: u64,
     },
-    /// The end of the log is gone, with operations that had been acknowledged.
+    /// Acknowledged operations at the end of the log are lost.
     LogEndLost(LostEnd),
-    /// An entry of the present state was lost; a note stands in its place.
+    /// An entry of the current state was lost and replaced by a note.
     EntryReplaced {
-        /// In which thread.
         thread: WhichThread,
-        /// In which take.
         take: TakeId,
-        /// Which entry.
         entry: EntryId,
     },
-    /// Entries of the present state were lost, and nothing tells which they were.
+    /// Entries of the current state were lost, and their ids are unknown.
     EntriesLost {
-        /// In which thread.
         thread: WhichThread,
-        /// In which take.
         take: TakeId,
-        /// How many.
         count: u64,
     },
-    /// The present state could not be read; the newest one that can is current now.
+    /// The current state could not be read; the newest readable one is current now.
     ThreadWentBack {
-        /// Which thread.
         thread: WhichThread,
         /// The version that cannot be read.
         from: Version,
-        /// The version whose state is current.
+        /// The version that is current now.
         to: Version,
     },
-    /// No state of a thread could be read; it is empty now, and its log is kept.
+    /// No state of a thread could be read. The thread is empty now; its log stays.
     ThreadEmptied {
-        /// Which thread.
         thread: WhichThread,
     },
     /// No operation of a thread could be read.
     ThreadLost {
-        /// Which thread.
         thread: WhichThread,
     },
-    /// What lists, trees and filters show of a thread was made anew.
+    /// The derived rows of a thread were rebuilt.
     ThreadDerived {
-        /// Which thread.
         thread: WhichThread,
     },
-    /// Rows that belonged to no log were removed.
+    /// Rows without a log were removed.
     StrayRowsRemoved {
-        /// From which table.
         table: &'static str,
-        /// The thread that they named.
+        /// The thread in the rows.
         thread: WhichThread,
     },
-    /// What lists should show was counted anew.
+    /// Row checksums were rebuilt.
     TalliesMended {
-        /// How many tallies were wrong.
+        /// The number of wrong checksums.
         count: u64,
     },
-    /// A project's row was altered by damage and is taken as it stands now.
+    /// A damaged project row was accepted as it is.
     ProjectTrusted {
-        /// Where its folder is said to be.
+        /// Its recorded path.
         path: String,
     },
-    /// A project's row could not be made sense of and was put aside.
+    /// An unreadable project row was moved to quarantine.
     ProjectSetAside {
         /// Its key, as far as it can be read.
         project: String,
     },
-    /// A folder's row could not be relied on and was dropped; the next look at the folder records it anew.
+    /// A damaged folder row was dropped; the next snapshot of the folder replaces it.
     FolderForgotten {
         /// Its key, as far as it can be read.
         folder: String,
     },
-    /// A move of files that had begun could not be relied on and was dropped. Its files stay as they are; the
-    /// next look at the folder finds them and records them as changed by hand.
+    /// A damaged file move in progress was dropped. The files stay as they are; the next snapshot records them as
+    /// changed by the user.
     IntentDropped {
-        /// The number that it had.
         intent: i64,
     },
-    /// A damaged record of settings that threads share was moved aside. What each thread has set itself holds in it.
+    /// A damaged record of shared settings was moved aside. Each thread keeps its own settings.
     SharedSettingsSetAside {
-        /// The file that it was.
         path: String,
     },
 }
 
 impl Repaired {
-    /// Whether nothing had to be done.
+    /// Whether no repair was necessary.
     pub fn is_unchanged(&self) -> bool {
         self.salvaged.is_none() && self.changes.is_empty()
     }
 
-    /// What is gone for good.
+    /// The changes that record a loss.
     pub fn losses(&self) -> impl Iterator<Item = &Change> {
         self.changes.iter().filter(|change| {
             matches!(
@@ -204,11 +178,11 @@ impl Repaired {
     }
 }
 
-/// How often a repair looks at the store again; each round mends what only the one before made readable.
+/// The most passes of a repair; a pass may make further damage readable.
 const MOST_ROUNDS: usize = 3;
 
 impl Store {
-    /// Mends what can be mended. The result says what was done and what is lost.
+    /// Repairs the store. The result lists all changes and losses.
     pub fn repair(
         &self,
         progress: &mut dyn FnMut(MaintenanceProgress),
@@ -220,7 +194,7 @@ impl Store {
         repaired
             .changes
             .extend(aside.map(|path| Change::SharedSettingsSetAside { path: path.display().to_string() }));
-        // One thing mended may bring another to light, and whoever repairs wants to be done.
+        // Repairing one thing may reveal another.
         for _ in 1..MOST_ROUNDS {
             if self.verify(progress)?.is_clean() {
                 break;
@@ -235,7 +209,7 @@ impl Store {
         Ok(repaired)
     }
 
-    /// What is gone from the end of the log cannot be had again: from here on what is left is the whole log.
+    /// Accepts the loss of operations at the end of the log: the remaining log counts as complete.
     pub(crate) fn accept_lost_end(&self, mut repaired: Repaired) -> Result<Repaired, StoreError> {
         if let Some(lost) = self.lost_end()? {
             repaired.changes.push(Change::LogEndLost(lost));
@@ -265,7 +239,7 @@ fn mend(
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
 ) -> Result<Repaired, StoreError> {
-    // Rows of content that is gone may go: who remembers what the store holds must ask again.
+    // Rows of lost content may be removed, so caches must be checked again.
     writing.record_erasure()?;
     let mut changes = Vec::new();
     logs::return_rows(writing, &gather(writing, progress)?, &mut changes)?;
@@ -280,15 +254,15 @@ fn mend(
     derived::remove_strays(writing, &gathered, &mut changes)?;
     derived::mend_projects(writing, now, &mut changes)?;
     let tallies = writing.tally_again()?;
-    // Where rows were mended, their tallies follow; that is nothing to speak of.
+    // Repaired rows change their checksums, which needs no report.
     if tallies > 0 && changes.is_empty() {
         changes.push(Change::TalliesMended { count: tallies });
     }
     Ok(Repaired { salvaged: None, changes })
 }
 
-/// Every thread begins with the default settings, and what they are is known: losing the one row that holds them
-/// must not cost every thread its states.
+/// Restores the default settings, which every thread begins with: losing their one row must not cost every thread its
+/// states.
 fn bring_back_defaults(writing: &Writing<'_>, logs: &Logs, now: Timestamp) -> Result<(), StoreError> {
     if logs.operations > 0 {
         let bytes = encode(&Settings::default());
@@ -299,7 +273,7 @@ fn bring_back_defaults(writing: &Writing<'_>, logs: &Logs, now: Timestamp) -> Re
 }
 
 impl Writing<'_> {
-    /// Works the derived rows of all threads out again.
+    /// Rebuilds the derived rows of all threads.
     pub(crate) fn derive_all_again(&self) -> Result<(), StoreError> {
         let gathered = gather(self, &mut |_| {})?;
         derived::mend(self, &gathered, &mut |_| {}, &mut Vec::new())?;
@@ -308,7 +282,7 @@ impl Writing<'_> {
 }
 
 impl Change {
-    /// A name for this kind of change that does not change.
+    /// A stable name for this kind of change.
     pub fn code(&self) -> &'static str {
         match self {
             Self::IndexMended { .. } => "index_mended",
@@ -339,31 +313,31 @@ impl fmt::Display for Change {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IndexMended { rows } => {
-                write!(formatter, "{rows} rows of the index of objects were mended")
+                write!(formatter, "{rows} rows of the object index were repaired")
             }
             Self::ObjectSetAside { number } => {
-                write!(formatter, "object {number} is damaged and was put aside")
+                write!(formatter, "object {number} is damaged and was moved to quarantine")
             }
             Self::LogEndLost(lost) => write!(formatter, "{lost}"),
             Self::ContentLost { kind, id } => write!(formatter, "{kind:?} {} is lost", id.short()),
             Self::ContentFound { id } => {
-                write!(formatter, "{} had been lost and is here again", id.short())
+                write!(formatter, "{} had been lost and was found again", id.short())
             }
             Self::OperationReturned { thread, version } => {
-                write!(formatter, "operation {version} of {thread} is back in its place")
+                write!(formatter, "operation {version} of {thread} was moved back to its place")
             }
             Self::LogJoined { thread, from, kept, lost } => write!(
                 formatter,
                 "the log of {thread} was joined at version {from}: {kept} operations kept, {lost} lost"
             ),
             Self::EntryReplaced { thread, entry, .. } => {
-                write!(formatter, "entry {} of {thread} was lost; a note stands in its place", entry.short())
+                write!(formatter, "entry {} of {thread} was lost and replaced by a note", entry.short())
             }
             Self::EntriesLost { thread, count, .. } => {
-                write!(formatter, "{count} entries of {thread} were lost without a trace in its list")
+                write!(formatter, "{count} entries of {thread} were lost; their ids are unknown")
             }
             Self::ThreadWentBack { thread, from, to } => {
-                write!(formatter, "{thread} went back to version {to}: version {from} cannot be read in full")
+                write!(formatter, "{thread} was rolled back to version {to}: version {from} cannot be read completely")
             }
             Self::ThreadEmptied { thread } => {
                 write!(formatter, "{thread} is empty now: none of its states could be read")
@@ -372,33 +346,33 @@ impl fmt::Display for Change {
                 write!(formatter, "{thread} is lost: none of its operations could be read")
             }
             Self::ThreadDerived { thread } => {
-                write!(formatter, "what lists show of {thread} was made anew")
+                write!(formatter, "the list and tree rows of {thread} were rebuilt")
             }
             Self::StrayRowsRemoved { table, thread } => {
                 write!(formatter, "rows of {thread}, which has no log, were removed from table {table}")
             }
             Self::TalliesMended { count } => {
-                write!(formatter, "{count} tallies of what lists should show were made anew")
+                write!(formatter, "{count} row checksums were rebuilt")
             }
             Self::ProjectTrusted { path } => write!(
                 formatter,
-                "the row of the project at {path:?} was altered by damage and is taken as it stands"
+                "the row of the project at {path:?} is damaged and was accepted as it is"
             ),
             Self::ProjectSetAside { project } => {
-                write!(formatter, "a project's row ({project}) is damaged and was put aside")
+                write!(formatter, "a project's row ({project}) is damaged and was moved to quarantine")
             }
             Self::FolderForgotten { folder } => write!(
                 formatter,
-                "the row of a folder ({folder}) was dropped; the next look at the folder records it anew"
+                "the damaged row of a folder ({folder}) was dropped; the next snapshot of the folder replaces it"
             ),
             Self::IntentDropped { intent } => write!(
                 formatter,
-                "move of files {intent}, which had begun, was dropped; the files stay as they are, and the next \
-                 look at their folder records them as changed by hand"
+                "the damaged file move {intent} was dropped; the files stay as they are, and the next snapshot of \
+                 their folder records them as changed by the user"
             ),
             Self::SharedSettingsSetAside { path } => write!(
                 formatter,
-                "the shared settings in {path} were damaged, and were moved aside; set prompts, roles and context presets anew"
+                "the shared settings in {path} were damaged and moved aside; set prompts, roles and context presets again"
             ),
         }
     }

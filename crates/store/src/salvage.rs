@@ -1,17 +1,14 @@
-//! Salvage: reading what can be read out of a damaged database file into a new one.
+//! Salvage: copies readable rows from a damaged database file into a new one.
 //!
 //! ```text
 //!   retake.db ──copy──► backups/damaged-1.db ──rows──► salvage/retake.db ──repair, verify──► retake.db
 //! ```
 //!
-//! The damaged file is kept as it was. The new one is made beside the old, repaired and verified there, and
-//! only then put in its place: through SQLite's own transaction where the old file can still be opened, so
-//! that other programs simply see the new content; by renaming where it cannot.
+//! A copy of the damaged file is kept. The new database is built, repaired and verified in a separate folder, and only then replaces the old one: in an SQLite transaction if the old file can still be opened, so that other processes simply see the new content; otherwise by renaming.
 //!
-//! Where no road leads to the rows of a table any more, its leaves are looked for one by one (`leaves`).
+//! If SQLite cannot reach the rows of a table, its leaf pages are scanned one by one (`leaves`).
 //!
-//! The first page says where all others belong, and is the same in every store of one schema but for a few
-//! counters. So if it is damaged, a fresh one takes its place in the copy.
+//! The first page locates all others, and is the same in every store of one schema except for a few counters. If it is damaged, a fresh one replaces it in the copy.
 
 mod leaves;
 
@@ -34,31 +31,28 @@ use crate::scan::{Table, is_damage, scan};
 use crate::verify::MaintenanceProgress;
 use crate::{Store, StoreError, Writing};
 
-/// What was read out of a damaged file.
+/// The result of a salvage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Salvaged {
-    /// Where the damaged file is kept.
+    /// The path of the damaged file's copy.
     pub kept_as: PathBuf,
     /// Rows that were read, of all tables.
     pub rows: u64,
-    /// Stretches of rows that could not be read.
     pub unreadable: Vec<UnreadableRows>,
 }
 
-/// Rows of a damaged table that could not be read.
+/// A range of rows that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnreadableRows {
-    /// The table.
     pub table: &'static str,
-    /// The first key, where the table has numbers for keys. There need not be a row for every key.
+    /// The first key, if the table has numeric keys. Not every key need have a row.
     pub first: Option<i64>,
-    /// The last key.
     pub last: Option<i64>,
 }
 
-/// Tables with numbered rows, which can be read from both ends and around holes.
+/// Tables with numeric keys, which can be read from both ends and around gaps.
 const NUMBERED: [Table; 5] = [
     Table { name: "object", key: "number", columns: "kind, packing, born, body" },
     Table { name: "object_recent", key: "number", columns: "first, names" },
@@ -71,7 +65,7 @@ const NUMBERED: [Table; 5] = [
     },
 ];
 
-/// Tables whose rows are kept in the order of their first columns, and are read from both ends.
+/// Tables ordered by their first columns, which can be read from both ends.
 const ORDERED: [(&str, &str, &[&str]); 10] = [
     ("folder", "key, record, digest", &["key"]),
     ("intent", "number, folder, thread, body, digest", &["number"]),
@@ -86,9 +80,9 @@ const ORDERED: [(&str, &str, &[&str]); 10] = [
 ];
 
 impl Store {
-    /// Repairs a store that cannot be opened. One that can is repaired as usual.
+    /// Repairs a store that cannot be opened. A store that can be opened is repaired as usual.
     ///
-    /// No store of that folder may be open in this process; if another process has it open, this is refused.
+    /// The store must not be open in this process. Fails if another process has it open.
     pub fn salvage(
         folder: &Path,
         progress: &mut dyn FnMut(MaintenanceProgress),
@@ -104,7 +98,7 @@ impl Store {
     }
 }
 
-/// Puts a new file with all that can be read in the place of one that cannot be opened.
+/// Replaces a database that cannot be opened by a new one with its readable rows.
 fn replace_damaged(
     folder: &Path,
     progress: &mut dyn FnMut(MaintenanceProgress),
@@ -113,7 +107,7 @@ fn replace_damaged(
     let waiting = open_private(&lock(folder))?;
     let _guard = Locked::new(&waiting, folder)?;
     let path = database(folder);
-    // Kept open to the end: closing any handle on the file would drop the lock on it.
+    // Stays open to the end: closing any handle on the file would release its lock.
     let damaged = exclusive(&path)?;
     let workshop = Workshop::new(folder)?;
     let work = workshop.folder.join("damaged.db");
@@ -131,7 +125,7 @@ fn replace_damaged(
     Ok(made.repaired(kept_as))
 }
 
-/// Repairs an open store whose file is damaged. The caller has found that out.
+/// Repairs an open store whose file is known to be damaged.
 pub(crate) fn in_place(
     store: &Store,
     progress: &mut dyn FnMut(MaintenanceProgress),
@@ -154,7 +148,7 @@ pub(crate) fn in_place(
     })
 }
 
-/// What came of a rebuild.
+/// The result of a rebuild.
 struct Made {
     rows: u64,
     unreadable: Vec<UnreadableRows>,
@@ -170,7 +164,7 @@ impl Made {
     }
 }
 
-/// A folder for the new database, gone when the work is done.
+/// The folder of the new database, deleted afterwards.
 struct Workshop {
     folder: PathBuf,
 }
@@ -178,7 +172,7 @@ struct Workshop {
 impl Workshop {
     fn new(folder: &Path) -> Result<Self, StoreError> {
         let folder = folder.join("salvage");
-        // Left over from a salvage that was cut off; nothing in it is of use to anybody.
+        // Left over from an interrupted salvage, and useless.
         remove_folder(&folder)?;
         private_folder(&folder)?;
         Ok(Self { folder })
@@ -195,12 +189,12 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next salvage.
+        // If this fails, the next salvage removes it.
         let _ = remove_folder(&self.folder);
     }
 }
 
-/// Makes a new store of what can be read from a damaged database, and closes it.
+/// Builds a new store from the readable rows of a damaged database, and closes it.
 fn rebuild(
     damaged: &Path,
     workshop: &Workshop,
@@ -208,7 +202,7 @@ fn rebuild(
     now: Timestamp,
 ) -> Result<Made, StoreError> {
     let source = connect(damaged)?;
-    // Packs stay where they are; the new database is repaired with them in sight.
+    // Packs stay in place; a link makes them available to the repair.
     private_folder(&workshop.new_folder())?;
     let packs = workshop.new_folder().join("packs");
     std::os::unix::fs::symlink("../../packs", &packs).map_err(failed(&packs))?;
@@ -233,7 +227,7 @@ fn rebuild(
     let verified = store.verify(progress)?;
     if let Some(problem) = verified.problems.first() {
         return Err(StoreError::Damaged(format!(
-            "what could be read does not make a whole store: {problem}"
+            "the readable rows do not make a complete store: {problem}"
         )));
     }
     Ok(Made { rows, unreadable, repaired })
@@ -294,11 +288,11 @@ fn copy_ordered(
     Ok(copied)
 }
 
-/// Writes a row as it was read; 0 if it is there already, or is nothing that the table can hold.
+/// Inserts a row as it was read; returns 0 if it exists already or violates a constraint.
 fn insert(writing: &Writing<'_>, table: &str, columns: &str, row: &Row<'_>) -> rusqlite::Result<u64> {
     let count = columns.split(',').count();
     let values = (0..count).map(|column| row.get::<_, Value>(column)).collect::<Result<Vec<_>, _>>();
-    // Text that is not text is damage that SQLite does not look for.
+    // SQLite does not check that text is UTF-8.
     let Ok(values) = values else {
         return Ok(0);
     };
@@ -312,14 +306,14 @@ fn insert(writing: &Writing<'_>, table: &str, columns: &str, row: &Row<'_>) -> r
     }
 }
 
-/// Copies a database page by page, whatever is in the pages.
+/// Copies a database page by page, damaged or not.
 fn copy_pages(from: &Connection, to: &mut Connection) -> Result<(), StoreError> {
     let backup = Backup::new(from, to)?;
     backup.run_to_completion(i32::MAX, std::time::Duration::from_millis(50), None)?;
     Ok(())
 }
 
-/// Opens a database file that nobody else has open.
+/// Opens a database file that no other process has open.
 fn exclusive(path: &Path) -> Result<File, StoreError> {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).map_err(failed(path))?;
     fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| StoreError::InUse)?;
@@ -342,7 +336,7 @@ fn copy_log(from: &Path, to: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Gives a copy of a damaged database the first page of a new store, with its own number of pages.
+/// Gives a copy of a damaged database the first page of a new store, with its own page count.
 fn renew_first_page(work: &Path, workshop: &Workshop) -> Result<(), StoreError> {
     const PAGE: u64 = 4096;
     let sample = workshop.folder.join("sample");
@@ -352,12 +346,12 @@ fn renew_first_page(work: &Path, workshop: &Workshop) -> Result<(), StoreError> 
     let mut fresh = File::open(database(&sample)).map_err(&fail)?;
     fresh.read_exact(&mut first).map_err(&fail)?;
     let mut file = fs::OpenOptions::new().read(true).write(true).open(work).map_err(&fail)?;
-    // A file that was cut may lack even the pages that every table begins with.
+    // A truncated file may lack even the root pages of its tables.
     let begun = fresh.metadata().map_err(&fail)?.len();
     let length = file.metadata().map_err(&fail)?.len().max(begun).next_multiple_of(PAGE);
     file.set_len(length).map_err(&fail)?;
     let pages = u32::try_from(length / PAGE).unwrap_or(u32::MAX);
-    // The size counts only if both counters agree. No free pages: they are not needed for reading.
+    // The page count is used only if both counters agree. Reading needs no free list.
     let counter: [u8; 4] = [0, 0, 0, 1];
     first[24..28].copy_from_slice(&counter);
     first[92..96].copy_from_slice(&counter);
@@ -368,7 +362,7 @@ fn renew_first_page(work: &Path, workshop: &Workshop) -> Result<(), StoreError> 
     file.sync_all().map_err(&fail)
 }
 
-/// Puts the new database where the damaged one was, of which a copy is kept.
+/// Replaces the damaged database, of which a copy exists, by the new one.
 fn swap(folder: &Path, workshop: &Workshop) -> Result<(), StoreError> {
     let path = database(folder);
     sync(&workshop.new_database())?;
@@ -388,14 +382,14 @@ fn sync(path: &Path) -> Result<(), StoreError> {
     path.parent().map_or(Ok(()), sync_folder).map_err(failed(path))
 }
 
-/// A name under `backups/` that is not taken.
+/// An unused name under `backups/`.
 fn free_name(folder: &Path) -> Result<PathBuf, StoreError> {
     let backups = backups(folder);
     private_folder(&backups)?;
     let mut names = (1..).map(|number| backups.join(format!("damaged-{number}.db")));
     Ok(names
         .find(|path| fs::symlink_metadata(path).is_err())
-        .expect("an endless row of names has a free one"))
+        .expect("an infinite sequence contains an unused name"))
 }
 
 fn remove_folder(folder: &Path) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
-//! Reading every row of a table that can still be read, around those that cannot.
+//! Reads every readable row of a table, around damaged ones.
 //!
-//! A damaged page makes SQLite give up at the first row behind it. Rows on other pages are whole, so the scan
-//! comes back from the other end, and then halves what lies between until only the damage is left.
+//! SQLite stops at the first row after a damaged page. Rows on other pages are intact, so the scan continues from the
+//! other end, and then bisects the rest until only the damage remains.
 //!
 //! ```text
 //!   1 2 3 4 5 ✗ ✗ ✗ 9 10 11 12      forward: 1 to 5
@@ -15,17 +15,16 @@ use rusqlite::{Connection, Row, params};
 
 use crate::StoreError;
 
-/// How often a damaged stretch is tried before the rest of it is given up. A page holds some dozens of rows,
-/// so this reaches around hundreds of damaged pages.
+/// How often a damaged range is retried before the rest is given up. A page contains some dozens of rows, so this
+/// covers hundreds of damaged pages.
 const MOST_FAILURES: usize = 20_000;
 
-/// What is scanned.
 #[derive(Clone, Copy)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// The whole-number key.
+    /// The integer key.
     pub(crate) key: &'static str,
-    /// What is read besides the key.
+    /// The other columns to read.
     pub(crate) columns: &'static str,
 }
 
@@ -35,14 +34,14 @@ pub(crate) const OBJECTS: Table =
 pub(crate) const OPERATIONS: Table =
     Table { name: "operation", key: "sequence", columns: "thread, version, id, body" };
 
-/// Rows that could not be read, first and last key included. There need not be a row for every key.
+/// Unreadable rows, from the first to the last key. Not every key need have a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) first: i64,
     pub(crate) last: i64,
 }
 
-/// Shows every row that can be read; the first column is the key. Returns what could not be read.
+/// Passes every readable row to `visit`, with the key as first column. Returns the gaps.
 pub(crate) fn scan(
     connection: &Connection,
     table: Table,
@@ -74,8 +73,8 @@ pub(crate) fn scan(
     Ok(joined(gaps))
 }
 
-/// The highest key there can be. Where it cannot be read, no more rows are assumed than the file has room
-/// for: halving all whole numbers would never end.
+/// An upper bound for keys. If it cannot be read, it is estimated from the file size: bisecting all integers would
+/// never end.
 fn highest_key(
     connection: &Connection,
     Table { name, key, .. }: Table,
@@ -94,13 +93,13 @@ fn highest_key(
     }
 }
 
-/// Whether an error says that bytes on disk are not what they should be, as opposed to any other failure.
+/// Whether an error means damaged bytes, as opposed to any other failure.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, SystemIoFailure};
     matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase | SystemIoFailure))
 }
 
-/// Reads upwards; returns what is left after the row at which it failed.
+/// Reads upwards; returns the range after the row at which it failed.
 fn forward(
     connection: &Connection,
     Table { name, key, columns }: Table,
@@ -110,14 +109,14 @@ fn forward(
     let sql = format!("SELECT {key}, {columns} FROM {name} WHERE {key} BETWEEN ?1 AND ?2 ORDER BY {key}");
     let first = match read(connection, &sql, range, visit)? {
         Read::ToTheEnd => return Ok(None),
-        // Damage can also break the order of rows; what was asked for never grows because of it.
+        // Damage may break the row order; the range must never grow.
         Read::Until(Some(last)) => last.saturating_add(1).max(range.first),
         Read::Until(None) => range.first,
     };
     Ok((first <= range.last).then_some(Gap { first, ..range }))
 }
 
-/// Reads downwards; returns what is left below the row at which it failed.
+/// Reads downwards; returns the range before the row at which it failed.
 fn backward(
     connection: &Connection,
     Table { name, key, columns }: Table,
@@ -134,14 +133,13 @@ fn backward(
     Ok((range.first <= last).then_some(Gap { last, ..range }))
 }
 
-/// How far a reading came.
+/// How a read ended.
 enum Read {
     ToTheEnd,
-    /// The key of the last row before the damage, if there was one.
+    /// The last key before the damage, if any.
     Until(Option<i64>),
 }
 
-/// Reads until the end, or until damage.
 fn read(
     connection: &Connection,
     sql: &str,
@@ -165,7 +163,7 @@ fn read(
     }
 }
 
-/// Stretches that touch are one.
+/// Merges adjacent gaps.
 fn joined(mut gaps: Vec<Gap>) -> Vec<Gap> {
     gaps.sort_by_key(|gap| gap.first);
     let mut result: Vec<Gap> = Vec::new();

@@ -1,8 +1,8 @@
-//! The tables, and how an older store becomes a newer one.
+//! The schema, and its migrations.
 //!
-//! A store carries the number of its schema. An older one is copied to `backups/` and then brought forward in
-//! one transaction; a newer one is refused untouched. Objects carry their own evolution (fields are only ever
-//! added at the end), so a migration never rewrites history.
+//! A store records its schema version. An older one is copied to `backups/` and then migrated in one transaction; a
+//! newer one is refused unchanged. Objects evolve by themselves (fields are only added at the end), so a migration
+//! never rewrites history.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use crate::StoreError;
 use crate::location::{backups, free_name, private_file, private_folder, sync_folder};
 use crate::open::OpenError;
 
-/// The schema that this program writes.
+/// The schema version that this program writes.
 pub const CURRENT: i64 = MIGRATIONS.len() as i64;
 
-/// Tells SQLite databases of Retake from others ("reta").
+/// Identifies SQLite databases of Retake ("reta").
 pub(crate) const APPLICATION: i64 = 0x7265_7461;
 
-/// The step from each schema to the next; the first makes an empty store.
+/// One migration per schema version; the first creates an empty store.
 pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
 
-/// Brings the database to the last of the migrations. The caller holds the writer's lock.
+/// Applies the missing migrations. The caller holds the writer's lock.
 pub(crate) fn migrate(
     connection: &mut Connection,
     folder: &Path,
@@ -50,8 +50,8 @@ pub(crate) fn migrate(
     Ok(())
 }
 
-/// The same statements without comments and spare white space. SQLite keeps the text of every table, and all of
-/// it must fit on the database's first page: that is the one page that a salvage can renew.
+/// Removes comments and whitespace. SQLite stores the text of every table, and all of it must fit on the first page,
+/// because salvage can replace only that page.
 fn compact(sql: &str) -> String {
     let lines = sql.lines().map(|line| line.split_once("--").map_or(line, |(before, _)| before));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
@@ -62,7 +62,7 @@ pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// The description of every table and index that there should be, by its name.
+/// The expected definition of every table and index, by name.
 pub(crate) fn described() -> Result<BTreeMap<String, String>, StoreError> {
     let connection = Connection::open_in_memory()?;
     for step in MIGRATIONS {
@@ -71,7 +71,7 @@ pub(crate) fn described() -> Result<BTreeMap<String, String>, StoreError> {
     Ok(descriptions(&connection)?)
 }
 
-/// The descriptions that a database has.
+/// The definitions in a database.
 pub(crate) fn descriptions(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
     let mut statement =
         connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?;
@@ -79,22 +79,22 @@ pub(crate) fn descriptions(connection: &Connection) -> rusqlite::Result<BTreeMap
     rows.collect()
 }
 
-/// Refuses a database whose schema is not the one that this program writes, to the letter. SQLite believes what the
-/// schema says: a flipped bit in it can swap two columns or send a table to the pages of another, and all that is
-/// read from there on is wrong without a sign of it. The caller has seen that the version is the present one.
+/// Refuses a database whose schema text differs from the expected one. SQLite trusts the schema: a flipped bit can
+/// swap two columns or map a table to the pages of another, and every later read would be silently wrong. The caller
+/// has checked the version.
 pub(crate) fn check_text(connection: &Connection) -> Result<(), StoreError> {
     if fingerprint(connection)? == FINGERPRINT {
         Ok(())
     } else {
-        Err(StoreError::Damaged("the description of its tables is not as it was written".to_owned()))
+        Err(StoreError::Damaged("its table definitions were altered".to_owned()))
     }
 }
 
-/// What the schema of the last migration comes to. Known beforehand, so that opening a store need not make an empty
-/// one to compare with; a test makes it and holds the two together.
+/// The expected fingerprint. It is a constant so that opening a store need not build an empty one; a test keeps the
+/// two equal.
 const FINGERPRINT: &str = "015914b80d62a7df8d8281388a8293d4093d206c86cba3be685c100d6e1cd953";
 
-/// The hash of all that the schema says, but for where each table begins: that is another page in a backup.
+/// The hash of the schema text, without root pages, which differ in a backup.
 fn fingerprint(connection: &Connection) -> Result<String, StoreError> {
     let mut hasher = blake3::Hasher::new();
     let mut statement =
@@ -112,12 +112,12 @@ fn fingerprint(connection: &Connection) -> Result<String, StoreError> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// A durable copy of the whole database under `backups/`.
+/// Makes a durable copy of the database under `backups/`.
 fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let backups = backups(folder);
     private_folder(&backups)?;
     let target = free_name(&backups, |number| format!("schema-{version}-{number}.db"));
-    // Made empty first, so that it never exists with a wider mode.
+    // Created empty first, so that it never has a wider mode.
     private_file(&target)?;
     connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;
     let fail = |error| StoreError::File { path: target.clone(), error };
@@ -143,10 +143,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("schema.db");
         let connection = Connection::open(&path).expect("a database");
-        connection.execute_batch(&compact(MIGRATIONS[0])).expect("it is made");
+        connection.execute_batch(&compact(MIGRATIONS[0])).expect("a schema");
         drop(connection);
-        // Behind the file's own head the first page says whether it is a leaf. A schema that needs more pages
-        // could be lost with any of them, and salvage knows only the first.
+        // After the file header, the first page stores its type. A schema on more pages could be lost with any of
+        // them, and salvage knows only the first.
         assert_eq!(std::fs::read(&path).expect("a file")[100], 0x0d);
     }
 }

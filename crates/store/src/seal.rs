@@ -1,15 +1,15 @@
-//! Sealing: encrypting what tools replace in files that snapshots leave out.
+//! Sealing: encrypts the previous content of excluded files that tools replace.
 //!
 //! ```text
 //!   ~/.local/share/retake/        the store: encrypted parts, and digests made with a key
 //!   ~/.local/share/retake.key     the key: 32 random bytes, mode 0600, beside the store and not in it
 //! ```
 //!
-//! A copy of the store (a backup, a disk that is sent in) holds nothing of those files that can be read. The key is
-//! made when something is first sealed. Three keys are derived from it: one encrypts (ChaCha20-Poly1305), one makes the
-//! digests by which two versions are compared, one makes the nonces. A nonce is a keyed hash of the path, the content and
-//! the number of the part: the same content at the same path is the same object (a plan that is made twice is the same
-//! plan), and no nonce is used for two different texts.
+//! A copy of the store (a backup, a disk sent for repair) contains nothing readable of those files. The key is
+//! created when the first file is sealed. Three keys are derived from it: one encrypts (ChaCha20-Poly1305), one makes
+//! the digests for comparing versions, one makes the nonces. A nonce is a keyed hash of path, content and part
+//! number: the same content at the same path is the same object (so a repeated plan is the same plan), and no nonce
+//! is used for two different texts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -26,11 +26,11 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use crate::location::{Permissions, sync_folder};
 use crate::{Store, StoreError};
 
-/// The first byte of each sealed part: how it is encrypted.
+/// The first byte of each sealed part: the encryption format.
 const FORM: u8 = 1;
 const KEY: usize = 32;
 
-/// What seals and opens.
+/// Seals and opens files.
 pub struct Sealer {
     encryption: LessSafeKey,
     digests: [u8; KEY],
@@ -40,18 +40,15 @@ pub struct Sealer {
 /// Why sealed bytes could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenSealedError {
-    /// The key file is gone.
     #[error("its bytes are sealed, and the key file {} is missing; put it back from a backup and try again", .0.display())]
     NoKey(PathBuf),
-    /// The key file is there and cannot be used.
+    /// The key file cannot be used.
     #[error("its bytes are sealed, and the key file {} cannot be used: {reason}; restore it from a backup and try again", path.display())]
     BadKey {
-        /// The key file.
         path: PathBuf,
-        /// Why.
         reason: String,
     },
-    /// The bytes were sealed with another key, or were altered.
+    /// The bytes were sealed with another key, or altered.
     #[error("its bytes were sealed with another key than the one in use, or are damaged")]
     OtherKey,
     /// The sealed bytes are not in this store: exports leave them out.
@@ -60,7 +57,7 @@ pub enum OpenSealedError {
 }
 
 impl Store {
-    /// Where the key is: beside the store's folder, so that a copy of the store does not hold it.
+    /// The path of the key: next to the store's folder, so that a copy of the store does not contain it.
     pub fn key_file(&self) -> PathBuf {
         let folder = fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
         let mut name = folder.file_name().unwrap_or_default().to_owned();
@@ -68,13 +65,13 @@ impl Store {
         folder.with_file_name(name)
     }
 
-    /// What seals with the key that there is; `None` if there is none.
+    /// A sealer with the existing key; `None` if there is no key.
     pub fn sealer(&self) -> Result<Option<Sealer>, StoreError> {
         let path = self.key_file();
         read_key(&path).map_err(|error| StoreError::File { path, error })
     }
 
-    /// What opens sealed bytes, or why nothing can be opened.
+    /// A sealer for opening files, or why nothing can be opened.
     pub fn opener(&self) -> Result<Sealer, OpenSealedError> {
         let path = self.key_file();
         match read_key(&path) {
@@ -84,8 +81,8 @@ impl Store {
         }
     }
 
-    /// What seals, with a new key if there is none. The key is durable before this returns: nothing is ever sealed
-    /// with one that a power cut could take away.
+    /// A sealer with the existing key or a new one. The key is durable before this returns, so that a power cut
+    /// cannot destroy the key of sealed files.
     pub fn sealer_or_new(&self) -> Result<Sealer, StoreError> {
         let path = self.key_file();
         let fail = |error| StoreError::File { path: path.clone(), error };
@@ -107,11 +104,11 @@ fn read_key(path: &Path) -> io::Result<Option<Sealer>> {
     (&mut file).take(KEY as u64 + 1).read_to_end(&mut bytes)?;
     let key: [u8; KEY] = bytes
         .try_into()
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it does not hold a key of 32 bytes"))?;
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it does not contain a key of 32 bytes"))?;
     Ok(Some(Sealer::new(&key)))
 }
 
-/// Makes a key, unless another process is quicker.
+/// Creates a key, unless another process is faster.
 fn make_key(path: &Path) -> io::Result<()> {
     let mut key = [0; KEY];
     fill(&mut key)?;
@@ -125,7 +122,7 @@ fn make_key(path: &Path) -> io::Result<()> {
             OpenOptions::new().write(true).create_new(true).mode(Permissions::FILE).open(&aside)?;
         file.write_all(&key)?;
         file.sync_all()?;
-        // A link refuses to replace: the first key stays the key.
+        // A hard link does not overwrite: the first key wins.
         match fs::hard_link(&aside, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
@@ -137,13 +134,13 @@ fn make_key(path: &Path) -> io::Result<()> {
 }
 
 fn fill(bytes: &mut [u8]) -> io::Result<()> {
-    SystemRandom::new().fill(bytes).map_err(|_| io::Error::other("the system gave no random bytes"))
+    SystemRandom::new().fill(bytes).map_err(|_| io::Error::other("the system provided no random bytes"))
 }
 
 impl Sealer {
     fn new(key: &[u8; KEY]) -> Self {
         let encryption = blake3::derive_key("retake 2026-11 sealed files: encryption", key);
-        let encryption = UnboundKey::new(&CHACHA20_POLY1305, &encryption).expect("the key has its length");
+        let encryption = UnboundKey::new(&CHACHA20_POLY1305, &encryption).expect("the key has the right length");
         Self {
             encryption: LessSafeKey::new(encryption),
             digests: blake3::derive_key("retake 2026-11 sealed files: digests", key),
@@ -151,12 +148,12 @@ impl Sealer {
         }
     }
 
-    /// What some bytes are compared by.
+    /// The keyed digest for comparing bytes.
     pub fn digest(&self, bytes: &[u8]) -> [u8; 32] {
         *blake3::keyed_hash(&self.digests, bytes).as_bytes()
     }
 
-    /// Seals the bytes of the file at a path. The parts are to be stored by the caller.
+    /// Seals a file. The caller stores the parts.
     pub fn seal(&self, path: &[u8], bytes: &[u8], mode: u16) -> io::Result<(SealedFile, Vec<NewObject>)> {
         let mut file =
             SealedFile { parts: Vec::new(), digest: self.digest(bytes), size: bytes.len() as u64, mode };
@@ -178,7 +175,7 @@ impl Sealer {
         Ok((file, objects))
     }
 
-    /// The bytes of a sealed file.
+    /// Opens a sealed file.
     pub fn open(
         &self,
         objects: &(impl Objects + ?Sized),
@@ -189,7 +186,7 @@ impl Sealer {
         for (number, part) in file.parts.iter().enumerate() {
             let stored = objects.bytes(Kind::Sealed, *part).map_err(|_| OpenSealedError::Missing)?;
             let (nonce, sealed) = match &*stored {
-                // What stands where an import brought no bytes.
+                // The placeholder where an import brought no bytes.
                 [] => return Err(OpenSealedError::Missing),
                 [FORM, rest @ ..] => rest.split_first_chunk().ok_or(OpenSealedError::OtherKey)?,
                 _ => return Err(OpenSealedError::OtherKey),
@@ -200,12 +197,12 @@ impl Sealer {
                 self.encryption.open_in_place(Nonce::assume_unique_for_key(*nonce), bound, &mut sealed);
             bytes.extend_from_slice(opened.map_err(|_| OpenSealedError::OtherKey)?);
         }
-        // Also of no parts at all: an empty file has a digest of its own key.
+        // Also checked for an empty file, whose digest depends on the key.
         if self.digest(&bytes) == file.digest { Ok(bytes) } else { Err(OpenSealedError::OtherKey) }
     }
 }
 
-/// What a part belongs to: it opens as nothing else.
+/// The associated data of a part: it opens only in its own place.
 fn bound_to(path: &[u8], digest: &[u8; 32], number: usize) -> Vec<u8> {
     [&digest[..], &(number as u64).to_le_bytes(), path].concat()
 }
@@ -223,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_with_its_key_at_its_path_and_in_no_other_way() {
+    fn sealed_bytes_open_only_with_their_key_and_path() {
         let (place, store) = store();
-        assert!(store.sealer().expect("it can be asked").is_none());
+        assert!(store.sealer().expect("a key lookup").is_none());
         let sealer = store.sealer_or_new().expect("a key");
         assert_eq!(store.key_file(), place.path().canonicalize().expect("a folder").join("store.key"));
         for bytes in [&b""[..], b"TOKEN=secret", &vec![7; PART as usize + 1]] {
@@ -233,8 +230,8 @@ mod tests {
             let mut held = Memory::default();
             held.keep(objects.clone());
             assert!(objects.iter().all(|object| !contains(&object.bytes, b"TOKEN") || bytes.is_empty()));
-            // The key that is read again is the same one.
-            let again = store.sealer().expect("it can be asked").expect("a key");
+            // Reading the key again gives the same key.
+            let again = store.sealer().expect("a key lookup").expect("a key");
             assert_eq!(again.open(&held, b".env", &file).as_deref(), Ok(bytes));
             if !bytes.is_empty() {
                 assert_eq!(again.open(&held, b"other", &file), Err(OpenSealedError::OtherKey));
@@ -242,7 +239,7 @@ mod tests {
             }
             let other = Sealer::new(&[1; KEY]);
             assert_eq!(other.open(&held, b".env", &file), Err(OpenSealedError::OtherKey));
-            // The same bytes at the same path are the same object; elsewhere they are not.
+            // The same bytes at the same path are the same object; at another path they are not.
             let (second, _) = sealer.seal(b".env", bytes, 0o600).expect("sealed");
             assert_eq!(second, file);
             let (elsewhere, _) = sealer.seal(b"other", bytes, 0o600).expect("sealed");
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_private_is_made_once_and_must_be_whole() {
+    fn a_key_is_private_created_once_and_must_be_complete() {
         use std::os::unix::fs::PermissionsExt;
         let (_place, store) = store();
         std::thread::scope(|scope| {
@@ -260,9 +257,9 @@ mod tests {
             let digests: Vec<_> = digests.into_iter().map(|made| made.join().expect("no panic")).collect();
             assert!(digests.windows(2).all(|pair| pair[0] == pair[1]));
         });
-        let mode = fs::metadata(store.key_file()).expect("it is there").permissions().mode();
+        let mode = fs::metadata(store.key_file()).expect("a key file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        fs::write(store.key_file(), "short").expect("it is ours");
+        fs::write(store.key_file(), "short").expect("a writable key file");
         assert!(store.sealer().is_err() && store.sealer_or_new().is_err());
         assert!(matches!(store.opener(), Err(OpenSealedError::BadKey { .. })));
     }

@@ -1,19 +1,14 @@
-//! Search: an index of the words of every entry version that ever was, in a file of its own.
+//! Full-text search over every version of every entry, in a separate file.
 //!
 //! ```text
-//!   retake.db   operation 1 ─ 2 ─ 3 ─ … ─ 812        the log: what each operation brought is read off it
+//!   retake.db   operation 1 ─ 2 ─ 3 ─ … ─ 812        the log
 //!                                          ▲
-//!   search.db   cursor ────────────────────┘         how far the log was followed
+//!   search.db   cursor ────────────────────┘         the last indexed operation
 //!               doc     thread, entry, version, role, time
 //!               words   word ► docs                  FTS5, without the text
 //! ```
 //!
-//! The index is derived. Nothing is written to it when an operation is published, so it costs a writer
-//! nothing; it catches up when someone searches, or whenever someone wants it to. If it is lost, damaged, of
-//! another version or of another store, it is made anew from the log, and [`SearchIndex::rebuilt`] says why.
-//! It holds words and where they are, but no text: what a hit shows is read from the store, which checks
-//! every byte, and the search is put to that text once more. So damage that went unnoticed can lose a hit
-//! until the index is checked or rebuilt, but cannot make one up.
+//! The index is derived. Publishing an operation does not touch it, so it costs a writer nothing; it catches up before a search. If it is missing, damaged, of another version or of another store, it is rebuilt from the log, and [`SearchIndex::rebuild_reason`] tells why. It stores words and their locations, but no text: the text of a hit is read from the store, which checks every byte, and matched again. So undetected damage can hide a hit until the index is rebuilt, but cannot invent one.
 
 mod arrivals;
 mod check;
@@ -43,10 +38,10 @@ use crate::StoreError;
 use crate::queries::Queries;
 use file::File;
 
-/// How often a search that meets damage is begun again, with an index made anew.
+/// How often a search retries with a rebuilt index.
 const ATTEMPTS: usize = 3;
 
-/// The index of words of one store.
+/// The full-text index of a store.
 pub struct SearchIndex {
     file: Mutex<File>,
 }
@@ -55,33 +50,30 @@ pub struct SearchIndex {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    /// More words than can be sought at once.
+    /// More words than a search may have.
     #[error("a search has at most {limit} words; leave some out")]
     TooManyWords {
-        /// The most there may be.
         limit: usize,
     },
-    /// The index is in the form of another version of the program.
-    #[error("another version of Retake made the search index; it will be made anew")]
+    /// The index has the format of another version.
+    #[error("the search index was made by another version of Retake and will be rebuilt")]
     OtherVersion,
-    /// The index is of another store.
-    #[error("the search index belongs to another store; it will be made anew")]
+    /// The index belongs to another store.
+    #[error("the search index belongs to another store and will be rebuilt")]
     OtherStore,
-    /// The index could not be used.
     #[error("the search index could not be used: {0}")]
     Index(rusqlite::Error),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl SearchIndex {
-    /// Opens the index of the store in that folder, making it if there is none.
+    /// Opens the index of the store in this folder; creates it if it is missing.
     pub fn open(folder: &Path) -> Result<Self, SearchError> {
         Ok(Self { file: Mutex::new(File::open(folder)?) })
     }
 
-    /// Follows the log up to the moment of the reading.
+    /// Indexes the log up to a read transaction.
     pub fn catch_up(
         &self,
         reading: &Queries<'_>,
@@ -90,14 +82,14 @@ impl SearchIndex {
         self.mending(|file| follow::follow(file, reading, progress))
     }
 
-    /// Finds entries, catching up first.
+    /// Catches up, then searches.
     pub fn search(&self, reading: &Queries<'_>, query: &SearchQuery) -> Result<Vec<Hit>, SearchError> {
         let goal = reading.last_sequence()?;
         self.mending(|file| {
             loop {
                 follow::follow(file, reading, &mut |_| ())?;
                 let _moment = Transaction::new_unchecked(&file.connection, TransactionBehavior::Deferred)?;
-                // Another program may have emptied the index just now, to make it anew.
+                // Another process may have just emptied the index to rebuild it.
                 if follow::cursor(&file.connection)?.sequence >= goal {
                     return query::run(file, reading, query);
                 }
@@ -105,9 +97,8 @@ impl SearchIndex {
         })
     }
 
-    /// Takes versions of entries out of the index, from all threads and for good. What was redacted is also
-    /// found by itself when the index catches up; this does it at once, and leaves nothing of their words in
-    /// the file.
+    /// Removes entry versions from the index, in all threads and permanently. Catching up removes redacted versions
+    /// too; this does it at once, and erases their words from the file.
     pub fn forget(&self, versions: &[ContentId]) -> Result<u64, SearchError> {
         self.mending(|file| {
             let removed = erase::forget(&file.connection, versions)?;
@@ -118,12 +109,12 @@ impl SearchIndex {
         })
     }
 
-    /// Whether words of what was taken out are still in the file, because another program was reading.
+    /// Whether words of removed versions are still in the file, because another process was reading.
     pub(crate) fn has_leftovers(&self) -> Result<bool, SearchError> {
         self.mending(|file| Ok(follow::cursor(&file.connection)?.leftovers))
     }
 
-    /// Makes the index anew from the log.
+    /// Rebuilds the index from the log.
     pub fn rebuild(
         &self,
         reading: &Queries<'_>,
@@ -133,23 +124,23 @@ impl SearchIndex {
         self.catch_up(reading, progress)
     }
 
-    /// Compares the index with the log, as far as it has followed it. Nothing is changed.
+    /// Compares the index with the log, up to the cursor. Changes nothing.
     pub fn check(&self, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
         check::check(&self.lock(), reading)
     }
 
-    /// Why the index was made anew since it was opened, if it was.
+    /// Why the index was rebuilt since it was opened, if it was.
     pub fn rebuilt(&self) -> Option<Rebuilt> {
         self.lock().rebuilt.clone()
     }
 
-    /// Does a job; if the index turns out to be of no use, makes it anew and begins again.
+    /// Runs a job; if the index is unusable, rebuilds it and runs the job again.
     fn mending<T>(&self, mut job: impl FnMut(&mut File) -> Result<T, SearchError>) -> Result<T, SearchError> {
         let mut file = self.lock();
         for attempt in 1..ATTEMPTS {
             match job(&mut file) {
                 Err(error) => match error.remedy() {
-                    // Another program may have just emptied it, and not yet made the tables.
+                    // Another process may have just emptied it, and not created the tables yet.
                     Some(_) if attempt == 1 && error.is_missing_table() && file.prepare().is_ok() => {}
                     Some(reason) => file.reset(reason)?,
                     None => return Err(error),
@@ -169,7 +160,7 @@ impl SearchIndex {
 impl From<rusqlite::Error> for SearchError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            // A full disk is one, whichever file found no room on it.
+            // A full disk is reported as such, whichever file was written.
             Some(rusqlite::ErrorCode::DiskFull) => Self::Store(StoreError::DiskFull),
             _ => Self::Index(error),
         }
@@ -177,7 +168,7 @@ impl From<rusqlite::Error> for SearchError {
 }
 
 impl SearchError {
-    /// Why the index must be made anew; `None` if that would not help.
+    /// Why the index must be rebuilt; `None` if that would not help.
     fn remedy(&self) -> Option<Rebuilt> {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
@@ -198,8 +189,7 @@ impl SearchError {
         }
     }
 
-    /// Whether SQLite did not know what a statement is about: a table or a column that should be there is
-    /// not.
+    /// Whether a table or column is missing.
     fn is_missing_table(&self) -> bool {
         matches!(self, Self::Index(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown))
     }
@@ -212,13 +202,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_that_finds_no_room_says_that_the_disk_is_full() {
-        let small = Connection::open_in_memory().expect("there is memory");
+    fn a_full_disk_is_reported_as_such() {
+        let small = Connection::open_in_memory().expect("a database in memory");
         small.execute_batch("PRAGMA max_page_count = 4; CREATE TABLE word (text TEXT)").expect("it fits");
         let error = small.execute("INSERT INTO word VALUES (zeroblob(100000))", []).expect_err("no room");
         assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull));
         assert!(matches!(SearchError::from(error), SearchError::Store(StoreError::DiskFull)));
-        // The control: what else fails is the index's own.
+        // Control: other failures are errors of the index.
         let error = small.execute("INSERT INTO nothing VALUES (1)", []).expect_err("no table");
         assert!(matches!(SearchError::from(error), SearchError::Index(_)));
     }

@@ -1,5 +1,4 @@
-//! The pictures that go along with what is being typed. They are in the draft, so that they outlive a reload, a crash
-//! and the window that they were dropped into.
+//! Pictures attached to the draft. They are stored with it, so that they survive reloads and crashes.
 
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
@@ -9,23 +8,22 @@ use crate::conversation::take_of;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// The pictures of a take's draft.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     Ok(of_take(thread, &take_of(&looking, thread, asked)?))
 }
 
-/// Each picture, small, with the way to take it off.
+/// Each picture as a thumbnail with a button to remove it.
 pub(crate) fn of_take(thread: ThreadId, take: &Take) -> Markup {
     html! {
-        ul id="attached" data-live="attached" aria-label="Pictures that go along" hidden[take.attached.is_empty()] {
+        ul id="attached" data-live="attached" aria-label="Attached pictures" hidden[take.attached.is_empty()] {
             @for (number, attached) in (1..).zip(take.attached.iter()) {
                 li {
                     img alt=(format!("Picture {number} ({})", attached.media))
                         src=(format!("/studio/threads/{thread}/picture?take={}&q={}", take.id, attached.picture));
-                    button type="button" data-act="ask" data-method="DELETE" title="Take it off"
+                    button type="button" data-act="ask" data-method="DELETE" title="Remove"
                         data-ask=(format!("/v1/threads/{thread}/draft/pictures/{}?take={}", attached.picture, take.id))
-                        aria-label=(format!("Take picture {number} off")) { "×" }
+                        aria-label=(format!("Remove picture {number}")) { "×" }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What differs between two moments: what a move would bring and take away, and what an operation did.
+//! Differences between two versions: the effect of a move or of an operation.
 
 use std::collections::HashSet;
 
@@ -19,15 +19,15 @@ use crate::entry::class_of;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// So many entries are named; of the others only the number.
+/// Maximum entries to list; the others are counted.
 const NAMED: usize = 12;
-/// So many of the operations between two moments that changed files are looked at.
+/// Maximum operations with file changes to read between two versions.
 const LOOKED_BACK: usize = 1_000;
 
-/// From the moment `before` to the moment `at`.
+/// The differences from version `before` to version `at`.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let (Some(from), Some(to)) = (asked.before, asked.at) else {
-        return Err(Failed::not_found("Two moments are needed: before and at."));
+        return Err(Failed::not_found("The parameters `before` and `at` are required."));
     };
     let looking = studio.timeline.look()?;
     let differing = looking.differing(thread, [from, to], NAMED)?;
@@ -56,8 +56,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
-/// The paths that somebody changed by hand between two moments. A move leaves their changes where they are, so that what
-/// becomes of these is told path by path, and not by how the moments differ.
+/// The paths that the user edited between two versions. A move keeps these edits, so that the preview lists these paths
+/// separately and not as differences of the versions.
 fn changed_by_hand(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -78,7 +78,7 @@ fn changed_by_hand(
     Ok(found)
 }
 
-/// The files of a moment; those that were first known, if it was before that.
+/// The files of a version, or the first recorded files if it is older.
 fn files_at(looking: &Looking<'_>, thread: ThreadId, version: Version) -> Result<Option<ContentId>, Failed> {
     if let Some(at) = looking.files_at(thread, version)? {
         return Ok(Some(at.files.after));
@@ -95,13 +95,13 @@ fn entries(differing: &Differing) -> Markup {
             .then(|| format!("{} {}", counted(many, "entry", "entries"), if many == 1 { one } else { more }))
     };
     let sum = [
-        several(differing.entries_went, "goes", "go"),
-        several(differing.entries_came, "comes", "come"),
-        several(differing.entries_changed, "changes", "change"),
+        several(differing.entries_went, "removed", "removed"),
+        several(differing.entries_came, "added", "added"),
+        several(differing.entries_changed, "changed", "changed"),
     ];
     let sum: Vec<String> = sum.into_iter().flatten().collect();
     html! {
-        p { @if sum.is_empty() { "No entries come or go." } @else { (sum.join(", ")) "." } }
+        p { @if sum.is_empty() { "No entries change." } @else { (sum.join(", ")) "." } }
         @if all > 0 {
             ul class="differs" { @for entry in &differing.entries { (draw_entry(entry)) } }
         }
@@ -111,9 +111,9 @@ fn entries(differing: &Differing) -> Markup {
 
 fn draw_entry(differs: &EntryDiffers) -> Markup {
     let (class, sign, word) = match (&differs.before, &differs.after) {
-        (Some(_), None) => ("removed", "−", "goes"),
-        (None, _) => ("added", "+", "comes"),
-        _ => ("changed", "±", "changes"),
+        (Some(_), None) => ("removed", "−", "removed"),
+        (None, _) => ("added", "+", "added"),
+        _ => ("changed", "±", "changed"),
     };
     let line = |entry: &EntryVersion| {
         html! { span class=(format!("role {}", class_of(&entry.role))) { (entry.role) } " " span class="preview" { (exact(&entry.preview())) } }
@@ -149,7 +149,7 @@ fn takes(differing: &Differing) -> Markup {
 fn draw_field(field: &FieldDiffers) -> Markup {
     let value =
         |text: &str| html! { @if text.is_empty() { i { "nothing" } } @else { (exact(&shortened(text))) } };
-    // Pictures have names that nobody reads.
+    // Content ids of pictures mean nothing to users.
     let told = |text: &str| match field.name.as_str() {
         "draft_pictures" if !text.is_empty() => {
             counted(text.split(", ").count() as u64, "picture", "pictures")

@@ -1,12 +1,12 @@
-//! Blame: which turn wrote each line of a file, and the way there.
+//! Blame: the turn that wrote each line of a file, with a link to it.
 //!
 //! ```text
-//!   make it faster    1  fn main() {         lines that were written together are told once,
-//!                     2      run();          by what was asked for
-//!   by hand           3      // soon
+//!   make it faster    1  fn main() {         lines written together are one group,
+//!                     2      run();          labelled with the prompt
+//!   you               3      // soon
 //! ```
 //!
-//! It is drawn into the panel beside a conversation, or as a page of its own for whoever opens its address.
+//! Rendered in the side panel, or as a full page.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,16 +23,15 @@ use crate::files::{latest, path_of};
 use crate::question::{self, Question};
 use crate::studio::{Asked, Studio};
 
-/// So many lines are shown at once.
+/// Lines per page.
 const SHOWN: usize = 2_000;
 
-/// Who wrote each line of a file.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let path = path_of(asked)?;
     let row = looking.thread(thread)?;
     let snapshot = latest(&looking, thread, asked.take)?
-        .ok_or_else(|| Failed::not_found("No files of this take are known yet."))?;
+        .ok_or_else(|| Failed::not_found("No files of this take are recorded yet."))?;
     let blame = looking.blame(row.home, &path, snapshot, None)?;
     let origins = origins(&looking, thread, &blame)?;
     let name = match path.root.as_str() {
@@ -42,7 +41,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let lines = html! {
         p class="quiet" {
             (counted(blame.lines.len() as u64, "line", "lines")) ", written by "
-            (counted(origins.len() as u64, "step", "steps")) ". What was asked leads to where it was asked."
+            (counted(origins.len() as u64, "step", "steps")) ". Click a prompt to see it in the conversation."
         }
         (draw_lines(thread, asked, &blame, &origins))
     };
@@ -73,7 +72,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     ))
 }
 
-/// The same address, with something else in it.
+/// The address of this page with other parameters.
 fn address_of(thread: ThreadId, asked: &Asked, others: &[(&str, &str)]) -> String {
     let take = asked.take.map(|take| take.to_string());
     let known = [("path", asked.path.as_deref()), ("root", asked.root.as_deref()), ("take", take.as_deref())];
@@ -82,7 +81,7 @@ fn address_of(thread: ThreadId, asked: &Asked, others: &[(&str, &str)]) -> Strin
     address(&format!("/studio/threads/{thread}/blame"), &all)
 }
 
-/// Who wrote some lines, in words, and where that was.
+/// The origin of some lines, as text and link.
 struct Origin {
     short: String,
     title: String,
@@ -94,7 +93,7 @@ fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<O
     let mut asked: HashMap<TurnId, Option<Question>> = HashMap::new();
     let mut origins = Vec::with_capacity(blame.origins.len());
     for WroteLines { by, .. } in &blame.origins {
-        // Steps of one turn are told by the same question.
+        // All steps of a turn have the same prompt.
         let question = match asked.entry(by.turn) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(place) => {
@@ -107,7 +106,7 @@ fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<O
         };
         let what = retake_words::operation(&by.kind);
         let who = match &by.actor {
-            Actor::Human => "by hand".to_owned(),
+            Actor::Human => "you".to_owned(),
             other => retake_words::actor(other),
         };
         let place = if by.thread == here { String::new() } else { format!(" in “{}”", by.title) };
@@ -147,14 +146,14 @@ fn draw_lines(thread: ThreadId, asked: &Asked, blame: &Blame, origins: &[Origin]
         @if end - start < all {
             p class="notice bounded" {
                 "Lines " (count(start as u64 + 1)) " to " (count(end as u64)) " of " (count(all as u64)) " are shown. "
-                @if start > 0 { (piece(start.saturating_sub(SHOWN), "Those before")) " " }
-                @if end < all { (piece(end, "Those after")) }
+                @if start > 0 { (piece(start.saturating_sub(SHOWN), "Previous lines")) " " }
+                @if end < all { (piece(end, "Next lines")) }
             }
         }
     }
 }
 
-/// Lines of one origin, which is told beside the first of them.
+/// Lines of one origin, with a label next to the first one.
 fn draw_group(lines: &[BlameLine], origins: &[Origin]) -> Markup {
     let origin = lines.first().and_then(|line| line.origin).and_then(|index| origins.get(index));
     html! {
@@ -168,7 +167,7 @@ fn draw_group(lines: &[BlameLine], origins: &[Origin]) -> Markup {
                                     a href=(origin.to) title=(origin.title) { (origin.short) }
                                     @if lines.len() > 1 { span class="quiet" { (origin.time) } }
                                 }
-                                None => span class="quiet" title="Nobody knows: Retake had not looked yet" { "before Retake" },
+                                None => span class="quiet" title="Existed before the first snapshot" { "before Retake" },
                             }
                         }
                     }

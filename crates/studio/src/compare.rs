@@ -1,12 +1,12 @@
-//! Two takes beside each other, aligned where they part.
+//! Two takes side by side, aligned where they diverge.
 //!
 //! ```text
-//!   both      1 … 14                          folded; the last of them stands for what both go on from
+//!   shared    1 … 14                          collapsed, with the last shared entry shown
 //!   ─────────────────────────┬──────────────
-//!   what was asked, and what │ the same of     a row for each turn: questions stand beside questions
-//!   came of it               │ the other
+//!   prompt and answer        │ prompt and      one row per turn, so that prompts align
+//!                            │ answer
 //!   ─────────────────────────┴──────────────
-//!   files, from the one to the other          each can be taken over into the take that is worked on
+//!   differences of files                      each can be copied into the active take
 //! ```
 
 use std::collections::HashMap;
@@ -28,23 +28,22 @@ use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 use crate::{diff, files};
 
-/// So many entries of each side are drawn beside each other. The style has rows for so many.
+/// Maximum entries per side. The style sheet has this many rows.
 const COMPARED: usize = 200;
-/// So many of the entries that both begin with are named.
+/// Maximum shared entries to list.
 const NAMED: u64 = 30;
 
-/// Two takes beside each other.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let title = looking.thread(thread)?.summary.title;
     let one = take_of(&looking, thread, asked)?;
     let other = take_of(&looking, thread, &Asked { take: asked.other, ..Asked::default() })?;
     if one.id == other.id {
-        return Err(Failed::not_found("That is the same take twice."));
+        return Err(Failed::not_found("Both takes are the same; choose another one."));
     }
     let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
     let page = Page { studio, looking: &looking, thread, active: looking.state(thread)?.active };
-    // No take is named: nothing on this page means one without saying which.
+    // No default take: every action on this page names its take.
     let facts =
         [("thread", thread.to_string()), ("sequence", looking.queries().last_sequence()?.to_string())];
     let (both, differ) = (page.shared(&one, comparison.shared)?, page.files(&comparison)?);
@@ -67,20 +66,20 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     ))
 }
 
-/// What all parts of the page are drawn from.
+/// The data of the page.
 struct Page<'a> {
     studio: &'a Studio,
     looking: &'a Looking<'a>,
     thread: ThreadId,
-    /// The take that is worked on.
+    /// The active take.
     active: TakeId,
 }
 
 impl Page<'_> {
-    /// What both begin with: folded, and the last of it as what they go on from.
+    /// The shared entries, collapsed, and the last of them.
     fn shared(&self, take: &Take, shared: u64) -> Result<Markup, Failed> {
         let Some(last) = shared.checked_sub(1) else {
-            return Ok(html! { p class="both quiet" { "The two have no beginning in common." } });
+            return Ok(html! { p class="both quiet" { "The takes share no entries." } });
         };
         let views = self.looking.page(self.thread, take, shared.saturating_sub(NAMED)..shared)?;
         let to = |view: &EntryView| {
@@ -88,10 +87,10 @@ impl Page<'_> {
         };
         Ok(html! {
             section class="both" {
-                h2 class="hidden" { "What both begin with" }
+                h2 class="hidden" { "Shared entries" }
                 details {
-                    summary { "Both begin with the same " (counted(shared, "entry", "entries")) }
-                    @if last >= NAMED { p class="quiet" { "These are the last " (NAMED) " of them." } }
+                    summary { (counted(shared, "shared entry", "shared entries")) }
+                    @if last >= NAMED { p class="quiet" { "The last " (NAMED) " are listed." } }
                     ol start=(shared - views.len() as u64 + 1) {
                         @for view in &views {
                             li { a href=(to(view)) { span class="role" { (view.entry.role) } " " span class="preview" { (view.entry.preview()) } } }
@@ -106,27 +105,26 @@ impl Page<'_> {
     fn side(&self, side: &Side) -> Result<Markup, Failed> {
         let (thread, take) = (self.thread, side.take.to_string());
         let shown = &side.entries[..side.entries.len().min(COMPARED)];
-        // What was asked begins a row, so that it stands beside what was asked in the other.
-        // What goes along with it stands before it.
+        // A prompt starts a row, so that prompts of both sides align. Its context entry comes before it.
         let asks = |view: &EntryView| RoleKind::of(&view.entry.role) == RoleKind::User;
         let goes_along = |view: &EntryView| view.entry.role == "Context";
         let turns = shown.chunk_by(|view, next| !(goes_along(next) || asks(next) && !goes_along(view)));
         let moved = self.moved(shown)?;
         Ok(html! {
-            section class="side" data-take=(take) aria-label=(format!("The take {}", side.name)) {
+            section class="side" data-take=(take) aria-label=(format!("Take {}", side.name)) {
                 h2 {
                     a href=(format!("/studio/threads/{thread}?take={take}")) { (side.name) }
-                    @if side.take == self.active { " " span class="label" { "worked on" } }
+                    @if side.take == self.active { " " span class="label" { "active" } }
                 }
                 p class="acts" {
-                    button type="button" data-act="switch" data-take=(take) { @if side.take == self.active { "Go on with it" } @else { "Work on it" } }
-                    // The one that is worked on stays where it is.
+                    button type="button" data-act="switch" data-take=(take) { @if side.take == self.active { "Open" } @else { "Switch to it" } }
+                    // The active take cannot be promoted here.
                     @if side.take != self.active {
                         button type="button" data-act="ask" data-about="promote" data-method="POST" data-ask=(format!("/v1/threads/{thread}/takes/{take}/promote"))
-                            data-then="/studio/threads/{thread}" title="The take becomes a thread of its own" { "Make it a thread" }
+                            data-then="/studio/threads/{thread}" title="Turn the take into a separate thread" { "Promote to thread" }
                     }
                 }
-                @if shown.is_empty() { p class="quiet" { "Nothing was said here since." } }
+                @if shown.is_empty() { p class="quiet" { "No entries of its own." } }
                 @for turn in turns { div class="cell" { @for view in turn { (self.entry(view, &moved)) } } }
                 @if side.entries.len() > COMPARED {
                     p class="quiet" { "The first " (COMPARED) " of " (counted(side.count, "entry", "entries")) " are shown." }
@@ -135,7 +133,7 @@ impl Page<'_> {
         })
     }
 
-    /// What the calls of some entries did to files.
+    /// The file changes of the tool calls in some entries.
     fn moved(&self, views: &[EntryView]) -> Result<HashMap<EntryId, Stat>, Failed> {
         files::moved_by_calls(self.looking, self.thread, views)
     }
@@ -144,7 +142,7 @@ impl Page<'_> {
         entry::draw(self.thread, view, &self.studio.setup.prices, moved, Acts::Withheld)
     }
 
-    /// What differs between the files of the two.
+    /// The differences between the files of both takes.
     fn files(&self, comparison: &Comparison) -> Result<Markup, Failed> {
         let [one, other] = &comparison.sides;
         let files = match (one.files, other.files) {
@@ -158,7 +156,7 @@ impl Page<'_> {
             section class="differ" {
                 h2 { "Files, from " (one.name) " to " (other.name) }
                 @match &files {
-                    None => p class="quiet" { "The files of one of the two are not known." },
+                    None => p class="quiet" { "The files of one take are not recorded." },
                     Some(files) if files.files.is_empty() => p class="quiet" { "The files are the same." },
                     Some(files) => (self.differing(comparison, files)),
                 }
@@ -168,24 +166,24 @@ impl Page<'_> {
 
     fn differing(&self, comparison: &Comparison, files: &Changes) -> Markup {
         let [one, other] = &comparison.sides;
-        // Files are taken over from the other one into the one that is worked on.
+        // Files can be copied into the active take only.
         let from = [other, one].into_iter().zip([one, other]).find(|(_, into)| into.take == self.active);
         let from = from.map(|(from, _)| from);
         let all = from.map(|from| {
             let title = format!(
-                "All files of the folder become what they are in {}; an undo brings these back",
+                "Restore all files as in {}; an undo reverts it",
                 from.name
             );
-            self.take_over((one, other), from, &[], ("Take all of them over", &title))
+            self.take_over((one, other), from, &[], ("Use all files", &title))
         });
         html! {
             @if let Some(from) = from {
-                p class="acts" { (all.unwrap_or_default()) span class="quiet" { "Or file by file, from " (from.name) " into the take that is worked on." } }
+                p class="acts" { (all.unwrap_or_default()) span class="quiet" { "Or single files, from " (from.name) " into the active take." } }
             }
             (diff::draw_with(files, |file| html! {
                 @if file.happened != Happened::Removed { (self.blame(file, other.take)) }
                 @if let Some(from) = from {
-                    (self.take_over((one, other), from, &paths(file), ("Take over", &format!("As it is in {}; an undo brings this one back", from.name))))
+                    (self.take_over((one, other), from, &paths(file), ("Use this file", &format!("Restore it as in {}; an undo reverts it", from.name))))
                 }
             }))
         }
@@ -198,7 +196,7 @@ impl Page<'_> {
         html! { a class="blame-of" href=(to) title="Which turn wrote each line" { "Blame" } }
     }
 
-    /// A button that makes files of the folder what they are in one of the two; all of them, if none is named.
+    /// A button that restores files from one of the takes; all of them if `paths` is empty.
     fn take_over(
         &self,
         (one, other): (&Side, &Side),
@@ -216,19 +214,19 @@ impl Page<'_> {
     }
 }
 
-/// The paths that a file has in the two, as the API takes them.
+/// The paths of a file in both takes, as API parameters.
 fn paths(file: &FileDiff) -> Vec<serde_json::Value> {
     let names = std::iter::once(&file.path.path).chain(&file.from);
     names.map(|path| json!({"root": file.path.root, "path": path.to_string()})).collect()
 }
 
-/// What each of them took.
+/// A table of the statistics of both takes.
 fn table(comparison: &Comparison) -> Markup {
     let row = |name: &str, tell: &dyn Fn(&Side) -> String| {
         html! { tr { th scope="row" { (name) } @for side in &comparison.sides { td { (tell(side)) } } } }
     };
     html! {
-        table class="took" aria-label="What each of the two took since they parted" {
+        table class="took" aria-label="Statistics since the takes diverged" {
             thead { tr { td {} @for side in &comparison.sides { th scope="col" { (side.name) } } } }
             tbody {
                 (row("Entries", &|side| count(side.count)))
@@ -237,7 +235,7 @@ fn table(comparison: &Comparison) -> Markup {
                     failed => format!("{}, {} failed", count(side.calls.made), count(failed)),
                 }))
                 (row("Tokens", &|side| format!("{} → {}", count(side.usage.read()), count(side.usage.output_tokens))))
-                (row("Cost", &|side| side.micro_dollars.map_or_else(|| "not known".to_owned(), dollars)))
+                (row("Cost", &|side| side.micro_dollars.map_or_else(|| "unknown".to_owned(), dollars)))
                 (row("Time", &|side| duration(side.millis)))
                 (row("Models", &|side| if side.models.is_empty() { "–".to_owned() } else { side.models.join(", ") }))
             }
@@ -245,7 +243,7 @@ fn table(comparison: &Comparison) -> Markup {
     }
 }
 
-/// A time in the two units that matter.
+/// A duration in its two largest units.
 fn duration(millis: i64) -> String {
     let seconds = millis / 1000;
     match seconds {
@@ -261,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_units_that_matter() {
+    fn durations_have_two_units() {
         let check = |millis: i64, wanted: &str| assert_eq!(duration(millis), wanted, "{millis}");
         check(0, "0.0 s");
         check(9_999, "9.9 s");

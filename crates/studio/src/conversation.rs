@@ -1,10 +1,10 @@
-//! The conversation, a piece at a time.
+//! The conversation, rendered in chunks.
 //!
 //! ```text
-//!   room for what is above ─┐
-//!   piece (20 entries)      │  the page holds a few pieces around where the reader is, and room for the others:
-//!   piece                   │  100,000 entries cost it what 100 do
-//!   room for what is below ─┘
+//!   spacer above        ─┐
+//!   chunk (20 entries)   │  the page holds a few chunks around the viewport and spacers for the rest,
+//!   chunk                │  so that 100,000 entries cost as much as 100
+//!   spacer below        ─┘
 //! ```
 
 use maud::{Markup, html};
@@ -18,14 +18,14 @@ use crate::failed::Failed;
 use crate::files;
 use crate::studio::{Asked, Studio};
 
-/// How many entries a piece has.
+/// Entries per chunk.
 pub(crate) const PIECE: u64 = 20;
-/// So many entries of the chosen roles are drawn at once.
+/// Entries per page when filtering by role.
 const PICKED: usize = 40;
-/// So many entries are looked at for them.
+/// Maximum entries to scan for a page.
 const LOOKED_AT: u64 = 3_000;
 
-/// One piece of the conversation.
+/// One chunk.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, asked)?;
@@ -34,7 +34,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     piece(studio, &looking, thread, &take, asked, from)
 }
 
-/// The whole conversation, of which the end is drawn, or the piece that is asked for.
+/// The conversation with its last chunk, or the requested one.
 pub(crate) fn whole(
     studio: &Studio,
     looking: &Looking<'_>,
@@ -80,7 +80,7 @@ fn piece(
     })
 }
 
-/// Entries of the chosen roles alone, newest last, as far back as there is time to look; and a way to look further.
+/// Entries of the selected roles, newest last, with a button to scan further back.
 pub(crate) fn picked(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, asked)?;
@@ -103,8 +103,8 @@ pub(crate) fn picked(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result
     let further = address(&format!("/studio/threads/{thread}/picked"), &parameters);
     Ok(html! {
         div id="picked" tabindex="-1" {
-            @if end > 0 { button type="button" data-act="more" data-src=(further) { "Look further back" } }
-            @if found.is_empty() { p class="quiet" { "No entry by " (asked.roles.join(" or ")) " here" @if end > 0 { " so far" } "." } }
+            @if end > 0 { button type="button" data-act="more" data-src=(further) { "Search further back" } }
+            @if found.is_empty() { p class="quiet" { "No entries by " (asked.roles.join(" or ")) @if end > 0 { " so far" } "." } }
             @for view in &found {
                 a class="place" href=(format!("/studio/threads/{thread}?take={}&from={}#e-{}", take.id, view.number - 1, view.id)) { "#" (view.number) }
                 (entry::draw(thread, view, &studio.setup.prices, &moved, Acts::Withheld))
@@ -113,12 +113,12 @@ pub(crate) fn picked(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result
     })
 }
 
-/// What to do where nothing was said. Always there: an undo may lead back to it.
+/// Hints for an empty conversation. Always rendered, because an undo may empty it again.
 fn empty(count: u64) -> Markup {
     html! {
         div class="empty" hidden[count > 0] {
-            h2 { "Nothing has been said yet" }
-            p { "Ask for something below. Without a key Retake's own assistant answers; try one of these:" }
+            h2 { "No messages yet" }
+            p { "Write a message below. Without an API key the built-in assistant answers; try one of these:" }
             ul class="try" {
                 @for text in [
                     "create hello.txt with Hello from Retake",
@@ -128,17 +128,17 @@ fn empty(count: u64) -> Markup {
                     li { button type="button" data-act="try" data-text=(text) { (text) } }
                 }
             }
-            p { "Then undo it (" kbd { "Ctrl" } " " kbd { "Z" } "): the file goes with the words." }
+            p { "Then undo it (" kbd { "Ctrl" } " " kbd { "Z" } "): message and file are undone together." }
         }
     }
 }
 
-/// The take that is meant.
+/// The take of a query.
 pub(crate) fn take_of(looking: &Looking<'_>, thread: ThreadId, asked: &Asked) -> Result<Take, Failed> {
     let state = match asked.at {
         Some(version) => looking.state_at(thread, version)?,
         None => looking.state(thread)?,
     };
     let take = state.take(&looking.queries(), asked.take.unwrap_or(state.active))?;
-    take.ok_or_else(|| Failed::not_found("There is no such take; it may have been deleted or undone."))
+    take.ok_or_else(|| Failed::not_found("No such take; it may have been deleted or undone."))
 }

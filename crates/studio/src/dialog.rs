@@ -1,9 +1,9 @@
-//! What is asked of a person before something is done, with fields for what only they know.
+//! Confirmation dialogs and forms.
 //!
-//! A dialog says itself which request it becomes: the module sends what its fields hold, by their names.
+//! A dialog declares the request that it sends: the script adds the values of its fields by name.
 //!
 //! ```text
-//!   button data-act="dialog" data-src ──► this part ──► Do it ──► data-method data-ask { fields } ──► data-then
+//!   button data-act="dialog" data-src ──► this fragment ──► OK ──► data-method data-ask { fields } ──► data-then
 //! ```
 
 use maud::{Markup, html};
@@ -16,10 +16,8 @@ use crate::conversation::take_of;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// What is said where nothing was to do.
-const NOTHING: &str = "There was nothing to clear.";
+const NOTHING: &str = "Nothing to clear.";
 
-/// The dialog about something.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let row = looking.thread(thread)?;
@@ -29,15 +27,15 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let here = format!("/studio/threads/{thread}");
     Ok(match asked.about.as_deref().unwrap_or_default() {
         "save" => Dialog { yes: "Save", ask: format!("{of_thread}/save"), then: "Saved.", ..Dialog::default() }
-            .draw(&text("name", "What is this moment called?", "")),
+            .draw(&text("name", "Name of this version", "")),
         "save-preset" => {
             let ask = format!("{of_thread}/presets?take={}", take.id);
-            Dialog { yes: "Save", ask, then: "Saved.", ..Dialog::default() }.draw(&text("name", "What is this preset called?", ""))
+            Dialog { yes: "Save", ask, then: "Saved.", ..Dialog::default() }.draw(&text("name", "Name of the preset", ""))
         }
         "truncate" => {
             let ask = format!("{of_thread}/truncate?take={}", take.id);
-            Dialog { yes: "Cut the others", ask, ..Dialog::default() }.draw(&html! {
-                label { "How many of the last pairs of question and answer stay?" input type="number" name="pairs" value="3" min="0" required; }
+            Dialog { yes: "Truncate", ask, ..Dialog::default() }.draw(&html! {
+                label { "How many of the last pairs of prompt and answer to keep" input type="number" name="pairs" value="3" min="0" required; }
             })
         }
         "clear" => {
@@ -45,8 +43,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             let entries = counted(take.entries.len(), "entry", "entries");
             let then = if take.entries.is_empty() { NOTHING } else { "Done." };
             Dialog { yes: "Clear", ask, then, ..Dialog::default() }.draw(&html! {
-                h2 { "Take all entries out?" }
-                p { "This takes " (entries) " out of the take “" (take.name) "”; the draft and the files stay, and an undo brings them back." }
+                h2 { "Remove all entries?" }
+                p { "This removes " (entries) " from the take “" (take.name) "”. The draft and the files stay. An undo restores the entries." }
             })
         }
         "reset" => {
@@ -54,18 +52,18 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             let then = if takes_away == Cleared::default() { NOTHING } else { "Done." };
             Dialog { yes: "Reset", ask: format!("{of_thread}/reset"), then, ..Dialog::default() }.draw(&html! {
                 h2 { "Reset the thread?" }
-                p { "This clears " (cleared(&takes_away)) ". Takes, title, tags, roles and history stay, and an undo brings all back." }
+                p { "This clears " (cleared(&takes_away)) ". Takes, title, tags, roles and history stay. An undo restores everything." }
             })
         }
-        "put-away" => Dialog { method: "DELETE", yes: "Put it away", ask: of_thread, then: "/studio" }
-            .draw(&html! { h2 { "Put “" (row.summary.title) "” away?" } p { "It leaves the list. Nothing is deleted: the filter “Put away” finds it, and brings it back." } }),
+        "archive" => Dialog { method: "DELETE", yes: "Archive", ask: of_thread, then: "/studio" }
+            .draw(&html! { h2 { "Archive “" (row.summary.title) "”?" } p { "It disappears from the list. Nothing is deleted: the filter “Archived” shows it, and you can restore it." } }),
         "rename-take" => Dialog { yes: "Rename", ask: format!("{of_take}/rename"), ..Dialog::default() }
-            .draw(&text("name", "What is this take called?", &take.name)),
-        "delete-take" => Dialog { method: "DELETE", yes: "Delete it", ask: of_take, then: &here }
-            .draw(&html! { h2 { "Delete the take “" (take.name) "”?" } p { "An undo brings it back, with its entries." } }),
+            .draw(&text("name", "Name of the take", &take.name)),
+        "delete-take" => Dialog { method: "DELETE", yes: "Delete", ask: of_take, then: &here }
+            .draw(&html! { h2 { "Delete the take “" (take.name) "”?" } p { "An undo restores it with its entries." } }),
         "role" => {
-            let entry = asked.entry.ok_or_else(|| Failed::not_found("No entry is named."))?;
-            let (_, known) = looking.entry(&take, entry)?.ok_or_else(|| Failed::not_found("The entry is gone."))?;
+            let entry = asked.entry.ok_or_else(|| Failed::not_found("The parameter `entry` is required."))?;
+            let (_, known) = looking.entry(&take, entry)?.ok_or_else(|| Failed::not_found("The entry was deleted."))?;
             let ask = format!("{of_thread}/entries/{entry}?take={}", take.id);
             let roles = looking.effective_roles(thread)?;
             Dialog { method: "PATCH", yes: "Change", ask, ..Dialog::default() }.draw(&html! {
@@ -75,23 +73,23 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 } }
             })
         }
-        other => return Err(Failed::not_found(format!("There is nothing to ask about {other:?}."))),
+        other => return Err(Failed::not_found(format!("Unknown dialog {other:?}."))),
     })
 }
 
-/// The request that a dialog becomes.
+/// The request that a dialog sends.
 struct Dialog<'a> {
     method: &'a str,
     ask: String,
-    /// What the button says that sends it.
+    /// Label of the confirm button.
     yes: &'a str,
-    /// What is said when it is done; an address is gone to.
+    /// Message on success, or an address to open.
     then: &'a str,
 }
 
 impl Default for Dialog<'_> {
     fn default() -> Self {
-        Self { method: "POST", ask: String::new(), yes: "Do it", then: "" }
+        Self { method: "POST", ask: String::new(), yes: "OK", then: "" }
     }
 }
 

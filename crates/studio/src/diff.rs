@@ -1,4 +1,4 @@
-//! What differs between two moments of files.
+//! File diffs.
 
 use maud::{Markup, html};
 use retake_model::diff::Side;
@@ -9,14 +9,14 @@ use retake_words::number::counted;
 
 use crate::draw::{address, exact};
 
-/// More lines of a file are not drawn.
+/// Maximum lines per file.
 const MOST_LINES: usize = 1_000;
-/// More files are not drawn.
+/// Maximum files.
 const MOST_FILES: usize = 50;
-/// When so many lines are drawn, of further files only the names are.
+/// Maximum lines of all files; further files are shown by name only.
 const MOST_IN_ALL: usize = 3_000;
 
-/// All files that differ, each with a way to see who wrote its lines.
+/// All changed files with links to blame.
 pub(crate) fn draw(thread: ThreadId, changes: &Changes) -> Markup {
     draw_with(changes, |file| {
         html! {
@@ -28,13 +28,13 @@ pub(crate) fn draw(thread: ThreadId, changes: &Changes) -> Markup {
     })
 }
 
-/// Where it is said who wrote the lines of a file.
+/// Address of the blame page of a file.
 pub(crate) fn blame_of(thread: ThreadId, file: &FileDiff) -> String {
     let path = file.path.path.to_string();
     address(&format!("/studio/threads/{thread}/blame"), &[("path", &path), ("root", &file.path.root)])
 }
 
-/// All files that differ, each with what can be done with it.
+/// All changed files with their actions.
 pub(crate) fn draw_with(changes: &Changes, acts: impl Fn(&FileDiff) -> Markup) -> Markup {
     let left = changes.files.len().saturating_sub(MOST_FILES) as u64;
     let mut room = MOST_IN_ALL;
@@ -44,7 +44,7 @@ pub(crate) fn draw_with(changes: &Changes, acts: impl Fn(&FileDiff) -> Markup) -
         room = room.saturating_sub(lines_of(file).min(MOST_LINES));
     }
     html! {
-        // One file says itself how much of it differs.
+        // A single file shows its own statistics.
         @if changes.files.len() != 1 { p { (stat(&changes.stat)) } }
         @for file in &files { (file) }
         @if left > 0 { p class="quiet" { "And " (counted(left, "file", "files")) " more." } }
@@ -55,7 +55,6 @@ fn lines_of(file: &FileDiff) -> usize {
     file.hunks.iter().map(|hunk| hunk.lines.len()).sum()
 }
 
-/// How many files and lines differ.
 pub(crate) fn stat(stat: &Stat) -> Markup {
     html! {
         span class="stat" {
@@ -65,7 +64,7 @@ pub(crate) fn stat(stat: &Stat) -> Markup {
     }
 }
 
-/// What happened to a file, and to how many of its lines.
+/// The kind of change of a file, its path and line counts.
 pub(crate) fn headline(file: &FileDiff) -> Markup {
     html! {
         span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
@@ -81,11 +80,11 @@ fn draw_file(file: &FileDiff, acts: &Markup, most: usize) -> Markup {
     html! {
         details class="file" open[lines_of(file) <= most.min(200)] data-path=(path_of(file)) {
             summary { (headline(file)) }
-            // Beside the line that folds, not in it: what is pressed there folds.
+            // Outside of the summary, where a click would toggle it.
             span class="of-file" { (acts) }
             @match file.content {
-                Compared::Binary => p class="quiet" { "Not text." },
-                Compared::TooLarge => p class="quiet" { "Too large to be compared line by line." },
+                Compared::Binary => p class="quiet" { "Binary file." },
+                Compared::TooLarge => p class="quiet" { "Too large for a line diff." },
                 _ => (hunks(file, most)),
             }
         }
@@ -117,11 +116,11 @@ fn hunks(file: &FileDiff, most: usize) -> Markup {
                 }
             }
         }
-        @if lines_of(file) > most { p class="quiet" { "More lines differ than are shown." } }
+        @if lines_of(file) > most { p class="quiet" { "Further lines are not shown." } }
     }
 }
 
-/// The first lines of a hunk, each with its numbers before and after.
+/// The first lines of a hunk with their old and new line numbers.
 fn numbered(hunk: &HunkView, few: usize) -> Vec<(Option<u64>, Option<u64>, &LineView)> {
     let (mut before, mut after) = (hunk.before_start, hunk.after_start);
     let number = |line| {
@@ -169,7 +168,7 @@ fn word(happened: Happened) -> &'static str {
     match happened {
         Happened::Added => "new",
         Happened::Changed => "changed",
-        Happened::Removed => "gone",
+        Happened::Removed => "deleted",
         Happened::Renamed => "renamed",
         Happened::ModeChanged => "mode",
         Happened::TypeChanged => "type",

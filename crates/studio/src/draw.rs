@@ -1,11 +1,11 @@
-//! Small things that all pages are made of.
+//! Common elements of pages.
 
 use maud::{DOCTYPE, Markup, html};
 use retake_model::time::Timestamp;
 
 use crate::assets::MODULES;
 
-/// A whole page. `facts` are what the module must know of it.
+/// A full page. `facts` are data for the script.
 pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -22,17 +22,17 @@ pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> 
                 script type="module" src=(MODULES[0].0) {}
             }
             body {
-                // Known to the module by its id; attributes with data are no part of the text.
+                // The script finds these by id.
                 (self::facts(facts))
                 (body)
                 template id="choice" { (choice()) }
                 dialog id="dialog" {
                     form method="dialog" {
                         div id="dialog-body" {}
-                        // What Enter does comes first; it is drawn last.
+                        // The default action comes first in the source; the style sheet shows it last.
                         p class="acts" {
-                            button value="yes" class="primary" id="dialog-yes" { "Do it" }
-                            button value="no" id="dialog-no" formnovalidate { "Leave it" }
+                            button value="yes" class="primary" id="dialog-yes" { "OK" }
+                            button value="no" id="dialog-no" formnovalidate { "Cancel" }
                         }
                     }
                 }
@@ -42,16 +42,16 @@ pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> 
     }
 }
 
-/// What is to become of files that two have changed.
+/// The choice for files with conflicts.
 fn choice() -> Markup {
     let ways = [
-        ("keep", "Leave mine as they are"),
-        ("take", "Take the other version"),
-        ("mark", "Write both, with markers"),
+        ("keep", "Keep current"),
+        ("take", "Restore old"),
+        ("mark", "Write both with conflict markers"),
     ];
     html! {
         fieldset {
-            legend { "Someone else changed these files since" }
+            legend { "You changed these files since" }
             @for (value, label) in ways {
                 label class="check" { input type="radio" name="conflicts" value=(value) checked[value == "keep"]; (label) }
             }
@@ -59,7 +59,7 @@ fn choice() -> Markup {
     }
 }
 
-/// What the module must know.
+/// Data for the script.
 fn facts(facts: &[(&str, String)]) -> Markup {
     html! {
         div id="facts" hidden {
@@ -68,8 +68,8 @@ fn facts(facts: &[(&str, String)]) -> Markup {
     }
 }
 
-/// A text that is judged by how it looks, such as a command or a changed line: letters that are not seen, and those that
-/// turn others around, are shown by their number, so that nothing reads as something else.
+/// Shows invisible and bidirectional control characters by their code points, for text that users judge by sight, such
+/// as commands and diffs.
 pub(crate) fn exact(text: &str) -> Markup {
     html! {
         @for piece in text.split_inclusive(is_deceiving) {
@@ -77,14 +77,14 @@ pub(crate) fn exact(text: &str) -> Markup {
                 None => (piece),
                 Some(last) => {
                     (&piece[..piece.len() - last.len_utf8()])
-                    span class="odd" title="A letter that is not seen" { "U+" (format!("{:04X}", u32::from(last))) }
+                    span class="odd" title="Invisible character" { "U+" (format!("{:04X}", u32::from(last))) }
                 }
             }
         }
     }
 }
 
-/// Letters that change how others are read and are not seen themselves.
+/// Invisible characters that change how text reads.
 fn is_deceiving(letter: char) -> bool {
     let control = letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
     control
@@ -92,17 +92,17 @@ fn is_deceiving(letter: char) -> bool {
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A moment; the browser says how long ago that was.
+/// A time, which the script shows as a relative time.
 pub(crate) fn moment(time: Timestamp) -> Markup {
     html! { time datetime=(time.to_string()) { (time.to_string()) } }
 }
 
-/// An address with what it asks for, whatever letters that has.
+/// An address with encoded query parameters.
 pub(crate) fn address(path: &str, asked: &[(&str, &str)]) -> String {
     format!("{path}?{}", serde_urlencoded::to_string(asked).unwrap_or_default())
 }
 
-/// Money, from millionths of a dollar.
+/// An amount of money.
 pub(crate) fn dollars(micro_dollars: u64) -> String {
     match micro_dollars {
         0 => "free".to_owned(),
@@ -116,10 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_seen_is_shown_where_it_matters() {
+    fn invisible_characters_are_shown_by_code_point() {
         let check = |text: &str, drawn: &str| assert_eq!(exact(text).0, drawn, "{text:?}");
         let odd = |number: &str| {
-            format!("<span class=\"odd\" title=\"A letter that is not seen\">U+{number}</span>")
+            format!("<span class=\"odd\" title=\"Invisible character\">U+{number}</span>")
         };
         check("", "");
         check("rm -rf <a>\tä\n", "rm -rf &lt;a&gt;\tä\n");

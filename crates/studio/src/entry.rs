@@ -1,4 +1,4 @@
-//! One entry, as a person sees it.
+//! Renders an entry.
 
 use std::collections::HashMap;
 
@@ -12,25 +12,24 @@ use retake_words::number::{count, counted};
 use crate::draw::{dollars, exact, moment};
 use crate::{diff, markdown};
 
-/// A longer result of a tool is folded, and shown as far as this.
+/// Maximum characters of a tool result.
 const SHOWN_OF_RESULT: usize = 20_000;
 
-/// So much of a version's name tells it from another of the same entry.
+/// Length of the version prefix that identifies a version of an entry.
 const VERSION: usize = 16;
-/// Fields that say what a summary stands for.
+/// Fields of summaries.
 const KEPT_BY_SUMMARIES: [&str; 2] = ["summary_of_entries", "originals_at_version"];
 
-/// Whether an entry can be acted on where it is drawn.
+/// Whether an entry has action buttons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acts {
-    /// It is where work goes on.
+    /// In the current conversation.
     Offered,
-    /// It is looked at: in the past, beside another take, or picked out from others.
+    /// In past versions, comparisons and filtered lists.
     Withheld,
 }
 
-/// An entry. The module knows it by its id, and whether it is up to date by its version.
-/// `moved` says what calls did to files.
+/// Renders an entry. The script identifies it by its id and checks its version. `moved` has the file changes of calls.
 pub(crate) fn draw(
     thread: ThreadId,
     view: &EntryView,
@@ -48,7 +47,7 @@ pub(crate) fn draw(
             aria-label=(format!("Entry {} by {}", view.number, entry.role)) {
             header {
                 @if acts == Acts::Offered {
-                    button class="role" type="button" data-act="dialog" data-about="role" title="Change the role" { (entry.role) }
+                    button class="role" type="button" data-act="dialog" data-about="role" title="Change role" { (entry.role) }
                 } @else {
                     span class="role" { (entry.role) }
                 }
@@ -61,12 +60,12 @@ pub(crate) fn draw(
                 @if acts == Acts::Offered { span class="acts" {
                     (act("edit", "Edit", "Key E"))
                     (shown_as("collapse", if collapsed { "Expand" } else { "Collapse" }, "Key C", [!collapsed, source]))
-                    (shown_as("source", if source { "Read" } else { "Source" }, "As it is written, or as it is read", [collapsed, !source]))
-                    (act("copy", "Copy", "The text"))
-                    (act("insert", "Insert", "Behind this one"))
-                    (act("branch", "Branch", "A take from here, with its files (B)"))
-                    @if RoleKind::of(&entry.role) == RoleKind::User { (act("retry", "Retry", "In a take of its own (R)")) }
-                    (act("delete", "Delete", "An undo brings it back (Del)"))
+                    (shown_as("source", if source { "Read" } else { "Source" }, "Source or rendered text", [collapsed, !source]))
+                    (act("copy", "Copy", "Copy the text"))
+                    (act("insert", "Insert", "Insert an entry after this one"))
+                    (act("branch", "Branch", "New take from here, with its files (B)"))
+                    @if RoleKind::of(&entry.role) == RoleKind::User { (act("retry", "Retry", "Retry in a new take (R)")) }
+                    (act("delete", "Delete", "Delete; an undo restores it (Del)"))
                 } }
             }
             @if view.shown.collapsed {
@@ -79,7 +78,7 @@ pub(crate) fn draw(
                     (extra(thread, entry))
                     @if let Some(stat) = moved.get(&view.id) {
                         details class="files-of" data-src=(format!("/studio/threads/{thread}/call?entry={}", view.id)) {
-                            summary title="What it did to files" { (diff::stat(stat)) }
+                            summary title="File changes of this call" { (diff::stat(stat)) }
                         }
                     }
                 }
@@ -88,7 +87,7 @@ pub(crate) fn draw(
     }
 }
 
-/// An entry as it is written: its text, or all of it where there is none.
+/// The source of an entry: its text, or its blocks as JSON if it has none.
 fn source_of(entry: &EntryVersion) -> String {
     match entry.editable() {
         text if text.is_empty() => serde_json::to_string_pretty(&entry.blocks).unwrap_or_default(),
@@ -96,18 +95,18 @@ fn source_of(entry: &EntryVersion) -> String {
     }
 }
 
-/// A button of an entry. There are many of them: they say no more than they must.
+/// An action button. Kept small, because a page has many.
 fn act(act: &str, label: &str, title: &str) -> Markup {
     html! { button data-act=(act) title=(title) { (label) } }
 }
 
-/// A button that shows an entry in another way.
+/// A button that changes the view state of an entry.
 fn shown_as(act: &str, label: &str, title: &str, [collapsed, source]: [bool; 2]) -> Markup {
     let shown = format!("{}{}", u8::from(collapsed), u8::from(source));
     html! { button data-act=(act) data-shown=(shown) title=(title) { (label) } }
 }
 
-/// Fields that came with an entry and that nobody here knows; and the way to what a summary stands for.
+/// Unknown fields of an entry, and a link to the originals of a summary.
 fn extra(thread: ThreadId, entry: &EntryVersion) -> Markup {
     let number = |name: &str| entry.extra.get(name).and_then(|value| value.as_str().parse::<u64>().ok());
     let summary = number("summary_of_entries").zip(number("originals_at_version"));
@@ -134,7 +133,7 @@ fn extra(thread: ThreadId, entry: &EntryVersion) -> Markup {
     }
 }
 
-/// What a role looks like.
+/// The CSS class of a role.
 pub(crate) fn class_of(role: &str) -> &'static str {
     match RoleKind::of(role) {
         RoleKind::User => "user",
@@ -149,7 +148,7 @@ fn cost(entry: &EntryVersion, prices: &Prices) -> Markup {
     let Some(usage) = &entry.usage else { return html! {} };
     let price = entry.model.as_deref().and_then(|model| prices.cost(model, usage));
     html! {
-        span class="usage" title="Tokens read and written" {
+        span class="usage" title="Input and output tokens" {
             (count(usage.read())) " → " (count(usage.output_tokens))
             @if let Some(price) = price { " · " (dollars(price)) }
         }
@@ -159,23 +158,23 @@ fn cost(entry: &EntryVersion, prices: &Prices) -> Markup {
 fn draw_block(thread: ThreadId, view: &EntryView, block: &Block) -> Markup {
     let entry = view.id;
     match block {
-        // A prompt is shown as it was typed: `2*3*4` has its stars.
+        // Prompts are shown as typed, not as Markdown: `2*3*4` keeps its asterisks.
         Block::Text { text, .. } if is_prompt(&view.entry.role) => html! { div class="words" { (text) } },
         Block::Text { text, .. } => markdown::draw(text),
         Block::Thinking { text, .. } => html! {
-            details class="thinking" { summary { "Thought" } (markdown::draw(text)) }
+            details class="thinking" { summary { "Thinking" } (markdown::draw(text)) }
         },
         Block::ToolCall { name, input, .. } => call(name, input.as_str()),
         Block::ToolResult { text, failed, .. } => result(text, *failed),
         Block::Image { blob, media, .. } => html! {
-            img class="picture" alt=(format!("A picture ({media})"))
+            img class="picture" alt=(format!("Picture ({media})"))
                 src=(format!("/studio/threads/{thread}/picture?entry={entry}&q={blob}"));
         },
-        Block::Unknown { kind, .. } => html! { p class="quiet" { "A part of type " code { (kind) } "." } },
+        Block::Unknown { kind, .. } => html! { p class="quiet" { "Unknown block of type " code { (kind) } "." } },
     }
 }
 
-/// Whether a role is a person's, whatever they call it: only models and tools write Markdown.
+/// Whether entries of a role are plain text: only models and tools write Markdown.
 fn is_prompt(role: &str) -> bool {
     !matches!(class_of(role), "assistant" | "tool")
 }
@@ -212,7 +211,7 @@ fn result(text: &str, failed: bool) -> Markup {
     }
 }
 
-/// Whether an entry is what a tool answered.
+/// Whether an entry is a tool result.
 pub(crate) fn answers(entry: &EntryVersion) -> bool {
     entry.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }))
 }

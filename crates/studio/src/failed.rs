@@ -1,4 +1,4 @@
-//! What a person sees where a page cannot be drawn: what happened, and where to go from there.
+//! Error pages.
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -8,34 +8,32 @@ use retake_timeline::{BlameError, FileError, LookError};
 
 use crate::draw::document;
 
-/// Why a page was not drawn.
+/// Why a page could not be rendered.
 pub(crate) struct Failed {
     pub(crate) status: StatusCode,
     said: String,
 }
 
 impl Failed {
-    /// What is asked for is not there.
     pub(crate) fn not_found(said: impl Into<String>) -> Self {
         Self { status: StatusCode::NOT_FOUND, said: said.into() }
     }
 
-    /// A mistake in the studio.
+    /// A bug in the studio.
     pub(crate) fn broken() -> Self {
-        let said = "The page could not be drawn. Nothing is lost; the server's log says more.".to_owned();
+        let said = "The page could not be rendered. Your data is safe; see the server's log for details.".to_owned();
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, said }
     }
 
-    /// The page that says so.
     pub(crate) fn draw(&self) -> Markup {
         document(
-            "Not shown",
+            "Error",
             &[],
             &html! {
                 main class="alone" id="failed" {
-                    h1 { "This is not shown" }
+                    h1 { "This page cannot be shown" }
                     p { (self.said) }
-                    p { a href="/studio" { "Back to the beginning" } }
+                    p { a href="/studio" { "Back to the studio" } }
                 }
             },
         )

@@ -1,4 +1,4 @@
-//! Files: which have changed in all, what each operation did to them, and what is not held.
+//! The files panel: total changes, changes per operation, excluded paths.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,26 +21,25 @@ use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 use crate::{diff, entry, question};
 
-/// How many operations are shown at once.
+/// Operations per page.
 const SHOWN: usize = 10;
-/// As many are drawn again at most where older ones were asked for.
+/// Maximum operations when an extended list is refreshed.
 const MOST: usize = 200;
-/// What so many of the last operations on files did is shown with their calls.
+/// Operations per read when looking for the changes of calls.
 const LOOKED_BACK: usize = 200;
-/// So many operations are looked through for the one that a call made.
+/// Maximum operations to scan for a call.
 const LOOKED_THROUGH: usize = 2_000;
-/// What so many of the last operations on files did is summed up.
+/// Maximum operations in the total.
 const SUMMED: usize = 500;
-/// So many files are listed of those that have changed in all.
+/// Maximum files in the total.
 const LISTED: usize = 50;
-/// So many paths are named that are not held.
+/// Maximum excluded paths.
 const NOT_HELD: usize = 50;
-/// So many bytes of a version are shown.
+/// Maximum bytes of a file.
 const SHOWN_OF_FILE: u64 = 64 * 1024;
-/// Shown in the place of a version that is not.
 const TOO_LARGE: &str = "Too large to show here.";
 
-/// What was done to files, newest first. Above it those that have changed in all, below it what is not held.
+/// Changes of files, newest first, between the total changes and the excluded paths.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let before = asked.before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
@@ -65,8 +64,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         div id="files" data-live="files" data-until=[asked.drawn_until(last)] {
             @if drawn.is_empty() && more.is_none() && asked.before.is_none() {
                 p class="quiet" {
-                    "No files have changed here yet. What a turn, a tool or your own hand does to the project's folder is \
-                     shown here, line by line, and goes along with every undo."
+                    "No files have changed yet. Changes by turns, tools and yourself in the project's folder appear here line by \
+                     line. Undo reverts those of turns."
                 }
             }
             (all)
@@ -76,7 +75,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                         a href=(format!("/studio/threads/{thread}?at={}", at.version)) { (retake_words::operation(&at.kind)) }
                         " " span class="quiet" { (moment(at.time)) }
                     }
-                    @if let Some(question) = question { p class="asked" title="What was asked" { (question.text) } }
+                    @if let Some(question) = question { p class="asked" title="Prompt" { (question.text) } }
                     (diff::draw(**thread, changes))
                 }
             }
@@ -88,7 +87,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
-/// The files that differ between when Retake first looked, and now. In a very long thread, since some moment.
+/// The differences between the first recorded files and the current ones, limited in very long threads.
 fn in_all(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     let known = looking.files(thread, None, SUMMED)?;
     let (Some(first), Some(now)) = (known.last(), latest(looking, thread, None)?) else {
@@ -99,7 +98,7 @@ fn in_all(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     if changes.files.is_empty() {
         return Ok(html! {});
     }
-    // Lines are counted where that is soon done.
+    // Count lines only if there are few files.
     if changes.files.len() <= LISTED {
         changes = ask(Detail::Counts)?;
     }
@@ -112,7 +111,7 @@ fn list(thread: ThreadId, since: Option<Version>, changes: &Changes) -> Markup {
     html! {
         section class="in-all" {
             h2 {
-                @match since { None => "Changed in all", Some(version) => { "Changed since operation " (version) } }
+                @match since { None => "Total changes", Some(version) => { "Changes since version " (version) } }
                 @if left == 0 { " " (diff::stat(&changes.stat)) }
             }
             ul {
@@ -123,7 +122,7 @@ fn list(thread: ThreadId, since: Option<Version>, changes: &Changes) -> Markup {
     }
 }
 
-/// A file as a way to who wrote its lines.
+/// A file with a link to its blame.
 fn blamed(thread: ThreadId, file: &FileDiff) -> Markup {
     html! {
         @if file.happened == Happened::Removed {
@@ -135,8 +134,7 @@ fn blamed(thread: ThreadId, file: &FileDiff) -> Markup {
     }
 }
 
-/// What the last snapshot could not hold. What nobody left out on purpose is told at once, what is ignored only to those
-/// who ask.
+/// The paths that the last snapshot excludes. Ignored paths are collapsed, because they are excluded on purpose.
 fn not_held(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     let Some(now) = latest(looking, thread, None)? else { return Ok(html! {}) };
     let Some(held) = looking.held(now, NOT_HELD)? else { return Ok(html! {}) };
@@ -158,14 +156,14 @@ fn not_held(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     Ok(html! {
         @if !others.is_empty() {
             section class="not-held" {
-                h2 { (counted(others.len() as u64, "path", "paths")) " not held" }
-                p { "An undo does not bring these back: they are not in the snapshots." }
+                h2 { (counted(others.len() as u64, "path", "paths")) " not captured" }
+                p { "Undo cannot restore these: they are not in snapshots." }
                 (paths(&others))
             }
         }
         @if !ignored.is_empty() {
             details class="ignored" data-path="ignored" {
-                summary { (counted(ignored.len() as u64 + unnamed, "path", "paths")) " left out on purpose" }
+                summary { (counted(ignored.len() as u64 + unnamed, "path", "paths")) " ignored" }
                 (paths(&ignored))
                 @if unnamed > 0 { p class="quiet" { "And " (count(unnamed)) " more." } }
             }
@@ -173,8 +171,8 @@ fn not_held(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     })
 }
 
-/// The entry with which the call of a tool was answered, if that is what an operation did. Calls are known by that, for
-/// models name them as they like, and one that was undone may have had the name of another.
+/// The result entry of a tool call, if the operation recorded one. Calls are identified by this entry, because models
+/// choose call ids and may reuse that of an undone call.
 fn answer_of(kind: &OperationKind) -> Option<EntryId> {
     match kind {
         OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { .. }, added, .. } => {
@@ -184,11 +182,11 @@ fn answer_of(kind: &OperationKind) -> Option<EntryId> {
     }
 }
 
-/// What the call of a tool did to files, by the entry that answers it.
+/// The file changes of a tool call, identified by its result entry.
 pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let mut found = None;
-    // A take that was promoted keeps its entries, and what their calls did is in the log that it left.
+    // The changes of a promoted take are in the log of its former thread.
     for (last, row) in looking.lineage(thread)? {
         let files = looking.files(row.summary.id, last.checked_add(1), LOOKED_THROUGH)?;
         found = files.into_iter().find(|at| asked.entry.is_some() && answer_of(&at.kind) == asked.entry);
@@ -197,13 +195,13 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
         }
     }
     let found =
-        found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
+        found.ok_or_else(|| Failed::not_found("The file changes of this call are no longer available."))?;
     let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
     let changes = looking.changes(found.files.before, found.files.after, &question)?;
     Ok(html! { div class="of-call" { (diff::draw(thread, &changes)) } })
 }
 
-/// The last operations that changed files, back to a moment, and a minute further: clocks differ.
+/// The last operations that changed files, back to one minute before `oldest`, because clocks differ.
 fn files_since(
     looking: &Looking<'_>,
     (last, row): (Version, ThreadRow),
@@ -222,7 +220,7 @@ fn files_since(
     }
 }
 
-/// What the calls that these entries answer did to files, as far as they are among the last operations.
+/// The file changes of the tool calls whose results are among these entries, as far as they are recent.
 pub(crate) fn moved_by_calls(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -235,7 +233,7 @@ pub(crate) fn moved_by_calls(
         return Ok(moved);
     }
     let question = Question::all(Detail::Counts);
-    // A call is never made after its answer, so that what is older than all of these need not be looked at.
+    // Operations older than all of these results cannot contain their calls.
     let oldest = answers().map(|view| view.entry.created).min();
     for log in looking.lineage(thread)? {
         for at in files_since(looking, log, oldest)? {
@@ -251,8 +249,8 @@ pub(crate) fn moved_by_calls(
     Ok(moved)
 }
 
-/// Both versions of a file that two have changed: what is in the folder, and what would be written. A preview stores
-/// nothing, so that what only the folder has is read there.
+/// Both versions of a file in conflict: the current one and the one to be written. A preview stores nothing, so that the
+/// current one may have to be read from the folder.
 pub(crate) fn versions(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let path = path_of(asked)?;
@@ -271,17 +269,17 @@ pub(crate) fn versions(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resu
         .map(|blob| looking.blob(blob).map_or_else(|_| TOO_LARGE.to_owned(), |bytes| text(&bytes)));
     Ok(html! {
         div class="versions" {
-            @for (name, text) in [("In the folder", ours), ("The other", theirs)] {
+            @for (name, text) in [("Current", ours), ("Old", theirs)] {
                 section {
                     h3 { (name) }
-                    @match text { Some(text) => pre class="plain" { (text) }, None => p class="quiet" { "Nothing: it is gone." } }
+                    @match text { Some(text) => pre class="plain" { (text) }, None => p class="quiet" { "Deleted." } }
                 }
             }
         }
     })
 }
 
-/// A file as it is in the folder of the thread's project.
+/// A file in the project's folder.
 fn current(studio: &Studio, thread: ThreadId, path: &RootPath) -> Result<Option<FilePiece>, Failed> {
     let Some(options) = &studio.setup.files else { return Ok(None) };
     let home = studio.timeline.look()?.thread(thread)?.home;
@@ -293,11 +291,11 @@ fn current(studio: &Studio, thread: ThreadId, path: &RootPath) -> Result<Option<
 pub(crate) fn path_of(asked: &Asked) -> Result<RootPath, Failed> {
     let text = asked.path.as_deref().unwrap_or_default();
     let path: TreePath =
-        text.parse().map_err(|error| Failed::not_found(format!("{text:?} is no path: {error}.")))?;
+        text.parse().map_err(|error| Failed::not_found(format!("Invalid path {text:?}: {error}.")))?;
     Ok(RootPath { root: asked.root.clone().unwrap_or_default(), path })
 }
 
-/// The last files of a take that are known; of the one that is worked on if none is named.
+/// The last recorded files of a take; of the active one by default.
 pub(crate) fn latest(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -305,7 +303,7 @@ pub(crate) fn latest(
 ) -> Result<Option<ContentId>, Failed> {
     let active = looking.state(thread)?.active;
     let take = take.unwrap_or(active);
-    // What a hand did since is seen in the folder, and no part of a take's own changes.
+    // The user's later edits belong to the folder, and so to the active take only.
     let seen = looking.files(thread, None, 1)?.into_iter().next();
     let seen = seen.filter(|at| take == active && at.files.take == take);
     match seen {

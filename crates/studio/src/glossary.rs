@@ -1,4 +1,4 @@
-//! The glossary of the documentation, as a page of the studio: it works without a network.
+//! The glossary from the documentation, available offline.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,6 @@ use crate::studio::{Asked, Studio};
 
 const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 
-/// The page.
 #[expect(clippy::unnecessary_wraps, reason = "every page has this signature")]
 pub(crate) fn draw(_: &Studio, _: &Asked) -> Result<Markup, Failed> {
     Ok(document(

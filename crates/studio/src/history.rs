@@ -1,10 +1,10 @@
-//! History: every operation, what it changed, and the way back to each.
+//! The history panel: all operations, their changes, and jumps to them.
 //!
 //! ```text
-//!   ●   make it faster            12     a row for each turn, with its steps folded,
-//!   │   you · 2 files +3 −1              and for each thing that somebody did by hand
+//!   ●   make it faster            12     one row per turn, with its steps collapsed,
+//!   │   you · 2 files +3 −1              and one per other operation
 //!   ├─○ make it faster            7
-//!   │   you · undone                     what was undone stays, beside the line of the present
+//!   │   you · undone                     undone operations stay, next to the current line
 //! ```
 
 mod lanes;
@@ -25,16 +25,16 @@ use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 use crate::{diff, question};
 
-/// How many operations are looked at at once.
+/// Operations per read.
 const LOOKED_AT: usize = 60;
-/// How many rows are shown at once.
+/// Rows per page.
 const SHOWN: usize = 12;
-/// So many operations are drawn again at most where older ones were asked for.
+/// Maximum operations when an extended list is refreshed.
 const MOST: u64 = 1_000;
-/// The lines of so many files are counted for a row; where there are more, only the files are.
+/// Maximum files per row for which lines are counted.
 const COUNTED: u64 = 50;
 
-/// Operations, newest first. Those that the present does not contain stay visible, and can be gone to.
+/// Operations, newest first. Undone ones stay visible and reachable.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let row = looking.thread(thread)?;
@@ -43,7 +43,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let looked_at = LOOKED_AT.max(known as usize);
     let steps = steps(&looking, &row, asked, looked_at)?;
     let mut rows = rows(&steps);
-    // The last row may go on behind what was looked at: then it is one for the next page.
+    // The last row may be incomplete: leave it for the next page.
     let last = rows.last().map(|row| row.oldest().item.version);
     if steps.len() == looked_at && last != asked.until && rows.len() > 1 {
         rows.pop();
@@ -79,7 +79,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
-/// Operations before a version, each with its place.
+/// Operations before a version, each with its parent.
 fn steps(looking: &Looking<'_>, row: &ThreadRow, asked: &Asked, count: usize) -> Result<Vec<Step>, Failed> {
     let queries = looking.queries();
     let items = looking.history_in(row.summary.id, asked.take, asked.before, count)?;
@@ -102,7 +102,7 @@ fn strip(lanes: &mut Lanes, row: &Row<'_>) -> Strip {
     lanes.next(Some(&Node { versions: &versions, parent: row.oldest().parent, on_line }))
 }
 
-/// A row in words.
+/// The text of a row.
 struct Told {
     words: String,
     preview: Option<String>,
@@ -141,11 +141,11 @@ fn draw_row(
     }
     let first = row.oldest().item.version;
     let between =
-        format!("/studio/threads/{}/between?before={}&at={}", thread.summary.id, first - 1, newest.version);
+        format!("/studio/threads/{}/compare-versions?before={}&at={}", thread.summary.id, first - 1, newest.version);
     let saved = matches!(newest.kind, OperationKind::Saved { .. });
     let changed = html! {
         @if first > 1 && !saved {
-            details class="changed" data-path=(format!("changed-{first}")) data-src=(between) { summary { "What it changed" } }
+            details class="changed" data-path=(format!("changed-{first}")) data-src=(between) { summary { "Changes" } }
         }
     };
     let id = steps.is_empty().then(|| format!("v-{}", newest.version));
@@ -165,7 +165,7 @@ fn draw_row(
                         span { (row.who()) } (moment(newest.time))
                         (badge)
                         @if let Some(trouble) = row.trouble() { span class="trouble" { (trouble) } }
-                        @if redo_leads_here { span class="next" { "redo leads here" } }
+                        @if redo_leads_here { span class="next" { "next redo" } }
                         @else if newest.undone { span { "undone" } }
                     }
                     @if steps.is_empty() {
@@ -194,7 +194,7 @@ fn draw_step(item: &HistoryItem, told: &story::Told, route: &str) -> Markup {
     }
 }
 
-/// The route that moves a take to a moment. The past shows takes that are gone: a jump from there moves the active one.
+/// The route that moves a take to a version. Past versions show deleted takes: a jump from there moves the active one.
 pub(crate) fn jump_route(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -205,15 +205,15 @@ pub(crate) fn jump_route(
     Ok(if is_there { format!("jump?take={take}") } else { "jump?".to_owned() })
 }
 
-/// The way to a moment.
+/// A button that jumps to a version.
 fn jump(item: &HistoryItem, route: &str, body: &Markup) -> Markup {
     html! {
         button type="button" data-act="jump" data-ask=(route) data-version=(item.version) disabled[item.current]
-            title=(if item.current { "This is now" } else { "Go to this moment" }) { (body) }
+            title=(if item.current { "Current version" } else { "Jump to this version" }) { (body) }
     }
 }
 
-/// What a row did to files.
+/// The file changes of a row.
 fn badge(looking: &Looking<'_>, row: &Row<'_>) -> Result<Markup, Failed> {
     let Some((first, last)) = row.files() else { return Ok(html! {}) };
     let ask = |detail| looking.changes(first.before, last.after, &Asking { paths: Vec::new(), detail });

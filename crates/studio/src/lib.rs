@@ -1,16 +1,16 @@
-//! The studio: the timeline in the browser.
+//! The studio: Retake in the browser.
 //!
 //! ```text
-//!   GET /studio/…    a page, or a part of one, drawn from the state as it is now          this crate
-//!   changes          asked for at the API (`/v1/…`) by the one module of the page         assets/module/
-//!   events           say that something changed; the module asks for the parts again
+//!   GET /studio/…    a page or a fragment, rendered from the current state      this crate
+//!   changes          sent to the API (`/v1/…`) by the script of the page        assets/module/
+//!   events           on a change, the script fetches the affected fragments
 //! ```
 //!
-//! There is no copy of the state in a page: a reload, a second window and a crash all show the truth. Nothing here
-//! changes anything, and everything is behind the gate of the server that it is put into.
+//! Pages hold no copy of the state, so that reloads, other windows and crashes always show the current one. This crate
+//! only reads, and the server authenticates every request.
 //!
-//! Whatever a model, a file or another person wrote is text: `markdown` is the only way by which it becomes more,
-//! and knows no scripts, no styles, and no pictures from elsewhere.
+//! All content from models, files and users is escaped text. Only `markdown` adds formatting, without scripts, styles or
+//! external pictures.
 
 mod assets;
 mod attached;

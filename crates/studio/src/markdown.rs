@@ -1,23 +1,22 @@
-//! Markdown, safely: the one way by which a text becomes more than text.
+//! Renders Markdown safely.
 //!
 //! ```text
 //!   text ─► pulldown-cmark ─► events ─► elements of a short list, every text escaped
-//!                                └ raw HTML is shown as the text that it is; pictures become links; links lead to
-//!                                  https, http and mailto alone, and say nothing of where they were followed from
+//!                                └ raw HTML is escaped; pictures become links; links are limited to https, http
+//!                                  and mailto, without a referrer
 //! ```
 
 use maud::{Markup, PreEscaped, Render, html};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use retake_words::code::{Word, read};
 
-/// A longer text is shown as it is: reading it as Markdown would cost more than it helps.
+/// Longer texts are shown as plain text, because parsing them is too slow.
 const MOST_BYTES: usize = 256 * 1024;
-/// A longer line of code is not coloured.
+/// Longer lines of code are not highlighted.
 const LONGEST_LINE: usize = 2_000;
-/// More code is not coloured.
+/// Longer code blocks are not highlighted.
 const MOST_CODE: usize = 64 * 1024;
 
-/// A text, drawn.
 pub(crate) fn draw(text: &str) -> Markup {
     if text.len() > MOST_BYTES {
         return html! { pre class="plain" { (text) } };
@@ -30,7 +29,7 @@ pub(crate) fn draw(text: &str) -> Markup {
     PreEscaped(writer.out)
 }
 
-/// Code in colours, by what its words mean; the style says which colours these are.
+/// Code with syntax highlighting.
 pub(crate) fn code(language: &str, code: &str) -> Markup {
     let coloured = coloured(language, code);
     html! { code { @if let Some(markup) = &coloured { (markup) } @else { (code) } } }
@@ -38,9 +37,9 @@ pub(crate) fn code(language: &str, code: &str) -> Markup {
 
 struct Writer {
     out: String,
-    /// The language and the text of the code that is being read.
+    /// Language and text of the current code block.
     code: Option<(String, String)>,
-    /// Whether this is the head of a table.
+    /// Whether the current row is a table head.
     head: bool,
 }
 
@@ -54,7 +53,7 @@ impl Writer {
                 None => self.text(&text),
             },
             Event::Code(text) => self.put(&html! { code { (&*text) } }),
-            // What a text says in HTML is what it says, and nothing that a browser does.
+            // Escape raw HTML.
             Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
             Event::SoftBreak => self.out.push('\n'),
             Event::HardBreak => self.out.push_str("<br>"),
@@ -69,7 +68,7 @@ impl Writer {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Paragraph => self.out.push_str("<p>"),
-            // The page has headings of its own above these.
+            // Below the headings of the page.
             Tag::Heading { level, .. } => {
                 let level = (level as usize + 2).min(6);
                 self.put(&PreEscaped(format!("<h{level}>")));
@@ -95,7 +94,7 @@ impl Writer {
             Tag::Emphasis => self.out.push_str("<em>"),
             Tag::Strong => self.out.push_str("<strong>"),
             Tag::Strikethrough => self.out.push_str("<del>"),
-            // A picture from elsewhere would tell its server who reads this, and when.
+            // Loading an external picture would leak the reader to its server.
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.link(&dest_url),
             _ => {}
         }
@@ -111,7 +110,7 @@ impl Writer {
             TagEnd::BlockQuote(_) => self.out.push_str("</blockquote>"),
             TagEnd::CodeBlock => {
                 if let Some((language, text)) = self.code.take() {
-                    // What scrolls can be scrolled by keys.
+                    // Focusable, so that it can be scrolled with the keyboard.
                     self.put(&html! { pre tabindex="0" { (code(&language, &text)) } });
                 }
             }
@@ -136,7 +135,7 @@ impl Writer {
     fn link(&mut self, target: &str) {
         let lower = target.trim_start().to_ascii_lowercase();
         let safe = ["https://", "http://", "mailto:"].iter().any(|scheme| lower.starts_with(scheme));
-        // What leads nowhere safe is still seen, and leads nowhere.
+        // Unsafe links are shown without a target.
         if safe {
             self.out.push_str("<a rel=\"noreferrer noopener nofollow\" target=\"_blank\" href=\"");
             target.render_to(&mut self.out);
@@ -174,7 +173,7 @@ fn coloured(language: &str, code: &str) -> Option<Markup> {
     })
 }
 
-/// What the style calls a word.
+/// The CSS class of a token.
 fn class_of(word: Word) -> &'static str {
     match word {
         Word::Plain => "",
@@ -193,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_drawn() {
+    fn markdown_becomes_html() {
         let check = |text: &str, drawn: &str| assert_eq!(draw(text).0, drawn, "{text}");
         check("a **b** `c`", "<p>a <strong>b</strong> <code>c</code></p>");
         check("# a", "<h3>a</h3>");
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_text_runs_loads_or_restyles_anything() {
+    fn markdown_cannot_inject_scripts_styles_or_resources() {
         for text in [
             "<script>alert(1)</script>",
             "a <img src=x onerror=alert(1)> b",
@@ -243,9 +242,9 @@ mod tests {
                 "href=\"data",
                 "href=\"vb",
             ] {
-                assert!(!lower.contains(bad), "{text} is drawn as {drawn}");
+                assert!(!lower.contains(bad), "{text} is rendered as {drawn}");
             }
-            // No quote of a text ends an attribute.
+            // No quote in the text ends an attribute.
             for piece in drawn.split('<').skip(1) {
                 let tag = piece.split('>').next().unwrap_or_default();
                 assert!(tag.matches('"').count() % 2 == 0, "{drawn}");

@@ -1,4 +1,4 @@
-//! The whole page of a thread.
+//! The page of a thread.
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -12,7 +12,6 @@ use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 use crate::{attached, history, tree, turn};
 
-/// The page of a thread.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let row = looking.thread(thread)?;
@@ -23,7 +22,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     } else {
         picked(studio, thread, asked)?
     };
-    // What is only looked at is not gone on with.
+    // Past versions and filtered views have no composer.
     let works = asked.at.is_none() && asked.roles.is_empty();
     let bar = draw_bar(&looking, thread, &take, &asked.roles)?;
     let here = Asked {
@@ -49,33 +48,33 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         &row.summary.title,
         &facts,
         &html! {
-            @if works { a class="skip" href="#draft" { "To the message" } }
+            @if works { a class="skip" href="#draft" { "Skip to the message field" } }
             div class="studio" {
                 nav id="left" aria-label="Threads" { (left) }
                 main id="main" {
                     (bar)
                     @if let Some(at) = asked.at {
                         p class="notice" {
-                            "This is how it was after operation " (at) ". "
-                            button type="button" data-act="jump" data-version=(at) data-ask=(history::jump_route(&looking, thread, Some(take.id))?) { "Go back to it" } " "
-                            a href=(format!("/studio/threads/{thread}")) { "To the present" }
+                            "Version " (at) " of this thread. "
+                            button type="button" data-act="jump" data-version=(at) data-ask=(history::jump_route(&looking, thread, Some(take.id))?) { "Jump to this version" } " "
+                            a href=(format!("/studio/threads/{thread}")) { "Current version" }
                         }
                     } @else if !asked.roles.is_empty() {
                         p class="notice" {
-                            "Only what " span class="name" { (asked.roles.join(" and ")) } " said. "
-                            a href=(format!("/studio/threads/{thread}?take={}", take.id)) { "Show everything" }
+                            "Only entries by " span class="name" { (asked.roles.join(" and ")) } ". "
+                            a href=(format!("/studio/threads/{thread}?take={}", take.id)) { "Show all" }
                         }
                     } @else if take.id != state.active {
                         p class="notice" {
-                            "Another take is being worked on; the files in the folder are that one's. "
-                            button type="button" data-act="switch" data-take=(take.id.to_string()) { "Work on this one" }
+                            "This take is not active; the files in the folder belong to another take. "
+                            button type="button" data-act="switch" data-take=(take.id.to_string()) { "Switch to this take" }
                         }
                     }
-                    // What entries are headed with is below this.
+                    // The heading above those of entries.
                     h2 class="hidden" { "Conversation" }
                     (conversation)
                     @if works { (running) (composer(thread, &take, &set_to)) }
-                    template id="editor" { (writing("editor", "Keep", "leave-edit", &html! {})) }
+                    template id="editor" { (writing("editor", "Save", "leave-edit", &html! {})) }
                 }
                 aside id="right" aria-label="Details" {
                     div class="tabs" role="tablist" {
@@ -91,10 +90,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     ))
 }
 
-/// The line above the conversation.
+/// The bar above the conversation.
 pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
-    // Who shows a take that went away elsewhere asks for this again, as for everything else.
+    // The page of a take that was deleted elsewhere also refreshes its bar.
     match take_of(&looking, thread, asked) {
         Ok(take) => draw_bar(&looking, thread, &take, &asked.roles),
         Err(failed) if failed.status == StatusCode::NOT_FOUND => {
@@ -105,27 +104,26 @@ pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Ma
     }
 }
 
-/// What stands above the conversation of a take that is no more. The module goes to the active one, and takes along what
-/// was typed here, behind the draft that is there.
+/// The bar of a deleted take. The script opens the active take and appends the text typed here to its draft.
 fn gone(thread: ThreadId, active: &Take, roles: &[String]) -> Markup {
     let draft = if active.draft.is_empty() { String::new() } else { format!("{}\n\n", active.draft) };
     html! {
         header id="bar" data-live="bar" data-active=(active.id.to_string()) data-gone=(draft) {
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
             p class="notice" role="alert" {
-                "This take was deleted or undone elsewhere; what you see is how it was. "
-                a data-act="active" href=(format!("/studio/threads/{thread}")) { "To the take that is worked on" }
+                "This take was deleted or undone elsewhere; this is its last state. "
+                a data-act="active" href=(format!("/studio/threads/{thread}")) { "Open the active take" }
             }
             (inserting(roles))
         }
     }
 }
 
-/// What is put in between entries. It stands in the bar, which is drawn again when the roles change.
+/// The form for inserting an entry. Part of the bar, which is refreshed when the roles change.
 fn inserting(roles: &[String]) -> Markup {
     html! {
         template id="inserting" {
-            (writing("inserting", "Put it in", "leave-insert", &html! {
+            (writing("inserting", "Insert", "leave-insert", &html! {
                 select aria-label="Role" { @for role in roles { option value=(role) { (role) } } }
             }))
         }
@@ -149,7 +147,7 @@ fn draw_bar(
         html! { button type="button" data-act="dialog" data-about=(about) data-src=(src) title=(title) { (label) } }
     };
     let shown = |collapsed: bool, label: &str| {
-        let ask = format!("/v1/threads/{thread}/entries-shown?take={}", take.id);
+        let ask = format!("/v1/threads/{thread}/entries/view?take={}", take.id);
         let body = format!("{{\"collapsed\":{collapsed}}}");
         let about = if collapsed { "collapse-all" } else { "expand-all" };
         html! { button type="button" data-act="ask" data-about=(about) data-method="PUT" data-ask=(ask) data-body=(body) { (label) } }
@@ -158,7 +156,7 @@ fn draw_bar(
         header id="bar" data-live="bar" data-active=(active) data-until=[asked_again(chosen)] {
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
             h1 { (row.summary.title) }
-            span class="take-name" title="The take" { (take.name) }
+            span class="take-name" title="Take" { (take.name) }
             (inserting(&roles))
             span class="space" {}
             span class="group" {
@@ -178,19 +176,19 @@ fn draw_bar(
             details class="menu" {
                 summary { "More" }
                 ul {
-                    li { (dialog("save", "Save this moment…", "Give the present moment a name")) }
+                    li { (dialog("save", "Save this version…", "Save the current version under a name")) }
                     li { (shown(true, "Collapse all")) }
                     li { (shown(false, "Expand all")) }
                     li role="separator" {}
-                    li { (dialog("truncate", "Keep the last pairs…", "Cut everything before the last pairs")) }
+                    li { (dialog("truncate", "Truncate…", "Keep only the last pairs of prompt and answer")) }
                     li { button type="button" data-act="ask" data-about="compress" data-method="POST" data-ask=(format!("/v1/threads/{thread}/compress?take={}", take.id))
-                        data-then="A summary stands for them now." title="A summary in the place of old entries" { "Compress" } }
-                    li { (dialog("clear", "Clear…", "Take all entries out of this take")) }
-                    li { (dialog("reset", "Reset…", "Entries, settings, drafts and lists of all takes")) }
+                        data-then="Compressed." title="Replace old entries with a summary" { "Compress" } }
+                    li { (dialog("clear", "Clear…", "Remove all entries of this take")) }
+                    li { (dialog("reset", "Reset…", "Clear entries, settings, drafts and lists of all takes")) }
                     li role="separator" {}
                     li { (dialog("rename-take", "Rename this take…", "")) }
-                    @if !others.is_empty() { li { (dialog("delete-take", "Delete this take…", "An undo brings it back")) } }
-                    li { (dialog("put-away", "Put this thread away…", "It leaves the list, and can be brought back")) }
+                    @if !others.is_empty() { li { (dialog("delete-take", "Delete this take…", "An undo restores it")) } }
+                    li { (dialog("archive", "Archive this thread…", "Hide it from the list; it can be restored")) }
                 }
             }
             (filter(take, &roles, chosen))
@@ -199,21 +197,21 @@ fn draw_bar(
     })
 }
 
-/// The roles as they are asked for again when the bar is drawn anew.
+/// The role parameters for refreshing the bar.
 fn asked_again(chosen: &[String]) -> Option<String> {
     let fields: Vec<_> = chosen.iter().map(|role| ("role", role)).collect();
     let query = serde_urlencoded::to_string(fields).unwrap_or_default();
     (!chosen.is_empty()).then(|| format!("&{query}"))
 }
 
-/// Which roles are shown.
+/// The role filter.
 fn filter(take: &Take, roles: &[String], chosen: &[String]) -> Markup {
     let tool = "Tool".to_owned();
     let is_chosen = |role: &String| chosen.iter().any(|one| one.eq_ignore_ascii_case(role));
     let label = if chosen.is_empty() { "All roles".to_owned() } else { chosen.join(", ") };
     html! {
         details class="menu" id="filter" {
-            summary title="Show only some roles" { (label) }
+            summary title="Filter by role" { (label) }
             form id="roles" {
                 input type="hidden" name="take" value=(take.id.to_string());
                 ul {
@@ -227,7 +225,7 @@ fn filter(take: &Take, roles: &[String], chosen: &[String]) -> Markup {
     }
 }
 
-/// A form with a text to write.
+/// A form with a text field.
 fn writing(class: &str, yes: &str, leave: &str, fields: &Markup) -> Markup {
     html! {
         form class=(class) {
@@ -235,7 +233,7 @@ fn writing(class: &str, yes: &str, leave: &str, fields: &Markup) -> Markup {
             textarea aria-label="Text" rows="4" {}
             p class="acts" {
                 button class="primary" title="Ctrl+Enter" { (yes) }
-                button type="button" data-act=(leave) title="Esc" { "Leave it" }
+                button type="button" data-act=(leave) title="Esc" { "Cancel" }
             }
         }
     }
@@ -247,19 +245,19 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
             div class="card" {
                 (attached::of_take(thread, take))
                 label class="hidden" for="draft" { "Message" }
-                textarea id="draft" rows="2" placeholder="Ask for something…" { (take.draft) }
+                textarea id="draft" rows="2" placeholder="Message…" { (take.draft) }
                 div class="below" {
                     (set_to)
-                    label { span class="hidden" { "Tools may" }
-                        select id="approve" title="What tools may do without asking" {
+                    label { span class="hidden" { "Approval" }
+                        select id="approve" title="What tools may do without approval" {
                             option value="" { "Tools: as configured" }
-                            option value="ask" { "Tools: ask about changes" }
+                            option value="ask" { "Tools: ask before changes" }
                             option value="edits" { "Tools: write files" }
-                            option value="all" { "Tools: do everything" }
-                            option value="none" { "Tools: only look" }
+                            option value="all" { "Tools: allow everything" }
+                            option value="none" { "Tools: read only" }
                         }
                     }
-                    label class="attach" title="Pictures may also be pasted or dropped" {
+                    label class="attach" title="You can also paste or drop pictures" {
                         span { "Picture" }
                         input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple;
                     }

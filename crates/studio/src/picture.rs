@@ -1,5 +1,5 @@
-//! Pictures of entries and drafts. What kind they are is read from their bytes, never from what somebody claims: a browser gets
-//! nothing that it would take for a page or a script.
+//! Pictures of entries and drafts. The media type comes from the bytes, never from a claim, so that browsers cannot
+//! interpret them as pages or scripts.
 
 use retake_model::content::ContentId;
 use retake_model::entry::{Block, media_of};
@@ -10,26 +10,26 @@ use crate::conversation::take_of;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// A picture, and what kind it is.
+/// A picture and its media type.
 pub(crate) struct Picture {
     pub(crate) media: &'static str,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A picture that the thread shows, or showed at some time.
+/// Reads a picture that the thread shows or once showed.
 pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Picture, Failed> {
-    let none = || Failed::not_found("Nothing in this thread shows such a picture, or ever did.");
+    let none = || Failed::not_found("No such picture in this thread or its history.");
     let looking = studio.timeline.look()?;
     let blob: ContentId = asked.q.as_deref().and_then(|text| text.parse().ok()).ok_or_else(none)?;
     if !(shown_now(&looking, thread, asked, blob)? || looking.shows_picture(thread, blob)?) {
         return Err(none());
     }
-    let bytes = looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was destroyed."))?;
+    let bytes = looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was purged or redacted."))?;
     let media = media_of(&bytes).ok_or_else(none)?;
     Ok(Picture { media, bytes })
 }
 
-/// Whether the entry that is named shows it, or the draft where none is: most do, and need no search.
+/// Whether the named entry, or the draft, shows it. Usually true, which avoids a search.
 fn shown_now(
     looking: &Looking<'_>,
     thread: ThreadId,

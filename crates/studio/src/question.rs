@@ -1,8 +1,8 @@
-//! What was asked in the turn that an operation is a step of.
+//! Finds the prompt of the turn that an operation belongs to.
 //!
 //! ```text
-//!   asked ── answered ── runs edit ── edit ran      each step of a turn knows its turn,
-//!     └───────────────◄──────────────────┘          and the way back to what began it
+//!   prompt ── answer ── edit starts ── edit ends     each step knows its turn, so that
+//!     └──────────────◄──────────────────┘            walking back finds the prompt
 //! ```
 
 use retake_model::entry::EntryVersion;
@@ -15,19 +15,19 @@ use retake_timeline::store::ThreadRow;
 
 use crate::failed::Failed;
 
-/// So many operations are gone back at most. A turn with more steps is known by its steps alone.
+/// Maximum operations to walk back. Longer turns show no prompt.
 const FURTHEST: usize = 500;
 
-/// What somebody asked.
+/// The prompt of a turn.
 #[derive(Clone)]
 pub(crate) struct Question {
-    /// The entry that holds it.
+    /// Its entry.
     pub(crate) entry: EntryId,
-    /// How it begins.
+    /// A preview of its text.
     pub(crate) text: String,
 }
 
-/// What was asked in the turn that an operation is a step of; `None` if it is a step of none.
+/// The prompt of the turn that an operation belongs to; `None` if it belongs to none.
 pub(crate) fn of(
     looking: &Looking<'_>,
     row: &ThreadRow,
@@ -39,7 +39,7 @@ pub(crate) fn of(
         let Some(found) = queries.operation(row.number, next)? else { return Ok(None) };
         let operation = found.operation;
         let OperationKind::TurnAdvanced { take, step, added } = operation.kind else {
-            // Others may have changed something between two steps, but what is no step itself was not asked for.
+            // Skip other operations between steps, but the operation itself must be a step.
             if turn.is_none() {
                 return Ok(None);
             }
@@ -49,7 +49,7 @@ pub(crate) fn of(
         if *turn.get_or_insert(operation.turn) == operation.turn && matches!(step, TurnStep::Started { .. }) {
             let state: ThreadState = load(&queries, operation.after)?;
             let (Some(added), Some(take)) = (added, state.take(&queries, take)?) else { return Ok(None) };
-            // What was asked stands behind what went along with it.
+            // The prompt comes after its context entries.
             let last = added.position + added.count - 1;
             let Some(cell) = take.entries.page(&queries, last..last + 1)?.into_iter().next() else {
                 return Ok(None);
@@ -62,7 +62,7 @@ pub(crate) fn of(
     Ok(None)
 }
 
-/// The address of an entry where it stands now; `None` if the take that is worked on does not hold it.
+/// The address of an entry in the active take; `None` if it is not there.
 pub(crate) fn address_of(
     looking: &Looking<'_>,
     thread: ThreadId,

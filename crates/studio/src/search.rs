@@ -1,4 +1,4 @@
-//! What was said somewhere, found by its words.
+//! Full-text search.
 
 use maud::{Markup, html};
 use retake_timeline::store::{SearchIndex, SearchQuery};
@@ -7,10 +7,10 @@ use crate::draw::moment;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// How many hits are shown.
+/// Maximum hits.
 const SHOWN: usize = 30;
 
-/// Entries with these words, each with the way to it.
+/// Matching entries with links.
 pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
     let words = asked.q.clone().unwrap_or_default();
     let looking = studio.timeline.look()?;
@@ -19,8 +19,8 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
     let found = looking.search(&index, &query, &mut |_, _| ())?;
     Ok(html! {
         div id="found" {
-            h2 { "Said somewhere" }
-            @if found.hits.is_empty() { p class="quiet" { "Nobody said that." } }
+            h2 { "In conversations" }
+            @if found.hits.is_empty() { p class="quiet" { "No results." } }
             ul {
                 @for hit in &found.hits {
                     li {
@@ -34,7 +34,7 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
                     }
                 }
             }
-            @if found.more { p class="quiet" { "There is more; say it more exactly." } }
+            @if found.more { p class="quiet" { "More results exist; refine your search." } }
         }
     })
 }

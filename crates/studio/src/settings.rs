@@ -1,4 +1,4 @@
-//! What a thread and its takes are set to.
+//! The settings panel.
 
 use maud::{Markup, html};
 use retake_agent::provider::config::Surroundings;
@@ -13,10 +13,10 @@ use crate::draw::exact;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// So many letters of what was sent are shown.
+/// Maximum characters of a sent text.
 const SHOWN_OF_SENT: usize = 40_000;
 
-/// Settings, prompts, roles and context files. What is changed is kept at once, and can be undone.
+/// Settings, prompts, roles and context files. Changes are saved at once and can be undone.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let state = looking.state(thread)?;
@@ -30,7 +30,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 label { "Title" input name="title" value=(row.summary.title); }
                 label class="check" {
                     input type="checkbox" checked[row.summary.private] name="private";
-                    "Private: never sent to a hub (there is no hub yet; nothing leaves this machine)"
+                    "Private: never sent to a hub (there is no hub yet)"
                 }
                 label class="check" {
                     input type="checkbox" checked[row.summary.pinned] name="pinned";
@@ -50,29 +50,29 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             (lists(&take))
             (presets(thread, &take, &looking.context_presets(thread)?))
             @if take.sent.is_some() {
-                details class="sent" data-src=(format!("/studio/threads/{thread}/sent?take={}", take.id)) { summary { "What was last sent to the model" } }
+                details class="sent" data-src=(format!("/studio/threads/{thread}/sent?take={}", take.id)) { summary { "Last prompt sent to the model" } }
             }
         }
     })
 }
 
-/// The system prompt of a take's last request, and the files that went along with it.
+/// The system prompt and the context files of a take's last request.
 pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, asked)?;
-    let sent = take.sent.ok_or_else(|| Failed::not_found("Nothing was sent from this take yet."))?;
+    let sent = take.sent.ok_or_else(|| Failed::not_found("No prompt was sent from this take yet."))?;
     let text = |blob| -> Result<String, Failed> {
         let text = String::from_utf8_lossy(&looking.blob(blob)?).into_owned();
         let cut = text.char_indices().nth(SHOWN_OF_SENT).map(|(at, _)| at);
         Ok(cut.map_or(text.clone(), |at| format!("{}\n…", &text[..at])))
     };
     let parts =
-        [("The system prompt", text(sent.system_prompt)?), ("Files that went along", text(sent.markdown)?)];
+        [("System prompt", text(sent.system_prompt)?), ("Context files", text(sent.markdown)?)];
     Ok(html! {
         div {
             @for (name, text) in &parts {
                 h3 { (name) }
-                pre class="plain" tabindex="0" { @if text.is_empty() { "Nothing." } @else { (exact(text)) } }
+                pre class="plain" tabindex="0" { @if text.is_empty() { "None." } @else { (exact(text)) } }
             }
         }
     })
@@ -101,10 +101,10 @@ fn model(studio: &Studio, settings: &Settings) -> Markup {
             }
             (number("temperature", "Temperature", settings.temperature.to_string(), "0.1"))
             (number("top_p", "Top p", settings.top_p.to_string(), "0.05"))
-            (number("max_tokens", "Most tokens of an answer", settings.max_tokens.to_string(), "1"))
+            (number("max_tokens", "Max output tokens", settings.max_tokens.to_string(), "1"))
             label class="check" {
                 input type="checkbox" checked[settings.auto_add_history] name="auto_add_history";
-                "Add changes of files between turns to the conversation"
+                "Add file changes between turns to the conversation"
             }
         }
     }
@@ -117,18 +117,18 @@ fn prompts(settings: &Settings) -> Markup {
     html! {
         fieldset {
             legend { "Prompts" }
-            (prompt("project_system_prompt", "Of this project", &settings.project_system_prompt))
-            (prompt("global_system_prompt", "Of all your projects", &settings.global_system_prompt))
+            (prompt("project_system_prompt", "Project prompt", &settings.project_system_prompt))
+            (prompt("global_system_prompt", "Global prompt", &settings.global_system_prompt))
             label class="check" {
                 input type="checkbox" checked[settings.use_default_base_prompt] name="use_default_base_prompt";
-                "Use Retake's own base prompt"
+                "Use the built-in base prompt"
             }
-            (prompt("base_system_prompt", "Base prompt, where that is off", &settings.base_system_prompt))
+            (prompt("base_system_prompt", "Custom base prompt", &settings.base_system_prompt))
         }
     }
 }
 
-/// Lists of context files that the project keeps by name.
+/// The context presets of the project.
 fn presets(thread: ThreadId, take: &Take, presets: &[ContextPreset]) -> Markup {
     let of = |rest: &str| format!("/v1/threads/{thread}/presets{rest}");
     let save = format!("/studio/threads/{thread}/dialog?take={}&about=save-preset", take.id);
@@ -138,7 +138,7 @@ fn presets(thread: ThreadId, take: &Take, presets: &[ContextPreset]) -> Markup {
             @for preset in presets {
                 p {
                     button type="button" data-act="ask" data-about="load-preset" data-method="POST" data-ask=(of(&format!("/load?take={}", take.id)))
-                        data-body=(serde_json::json!({"name": preset.name})) title="Make these the context files" { (preset.name) }
+                        data-body=(serde_json::json!({"name": preset.name})) title="Load this preset" { (preset.name) }
                     " " span class="quiet" { (counted(preset.items.len() as u64, "file", "files")) } " "
                     button type="button" data-act="ask" data-about="delete-preset" data-method="DELETE"
                         data-ask=(of(&format!("/{}", encoded(&preset.name)))) title="Delete this preset" { "Delete" }
@@ -149,7 +149,7 @@ fn presets(thread: ThreadId, take: &Take, presets: &[ContextPreset]) -> Markup {
     }
 }
 
-/// A name as one part of an address.
+/// Percent-encodes a name as a path segment.
 fn encoded(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let one = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -162,15 +162,15 @@ fn lists(take: &Take) -> Markup {
         html! {
             label {
                 (label)
-                textarea rows="3" placeholder="one path a line" name=(name) data-list="\n" { (text) }
+                textarea rows="3" placeholder="one path per line" name=(name) data-list="\n" { (text) }
             }
         }
     };
     html! {
         fieldset {
-            legend { "Files that go along" }
-            (list("context_files", "Their content, in the next request", &take.context_files))
-            (list("screenshots", "Pictures, in the next request", &take.screenshots))
+            legend { "Context" }
+            (list("context_files", "Files sent with the next request", &take.context_files))
+            (list("screenshots", "Pictures sent with the next request", &take.screenshots))
             (list("files", "Files of this take", &take.files))
         }
     }

@@ -1,4 +1,4 @@
-//! Which address leads to which page.
+//! The routes of the studio.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,93 +24,91 @@ use crate::{
     settings, tree, turn, welcome,
 };
 
-/// Where a browser begins.
+/// Path of the start page.
 pub const HOME: &str = "/studio";
 
-/// What a page may do: load its own style and module, and talk to its own server. Nothing is ever inline.
+/// Content security policy: own styles, scripts and requests only, and nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// So many pages are drawn at once; further ones wait.
+/// Pages rendered at once; further ones wait.
 const DRAWN_AT_ONCE: usize = 16;
 
-/// The pages, and what they are drawn from.
+/// The studio and the data that it renders.
 pub struct Studio {
     pub(crate) timeline: Timeline,
     pub(crate) setup: Setup,
     /// The folder whose project is shown first.
     pub(crate) folder: PathBuf,
     pub(crate) ledger: Ledger,
-    /// What takes did to files, as far as it was looked at.
+    /// Cached file changes of takes.
     pub(crate) badges: tree::Badges,
     drawing: Semaphore,
 }
 
-/// What an address asks for beside its path.
+/// The query parameters of all pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Asked {
-    /// The take; the active one if none is named.
+    /// The take; the active one by default.
     pub(crate) take: Option<TakeId>,
-    /// Another take, to put beside it.
+    /// Another take to compare with.
     pub(crate) other: Option<TakeId>,
-    /// The first entry, counted from 0.
+    /// Index of the first entry.
     pub(crate) from: Option<u64>,
-    /// Only entries of these roles. The address has one parameter for each.
+    /// Only entries of these roles, from repeated parameters.
     #[serde(skip)]
     pub(crate) roles: Vec<String>,
-    /// What to look for.
+    /// Search text.
     pub(crate) q: Option<String>,
     /// A path in the workspace.
     pub(crate) path: Option<String>,
     /// A root of the workspace.
     pub(crate) root: Option<String>,
-    /// A snapshot that has our version of a file.
+    /// A snapshot with the current version of a file.
     pub(crate) ours: Option<String>,
-    /// The other version of a file.
+    /// The content of the incoming version.
     pub(crate) theirs: Option<String>,
-    /// Where a list goes on.
+    /// Where a list continues.
     pub(crate) before: Option<u64>,
-    /// A moment.
+    /// A version.
     pub(crate) at: Option<u64>,
-    /// How far back a list is drawn already.
+    /// How far back a list is already rendered.
     pub(crate) until: Option<u64>,
-    /// What a dialog is about.
+    /// The kind of a dialog.
     pub(crate) about: Option<String>,
-    /// An entry.
     pub(crate) entry: Option<EntryId>,
-    /// The lanes of the picture beside a list that goes on.
+    /// Open lanes of the history graph where a list continues.
     pub(crate) lanes: Option<String>,
-    /// Whether a page of its own is wanted, and not a part of one.
+    /// Whether to render a full page instead of a fragment.
     pub(crate) whole: Option<String>,
-    /// Only threads of that kind.
+    /// Filter for kinds of threads.
     pub(crate) only: Option<String>,
-    /// The place in a list of threads behind which it goes on.
+    /// Cursor into the list of threads.
     pub(crate) after: Option<String>,
-    /// How many threads are drawn already.
+    /// How many threads are already rendered.
     pub(crate) most: Option<usize>,
 }
 
 impl Asked {
-    /// How far a list is drawn that was asked for further than its beginning, as it is asked for again.
+    /// The `until` parameter for refreshing a list that was extended.
     pub(crate) fn drawn_until(&self, last: Option<u64>) -> Option<String> {
         let further = self.before.is_some() || self.until.is_some();
         last.filter(|_| further).map(|last| format!("&until={last}"))
     }
 }
 
-/// A page that is about a thread.
+/// Renders a page of a thread.
 type OfThread = fn(&Studio, ThreadId, &Asked) -> Result<Markup, Failed>;
 
 impl Studio {
-    /// The pages over a timeline.
     pub fn new(timeline: Timeline, setup: Setup, folder: PathBuf) -> Result<Self, StoreError> {
         let ledger = timeline.store().ledger()?;
         let badges = tree::Badges::default();
         Ok(Self { timeline, setup, folder, ledger, badges, drawing: Semaphore::new(DRAWN_AT_ONCE) })
     }
 
-    /// All pages, to be put into a server. They expect the API beside them, and a gate before them.
+    /// All routes, for a server that also has the API and authenticates requests.
     pub fn routes(self) -> Router {
         let studio = Arc::new(self);
         let of_thread = |draw: OfThread| studio.of_thread(draw);
@@ -135,7 +133,7 @@ impl Studio {
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
             .route("/studio/threads/{thread}/sent", of_thread(settings::sent))
-            .route("/studio/threads/{thread}/between", of_thread(between::draw))
+            .route("/studio/threads/{thread}/compare-versions", of_thread(between::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(compare::draw))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
@@ -150,7 +148,7 @@ impl Studio {
         get(move |request: Request| async move {
             let drawn = match read(request).await {
                 Ok((Some(thread), asked)) => studio.draw(move |studio| draw(studio, thread, &asked)).await,
-                Ok((None, _)) => Err(Failed::not_found("That is no thread.")),
+                Ok((None, _)) => Err(Failed::not_found("No such thread.")),
                 Err(failed) => Err(failed),
             };
             show(drawn)
@@ -164,7 +162,7 @@ impl Studio {
                 Ok((Some(thread), asked)) => {
                     studio.draw(move |studio| picture::read(studio, thread, &asked)).await
                 }
-                Ok((None, _)) => Err(Failed::not_found("That is no thread.")),
+                Ok((None, _)) => Err(Failed::not_found("No such thread.")),
                 Err(failed) => Err(failed),
             };
             match read {
@@ -185,7 +183,7 @@ impl Studio {
         })
     }
 
-    /// The thread that is being worked on, or a page that says how to begin.
+    /// Redirects to the current thread, or shows the welcome page.
     fn home(self: &Arc<Self>) -> MethodRouter {
         let studio = Arc::clone(self);
         get(|| async move {
@@ -198,7 +196,7 @@ impl Studio {
         })
     }
 
-    /// Draws in a thread that may wait for the disk.
+    /// Renders in a thread that may block on the disk.
     async fn draw<T: Send + 'static>(
         self: Arc<Self>,
         draw: impl FnOnce(&Self) -> Result<T, Failed> + Send + 'static,
@@ -209,11 +207,11 @@ impl Studio {
     }
 }
 
-/// What a request asks for: a thread, if its path names one, and the query.
+/// Parses a request: the thread of its path, if any, and the query.
 async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
     let (mut parts, _) = request.into_parts();
     let unclear = |error: serde_urlencoded::de::Error| {
-        Failed::not_found(format!("The address is not understood: {error}."))
+        Failed::not_found(format!("Invalid address: {error}."))
     };
     let pairs: Vec<(String, String)> =
         serde_urlencoded::from_str(parts.uri.query().unwrap_or_default()).map_err(unclear)?;
@@ -221,7 +219,7 @@ async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
     let others = serde_urlencoded::to_string(others).unwrap_or_default();
     let mut asked: Asked = serde_urlencoded::from_str(&others).map_err(unclear)?;
     asked.roles = roles.into_iter().map(|(_, role)| role).filter(|role| !role.is_empty()).collect();
-    // Who opens the address of a part in a browser wants a page.
+    // Opening a fragment directly in a browser shows a full page.
     if parts.headers.get("sec-fetch-dest").is_some_and(|kind| kind == "document") {
         asked.whole.get_or_insert_default();
     }
@@ -243,7 +241,7 @@ fn show(drawn: Result<Markup, Failed>) -> Response<Body> {
     response
 }
 
-/// What is named by its content never changes.
+/// Pictures are addressed by content and cached for ever.
 fn send(picture: Picture) -> Response<Body> {
     let mut response = Response::new(Body::from(picture.bytes));
     let headers = response.headers_mut();
@@ -262,7 +260,7 @@ fn go(place: &str) -> Response<Body> {
     response
 }
 
-/// Something that is the same for everybody. A browser asks each time, so that an update is seen at once.
+/// A static asset. Browsers revalidate it, so that an update takes effect at once.
 fn asset(kind: &'static str, text: &'static str) -> MethodRouter {
     get(move || async move {
         let mut response = Response::new(Body::from(text));

@@ -1,11 +1,11 @@
-//! Projects, threads and takes, as a tree that is a picture; with a field and filters to find them by.
+//! The tree of projects, threads and takes, with a search field and filters.
 //!
 //! ```text
-//!   tree       the whole left side, drawn with the page
-//!   └ filter   what was typed and chosen                  stays as it is while the list is drawn again
-//!   └ threads  the list, page by page                     drawn again when something happened, or somebody typed
-//!      └ graph    the takes of a thread as a picture
-//!      └ badges   what they did to files
+//!   tree       the left side, rendered with the page
+//!   └ filter   search field and filters                   stays when the list is refreshed
+//!   └ threads  the list, in pages                         refreshed on events and while typing
+//!      └ graph    the takes of a thread
+//!      └ badges   their file changes
 //! ```
 
 mod badges;
@@ -26,12 +26,11 @@ use crate::draw::address;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// How many threads a page of the list has.
+/// Threads per page.
 const SHOWN: usize = 60;
-/// However often further pages were asked for, so many threads are drawn at once.
+/// Maximum threads in the list.
 const MOST: usize = 1000;
 
-/// The left side.
 pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
     let list = threads(studio, asked)?;
     let any = studio.timeline.threads_page(
@@ -43,9 +42,9 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
         div id="tree" {
             div class="brand" {
                 a href="/studio" { img src="/studio/icon.svg" alt="" width="20" height="20"; "Retake" }
-                button type="button" data-act="ask" data-about="new-thread" data-method="POST" data-ask="/v1/threads" data-body=r#"{"current":true}"# data-then="/studio/threads/{thread}" title="Make a thread (N)" { "New" }
+                button type="button" data-act="ask" data-about="new-thread" data-method="POST" data-ask="/v1/threads" data-body=r#"{"current":true}"# data-then="/studio/threads/{thread}" title="New thread (N)" { "New" }
             }
-            // Where there is nothing to find, nobody needs it.
+            // Hidden if there are no threads.
             div hidden[any.items.is_empty()] { (filter::draw(asked)) }
             (list)
             footer { a href="/docs" { "API" } " · " a href="/studio/glossary" { "Glossary" } }
@@ -53,7 +52,7 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
     })
 }
 
-/// The list, or a further page of it.
+/// The list, or the next page of it.
 pub(crate) fn threads(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
     let running: Vec<_> = studio.timeline.store().running(&studio.ledger)?;
     let running: Vec<_> = running.into_iter().filter(|(_, alive)| *alive).map(|(turn, _)| turn).collect();
@@ -99,14 +98,14 @@ pub(crate) fn threads(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> 
                 }
                 next => {
                     @if shown > SHOWN { (drawn_so_far(shown)) }
-                    @if next.is_some() { p class="quiet" { "Older threads are found by their names." } }
+                    @if next.is_some() { p class="quiet" { "Search by name to find older threads." } }
                 }
             }
         }
     })
 }
 
-/// How many threads are drawn goes along with the filter, so that as many are drawn again.
+/// The number of rendered threads, sent with the filter so that a refresh renders as many.
 fn drawn_so_far(shown: usize) -> Markup {
     html! { input type="hidden" name="most" form="filters" value=(shown); }
 }
@@ -121,7 +120,7 @@ fn further(asked: &Asked, after: &str, shown: usize) -> String {
     address("/studio/tree", &fields)
 }
 
-/// Threads by their projects, in the order in which the first of each comes.
+/// Groups threads by project, in order of first appearance.
 fn by_project(threads: Vec<&TreeThread>) -> Vec<(ProjectId, Vec<&TreeThread>)> {
     let mut projects: Vec<(ProjectId, Vec<&TreeThread>)> = Vec::new();
     for thread in threads {
@@ -136,5 +135,5 @@ fn by_project(threads: Vec<&TreeThread>) -> Vec<(ProjectId, Vec<&TreeThread>)> {
 
 fn name_of(path: Option<&String>) -> String {
     let name = path.and_then(|path| path.rsplit('/').find(|part| !part.is_empty()));
-    name.map_or_else(|| "Elsewhere".to_owned(), str::to_owned)
+    name.map_or_else(|| "Unknown project".to_owned(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! The turn that runs, and what it asks.
+//! The running turn and its approval requests.
 
 use maud::{Markup, html};
 use retake_agent::asked;
@@ -17,7 +17,7 @@ use crate::draw::exact;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// What a take's agent does, and what it waits for.
+/// The state of a take's agent and what it waits for.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, query)?;
@@ -39,12 +39,12 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
     let pending = studio.timeline.pending_moves()?;
     let interrupted = pending.iter().find(|pending| pending.thread == thread && !pending.running);
     Ok(html! {
-        // The draft goes along: an undo may bring back what was sent, and another window may have typed.
+        // Includes the draft, because an undo or another window may change it.
         div id="turn" data-live="turn" data-running=(running) data-draft=(take.draft) {
             @if let Some(interrupted) = interrupted { (pending_move(interrupted)) }
             @for question in &questions {
-                section class="question" role="alertdialog" aria-label="A call waits for you" data-call=(question.call) {
-                    h2 { "May it run " code { (exact(&question.question.tool)) } "?" }
+                section class="question" role="alertdialog" aria-label="Approval needed" data-call=(question.call) {
+                    h2 { "Allow " code { (exact(&question.question.tool)) } "?" }
                     pre class="plain" tabindex="0" {
                         @for line in &question.question.what {
                             span class=(match line.chars().next() { Some('+') => "added", Some('-') => "removed", _ => "" }) { (exact(line)) "\n" }
@@ -58,44 +58,44 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
                     h2 { "The turn failed" }
                     p { (message) }
                     p class="acts" {
-                        button type="button" class="primary" data-act="resume" { "Go on" }
-                        (interrupt(thread, take.id, "Leave it"))
+                        button type="button" class="primary" data-act="resume" { "Resume" }
+                        (interrupt(thread, take.id, "Dismiss"))
                     }
                 }
             } @else if left {
                 section class="question" role="alert" {
                     h2 { "A turn is unfinished" }
-                    p { "Its program did not live to end it. Tools that ran then are not run again." }
+                    p { "The process was killed. Tools that were running are not run again." }
                     p class="acts" {
-                        button type="button" class="primary" data-act="resume" { "Go on" }
-                        (interrupt(thread, take.id, "Close it"))
+                        button type="button" class="primary" data-act="resume" { "Resume" }
+                        (interrupt(thread, take.id, "Dismiss"))
                     }
                 }
             }
             @if !waiting.is_empty() {
-                ol class="queue" aria-label="Waiting to be told" {
-                    @for text in &waiting { li { span class="preview" { (preview(text)) } span class="facts" { "told before the next step" } } }
+                ol class="queue" aria-label="Queued messages" {
+                    @for text in &waiting { li { span class="preview" { (preview(text)) } span class="facts" { "sent with the next request" } } }
                 }
             }
         }
     })
 }
 
-/// A move of files that a crash interrupted.
+/// A notice about a file move that a crash interrupted.
 fn pending_move(pending: &PendingMove) -> Markup {
     html! {
         section class="question" role="alert" data-about="pending-move" {
             h2 { "A move of files was interrupted" }
             p {
-                "It moved files in " code { (exact(&pending.folder)) } ". "
-                @if pending.exists { "Undo, redo or any other change of this thread finishes it first." }
+                "In " code { (exact(&pending.folder)) } ". "
+                @if pending.exists { "The next change of this thread, such as an undo, finishes it first." }
                 @else { "Next: " (pending.next) "." }
             }
         }
     }
 }
 
-/// What can be answered to a call that waits.
+/// The decision buttons for a call.
 fn decisions(thread: ThreadId, take: TakeId, call: &str) -> Markup {
     let decide = |name: &str, label: &str, title: &str, allow: bool, remember: bool| {
         let body = json!({"call": call, "allow": allow, "remember": remember});
@@ -106,12 +106,12 @@ fn decisions(thread: ThreadId, take: TakeId, call: &str) -> Markup {
     };
     html! {
         (decide("allow", "Allow", "", true, false))
-        (decide("always", "Always this", "This very call need not be asked about again in this project", true, true))
-        (decide("deny", "Do not", "", false, false))
+        (decide("always", "Always allow this exact call", "Do not ask about this call again in this project", true, true))
+        (decide("deny", "Deny", "", false, false))
     }
 }
 
-/// Ends the turn of a take.
+/// A button that interrupts the turn of a take.
 pub(crate) fn interrupt(thread: ThreadId, take: TakeId, label: &str) -> Markup {
     html! {
         button type="button" data-act="ask" data-about="interrupt" data-method="POST"
@@ -119,7 +119,7 @@ pub(crate) fn interrupt(thread: ThreadId, take: TakeId, label: &str) -> Markup {
     }
 }
 
-/// What the next request goes out with, and the way to change it.
+/// The model and settings of the next request, with a link to change them.
 pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, query)?;
@@ -132,10 +132,10 @@ pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result
     let prompted = !(settings.project_system_prompt.is_empty() && settings.global_system_prompt.is_empty());
     Ok(html! {
         button id="set-to" data-live="set-to" type="button" data-act="tab" data-tab="settings"
-            title="Provider, model, prompts and files that go along: in the settings" {
+            title="Settings: provider, model, prompts and context files" {
             span class="model" { (model) }
             @if warmer { " · temperature " (settings.temperature) }
-            @if prompted { " · own prompt" }
+            @if prompted { " · custom prompt" }
             @if along > 0 { " · " (counted(along as u64, "file", "files")) }
         }
     })

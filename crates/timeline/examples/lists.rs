@@ -1,5 +1,5 @@
-//! What lists and pages cost in a store of many threads, while others write:
-//! `cargo run --example lists [threads] [entries]`.
+//! Measures lists and pages in a store of many threads, with concurrent writers: `cargo run --example lists [threads]
+//! [entries]`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
-//! What a whole cycle costs in a small folder: a snapshot of what an agent changed, and its undo.
+//! Measures a whole cycle in a small folder: a snapshot of an agent's change, and its undo.
 //!
 //! `cargo run --release -p retake-timeline --example small_tree [FILES]`
 //!
-//! Beside it, in the same breath, the floor: as many durable writes of 4 KB as the cycle has commits and file syncs.
+//! For comparison, measures a lower bound in the same run: as many durable 4 KB writes as the cycle has commits and
+//! file syncs.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,7 +15,7 @@ use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, 
 use retake_workspace::snapshot::Workspace;
 
 const ROUNDS: usize = 40;
-/// Commits of a cycle: the change that was found; the intent; what was done.
+/// Commits per cycle: the recorded change, the intent, the operation.
 const COMMITS: u32 = 3;
 /// Syncs of the folder's file system while one file moves.
 const FILE_SYNCS: u32 = 2;

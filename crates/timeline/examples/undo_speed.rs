@@ -1,9 +1,9 @@
-//! What undo and redo cost when one turn wrote many files.
+//! Measures undo and redo of a turn that wrote many files.
 //!
 //! `cargo run --release -p retake-timeline --example undo_speed [FILES]…`
 //!
-//! Each number of files is measured for new files in one folder, edits of them, and new folders with one file each. The
-//! time per file should stay the same as the number grows.
+//! Measures each number of files for new files in one folder, edits of them, and new folders with one file each. The
+//! time per file should not depend on the number.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The git commit that a new take is anchored to.
+//! Finds the git commit that a new take is anchored to.
 
 use retake_model::history::take_position;
 use retake_model::object::load;
@@ -8,11 +8,11 @@ use retake_store::Writing;
 use crate::change::Head;
 use crate::{Caller, ChangeError, Command};
 
-/// Steps of a take that are asked for their git commit; those of one program all have it, or none.
+/// Limit on the steps of a take to search; the steps of one program all have a commit, or none has.
 const COMMIT_STEPS: usize = 64;
 
-/// The git commit that a new take is anchored to: where the take that it comes from was last changed, else that take's own
-/// anchor, else where the thread was last seen or the caller is.
+/// The git commit for a new take: from the last change of its source take, else the anchor of that take, else where the
+/// thread was last used or the caller is.
 pub(crate) fn commit_of(
     writing: &Writing<'_>,
     at: &Head,

@@ -1,9 +1,9 @@
-//! Which operation wrote each line of a file.
+//! Finds the operation that wrote each line of a file.
 //!
-//! The operations that touched the file, over all threads of the project and back through its former names, are
-//! gone through from the oldest on; `trace` carries the origin of each line along. What was there before Retake
-//! first looked has no origin; what was changed by hand is the human's; what an undo, a redo, a jump, a restore or
-//! a change of takes brought back belongs to whoever wrote it first.
+//! Goes through the operations that touched the file, oldest first, over all threads of the project and through its
+//! former names; `trace` carries the origin of each line along. Lines from before Retake first captured the file have
+//! no origin; manual edits belong to the user; lines restored by an undo, redo, jump, restore or switch belong to their
+//! original author.
 
 mod trace;
 
@@ -23,16 +23,16 @@ use self::trace::{Does, Texts, Trace};
 use crate::file_log::Wrote;
 use crate::{LookError, Looking, NamedFiles};
 
-/// The lines of a file, each with its origin.
+/// The lines of a file with their origins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blame {
     /// The file.
     #[serde(flatten)]
     pub path: RootPath,
-    /// The operations that wrote its lines, oldest first.
+    /// The operations that wrote the lines, oldest first.
     pub origins: Vec<WroteLines>,
-    /// Its lines.
+    /// The lines.
     pub lines: Vec<BlameLine>,
 }
 
@@ -43,7 +43,7 @@ pub struct WroteLines {
     /// The operation.
     #[serde(flatten)]
     pub by: Wrote,
-    /// What the file was called then.
+    /// Path of the file at that time.
     pub path: RootPath,
 }
 
@@ -51,35 +51,35 @@ pub struct WroteLines {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlameLine {
-    /// Its place, counted from 1.
+    /// Line number, counted from 1.
     pub number: u64,
-    /// The operation that wrote it, as a place in `origins` counted from 0; none for what was there
-    /// before Retake first looked.
+    /// The operation that wrote it, as an index into `origins`; `null` for lines from before Retake first captured the
+    /// file.
     pub origin: Option<usize>,
-    /// The line, without its line feed. Bytes that are no text are replaced.
+    /// The line without its line feed. Invalid UTF-8 is replaced.
     pub text: String,
 }
 
-/// Why it cannot be said who wrote the lines of a file.
+/// Why a file has no blame.
 #[derive(Debug, thiserror::Error)]
 pub enum BlameError {
-    /// There is nothing at that path.
-    #[error("there is no such file at that moment")]
+    /// The path does not exist.
+    #[error("the file does not exist in that version")]
     NoSuchFile,
-    /// It is a folder or a link.
-    #[error("it is not a file")]
+    /// The path is a folder or a link.
+    #[error("the path is not a file")]
     NotAFile,
-    /// It has no lines that could be told apart.
+    /// The content is not text, or too large.
     #[error(transparent)]
     Incomparable(#[from] Incomparable),
-    /// Something could not be seen.
+    /// Reading failed.
     #[error(transparent)]
     Look(#[from] LookError),
 }
 
 impl Looking<'_> {
-    /// Which operation wrote each line of a file of a snapshot, of those up to and including a place in the store's
-    /// log.
+    /// Finds the operation that wrote each line of a file in a snapshot, considering operations up to a sequence
+    /// number.
     pub fn blame(
         &self,
         project: ProjectId,
@@ -112,7 +112,7 @@ impl Looking<'_> {
             trace.step(number, does(&touch.stored.operation.kind), before, after, &contents)?;
         }
         let origins = trace.lines((size, content), &contents)?;
-        // Only operations that wrote something which is still there are named.
+        // Lists only operations of which some line remains.
         let mut places: HashMap<u32, usize> = HashMap::new();
         let mut named: Vec<u32> = origins.iter().copied().flatten().collect();
         named.sort_unstable();
@@ -136,7 +136,7 @@ impl Looking<'_> {
 }
 
 impl Looking<'_> {
-    /// Which operation wrote each line of a file as it was at a moment of a thread.
+    /// Finds the operation that wrote each line of a file as of a version of a thread.
     pub fn blame_at(
         &self,
         thread: &ThreadRow,
@@ -163,10 +163,10 @@ impl From<StoreError> for BlameError {
     }
 }
 
-/// What a version of a file is known by: its size says how its content is stored.
+/// Identifies a version of a file; the size determines how its content is stored.
 type FileId = (u64, ContentId);
 
-/// Versions that have lines: files that are short enough.
+/// The id of a file that is small enough to have lines.
 fn id(node: Option<&Node>) -> Option<FileId> {
     match node {
         Some(Node::File { content, size, .. }) if *size <= LONGEST_TEXT as u64 => Some((*size, *content)),
@@ -194,7 +194,7 @@ impl Texts<FileId> for Contents<'_, '_> {
     }
 }
 
-/// Whether an operation writes, or brings back what was written before.
+/// Whether an operation writes new text or restores old text.
 fn does(kind: &OperationKind) -> Does {
     match kind {
         OperationKind::Undone { .. }

@@ -1,4 +1,4 @@
-//! One change: from the newest state to the next, published as one operation.
+//! Changes a thread: from the newest state to the next, published as one operation.
 
 use std::cmp::Reverse;
 use std::ops::Deref;
@@ -22,39 +22,39 @@ use crate::desk::files_of_new_take;
 use crate::moves::{next_undo, state_after};
 use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
-/// What came of a change that was asked for. It is durable.
+/// The outcome of a change. It is durable.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Done {
     /// The thread.
     pub thread: ThreadId,
-    /// Its version now.
+    /// The version after the change.
     pub version: Version,
-    /// The operation that was made; `None` if the thread was already as it was asked to be.
+    /// The new operation; `null` if the thread already was as requested.
     pub operation: Option<ContentId>,
-    /// What was done.
+    /// The kind of the operation.
     pub kind: Option<OperationKind>,
-    /// Whether an undo takes it back: of the take that was changed, or of the active one if it was the thread.
+    /// Whether undo reverts it: in the changed take, or in the active one for a change of the thread.
     pub undoable: bool,
-    /// The take that was changed; `None` if it was the thread.
+    /// The changed take; `None` for a change of the thread.
     #[serde(skip)]
     pub take: Option<TakeId>,
-    /// Bytes of content that were new.
+    /// Bytes of new content.
     pub new_bytes: u64,
-    /// What lists show of the thread now.
+    /// Summary of the thread for lists.
     #[serde(skip)]
     pub summary: ThreadSummary,
 }
 
 impl Done {
-    /// Whether anything was changed.
+    /// Returns whether anything changed.
     pub fn changed(&self) -> bool {
         self.operation.is_some()
     }
 }
 
 impl Timeline {
-    /// Does what the command asks, on the newest state of the thread.
+    /// Applies a command to the newest state of a thread.
     pub fn change(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
         let command = self.with_shared_role(thread, command)?;
         let recorded = self.record_shared(thread, &command)?;
@@ -78,7 +78,7 @@ impl Timeline {
         })
     }
 
-    /// Makes a new take in the background: the active one stays the active one, and no file moves.
+    /// Creates a take in the background: the active take stays active, and no file moves.
     pub(crate) fn change_in_background(
         &self,
         thread: ThreadId,
@@ -103,8 +103,8 @@ impl Timeline {
     }
 }
 
-/// Whether a new take stays in the background: a turn runs in the active take, and its files are in the folder; or the
-/// take that the new one comes from has its files in a folder of its own.
+/// Returns whether a new take stays in the background: a turn is running in the active take, whose files are in the
+/// folder, or the source take has a worktree.
 pub(crate) fn stays_in_background(
     queries: &Queries<'_>,
     thread: ThreadId,
@@ -120,7 +120,7 @@ pub(crate) fn stays_in_background(
     Ok(queries.folders()?.iter().any(|folder| folder.apart.is_some_and(open)))
 }
 
-/// Refuses a command that would take a take away, or make another one active, while a turn runs in it.
+/// Rejects a command that would remove or deactivate a take while a turn is running in it.
 fn check_turns(
     writing: &Writing<'_>,
     at: &Head,
@@ -138,9 +138,9 @@ fn check_turns(
     }
 }
 
-/// Refuses to take away what a turn runs in: a take, or all of a thread's.
+/// Rejects removing a take, or all takes of a thread, while a turn is running in it.
 ///
-/// Inside a write, so that no turn slips in between: one that begins holds its take first, and is written down then.
+/// Called inside a write, so that no turn can start in between: a starting turn locks its take before it is recorded.
 pub(crate) fn check_no_turn(
     writing: &Writing<'_>,
     at: &Head,
@@ -156,7 +156,7 @@ pub(crate) fn check_no_turn(
     Ok(())
 }
 
-/// Does what a command asks, inside a write.
+/// Applies a command inside a write.
 pub(crate) fn change(
     writing: &Writing<'_>,
     at: &Head,
@@ -197,11 +197,11 @@ pub(crate) fn change(
     }
 }
 
-/// Names of settings, with the values to set.
+/// Names and values of settings.
 type SettingValues = Vec<(String, String)>;
 
-/// The settings that come with a step of a take's turn, and the turn. They are the thread's, so they are a step of the
-/// thread, in the same turn: undo and redo pass over both together, and no other undo loses them.
+/// Splits off the settings that come with a step of a turn. Settings belong to the thread, so they become a step of the
+/// thread in the same turn: undo and redo treat both together, and no other undo loses them.
 fn without_settings(mut command: Command) -> (Command, Option<(TurnId, SettingValues)>) {
     let (turn, values) = match &mut command {
         Command::StartTurn { start, .. } => (start.turn, std::mem::take(&mut start.settings)),
@@ -211,7 +211,7 @@ fn without_settings(mut command: Command) -> (Command, Option<(TurnId, SettingVa
     (command, Some((turn, values)).filter(|(_, values)| !values.is_empty()))
 }
 
-/// The operation that does what a command asks; `None` if nothing is to be changed.
+/// Composes the operation of a command; `None` if nothing changes.
 pub(crate) fn compose_command<'writing, 'transaction>(
     writing: &'writing Writing<'transaction>,
     at: &Head,
@@ -235,8 +235,8 @@ pub(crate) fn compose_command<'writing, 'transaction>(
     }
 }
 
-/// A command that sets who may see a thread, with all marks as they will be; `None` if they are so already. They are in
-/// the thread's row and not in the state that a command is applied to.
+/// A command that sets the visibility of a thread, with all marks filled in; `None` if nothing changes. The marks are
+/// in the thread's row and not in the state that commands apply to.
 pub(crate) fn with_marks(command: Command, row: &ThreadSummary) -> Option<Command> {
     let Command::Share { visibility, private, shared_with_support } = command else { return Some(command) };
     let sharing = row.sharing().with(visibility, private, shared_with_support);
@@ -247,8 +247,8 @@ pub(crate) fn with_marks(command: Command, row: &ThreadSummary) -> Option<Comman
     })
 }
 
-/// The same for a new take that stays in the background. The files that it would have had are recorded with it, so that
-/// it has them when it gets a folder.
+/// Composes a take that stays in the background. Records the files that it would have, so that it has them when it gets
+/// a folder.
 fn compose_in_background<'writing, 'transaction>(
     writing: &'writing Writing<'transaction>,
     at: &Head,
@@ -286,7 +286,7 @@ fn compose_in_background<'writing, 'transaction>(
     Ok(Some(composed))
 }
 
-/// A thread in the index, and its last operation.
+/// A thread and its last operation.
 pub(crate) fn head_of(
     queries: &Queries<'_>,
     thread: ThreadId,
@@ -296,7 +296,7 @@ pub(crate) fn head_of(
     Ok((row, head))
 }
 
-/// The other threads in use of a project, the most lately changed first.
+/// Other active threads of a project, most recently changed first.
 fn others_in_use(
     queries: &Queries<'_>,
     project: ProjectId,
@@ -309,13 +309,13 @@ fn others_in_use(
     Ok(others)
 }
 
-/// Refuses to delete the last thread in use of a project.
+/// Rejects deleting the last active thread of a project.
 pub(crate) fn check_not_last(queries: &Queries<'_>, row: &ThreadRow) -> Result<(), ChangeError> {
     let last = others_in_use(queries, row.home, row.summary.id)?.is_empty();
     if last { Err(ChangeError::LastThread) } else { Ok(()) }
 }
 
-/// Where a deleted thread was the current one, the most lately changed of those that remain becomes it.
+/// If the deleted thread was current, selects the most recently changed one of the rest.
 fn select_another(writing: &Writing<'_>, deleted: ThreadId) -> Result<(), StoreError> {
     for project in writing.projects()? {
         if project.current == Some(deleted) {
@@ -326,7 +326,7 @@ fn select_another(writing: &Writing<'_>, deleted: ThreadId) -> Result<(), StoreE
     Ok(())
 }
 
-/// A title is free if no other thread in use in the same project has it.
+/// Checks that no other active thread of the project has the title.
 pub(crate) fn title_is_free(
     writing: &Writing<'_>,
     thread: &ThreadRow,
@@ -339,7 +339,7 @@ pub(crate) fn title_is_free(
     if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(()) }
 }
 
-/// A thread as it is before a change.
+/// A thread before a change.
 pub(crate) struct Head(retake_store::Head);
 
 impl Deref for Head {
@@ -351,9 +351,9 @@ impl Deref for Head {
 }
 
 impl Head {
-    /// The thread's newest state, if it is the one that the caller expects.
+    /// The newest state of a thread, if its version is the one that the caller expects.
     pub(crate) fn of(writing: &Writing<'_>, thread: ThreadId, caller: &Caller) -> Result<Self, ChangeError> {
-        // Files are on their way to another moment of this thread, and the thread follows when they are there.
+        // Files are being moved to another version of this thread, which follows when they are in place.
         if let Some(pending) = writing.intent_of(thread)? {
             return Err(ChangeError::Moving(pending.intent.folder));
         }
@@ -365,7 +365,7 @@ impl Head {
         }
     }
 
-    /// The thread's newest state, whatever anybody expects and whatever is under way.
+    /// The newest state of a thread, without checking the expected version or pending moves.
     pub(crate) fn regardless(writing: &Writing<'_>, thread: ThreadId) -> Result<Self, ChangeError> {
         Ok(Self(writing.newest(thread)?.ok_or(ChangeError::NoSuchThread(thread))?))
     }
@@ -411,7 +411,7 @@ impl Head {
     }
 }
 
-/// An operation that is not published yet, and the content that it needs.
+/// An operation with its content, not published yet.
 pub(crate) struct Composed<'writing, 'transaction> {
     pub(crate) operation: Operation,
     pub(crate) additions: Additions<'writing, retake_store::Queries<'transaction>>,
@@ -433,7 +433,7 @@ pub(crate) fn publish(
     Ok(finish(writing, at, composed)?.0)
 }
 
-/// The operation that changes the state.
+/// Composes an operation that changes the state.
 #[expect(clippy::too_many_arguments, reason = "each is a different fact of the one operation that it makes")]
 pub(crate) fn compose_change<'writing, 'transaction>(
     writing: &Writing<'_>,
@@ -474,7 +474,7 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     Ok(Composed { operation, additions })
 }
 
-/// The last change of a take whose draft is being typed, if it is the last thing that happened to the take.
+/// The last change of a take, if it edited the draft and nothing else happened to the take since.
 fn typing_before(
     writing: &Writing<'_>,
     at: &Head,
@@ -490,9 +490,9 @@ fn typing_before(
     Ok(writing.operation(number, last.position)?.map(|found| found.operation))
 }
 
-/// The turn that the agent is in, in the take that a step belongs to; for a step of the thread, in the active take. What
-/// somebody does meanwhile is undone together with it: an undo that stopped in the middle of a turn would leave calls
-/// without results, and files without the messages about them.
+/// The running turn in the take of a step; for a step of the thread, in the active take. Changes by the user during a
+/// turn are undone together with it: an undo that stopped in the middle of a turn would leave calls without results,
+/// and files without the messages about them.
 fn running_turn(
     state: &ThreadState,
     objects: &impl Objects,
@@ -503,7 +503,7 @@ fn running_turn(
     Ok(agent.filter(|agent| agent.state.is_running()).map(|agent| agent.turn))
 }
 
-/// Publishes a move along the log; gives the thread as it is then, for the next move.
+/// Publishes a move along the log. Returns the thread after it, for the next move.
 pub(crate) fn publish_move(
     writing: &Writing<'_>,
     at: &Head,
@@ -515,7 +515,7 @@ pub(crate) fn publish_move(
     finish(writing, at, compose_move(writing, at, cursor, kind, caller, clock)?)
 }
 
-/// The operation that moves along the log.
+/// Composes an operation that moves along the log.
 pub(crate) fn compose_move<'writing, 'transaction>(
     writing: &'writing Writing<'transaction>,
     at: &Head,
@@ -539,8 +539,7 @@ pub(crate) fn compose_move<'writing, 'transaction>(
     Ok(Composed { operation, additions })
 }
 
-/// A take that has a folder of its own stays a take, in a thread that is not deleted, and is not the one whose files are
-/// in the project's folder.
+/// Checks that a take with a worktree still exists, that its thread is not deleted, and that it is not the active take.
 fn check_apart(
     writing: &Writing<'_>,
     objects: &impl Objects,
@@ -563,7 +562,7 @@ fn check_apart(
     Ok(())
 }
 
-/// Publishes what was composed; gives the thread as it is then.
+/// Publishes a composed operation. Returns the thread after it.
 pub(crate) fn finish(
     writing: &Writing<'_>,
     at: &Head,
@@ -576,7 +575,7 @@ pub(crate) fn finish(
     if published.head.state.deleted.is_some() && at.state.deleted.is_none() {
         select_another(writing, thread)?;
     }
-    // In its take a change is the next to be undone; a step of the thread may reach into another folder.
+    // A change of a take is the next to be undone in it; a step of the thread may affect another folder.
     let undoable =
         is_change && (take.is_some() || next_undo(writing, &published.head, None)? == Some(version));
     let done = Done {

@@ -1,12 +1,12 @@
-//! What differs between the files of two moments: plain values with a stable JSON shape, for every surface alike.
+//! Differences between the files of two versions, as plain values with a stable JSON shape.
 //!
 //! ```text
-//!   snapshot ─┐                 ┌─► paths     what happened to which
-//!             ├─► differences ──┼─► counts    lines that came and went
+//!   snapshot ─┐                 ┌─► paths     how each path changed
+//!             ├─► differences ──┼─► counts    added and removed lines
 //!   snapshot ─┘   with renames  └─► hunks     the lines themselves, changed words marked
 //! ```
 //!
-//! Each needs more reading than the one before it, so a caller says how much it wants to know.
+//! Each level reads more than the one before it, so the caller chooses the detail.
 
 use retake_model::content::ContentId;
 use retake_model::diff::{self, Counts, Hunk, Incomparable, LONGEST_TEXT, Side};
@@ -17,64 +17,64 @@ use serde::Serialize;
 
 use crate::{LookError, Looking};
 
-/// How many lines are shown around a change unless something else is asked for.
+/// Default number of context lines around a change.
 pub const USUAL_CONTEXT: usize = 3;
 
-/// What a caller wants to know of the files of two moments.
+/// Options of a file comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Only what is at or below these paths; everything, if there are none. A renamed file is told if its
-    /// former name is.
+    /// Only these paths and everything below them; all paths if empty. Includes renamed files whose former name
+    /// matches.
     pub paths: Vec<RootPath>,
-    /// How much.
+    /// The level of detail.
     pub detail: Detail,
 }
 
 impl Question {
-    /// Everything that differs, so much of it.
+    /// Options for all paths with that detail.
     pub fn all(detail: Detail) -> Self {
         Self { paths: Vec::new(), detail }
     }
 }
 
-/// How much is told of each file.
+/// Level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What happened to it.
+    /// How each path changed.
     Paths,
-    /// The lines that came and went, counted.
+    /// Numbers of added and removed lines.
     Counts,
-    /// The lines, with that many around each change.
+    /// The lines, with this number of context lines.
     Hunks(usize),
 }
 
-/// What differs between two moments.
+/// Differences between two snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
-    /// The snapshot of the first.
+    /// The first snapshot.
     pub before: ContentId,
-    /// The snapshot of the second.
+    /// The second snapshot.
     pub after: ContentId,
-    /// All files together.
+    /// Totals over all files.
     pub stat: Stat,
-    /// Each file, in the order of the paths.
+    /// The files, sorted by path.
     pub files: Vec<FileDiff>,
 }
 
-/// All files together.
+/// Totals over all files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DiffStat"))]
 pub struct Stat {
-    /// How many paths differ.
+    /// Number of changed paths.
     pub files: u64,
-    /// Lines that came and went.
+    /// Added and removed lines.
     #[serde(flatten)]
     pub lines: Counts,
 }
 
 impl Stat {
-    /// How much differs in these files.
+    /// Sums up these files.
     pub fn of(files: &[FileDiff]) -> Self {
         files.iter().fold(Self::default(), |stat, file| {
             let lines = file.lines.unwrap_or_default();
@@ -87,50 +87,50 @@ impl Stat {
     }
 }
 
-/// What differs at one path.
+/// The change of one path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileDiff {
-    /// Where.
+    /// The path.
     #[serde(flatten)]
     pub path: RootPath,
-    /// The path that it had before, if it was renamed.
+    /// The former path, if it was renamed.
     pub from: Option<TreePath>,
-    /// What happened to it.
+    /// The kind of change.
     pub happened: Happened,
-    /// What was there.
+    /// The entry before.
     pub before: Option<FileFacts>,
-    /// What is there.
+    /// The entry after.
     pub after: Option<FileFacts>,
     /// How the content was compared.
     pub content: Compared,
-    /// Lines that came and went; none where they were not compared.
+    /// Added and removed lines; `null` if not compared.
     pub lines: Option<Counts>,
-    /// The lines, where they were asked for.
+    /// The lines, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<HunkView>,
 }
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FileFacts {
     /// A file.
     File {
-        /// Its bytes.
+        /// Size in bytes.
         size: u64,
-        /// Its permissions, in the octal digits that `chmod` takes.
+        /// Permissions as octal digits, like `chmod`.
         mode: String,
     },
     /// A symbolic link.
     Link {
-        /// Where it points to.
+        /// Target of the link.
         target: String,
     },
     /// A folder.
     Folder {
-        /// Its permissions.
+        /// Permissions.
         mode: String,
     },
 }
@@ -140,29 +140,29 @@ pub enum FileFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ContentComparison"))]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
-    /// It is the same; only name or permissions differ, or it is a folder.
+    /// Equal; only name or permissions differ, or it is a folder.
     Same,
-    /// It differs; by how much was not asked for.
+    /// Different; no details were requested.
     Different,
-    /// Line by line.
+    /// Compared line by line.
     Text,
-    /// It is not text.
+    /// Not text.
     Binary,
-    /// It is too large to be compared line by line.
+    /// Too large to compare line by line.
     TooLarge,
 }
 
-/// A hunk, as it is shown. Lines are counted from 1; a side without lines gives the line that it stands after.
+/// A hunk. Lines are counted from 1; an empty side gives the line before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HunkView {
-    /// The first line before.
+    /// First line before.
     pub before_start: u64,
-    /// How many lines before.
+    /// Number of lines before.
     pub before_lines: u64,
-    /// The first line after.
+    /// First line after.
     pub after_start: u64,
-    /// How many lines after.
+    /// Number of lines after.
     pub after_lines: u64,
     /// The lines.
     pub lines: Vec<LineView>,
@@ -172,28 +172,28 @@ pub struct HunkView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineView {
-    /// Which text it is from.
+    /// The side that it is from.
     pub side: Side,
-    /// The line in pieces, without its line feed. Bytes that are no text are replaced.
+    /// The parts of the line, without its line feed. Invalid UTF-8 is replaced.
     pub parts: Vec<PartView>,
-    /// Whether it is the last line and has no line feed.
+    /// Whether this is the last line and has no line feed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_newline: bool,
 }
 
-/// A piece of a line.
+/// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartView {
     /// The text.
     pub text: String,
-    /// Whether the other side has something else here.
+    /// Whether the other side differs here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
 }
 
 impl Looking<'_> {
-    /// What differs between two snapshots.
+    /// Compares two snapshots.
     pub fn changes(
         &self,
         before: ContentId,
@@ -204,20 +204,20 @@ impl Looking<'_> {
     }
 }
 
-/// Some of what differs between two moments.
+/// A page of the differences between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SomeChanges {
-    /// These files.
+    /// The files of this page.
     pub files: Vec<FileDiff>,
-    /// How many there are in all.
+    /// Number of files in total.
     pub count: u64,
 }
 
-/// So many bytes of lines are put into one answer, and no further file.
+/// Limit on the bytes of lines in one response.
 const ROOM: usize = 8 * 1024 * 1024;
 
 impl Looking<'_> {
-    /// The same in pieces: at most `limit` files from the `start`th on, and fewer if there is very much to say of them.
+    /// A page of differences: at most `limit` files from index `start` on, fewer if they are very large.
     pub fn some_changes(
         &self,
         before: ContentId,
@@ -262,7 +262,7 @@ impl FileFacts {
     }
 }
 
-/// What differs between two snapshots.
+/// Compares two snapshots.
 pub(crate) fn changes(
     objects: &(impl Objects + ?Sized),
     before: ContentId,
@@ -278,7 +278,7 @@ pub(crate) fn changes(
     Ok(Changes { before, after, stat: Stat::of(&files), files })
 }
 
-/// What differs between two snapshots, root by root in the order of the paths, with renames recognised.
+/// The changed paths between two snapshots, root by root and sorted by path, with renames.
 pub(crate) fn differing(
     objects: &(impl Objects + ?Sized),
     before: ContentId,
@@ -304,7 +304,7 @@ impl Question {
     }
 }
 
-/// A folder that came or went together with what is in it says nothing of its own.
+/// Removes folders that were added or removed together with their content.
 fn without_plain_folders(changes: Vec<PathChange>) -> Vec<PathChange> {
     let mut parents = std::collections::HashSet::new();
     for change in &changes {
@@ -346,14 +346,14 @@ fn compare(
     })
 }
 
-/// How two contents differ.
+/// The difference of two contents.
 pub(crate) struct ComparedContent {
     pub(crate) compared: Compared,
     pub(crate) lines: Option<Counts>,
     hunks: Vec<HunkView>,
 }
 
-/// Compares what stood at a path with what stands there. Nothing and a folder have no content.
+/// Compares the content before and after at a path. Missing entries and folders have no content.
 pub(crate) fn compare_content(
     objects: &(impl Objects + ?Sized),
     before: Option<&Node>,
@@ -390,7 +390,7 @@ fn is_same(before: Option<&Node>, after: Option<&Node>) -> bool {
     }
 }
 
-/// The bytes of something, unless it is too large to be compared.
+/// The bytes of a node, unless it is too large to compare.
 fn bounded(objects: &(impl Objects + ?Sized), node: Option<&Node>) -> Result<Option<Vec<u8>>, Unavailable> {
     match node {
         None => Ok(Some(Vec::new())),
@@ -400,7 +400,7 @@ fn bounded(objects: &(impl Objects + ?Sized), node: Option<&Node>) -> Result<Opt
 }
 
 fn view(hunk: &Hunk) -> HunkView {
-    // People and programs count lines from 1; a side without lines names the line above, as everywhere.
+    // Lines are counted from 1; an empty side names the line above, as in unified diffs.
     let start = |range: &std::ops::Range<usize>| (range.start + usize::from(!range.is_empty())) as u64;
     HunkView {
         before_start: start(&hunk.before),

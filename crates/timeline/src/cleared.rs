@@ -1,27 +1,27 @@
-//! What a reset of a thread takes away, told before it is done.
+//! Summarises what a reset of a thread would clear.
 
 use retake_model::state::ThreadState;
 use serde::Serialize;
 
 use crate::{LookError, Looking};
 
-/// What a reset takes away.
+/// The data that a reset clears.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cleared {
-    /// Entries, of all takes together.
+    /// Number of entries in all takes.
     pub entries: u64,
-    /// Takes that had entries, a draft or files.
+    /// Number of takes with entries, a draft or files.
     pub takes: u64,
-    /// Drafts.
+    /// Number of drafts.
     pub drafts: u64,
-    /// Files, context files and screenshots.
+    /// Number of files, context files and screenshots.
     pub files: u64,
-    /// The names of the settings that differed from their defaults. Prompts that threads share are kept.
+    /// Names of settings that differ from their defaults. Shared prompts stay.
     pub settings: Vec<String>,
 }
 
 impl Looking<'_> {
-    /// What a reset of that state would take away.
+    /// Summarises what a reset of that state would clear.
     pub fn cleared_by_reset(&self, state: &ThreadState) -> Result<Cleared, LookError> {
         let settings = self.settings(state)?;
         let settings = settings.after_reset().changed(&settings);

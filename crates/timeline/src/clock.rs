@@ -1,4 +1,4 @@
-//! Time and dice: the system's, or a test's.
+//! Sources of time and randomness: the system, or a test.
 
 use std::sync::PoisonError;
 use std::sync::{Arc, Mutex};
@@ -7,13 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use retake_model::id::Fresh;
 use retake_model::time::Timestamp;
 
-/// A source of time and randomness that several threads may ask.
+/// A source of time and randomness for several threads.
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// The current time.
     fn now(&self) -> Timestamp;
     /// Ten random bytes.
     fn random(&self) -> [u8; 10];
-    /// Names the time since the system was started, where that is known.
+    /// Id of the current boot, if known.
     fn boot(&self) -> Option<String> {
         None
     }
@@ -43,14 +43,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that ticks once per look and dice that always fall the same way: for tests that can be repeated.
+/// A deterministic clock and random generator for repeatable tests. The clock advances with each call.
 #[derive(Debug)]
 pub struct Seeded {
     inside: Mutex<(u64, i64)>,
 }
 
 impl Seeded {
-    /// A clock with that seed.
+    /// Creates a clock with that seed.
     pub fn new(seed: u64) -> Self {
         Self { inside: Mutex::new((seed, 1_700_000_000_000)) }
     }
@@ -73,7 +73,7 @@ impl Clock for Seeded {
     }
 }
 
-/// Whatever clock a caller brings, held to the times that may be stored.
+/// Limits any clock to the range of times that can be stored.
 pub(crate) struct Bounded(pub(crate) Arc<dyn Clock>);
 
 impl Clock for Bounded {
@@ -90,7 +90,7 @@ impl Clock for Bounded {
     }
 }
 
-/// A shared clock as the model asks for it. Identities made within one moment share its time.
+/// Adapts a shared clock for the model. Ids created at the same time share its timestamp.
 pub(crate) struct Ticks<'clock>(pub(crate) &'clock dyn Clock);
 
 impl Fresh for Ticks<'_> {

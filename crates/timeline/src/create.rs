@@ -1,4 +1,4 @@
-//! New threads.
+//! Creates threads.
 
 use retake_model::history::FIRST;
 use retake_model::id::{ProjectId, ThreadId, TurnId};
@@ -14,47 +14,47 @@ use crate::clock::{Clock, Ticks};
 use crate::project::Unrecorded;
 use crate::{Caller, ChangeError, Done, FileError, Project, ProjectError, Timeline};
 
-/// A thread that is to be made.
+/// A thread to create.
 #[derive(Clone, Debug)]
 pub struct NewThread {
-    /// The project it belongs to.
+    /// The project.
     pub project: ProjectId,
-    /// What people will call it; `None` for the next free "Thread n".
+    /// The title; `None` for the next free "Thread n".
     pub title: Option<String>,
     /// Whether it never leaves this machine.
     pub private: bool,
-    /// Words to find it by.
+    /// Tags for searching.
     pub tags: Vec<String>,
-    /// Whether commands that name no thread mean this one from now on.
+    /// Whether it becomes the current thread of the project.
     pub current: bool,
 }
 
 impl NewThread {
-    /// A thread with nothing special about it.
+    /// A thread with default values.
     pub fn in_project(project: ProjectId) -> Self {
         Self { project, title: None, private: false, tags: Vec::new(), current: false }
     }
 
-    /// The same with that title.
+    /// Sets the title.
     #[must_use]
     pub fn titled(self, title: impl Into<String>) -> Self {
         Self { title: Some(title.into()), ..self }
     }
 }
 
-/// Why no thread was made in a folder.
+/// Why no thread was created in a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// The folder cannot be a project.
     #[error(transparent)]
     Project(#[from] ProjectError),
-    /// The thread was refused.
+    /// The thread was rejected.
     #[error(transparent)]
     Change(#[from] ChangeError),
 }
 
 impl Timeline {
-    /// Refuses a project whose folder no turn can run in; an earlier version may have recorded one.
+    /// Rejects a project whose folder no turn can run in; an earlier version may have recorded one.
     fn check_project_folder(&self, project: ProjectId) -> Result<(), ChangeError> {
         let row = self.look()?.queries().project(project)?;
         match row.filter(|row| !row.path.is_empty()) {
@@ -63,15 +63,15 @@ impl Timeline {
         }
     }
 
-    /// Makes a thread. The folder of its project must be one that turns can run in.
+    /// Creates a thread. Turns must be able to run in the folder of its project.
     pub fn create_thread(&self, new: NewThread, caller: Caller) -> Result<Done, ChangeError> {
         self.check_project_folder(new.project)?;
         let clock = self.clock.clone();
         Ok(self.store.write(move |writing| create(writing, &new, &caller, &*clock))?)
     }
 
-    /// Makes a thread in the project that a folder is. A folder that is new becomes a project in the same transaction,
-    /// so that a thread that is refused leaves no project behind. The project of `new` is not asked.
+    /// Creates a thread in the project of a folder. A new folder becomes a project in the same transaction, so that a
+    /// rejected thread leaves no project behind. Ignores the project of `new`.
     pub fn create_thread_in(
         &self,
         project: &Project,
@@ -158,7 +158,7 @@ pub(crate) fn publish_first(
     })
 }
 
-/// The title, if no thread in use in the project has it.
+/// Validates that no active thread of the project has the title.
 pub(crate) fn free_title(
     writing: &Writing<'_>,
     project: ProjectId,
@@ -172,7 +172,7 @@ pub(crate) fn free_title(
     if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(title) }
 }
 
-/// The first free "Thread n" of a project.
+/// The next free "Thread n" of a project.
 fn next_title(writing: &Writing<'_>, project: ProjectId) -> Result<String, ChangeError> {
     let mut number = 1;
     loop {

@@ -1,21 +1,21 @@
-//! The desk: a timeline together with a folder that its threads work in.
+//! The working copy: a timeline together with the folder that its threads work in.
 //!
-//! Conversation and files move together. Every move goes the same way, and a crash at any point of it leaves
-//! something that the next one to come finishes:
+//! Conversation and files move together. All moves use the same procedure, and after a crash at any point of it the next
+//! process completes the move:
 //!
 //! ```text
-//!   lock the folder ─► finish what a crash left ─► look: hand edits become an operation of the human's
+//!   lock the folder ─► finish an interrupted move ─► record changes: manual edits become an operation of the user
 //!        │
-//!        └─► work out: which changes to take back or make again, carried over to the present files
+//!        └─► resolve the request: which changes to undo or redo, replayed on the current files
 //!                │
-//!                ├─► nothing moves ──────────────────────────────────────► publish the operation
-//!                └─► intent durable ─► files move, path by path, synced ─► publish, intent gone
+//!                ├─► no file moves ──────────────────────────────────────► publish the operation
+//!                └─► intent durable ─► files move, path by path, synced ─► publish, delete the intent
 //! ```
 //!
-//! A [`Plan`] is the same without a trace: the files are observed, the operations rehearsed and rolled back.
+//! A [`Plan`] does the same without side effects: the files are observed, the operations executed and rolled back.
 //!
-//! Each operation owns the paths that differ between its two snapshots, whoever else works in the folder: a move
-//! of one thread never takes another thread's changes along, nor those that were made by hand.
+//! Each operation owns the paths that differ between its two snapshots, whatever else happens in the folder: a move of one
+//! thread never moves changes of another thread, nor manual edits.
 
 mod alone;
 mod apart;
@@ -91,7 +91,7 @@ pub struct Desk {
     apart: Option<Apart>,
 }
 
-/// What moves.
+/// What a move affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -99,35 +99,35 @@ pub enum Halves {
     /// Conversation and files.
     #[default]
     Both,
-    /// The conversation alone.
+    /// Only the conversation.
     Conversation,
-    /// The files alone.
+    /// Only the files.
     Files,
 }
 
-/// How files are moved.
+/// Options of a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handling {
-    /// What moves.
+    /// What the move affects.
     pub halves: Halves,
-    /// What becomes of files that do not merge.
+    /// What to do with files that do not merge.
     pub on_conflict: OnConflict,
-    /// What becomes of changes that several runs made together.
+    /// What to do with changes that several runs made together.
     pub shared: SharedChanges,
 }
 
-/// What a move does about changes that several commands or tools made together, so that nobody knows whose they are.
+/// How a move treats changes that several commands or tools made at the same time, so that their author is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SharedChanges {
-    /// It is refused, unless it was previewed.
+    /// Reject the move, unless it was previewed.
     #[default]
     Refuse,
-    /// They are undone with the rest.
+    /// Undo them with the rest.
     Undo,
 }
 
 impl Desk {
-    /// The timeline at a project's own folder.
+    /// The working copy in a project's own folder.
     pub fn at(timeline: Timeline, project: ProjectId, workspace: Workspace) -> Self {
         Self {
             timeline,
@@ -138,23 +138,23 @@ impl Desk {
         }
     }
 
-    /// The timeline underneath.
+    /// The underlying timeline.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// The take that lives in this folder apart from the others; none in the folder of a project.
+    /// The take of this worktree; `None` in the folder of a project.
     pub fn apart(&self) -> Option<Apart> {
         self.apart
     }
 
-    /// Keeps everybody else out of the folder, and finishes what a crash left.
+    /// Locks the folder and finishes an interrupted move.
     fn begin(&self) -> Result<Session<'_>, FileError> {
         self.check_roots()?;
         self.begin_with_any_roots()
     }
 
-    /// The same where the further roots may be others than those that are recorded.
+    /// Like `begin`, if the additional roots may differ from the recorded ones.
     fn begin_with_any_roots(&self) -> Result<Session<'_>, FileError> {
         let lock = self.timeline.store.lock_folder(self.folder)?;
         let recovered = recover::recover_locked(&self.timeline, self.folder, Some(self.roots()))?;
@@ -164,12 +164,12 @@ impl Desk {
     }
 }
 
-/// The folder while nobody else moves files in it.
+/// A locked folder.
 struct Session<'desk> {
     desk: &'desk Desk,
     recovered: Option<Recovered>,
     emptied: Vec<PathReport>,
-    /// The files that a plan was made for; any will do if none are named.
+    /// The files that a plan was made for; `None` accepts any.
     expected: Option<ContentId>,
     _lock: FolderLock,
 }

@@ -1,6 +1,6 @@
-//! What differs between two moments of a thread: what a move there would bring and take away, and what an operation did.
+//! Compares two versions of a thread, for previews of moves and for the effect of an operation.
 //!
-//! Files are not told here: the operations name their snapshots, and [`Looking::changes`] compares those.
+//! Files are not included: operations name their snapshots, and [`Reader::changes`] compares those.
 
 use std::collections::HashMap;
 
@@ -16,54 +16,54 @@ use serde::Serialize;
 
 use crate::{LookError, Looking};
 
-/// What differs between two moments.
+/// Differences between two versions of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Differing {
-    /// Entries of the take that is worked on, in order, at most as many as were asked for.
+    /// Changed entries of the current take, in order, up to the requested number.
     pub entries: Vec<EntryDiffers>,
-    /// How many entries came, in all.
+    /// Number of added entries in total.
     pub entries_came: u64,
-    /// How many went.
+    /// Number of removed entries in total.
     pub entries_went: u64,
-    /// How many are there still, and say something else.
+    /// Number of entries with changed content.
     pub entries_changed: u64,
-    /// Texts and values that differ, by name: the title, the draft, settings, lists.
+    /// Changed texts and values by name: the title, the draft, settings, lists.
     pub fields: Vec<FieldDiffers>,
-    /// Names of takes that came.
+    /// Names of added takes.
     pub takes_came: Vec<String>,
-    /// Names of takes that went.
+    /// Names of removed takes.
     pub takes_went: Vec<String>,
 }
 
-/// An entry that came, went or is another.
+/// An added, removed or changed entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntryDiffers {
-    /// Its place, counted from 1, where it is; where it was, if it went.
+    /// Position counted from 1; of a removed entry, its old position.
     pub number: u64,
-    /// Its identity.
+    /// The entry.
     pub id: EntryId,
-    /// What it was.
+    /// The old content.
     pub before: Option<EntryVersion>,
-    /// What it is.
+    /// The new content.
     pub after: Option<EntryVersion>,
 }
 
-/// Something with a name that has another value.
+/// A changed field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldDiffers {
-    /// Its name, as the API calls it.
+    /// Name, as in the API.
     pub name: String,
-    /// What it was.
+    /// The old value.
     pub before: String,
-    /// What it is.
+    /// The new value.
     pub after: String,
 }
 
 impl Looking<'_> {
-    /// What differs between two moments of a thread, from one to the other, with at most that many entries.
+    /// Compares two versions of a thread, with at most that many entries.
     pub fn differing(
         &self,
         thread: ThreadId,
@@ -141,7 +141,7 @@ impl Looking<'_> {
         Ok(())
     }
 
-    /// Everything at a moment that has a name and a value.
+    /// All named values of a version.
     fn fields(&self, state: &ThreadState, take: &Take) -> Result<Fields, LookError> {
         let settings: Settings = self.settings(state)?;
         let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
@@ -174,12 +174,12 @@ impl Looking<'_> {
     }
 }
 
-/// The pictures of a draft, by their short names.
+/// The pictures of a draft, by their short ids.
 fn pictures(take: &Take) -> String {
     take.attached.iter().map(|attached| attached.picture.short()).collect::<Vec<_>>().join(", ")
 }
 
-/// Names with their values, in one order always.
+/// Names and values in a fixed order.
 struct Fields(Vec<(&'static str, String)>);
 
 impl Fields {

@@ -1,4 +1,4 @@
-//! Why something could not be done or seen.
+//! Errors of changes and reads.
 
 use retake_model::command::Refusal;
 use retake_model::id::{FolderId, ThreadId};
@@ -9,62 +9,62 @@ use retake_store::{PublishError, StoreError, WriteError};
 
 use crate::FileError;
 
-/// Why a change was not made. Nothing was changed.
+/// Why a change failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// The thread has moved on since the caller looked.
-    #[error("the thread is at version {current} now, not {expected}; look again and repeat")]
+    /// The thread has changed since the caller read it.
+    #[error("the thread is at version {current}, not {expected}; read it again and retry")]
     Conflict {
-        /// The version that the caller saw.
+        /// The version that the caller expects.
         expected: Version,
-        /// The version that the thread has.
+        /// The current version.
         current: Version,
     },
-    /// There is no such thread.
+    /// The thread does not exist.
     #[error("there is no thread {}", .0.short())]
     NoSuchThread(ThreadId),
     /// Files are being moved together with this thread.
-    #[error("the files of this thread are just being moved; try again in a moment")]
+    #[error("the files of this thread are being moved; try again")]
     Moving(FolderId),
-    /// The thread was put away.
-    #[error("this thread is deleted; `retake thread restore` brings it back")]
+    /// The thread is deleted.
+    #[error("this thread is deleted; restore it with `retake thread restore`")]
     ThreadDeleted,
-    /// A project keeps a thread to work on.
+    /// A project always has at least one thread.
     #[error(
-        "this is the last thread of the project, and a project always has one; make another with `retake thread new`, or \
-         destroy this one with `retake purge`"
+        "this is the last thread of the project, and a project always has one; create another with `retake thread new`, \
+         or destroy this one with `retake purge`"
     )]
     LastThread,
-    /// A turn runs in a take that would go away.
+    /// A turn is running in a take that the change would remove.
     #[error("a turn is running in take {0:?}; wait for it, or end it with `retake stop`")]
     TurnRuns(String),
     /// Another thread of the project has that title.
-    #[error("a thread called {0:?} exists already in this project; choose another name")]
+    #[error("a thread named {0:?} already exists in this project; choose another name")]
     TitleTaken(String),
-    /// The title is not one.
+    /// The title is invalid.
     #[error(transparent)]
     Title(#[from] BadName),
-    /// There is nothing to undo.
-    #[error("there is nothing to undo")]
+    /// Nothing to undo.
+    #[error("nothing to undo")]
     NothingToUndo,
-    /// There is nothing to redo.
-    #[error("there is nothing to redo")]
+    /// Nothing to redo.
+    #[error("nothing to redo")]
     NothingToRedo,
-    /// Undo reaches no further back.
-    #[error("history.depth is {0}: undo reaches no further back; `retake jump` still does")]
+    /// The configured undo depth is reached.
+    #[error("undo is limited to {0} changes by history.depth; use `retake jump` to go further back")]
     TooDeep(u64),
-    /// The log has no such version.
+    /// The version does not exist.
     #[error("there is no version {asked}; the thread has versions 1 to {current}")]
     NoSuchVersion {
-        /// The version that was asked for.
+        /// The requested version.
         asked: Version,
-        /// The last that there is.
+        /// The current version.
         current: Version,
     },
-    /// The command was refused.
+    /// The command was rejected.
     #[error(transparent)]
     Refused(Refusal),
-    /// Files that move together with the thread could not be moved.
+    /// The files of the move could not be moved.
     #[error(transparent)]
     Files(Box<FileError>),
     /// The store failed.
@@ -72,28 +72,28 @@ pub enum ChangeError {
     Store(#[from] StoreError),
 }
 
-/// Why something could not be seen.
+/// Why a read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
-    /// There is no such thread.
+    /// The thread does not exist.
     #[error("there is no thread {}", .0.short())]
     NoSuchThread(ThreadId),
-    /// The log has no such version.
+    /// The version does not exist.
     #[error("there is no version {asked}; the thread has versions 1 to {current}")]
     NoSuchVersion {
-        /// The version that was asked for.
+        /// The requested version.
         asked: Version,
-        /// The last that there is.
+        /// The current version.
         current: Version,
     },
-    /// Nothing has that place in the sequence of all operations yet.
+    /// The sequence number does not exist yet.
     #[error(
-        "nothing has happened yet at {asked}, the last was {last}; the store is another one, or was mended: look again"
+        "there is no event {asked} yet, the last is {last}; the store was replaced or repaired: start again from the last event"
     )]
     NoSuchSequence {
-        /// The place that was asked for.
+        /// The requested sequence number.
         asked: i64,
-        /// The last that there is.
+        /// The last sequence number.
         last: i64,
     },
     /// The store failed.

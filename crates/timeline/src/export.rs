@@ -1,16 +1,16 @@
-//! Export: one thread, whole, as lines of JSON.
+//! Exports a complete thread as JSON lines.
 //!
 //! ```text
 //!   {"retake":"thread","format":1,"thread":"…","title":"…","version":7,…}
-//!   {"object":"entry","data":"…"}            every object after those that it refers to, once
+//!   {"object":"entry","data":"…"}            every object once, after those that it refers to
 //!   {"operation":1,"data":"…"}               the log, in order
-//!   {"redacted":"…","kind":"entry"}          content that was destroyed on purpose
-//!   {"end":true,"lines":123,"digest":"…"}    the hash of all that stands before
+//!   {"redacted":"…","kind":"entry"}          erased content
+//!   {"end":true,"lines":123,"digest":"…"}    the hash of everything before
 //! ```
 //!
-//! The data are the canonical bytes in base64, so that the file holds exactly what the store holds: all takes,
-//! all history, every byte. Importing checks every hash again. Beside that there are two forms for readers, of one take
-//! each: `markdown` for people, `transcript` for programs.
+//! The data are the canonical bytes in base64, so that the file contains exactly the content of the store: all takes, all
+//! history, every byte. The import checks every hash again. Two more formats export one take for readers: `markdown` for
+//! people, `transcript` for programs.
 
 mod markdown;
 mod transcript;
@@ -32,23 +32,23 @@ use serde_json::json;
 
 use crate::{EntryView, LookError, Looking};
 
-/// The format that is written.
+/// Version of the export format.
 pub(crate) const FORMAT: u64 = 1;
 
-/// Entries that are held at a time.
+/// Entries to load at a time.
 const PAGE: u64 = 500;
 
-/// What each front writes in its own way.
+/// Formatting that depends on the front end.
 pub trait Front {
-    /// A moment, for people.
+    /// Formats a time for people.
     fn time(&self, moment: Timestamp) -> String;
-    /// A number, for people.
+    /// Formats a number for people.
     fn count(&self, number: u64) -> String;
-    /// A value, as JSON on one line.
+    /// Writes a value as JSON on one line.
     fn json(&self, out: &mut dyn Write, piece: &Piece<'_>) -> io::Result<()>;
 }
 
-/// A value in the text of an export.
+/// A value in an export.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Piece<'a> {
@@ -62,22 +62,22 @@ pub enum Piece<'a> {
     Pictures(&'a Attachments),
     /// An entry.
     Entry(&'a EntryView),
-    /// A piece of an entry.
+    /// A block of an entry.
     Block(&'a Block),
 }
 
-/// What was exported.
+/// Summary of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exported {
-    /// How many operations.
+    /// Number of operations.
     pub operations: u64,
-    /// How many objects.
+    /// Number of objects.
     pub objects: u64,
-    /// How many bytes of text.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How many sealed parts of files were left out: what tools replaced in ignored or secret files. They can be opened
-    /// on this machine alone.
+    /// Number of excluded sealed contents: replaced versions of ignored or secret files. Only this machine can open
+    /// them.
     #[serde(skip_serializing_if = "is_zero")]
     pub sealed_left_out: u64,
 }
@@ -87,14 +87,14 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Why an export failed. What was written so far has no end line, so no import takes it for whole.
+/// Why an export failed. A partial file has no end line, so an import rejects it.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The thread could not be looked at.
+    /// The thread could not be read.
     #[error(transparent)]
     Look(#[from] LookError),
-    /// The files were to be left out, and cannot be: what an entry names is part of it.
-    #[error("an entry of this thread names files itself, so that it cannot be exported without them")]
+    /// Files cannot be excluded, because an entry refers to one.
+    #[error("an entry of this thread refers to files, so it cannot be exported without them")]
     NamesFiles,
     /// The file could not be written.
     #[error("the export could not be written: {0}")]
@@ -102,7 +102,7 @@ pub enum ExportError {
 }
 
 impl Looking<'_> {
-    /// Writes a thread, whole. `progress` hears how many operations are done, and of how many.
+    /// Writes a complete thread. `progress` receives the number of operations done and in total.
     pub fn export(
         &self,
         thread: ThreadId,
@@ -112,8 +112,8 @@ impl Looking<'_> {
         self.export_as(thread, Half::Both, to, progress)
     }
 
-    /// The same without any file of the user's, nor any name of one. The log is another one then, which tells of
-    /// changes to files and does not hold them: where the thread is known already, it is imported as a copy.
+    /// Writes a thread without files and without their names. Its log differs: it mentions changes of files without
+    /// their content. Where the thread already exists, it is imported as a copy.
     pub fn export_without_files(
         &self,
         thread: ThreadId,
@@ -170,12 +170,12 @@ impl Looking<'_> {
     }
 }
 
-/// What is written.
+/// Scope of an export.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
-    /// All there is.
+    /// Conversation and files.
     Both,
-    /// The conversation alone.
+    /// The conversation only.
     Conversation,
 }
 
@@ -188,7 +188,7 @@ struct Walk<'looking, 'timeline> {
 }
 
 impl Walk<'_, '_> {
-    /// Writes what is needed, and before each piece what that one needs. No recursion: states come deep.
+    /// Writes objects after everything they refer to. Not recursive, since states can be deep.
     fn write_all(&mut self, needed: Vec<Reference>, lines: &mut Lines<'_>) -> Result<(), ExportError> {
         let queries = self.looking.queries();
         let mut stack: Vec<Step> = needed.into_iter().rev().map(Step::Open).collect();
@@ -199,7 +199,7 @@ impl Walk<'_, '_> {
                     return Err(ExportError::NamesFiles);
                 }
                 Step::Open((kind, id)) => {
-                    // Sealed bytes can be opened on this machine alone, and stay here.
+                    // Only this machine can open sealed bytes, so they are not exported.
                     self.sealed += u64::from(kind == Kind::Sealed);
                     if kind == Kind::Sealed || self.is_gone(kind, id)? {
                         lines.line(&json!({"redacted": id, "kind": kind_name(kind)}))?;
@@ -220,7 +220,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Whether content was destroyed on purpose and has not been stored again since.
+    /// Returns whether content was erased and not stored again since.
     fn is_gone(&self, kind: Kind, id: ContentId) -> Result<bool, ExportError> {
         let queries = self.looking.queries();
         let redacted = queries.is_redacted(id).map_err(LookError::from)?;
@@ -251,7 +251,7 @@ impl Lines<'_> {
     }
 }
 
-/// Names of the kinds that can be exported, as the file writes them.
+/// Names of the exportable kinds in the file.
 const KINDS: [(Kind, &str); 14] = [
     (Kind::Blob, "blob"),
     (Kind::Entry, "entry"),

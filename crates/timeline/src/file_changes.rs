@@ -1,4 +1,4 @@
-//! What one thread did to files, newest first, path by path.
+//! Lists the file changes of one thread, newest first, path by path.
 
 use retake_model::id::ThreadId;
 use retake_model::path::RootPath;
@@ -8,19 +8,19 @@ use crate::file_log::Wrote;
 use crate::filed::FileOperations;
 use crate::{FileLogItem, LookError, Looking};
 
-/// Some of what a thread did to files.
+/// A page of file changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileChanges {
-    /// What was done to each path, newest first.
+    /// The changes, newest first.
     pub items: Vec<FileLogItem>,
-    /// Where to go on: an operation by its place in the store's log, and how many of its paths to pass over; none if
-    /// there is no more.
+    /// Cursor for the next page: the sequence number of an operation, and the number of its paths to skip; `None` on
+    /// the last page.
     pub next: Option<(i64, usize)>,
 }
 
 impl Looking<'_> {
-    /// What the operations of a thread did to files, and before it was promoted those of the threads that it was a take of: newest
-    /// first, at most so many paths, from the `next` of an earlier answer on.
+    /// File changes of a thread, and before its promotion of the threads that it was a take of: newest first, at most
+    /// `limit` paths, from the `next` of an earlier page on.
     pub fn file_changes(
         &self,
         thread: ThreadId,
@@ -39,7 +39,7 @@ impl Looking<'_> {
                 Some(files) => differing(&queries, files.before, files.after)?,
                 None => Vec::new(),
             };
-            // Only the operation that a page ended in has paths to pass over.
+            // Only the operation at which a page ended has paths to skip.
             let start = from.filter(|(from, _)| *from == stored.sequence).map_or(0, |(_, passed)| passed);
             for (index, (root, change)) in done.into_iter().enumerate().skip(start) {
                 if items.len() >= limit {

@@ -1,4 +1,4 @@
-//! What happened to one path, over all threads of a project, newest first.
+//! Lists the changes of one path over all threads of a project, newest first.
 
 use retake_model::content::ContentId;
 use retake_model::diff::Counts;
@@ -14,65 +14,65 @@ use crate::changes::{Compared, Detail, compare_content};
 use crate::touches::Touch;
 use crate::{LookError, Looking};
 
-/// What happened to a path.
+/// Changes of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileLog {
-    /// The operations that touched it, newest first.
+    /// The operations that changed it, newest first.
     pub operations: Vec<FileLogItem>,
-    /// What to ask for to go on; none if there is no more.
+    /// Cursor for the next page; `null` on the last page.
     pub next: Option<i64>,
 }
 
-/// An operation that touched a path.
+/// An operation that changed a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileLogItem {
     /// The operation.
     #[serde(flatten)]
     pub by: Wrote,
-    /// The path as it was called after the operation; before it, if it is gone.
+    /// The path after the operation; of a removed file, before it.
     #[serde(flatten)]
     pub path: RootPath,
-    /// The path that it had before, if it was renamed.
+    /// The former path, if it was renamed.
     pub from: Option<TreePath>,
-    /// The path under which it went on, if it went from this one.
+    /// The new path, if it was renamed away from this one.
     pub to: Option<TreePath>,
-    /// What happened to it.
+    /// The kind of change.
     pub happened: Happened,
     /// How the content was compared.
     pub content: Compared,
-    /// Lines that came and went; none where they were not compared.
+    /// Added and removed lines; `null` if not compared.
     pub lines: Option<Counts>,
 }
 
-/// The operation that did something to a file.
+/// An operation that changed files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Wrote {
     /// Its thread.
     pub thread: ThreadId,
-    /// What that thread is called.
+    /// Title of the thread.
     pub title: String,
-    /// Its place in the log of the thread.
+    /// Its version in the thread.
     pub version: Version,
-    /// Its place among all operations of the store.
+    /// Its sequence number in the store.
     pub sequence: i64,
-    /// Its name.
+    /// Its id.
     pub operation: ContentId,
-    /// What it was.
+    /// Its kind.
     pub kind: OperationKind,
-    /// What it is undone with.
+    /// The turn with which it is undone.
     pub turn: TurnId,
-    /// Who did it.
+    /// Its actor.
     pub actor: Actor,
-    /// When.
+    /// Its time.
     pub time: Timestamp,
 }
 
 impl Looking<'_> {
-    /// The operations of a project that touched a path, newest first, at most `limit`, following it back through
-    /// its former names. `before` is the `next` of an earlier answer.
+    /// Operations of a project that changed a path, newest first, at most `limit`, followed through its former names.
+    /// `before` is the `next` of an earlier page.
     pub fn file_log(
         &self,
         project: ProjectId,
@@ -81,7 +81,7 @@ impl Looking<'_> {
         limit: usize,
     ) -> Result<FileLog, LookError> {
         let queries = self.queries();
-        // The names of a path are known only from the present back, so an older page walks there again.
+        // Former names are known only from the newest operation backwards, so an older page repeats the walk.
         let mut touches = Self::touches(&queries, project, path, i64::MAX)?;
         let mut operations: Vec<FileLogItem> = Vec::new();
         while let Some(touch) = touches.next().transpose()? {
@@ -89,7 +89,7 @@ impl Looking<'_> {
             if before.is_some_and(|before| sequence >= before) {
                 continue;
             }
-            // One operation is never torn apart by the end of a page.
+            // A page never splits the paths of one operation.
             let last = operations.last().map(|last| last.by.sequence);
             if operations.len() >= limit && last != Some(sequence) {
                 return Ok(FileLog { next: last, operations });
@@ -117,7 +117,7 @@ impl Wrote {
         Self::by(&touch.stored, title)
     }
 
-    /// An operation of a thread with that title.
+    /// Information about an operation of a thread with that title.
     pub(crate) fn by(stored: &StoredOperation, title: &str) -> Self {
         let operation = &stored.operation;
         Self {

@@ -1,5 +1,5 @@
-//! The operations with files of several threads, newest first: of all threads of a project, or of a thread and those that it was a
-//! take of.
+//! Walks the operations with files of several threads, newest first: all threads of a project, or a thread and those
+//! that it was a take of.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -7,29 +7,29 @@ use retake_model::id::ProjectId;
 use retake_model::operation::Version;
 use retake_store::{Deleted, Queries, StoreError, StoredOperation, ThreadFilter, ThreadRow};
 
-/// Walks back along the operations with files of several threads, by their place in the store's log.
+/// Iterates backwards over operations with files, by sequence number.
 pub(crate) struct FileOperations<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     threads: Vec<ThreadRow>,
-    /// The next operation of each thread: its place in the store's log, and the thread.
+    /// The next operation of each thread: its sequence number and the thread.
     next: BinaryHeap<(i64, usize)>,
     waiting: HashMap<usize, StoredOperation>,
 }
 
 impl<'queries, 'transaction> FileOperations<'queries, 'transaction> {
-    /// All of a project's.
+    /// All threads of a project.
     pub(crate) fn of_project(
         queries: &'queries Queries<'transaction>,
         project: ProjectId,
     ) -> Result<Self, StoreError> {
-        // What a thread did to files stays done when the thread is put away.
+        // Deleted threads are included, because their changes of files remain.
         let filter =
             ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
         let logs = queries.threads(&filter)?.into_iter().map(|row| (row.summary.version, row));
         Self::of_logs(queries, logs.collect())
     }
 
-    /// Those of some threads, each up to a version.
+    /// Some threads, each up to a version.
     pub(crate) fn of_logs(
         queries: &'queries Queries<'transaction>,
         logs: Vec<(Version, ThreadRow)>,
@@ -42,12 +42,12 @@ impl<'queries, 'transaction> FileOperations<'queries, 'transaction> {
         Ok(filed)
     }
 
-    /// The threads that the steps refer to.
+    /// The threads that the results refer to.
     pub(crate) fn threads(&self) -> &[ThreadRow] {
         &self.threads
     }
 
-    /// Passes over all operations from that place in the store's log on.
+    /// Skips operations from that sequence number on.
     pub(crate) fn pass_over(&mut self, from: i64) -> Result<(), StoreError> {
         while self.next.peek().is_some_and(|(sequence, _)| *sequence >= from) {
             self.step()?;
@@ -55,7 +55,7 @@ impl<'queries, 'transaction> FileOperations<'queries, 'transaction> {
         Ok(())
     }
 
-    /// The newest operation that is left, and its thread as a place in [`Self::threads`].
+    /// The newest remaining operation, with an index into [`Self::threads`].
     pub(crate) fn step(&mut self) -> Result<Option<(usize, StoredOperation)>, StoreError> {
         let Some((_, thread)) = self.next.pop() else { return Ok(None) };
         let Some(stored) = self.waiting.remove(&thread) else { return Ok(None) };
@@ -63,7 +63,7 @@ impl<'queries, 'transaction> FileOperations<'queries, 'transaction> {
         Ok(Some((thread, stored)))
     }
 
-    /// Puts the last operation with files up to a version in line.
+    /// Queues the last operation with files up to a version.
     fn wait_for(&mut self, thread: usize, version: Version) -> Result<(), StoreError> {
         let number = self.threads[thread].number;
         let missing = |version: Version| StoreError::Damaged(format!("operation {version} is missing"));

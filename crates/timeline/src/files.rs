@@ -1,4 +1,4 @@
-//! The files that a snapshot holds: folders in pages, files in pieces.
+//! Reads the files of a snapshot: folders in pages, files in ranges.
 
 use std::ops::Range;
 
@@ -11,67 +11,67 @@ use serde::Serialize;
 
 use crate::{FileFacts, LookError, Looking};
 
-/// Something that a snapshot holds.
+/// An entry of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldFile {
-    /// Where.
+    /// The path.
     #[serde(flatten)]
     pub path: RootPath,
-    /// What it is.
+    /// Its type and attributes.
     #[serde(flatten)]
     pub facts: FileFacts,
-    /// The name of its content: the same files have the same.
+    /// Id of its content: equal files have equal ids.
     pub content: Option<ContentId>,
 }
 
-/// Some of what is in a folder.
+/// A page of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldFiles {
-    /// In the order of the names' bytes; a folder before what is in it.
+    /// The entries, sorted by the bytes of their names; folders before their content.
     pub items: Vec<HeldFile>,
     /// Whether there are more.
     pub more: bool,
 }
 
-/// Which folder of a snapshot is listed, and how.
+/// Options for listing a folder.
 #[derive(Clone, Copy, Debug)]
 pub struct FolderQuestion<'a> {
     /// The root.
     pub root: &'a str,
-    /// The folder below it; the root itself if there is none.
+    /// The folder below the root; `None` for the root itself.
     pub folder: Option<&'a TreePath>,
-    /// How far down.
+    /// The depth.
     pub depth: Depth,
-    /// Only what comes behind this path.
+    /// Only entries after this path.
     pub after: Option<&'a TreePath>,
-    /// At most so many.
+    /// Maximum number of entries.
     pub limit: usize,
 }
 
-/// How far down a folder is listed.
+/// Depth of a listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
-    /// What is in it.
+    /// Only direct children.
     #[default]
     One,
-    /// What is in the folders in it too.
+    /// All descendants.
     All,
 }
 
-/// A piece of a file.
+/// A range of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePiece {
     /// The file.
     pub file: HeldFile,
-    /// How many bytes it has in all.
+    /// Size of the whole file in bytes.
     pub size: u64,
-    /// Some of them; of a link, where it points to; of a folder, none.
+    /// The bytes in the range; the target of a link; empty for a folder.
     pub bytes: Vec<u8>,
 }
 
 impl Looking<'_> {
-    /// What is in a folder of a snapshot; `None` if there is no such folder.
+    /// Lists a folder of a snapshot; `None` if it does not exist.
     pub fn files_in(
         &self,
         snapshot: ContentId,
@@ -90,7 +90,7 @@ impl Looking<'_> {
         Ok(Some(list(&queries, tree, question)?))
     }
 
-    /// A file of a snapshot with at most so many of its bytes, from a place on; `None` if there is none.
+    /// Reads a range of a file of a snapshot; `None` if it does not exist.
     pub fn file_in(
         &self,
         snapshot: ContentId,
@@ -104,7 +104,7 @@ impl Looking<'_> {
     }
 }
 
-/// What a snapshot has at a path.
+/// The node at a path of a snapshot.
 pub(crate) fn node_at(
     objects: &impl Objects,
     snapshot: &Snapshot,
@@ -113,7 +113,7 @@ pub(crate) fn node_at(
     snapshot.root(&path.root).map_or(Ok(None), |root| resolve(objects, root.tree, &path.path))
 }
 
-/// Some bytes of a file.
+/// Reads a range of a file.
 pub(crate) fn piece_of(
     objects: &impl Objects,
     path: &RootPath,
@@ -129,11 +129,11 @@ pub(crate) fn piece_of(
     Ok(FilePiece { file: held(path.clone(), node), size, bytes })
 }
 
-/// A folder that is being listed. How deep folders are must not matter to the stack, so they are kept in a list.
+/// A folder that is being listed. The levels are in a list, so that the depth of folders does not grow the stack.
 struct Level<'names> {
     path: Option<TreePath>,
     entries: std::vec::IntoIter<TreeEntry>,
-    /// The rest of the path that the last page ended with, if it leads through this folder.
+    /// The rest of the path at which the last page ended, if it leads through this folder.
     passed: &'names [FileName],
 }
 

@@ -1,4 +1,4 @@
-//! Finding a thread, a take or an entry by what a person types: a name, or the beginning of an id.
+//! Resolves threads, takes and entries from user input: a name, or the prefix of an id.
 
 use retake_model::entry::RoleKind;
 use retake_model::id::{EntryId, ProjectId, ThreadId};
@@ -8,12 +8,12 @@ use retake_store::{Deleted, StoreError, TakeRow, ThreadFilter, ThreadRow};
 
 use crate::{LookError, Looking};
 
-/// How many characters of an id must be given.
+/// Minimum length of an id prefix.
 pub const SHORTEST_PREFIX: usize = 4;
-/// How many candidates an error names.
+/// Number of candidates to list in an error.
 const NAMED: usize = 5;
 
-/// What was found.
+/// A resolved thread.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The thread.
@@ -22,43 +22,43 @@ pub struct Found {
     pub take: Option<TakeRow>,
 }
 
-/// Why nothing, or more than one thing, was found.
+/// Why a text does not identify exactly one object.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// No thread goes by that.
-    #[error("no thread is called {text:?}, and {hint}; `retake thread list` shows them all", text = .0, hint = why_no_id(.0))]
+    /// No thread matches.
+    #[error("no thread is named {text:?}, and {hint}; `retake thread list` shows all threads", text = .0, hint = why_no_id(.0))]
     NoThread(String),
-    /// No take goes by that.
-    #[error("no take of {thread:?} is called {text:?}, and {hint}; `retake tree` shows them", hint = why_no_id(text))]
+    /// No take matches.
+    #[error("no take of {thread:?} is named {text:?}, and {hint}; `retake tree` shows all takes", hint = why_no_id(text))]
     NoTake {
         /// The thread's title.
         thread: String,
-        /// What was typed.
+        /// The input.
         text: String,
     },
-    /// No entry goes by that.
+    /// No entry matches.
     #[error(
         "the take has no entry {0:?}; entries are numbered from 1, `last` is the last one, and {SHORTEST_PREFIX} or more \
-         characters of an id name one too"
+         characters of an id also work"
     )]
     NoEntry(String),
-    /// More than one goes by that.
-    #[error("{text:?} could be any of: {}", candidates.join(", "))]
+    /// Several objects match.
+    #[error("{text:?} is ambiguous: {}", candidates.join(", "))]
     Several {
-        /// What was typed.
+        /// The input.
         text: String,
-        /// Some that it could be.
+        /// Some of the candidates.
         candidates: Vec<String>,
     },
-    /// The timeline could not be looked at.
+    /// Reading failed.
     #[error(transparent)]
     Look(#[from] LookError),
 }
 
-/// Why no id was found by a text.
+/// Explains why a text matches no id.
 pub fn why_no_id(text: &str) -> String {
     if text.len() < SHORTEST_PREFIX {
-        format!("the beginning of an id needs at least {SHORTEST_PREFIX} characters")
+        format!("an id prefix needs at least {SHORTEST_PREFIX} characters")
     } else {
         "no id begins with it".to_owned()
     }
@@ -71,12 +71,12 @@ impl From<StoreError> for FindError {
 }
 
 impl Looking<'_> {
-    /// A thread by title (of this project first) or by the beginning of its id; `thread/take` names a take too.
+    /// Finds a thread by title (in this project first) or id prefix; `thread/take` also names a take.
     pub fn find(&self, project: Option<ProjectId>, text: &str) -> Result<Found, FindError> {
         if let Some(thread) = self.find_thread(project, text)? {
             return Ok(Found { thread, take: None });
         }
-        // A title may hold a slash itself, so the whole text was tried first.
+        // A title may contain a slash, so the whole text was tried first.
         if let Some((thread, take)) = text.rsplit_once('/')
             && let Some(thread) = self.find_thread(project, thread)?
         {
@@ -98,15 +98,14 @@ impl Looking<'_> {
         }
     }
 
-    /// The thread of a project whose deletion is the last thing that happened there: what an undo that names no thread
-    /// brings back.
+    /// The thread whose deletion is the last change in a project, which an undo without a thread restores.
     pub fn just_deleted(&self, project: ProjectId) -> Result<Option<ThreadRow>, LookError> {
         let filter =
             ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
         let mut newest: Option<(i64, bool, ThreadRow)> = None;
         let rows = self.threads(&filter)?;
         let last = rows.iter().map(|row| row.summary.updated).max();
-        // Only what was changed in the last moment can be the newest.
+        // Only threads with the newest timestamp qualify.
         for row in rows.into_iter().filter(|row| Some(row.summary.updated) == last) {
             let operation = self.queries().last_operation(&row)?;
             let deletion = matches!(operation.operation.kind, OperationKind::Deleted);
@@ -117,7 +116,7 @@ impl Looking<'_> {
         Ok(newest.filter(|(_, deletion, _)| *deletion).map(|(.., row)| row))
     }
 
-    /// A take of a thread by name or by the beginning of its id.
+    /// Finds a take of a thread by name or id prefix.
     pub fn find_take(&self, thread: &ThreadRow, text: &str) -> Result<TakeRow, FindError> {
         if let Some(take) = self.queries().take_named(thread.number, text)? {
             return Ok(take);
@@ -134,7 +133,7 @@ impl Looking<'_> {
         }
     }
 
-    /// The last message of the user's in a take.
+    /// The last message of the user in a take.
     pub fn last_message(&self, thread: ThreadId, take: &Take) -> Result<Option<EntryId>, LookError> {
         const PAGE: u64 = 100;
         let mut end = take.entries.len();
@@ -150,7 +149,7 @@ impl Looking<'_> {
         Ok(None)
     }
 
-    /// An entry of a take by its number (from 1; negative from the end), `last`, or the beginning of its id.
+    /// Finds an entry by number (from 1; negative from the end), `last`, or id prefix.
     pub fn find_entry(&self, take: &Take, text: &str) -> Result<(u64, EntryId), FindError> {
         let missing = || FindError::NoEntry(text.to_owned());
         let count = take.entries.len();
@@ -192,7 +191,7 @@ impl Looking<'_> {
             return Ok(self.queries().thread(id)?);
         }
         let mut titled = self.queries().threads_titled(text)?;
-        // A title of this project, in use, is what a person means before any other.
+        // Active threads of this project come before any other.
         titled.sort_by_key(|row| (Some(row.home) != project, row.summary.deleted.is_some()));
         if let Some(best) = titled.first() {
             let rank = |row: &ThreadRow| (Some(row.home) != project, row.summary.deleted.is_some());
@@ -211,7 +210,7 @@ impl Looking<'_> {
     }
 }
 
-/// What an id that begins with that text names; a text too short to tell ids apart names nothing.
+/// The object whose id begins with the text; a text that is too short matches nothing.
 fn by_prefix<T>(
     text: &str,
     find: impl FnOnce(&str) -> Result<Vec<T>, StoreError>,
@@ -230,18 +229,18 @@ fn several_threads(text: &str, rows: &[&ThreadRow]) -> FindError {
     }
 }
 
-/// What a text says about a position.
+/// A text parsed as position.
 enum Numbered {
-    /// The entry there.
+    /// The entry at that index.
     At(u64),
-    /// It is a number, but no entry stands there.
+    /// A number without an entry.
     Beyond,
-    /// It is no number.
+    /// Not a number.
     Not,
 }
 
 fn position(text: &str, count: u64) -> Numbered {
-    // An id can consist of digits alone; a number that long is one.
+    // An id can consist of digits only; a number that long is an id.
     let number = match text {
         "last" => Some(-1),
         text if text.trim_start_matches('-').len() > 10 => None,

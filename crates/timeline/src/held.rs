@@ -1,4 +1,4 @@
-//! What a snapshot holds, and what it does not.
+//! Summarises snapshots: captured and excluded files.
 
 use std::fmt::Write as _;
 
@@ -11,42 +11,42 @@ use serde::Serialize;
 use crate::filed::FileOperations;
 use crate::{FilesAt, LookError, Looking};
 
-/// What a snapshot holds, and what it does not.
+/// Captured and excluded files of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// The snapshot.
     pub snapshot: ContentId,
-    /// Files and links that it holds.
+    /// Number of captured files and links.
     pub files_held: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes_held: u64,
-    /// How many paths it does not hold, or holds without their setuid, setgid or sticky bit. Of a folder that is left out
-    /// whole, only the folder counts.
+    /// Number of paths that are excluded, or captured without their setuid, setgid or sticky bit. An excluded folder
+    /// counts once.
     pub left_out_count: u64,
-    /// The first of them: those that nobody left out on purpose before those that are ignored.
+    /// The first excluded paths: those that no ignore rule explains come first.
     pub left_out: Vec<NotHeld>,
 }
 
-/// A path that a snapshot does not hold.
+/// An excluded path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotHeld {
-    /// The root that it is in; nothing for the project's own folder.
+    /// Its root; empty for the project's own folder.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub root: String,
-    /// The path. Bytes that are no text are shown as `\xNN`.
+    /// The path. Bytes that are not UTF-8 appear as `\xNN`.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// The files of some thread of a project at one moment.
+/// The files of a thread at one version.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilesOfThread {
     /// The thread.
     pub thread: ThreadId,
-    /// The place of the operation among all of the store.
+    /// Sequence number of the operation.
     #[serde(skip)]
     pub sequence: i64,
     /// The files.
@@ -55,7 +55,7 @@ pub struct FilesOfThread {
 }
 
 impl Looking<'_> {
-    /// What a snapshot holds, with at most so many of the paths that it does not; `None` if there is no such snapshot.
+    /// Summarises a snapshot, with at most `most` excluded paths; `None` if it does not exist.
     pub fn held(&self, snapshot: ContentId, most: usize) -> Result<Option<Held>, LookError> {
         let queries = self.queries();
         if !queries.holds(Kind::Snapshot, snapshot)? {
@@ -64,13 +64,12 @@ impl Looking<'_> {
         Ok(Some(held(&queries, snapshot, &load(&queries, snapshot)?, most)?))
     }
 
-    /// Everything that a snapshot does not hold.
+    /// All excluded paths of a snapshot.
     pub fn left_out(&self, snapshot: &Snapshot) -> Result<Vec<NotHeld>, LookError> {
         Ok(left_out(&self.queries(), snapshot)?)
     }
 
-    /// The moments at which files of a project are known, over all its threads, newest first, at most `limit`, before a
-    /// place in the store's log.
+    /// Versions with files over all threads of a project, newest first, at most `limit`, before a sequence number.
     pub fn files_of_project(
         &self,
         project: ProjectId,
@@ -81,7 +80,7 @@ impl Looking<'_> {
         page(FileOperations::of_project(&queries, project)?, before, limit)
     }
 
-    /// The same for a thread and, from before it was promoted, those that it was a take of.
+    /// Versions with files of a thread and, before its promotion, of those that it was a take of.
     pub fn files_of_lineage(
         &self,
         thread: ThreadId,
@@ -93,7 +92,7 @@ impl Looking<'_> {
     }
 }
 
-/// At most so many moments before a place in the store's log.
+/// At most `limit` versions before a sequence number.
 fn page(
     mut filed: FileOperations<'_, '_>,
     before: Option<i64>,
@@ -113,7 +112,7 @@ fn page(
     Ok(found)
 }
 
-/// What a snapshot holds, with at most so many of the paths that it does not.
+/// Summarises a snapshot, with at most `most` excluded paths.
 pub(crate) fn held(
     objects: &(impl Objects + ?Sized),
     id: ContentId,
@@ -145,7 +144,7 @@ fn left_out(objects: &(impl Objects + ?Sized), snapshot: &Snapshot) -> Result<Ve
     Ok(found)
 }
 
-/// A path as it is shown: bytes that are no text as `\xNN`.
+/// A path as text: bytes that are not UTF-8 as `\xNN`.
 fn shown(path: &[u8]) -> String {
     let mut text = String::new();
     for chunk in path.utf8_chunks() {

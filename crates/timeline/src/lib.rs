@@ -1,9 +1,8 @@
-//! The timeline: the only door for changes.
+//! The timeline: every change of a thread goes through it.
 //!
-//! Intents go down, states come up. A caller names a thread, a [`Command`] and itself ([`Caller`]); the
-//! timeline computes the next state from the newest one inside the store's writer, publishes it, and answers
-//! once it is durable. Undo, redo and jump are the same move: choose a state, publish the operation that makes
-//! it current.
+//! A caller names a thread, a [`Command`] and itself ([`Caller`]); the timeline computes the next state from the newest
+//! one inside the store's writer, publishes it, and returns once it is durable. Undo, redo and jump are the same move:
+//! choose a state, publish the operation that makes it current.
 //!
 //! ```text
 //!   change(thread, command, caller)                 undo / redo / jump(thread, caller)
@@ -13,8 +12,8 @@
 //!        └──────────────► one operation, published with its objects ◄──────────────┘
 //! ```
 //!
-//! A caller that names the version it saw gets a typed conflict when the thread has moved on, and nothing is
-//! changed; it can look again and repeat what it asked.
+//! A caller that names the version it read gets a typed conflict if the thread has changed since, and nothing changes;
+//! it can read again and retry.
 
 mod anchor;
 mod blame;
@@ -106,7 +105,7 @@ pub use tail::{Happened, Tail, ThreadChange};
 pub use tree::{Tree, TreeThread};
 pub use view::{EntryView, HistoryItem, SavedVersion, Standing};
 
-/// A timeline that is open. Cheap to clone; every clone is the same timeline.
+/// An open timeline. Clones are cheap and share the same timeline.
 #[derive(Clone)]
 pub struct Timeline {
     store: Arc<Store>,
@@ -117,29 +116,29 @@ pub struct Timeline {
     listing: Arc<Mutex<Listing>>,
 }
 
-/// How history behaves.
+/// Rules of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Changes of a draft that follow each other within this many milliseconds are one step.
+    /// Draft changes within this number of milliseconds form one step.
     pub typing_pause: i64,
-    /// How many changes undo reaches back; `None` for all of them.
+    /// How many changes undo reaches back; `None` for all.
     pub depth: Option<u64>,
 }
 
-/// Who asks for a change, and what they know.
+/// The caller of a change, with its expectations.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Who.
+    /// The actor.
     pub actor: Actor,
-    /// Where.
+    /// Where the caller runs.
     pub surroundings: Option<Surroundings>,
-    /// The turn that the change belongs to; `None` makes it a turn of its own.
+    /// The turn of the change; `None` starts a new one.
     pub turn: Option<TurnId>,
-    /// The version that the caller saw; `None` if any will do.
+    /// The version that the caller read; `None` accepts any.
     pub expected: Option<Version>,
-    /// The request that the change is made for, if it has a name: what is done for it can be found by that name.
+    /// The request of the change, if it has an id, by which its operations can be found.
     pub request: Option<RequestId>,
-    /// The take whose files a change of files changes; `None` for the active one.
+    /// The take whose files the change affects; `None` for the active one.
     pub take: Option<TakeId>,
 }
 
@@ -150,7 +149,7 @@ impl Default for Rules {
 }
 
 impl Caller {
-    /// The person at the keyboard, who has looked at no version in particular.
+    /// The user, without an expected version.
     pub fn human() -> Self {
         Self {
             actor: Actor::Human,
@@ -162,7 +161,7 @@ impl Caller {
         }
     }
 
-    /// The same caller, who expects the thread to be at that version.
+    /// Sets the expected version.
     #[must_use]
     pub fn expecting(self, version: Version) -> Self {
         Self { expected: Some(version), ..self }
@@ -170,12 +169,12 @@ impl Caller {
 }
 
 impl Timeline {
-    /// Opens the timeline that lives in that folder, making it if there is none.
+    /// Opens the timeline in a folder, creating it if necessary.
     pub fn open(folder: &Path, rules: Rules) -> Result<Self, OpenError> {
         Self::open_with(folder, rules, Arc::new(SystemClock))
     }
 
-    /// Opens the timeline with a clock of the caller's.
+    /// Opens a timeline with another clock.
     pub fn open_with(folder: &Path, rules: Rules, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let store = Arc::new(Store::open(folder)?);
         let clock = Arc::new(clock::Bounded(clock));
@@ -189,23 +188,23 @@ impl Timeline {
         })
     }
 
-    /// The store underneath, for what is not a change: proof, usage, search.
+    /// The underlying store, for everything that is not a change: verification, usage, search.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Time and dice for new identities.
+    /// Time and randomness for new ids.
     pub fn fresh(&self) -> impl retake_model::id::Fresh + '_ {
         clock::Ticks(&*self.clock)
     }
 
-    /// Any number, from the timeline's dice.
+    /// A random number from the timeline's clock.
     pub fn dice(&self) -> u64 {
         let random = retake_model::id::Fresh::random(&mut clock::Ticks(&*self.clock));
         random.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
-    /// The present moment, as the timeline's clock says.
+    /// The current time of the timeline's clock.
     pub fn now(&self) -> retake_model::time::Timestamp {
         self.clock.now()
     }

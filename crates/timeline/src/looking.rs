@@ -1,4 +1,4 @@
-//! Looking: the timeline as it was at one moment. Nothing here changes anything or waits for a writer.
+//! Reads the timeline in one transaction. Readers change nothing and never wait for a writer.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,35 +18,35 @@ use crate::moves::{UndoStatus, next_undo, undo_status, view_of};
 use crate::view::{EntryView, HistoryItem, SavedVersion, Standing};
 use crate::{LookError, Timeline};
 
-/// The timeline at one moment.
+/// A consistent view of the timeline.
 pub struct Looking<'timeline> {
     reading: Reading<'timeline>,
 }
 
 impl Timeline {
-    /// Looks at the present moment.
+    /// Begins a read transaction.
     pub fn look(&self) -> Result<Looking<'_>, StoreError> {
         Ok(Looking { reading: self.store.read()? })
     }
 }
 
 impl Looking<'_> {
-    /// What can be asked of the store directly.
+    /// Queries of the underlying store.
     pub fn queries(&self) -> Queries<'_> {
         self.reading.queries()
     }
 
-    /// The store that is read.
+    /// The underlying store.
     pub(crate) fn store(&self) -> &Store {
         self.reading.store()
     }
 
-    /// A thread in the index.
+    /// A thread by id.
     pub fn thread(&self, thread: ThreadId) -> Result<ThreadRow, LookError> {
         self.queries().thread(thread)?.ok_or(LookError::NoSuchThread(thread))
     }
 
-    /// Threads that the filter lets through: pinned ones first, then the most lately changed.
+    /// Threads that match a filter: pinned ones first, then the most recently changed.
     pub fn threads(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, LookError> {
         Ok(self.queries().threads(filter)?)
     }
@@ -61,8 +61,8 @@ impl Looking<'_> {
         Ok(load(&self.queries(), self.head(thread)?.operation.after)?)
     }
 
-    /// The thread, and those that it was a take of, as far as they are there: each with its last version, which for the
-    /// others is that before the promotion.
+    /// A thread and those that it was a take of, as far as they exist: each with its last version, which for the others
+    /// is the one before the promotion.
     pub fn lineage(&self, thread: ThreadId) -> Result<Vec<(Version, ThreadRow)>, LookError> {
         let queries = self.queries();
         let (mut row, mut found) = (self.thread(thread)?, Vec::new());
@@ -78,12 +78,12 @@ impl Looking<'_> {
         }
     }
 
-    /// The state of a thread just after an operation.
+    /// The state of a thread after an operation.
     pub fn state_at(&self, thread: ThreadId, version: Version) -> Result<ThreadState, LookError> {
         let row = self.thread(thread)?;
         match self.queries().operation(row.number, version)? {
             Some(found) if version > 0 => Ok(load(&self.queries(), found.operation.after)?),
-            // A log has no holes: a version that must be there and is not was lost.
+            // A log has no gaps: a missing version is damage.
             None if (1..=row.summary.version).contains(&version) => {
                 Err(StoreError::Damaged(format!("operation {version} is missing")).into())
             }
@@ -91,7 +91,7 @@ impl Looking<'_> {
         }
     }
 
-    /// The settings of a state, as the thread itself has set them; [`Looking::effective_settings`] has what counts.
+    /// The settings of a state itself; [`Reader::effective_settings`] includes shared ones.
     pub fn settings(&self, state: &ThreadState) -> Result<Settings, LookError> {
         Ok(load(&self.queries(), state.settings)?)
     }
@@ -106,7 +106,7 @@ impl Looking<'_> {
         Ok(self.page_within(thread, take, range, usize::MAX)?.0)
     }
 
-    /// The same, as far as so many bytes reach, and the position behind the last. The first entry comes, however large.
+    /// A page of entries limited by bytes, and the position after the last. The first entry is included at any size.
     pub fn page_within(
         &self,
         thread: ThreadId,
@@ -141,7 +141,7 @@ impl Looking<'_> {
         Ok(self.queries().bytes(Kind::Blob, blob)?.to_vec())
     }
 
-    /// One entry of a take, and where it stands; `None` if the take does not hold it.
+    /// An entry of a take and its position; `None` if the take does not contain it.
     pub fn entry(&self, take: &Take, entry: EntryId) -> Result<Option<(u64, EntryVersion)>, LookError> {
         let queries = self.queries();
         match take.entries.find(&queries, entry.bytes())? {
@@ -150,12 +150,12 @@ impl Looking<'_> {
         }
     }
 
-    /// Whether undo and redo are possible in the active take, and where.
+    /// The undo status of the active take.
     pub fn standing(&self, thread: ThreadId) -> Result<Standing, LookError> {
         self.standing_in(thread, None)
     }
 
-    /// The same for that take, or the active one if none is named.
+    /// The undo status of a take; of the active one if `None`.
     pub fn standing_in(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Standing, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
@@ -165,14 +165,14 @@ impl Looking<'_> {
         Ok(Standing { version, position, can_undo, can_redo })
     }
 
-    /// The change that an undo in that take, or in the active one, begins with; `None` if there is nothing to undo.
+    /// The change that an undo in that take, or in the active one, reverts first; `None` if there is nothing to undo.
     pub fn next_undo(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Option<Version>, LookError> {
         let queries = self.queries();
         let head = queries.newest(thread)?.ok_or(LookError::NoSuchThread(thread))?;
         Ok(next_undo(&queries, &head, take)?)
     }
 
-    /// The newest change that a redo in that take, or the active one, would make; `None` if there is nothing to redo.
+    /// The newest change that a redo in that take, or in the active one, restores; `None` if there is nothing to redo.
     pub fn redo_target(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Option<Version>, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
@@ -183,7 +183,7 @@ impl Looking<'_> {
         Ok(cursor.route().last().filter(|_| moved).map(|step| step.version()))
     }
 
-    /// The operations of a thread before `before` (or all), newest first, at most `limit`.
+    /// Operations of a thread before `before` (or all), newest first, at most `limit`.
     pub fn history(
         &self,
         thread: ThreadId,
@@ -193,7 +193,7 @@ impl Looking<'_> {
         self.history_in(thread, None, before, limit)
     }
 
-    /// The same, with what is current and redoable in that take.
+    /// The history with the flags `current` and `redoable` for that take.
     pub fn history_in(
         &self,
         thread: ThreadId,
@@ -210,7 +210,7 @@ impl Looking<'_> {
         let found = queries.operations_back(row.number, from, limit)?;
         let lowest = found.last().map_or(0, |last| last.operation.version);
         let log = queries.log(row.number);
-        // Each chain is walked once, whatever the operations of the page belong to.
+        // Each chain is walked once, however many operations of the page belong to it.
         let mut chains = HashMap::new();
         for stored in &found {
             let take = stored.operation.chains.as_ref().and_then(|chains| chains.take);
@@ -223,7 +223,7 @@ impl Looking<'_> {
                 None => (of_thread, take_position(&log, head, seen)?),
             };
             let done = path_down_to(&log, at.position, lowest)?;
-            // A change that was made since clears redo.
+            // A later change clears redo.
             let tip = if beside.changed > at.since { at.position } else { at.tip };
             let ahead = path_down_to(&log, tip, lowest.max(at.position))?;
             chains.insert(take, (at.position, done, ahead));
@@ -233,7 +233,7 @@ impl Looking<'_> {
             .map(|stored| {
                 let version = stored.operation.version;
                 let take = stored.operation.chains.as_ref().and_then(|chains| chains.take);
-                // What only moves is neither done nor undone.
+                // Moves themselves are neither done nor undone.
                 let chain = chains.get(&take).filter(|_| !stored.operation.kind.moves_only());
                 HistoryItem {
                     version,
@@ -251,7 +251,7 @@ impl Looking<'_> {
             .collect())
     }
 
-    /// The versions that were saved under a name, newest first; those before a version, and at most that many.
+    /// Saved versions, newest first; those before a version, at most that many.
     pub fn saves(
         &self,
         thread: ThreadId,
@@ -279,7 +279,7 @@ impl Looking<'_> {
         Ok(found)
     }
 
-    /// The newest moment that was saved under that name.
+    /// The newest version that was saved under that name.
     pub fn saved(&self, thread: ThreadId, name: &str) -> Result<Option<Version>, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();

@@ -1,15 +1,15 @@
-//! Moments of files, as a person names them.
+//! Resolves revisions of files from user input.
 //!
-//! | typed | meant |
+//! | input | files |
 //! |---|---|
-//! | `12` | the files just after version 12 |
-//! | `before the rewrite` | the files of a moment that was saved under that name |
-//! | `take:main_take_1` | the files of that take |
-//! | `folder` | the files as they are |
-//! | `3f9c01` | a snapshot, by the beginning of its id |
+//! | `12` | after version 12 |
+//! | `before the rewrite` | of the version saved under that name |
+//! | `take:main_take_1` | of that take |
+//! | `folder` | the current files |
+//! | `3f9c01` | of a snapshot, by the prefix of its id |
 //!
-//! The files as they are have to be looked at, which records what was changed by hand. Only a moment that means them
-//! does that, and only once.
+//! The current files have to be captured, which records manual edits. Only a revision that needs them does so, and only
+//! once.
 
 use std::cell::OnceCell;
 
@@ -22,53 +22,53 @@ use serde::Serialize;
 use crate::desk::FilesAt;
 use crate::{FindError, LookError, Looking, Timeline};
 
-/// The files as they are.
+/// The current files.
 pub const FOLDER: &str = "folder";
-/// How many operations are read at a time.
+/// Operations to read at a time.
 const PAGE: usize = 100;
 
-/// The files of one moment.
+/// The files of a revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamedFiles {
-    /// What it is called, for people.
+    /// Its name for people.
     pub name: String,
-    /// The files.
+    /// The snapshot.
     pub snapshot: ContentId,
-    /// The version, where one was named.
+    /// The version, if the revision is one.
     pub version: Option<Version>,
 }
 
-/// Why a text means no moment.
+/// Why a text is not a revision.
 #[derive(Debug, thiserror::Error)]
 pub enum MomentError {
-    /// Nothing goes by that.
+    /// Nothing matches.
     #[error(
-        "{0:?} is no moment: name a version, a saved moment, `take:NAME`, `folder` or a snapshot; `retake history` and \
-         `retake snapshot list` show them"
+        "{0:?} is not a revision: name a version, a saved version, `take:NAME`, `folder` or a snapshot; `retake history` \
+         and `retake snapshot list` show them"
     )]
     NoMoment(String),
-    /// More than one snapshot goes by that.
-    #[error("{text:?} could be {count} snapshots; give more of the id")]
+    /// Several snapshots match.
+    #[error("{text:?} matches {count} snapshots; use a longer prefix")]
     Several {
-        /// What was typed.
+        /// The input.
         text: String,
-        /// How many there are.
+        /// Number of matches.
         count: usize,
     },
-    /// An operation had nothing to do with files.
-    #[error("version {0} did nothing to files; `retake snapshot list` shows what did")]
+    /// The operation changed no files.
+    #[error("version {0} changed no files; `retake snapshot list` shows the versions that did")]
     NothingDone(Version),
-    /// Nobody has looked at the thread's files yet.
-    #[error("no files are known of this thread yet; `retake snapshot take` records them")]
+    /// The thread has no files yet.
+    #[error("this thread has no files yet; record them with `retake snapshot take`")]
     NoFiles,
-    /// Nobody has looked at the take's files yet.
-    #[error("no files are known of take {0}")]
+    /// The take has no files yet.
+    #[error("take {0} has no files yet")]
     NoFilesOfTake(String),
     /// The take was not found.
     #[error(transparent)]
     Find(#[from] FindError),
-    /// Something could not be seen.
+    /// Reading failed.
     #[error(transparent)]
     Look(#[from] LookError),
 }
@@ -79,22 +79,22 @@ impl From<StoreError> for MomentError {
     }
 }
 
-/// Looks at the folder, and says which snapshot it is.
+/// Captures the folder and returns the snapshot.
 pub type LookAtFolder<'timeline, E> = Box<dyn Fn() -> Result<ContentId, E> + 'timeline>;
 
-/// The moments of a thread's files.
+/// Resolves revisions of a thread's files.
 pub struct Moments<'timeline, E> {
     timeline: &'timeline Timeline,
     /// The thread.
     pub thread: ThreadRow,
-    /// The take whose own folder is meant; none for the project's.
+    /// The take whose worktree is meant; `None` for the project's folder.
     here: Option<TakeId>,
     look: LookAtFolder<'timeline, E>,
     folder: OnceCell<ContentId>,
 }
 
 impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
-    /// The moments of a thread, seen from the project's folder, or from the one that a take has for itself.
+    /// A resolver for a thread, as seen from the project's folder or from a worktree.
     pub fn new(
         timeline: &'timeline Timeline,
         thread: ThreadRow,
@@ -104,7 +104,7 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         Self { timeline, thread, here, look, folder: OnceCell::new() }
     }
 
-    /// The files as they are.
+    /// The current files.
     pub fn folder(&self) -> Result<NamedFiles, E> {
         let snapshot = if let Some(known) = self.folder.get() {
             *known
@@ -115,7 +115,7 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         Ok(NamedFiles { name: "the folder".to_owned(), snapshot, version: None })
     }
 
-    /// The files of the moment that a person means.
+    /// Resolves a revision.
     pub fn find(&self, text: &str) -> Result<NamedFiles, E> {
         let text = text.trim();
         if text == FOLDER {
@@ -132,8 +132,8 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         Ok(self.known(&looking, text)?)
     }
 
-    /// The two moments that a person means who compares: what was changed by hand if none is named, and up to the files
-    /// as they are if only the first is.
+    /// Resolves the two sides of a comparison: manual edits if none is named, and up to the current files if only the
+    /// first is.
     pub fn between(&self, from: Option<&str>, to: Option<&str>) -> Result<(NamedFiles, NamedFiles), E> {
         let from = match from {
             Some(from) => self.find(from)?,
@@ -146,10 +146,10 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         Ok((from, to))
     }
 
-    /// The files before and after one operation.
+    /// The files before and after an operation.
     pub fn around(&self, version: Version) -> Result<(NamedFiles, NamedFiles), MomentError> {
         let looking = self.timeline.look()?;
-        // Also says so if there is no such version.
+        // Fails if the version does not exist.
         looking.state_at(self.thread.summary.id, version)?;
         let at = looking.files_at(self.thread.summary.id, version)?.filter(|at| at.version == version);
         let at = at.ok_or(MomentError::NothingDone(version))?;
@@ -161,8 +161,8 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         Ok((moment("just before", at.files.before), moment("just after", at.files.after)))
     }
 
-    /// The files as this thread's agent, or a move along its history, last left them: what was changed since was
-    /// changed by hand. The oldest files that are known, if there was neither.
+    /// The files after the last change by this thread's agent or by a move: later changes are manual edits. Falls back
+    /// to the oldest known files.
     fn before_hand_edits(&self) -> Result<NamedFiles, E> {
         let folder = self.folder()?;
         Ok(self.last_made(folder.snapshot)?)
@@ -225,22 +225,22 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         name: String,
     ) -> Result<NamedFiles, MomentError> {
         let thread = self.thread.summary.id;
-        // Also says so if there is no such version.
+        // Fails if the version does not exist.
         looking.state_at(thread, version)?;
         if let Some(at) = looking.files_at(thread, version)? {
             return Ok(NamedFiles { name, snapshot: at.files.after, version: Some(version) });
         }
-        // Before the first operation with files, they were what that operation found.
+        // Before the first operation with files, they were those that this operation found.
         let first = looking.files(thread, None, usize::MAX)?.pop().ok_or(MomentError::NoFiles)?;
         Ok(NamedFiles { name, snapshot: first.files.before, version: Some(version) })
     }
 
-    /// What a take is called, and its files; none if they are in the folder.
+    /// Name and files of a take; `None` if they are in the folder.
     fn take(&self, looking: &Looking<'_>, text: &str) -> Result<(String, Option<ContentId>), MomentError> {
         let take = looking.find_take(&self.thread, text)?.summary;
         let name = format!("take {}", take.name);
         let thread = self.thread.summary.id;
-        // The folder has the files of a promoted take only from the first operation on that the new thread records there.
+        // The folder has the files of a promoted take only once the new thread has recorded an operation there.
         let is_in_folder = self.here.is_some() || looking.head(thread)?.operation.filed != Some(1);
         if is_in_folder && take.id == self.here.unwrap_or(looking.state(thread)?.active) {
             return Ok((name, None));

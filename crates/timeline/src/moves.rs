@@ -1,8 +1,8 @@
-//! Undo, redo and jump. Each is one operation, however many steps it goes.
+//! Undo, redo and jump. Each is one operation, whatever its number of steps.
 //!
-//! A move belongs to a take: the one that is named, the one whose worktree it is made in, or else the active one. It goes
-//! along the chains of that take and of the thread ([`retake_model::history`]); the new state follows from where the
-//! chains are then, so other takes stay as they are.
+//! A move belongs to a take: the named one, the one of the current worktree, or else the active one. It moves along the
+//! chains of that take and of the thread ([`retake_model::history`]); the new state follows from the resulting
+//! positions, so that other takes stay unchanged.
 
 use std::collections::BTreeSet;
 
@@ -22,41 +22,41 @@ use crate::desk::{changes_any_files, has_files};
 use crate::promote::follow;
 use crate::{Caller, ChangeError, Done, FileError, Rules, Timeline};
 
-/// What came of an undo, a redo or a jump. It is durable.
+/// The outcome of an undo, redo or jump. It is durable.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
-    /// The operation that made the move: one, however many steps there were.
+    /// The operation of the move: one, whatever the number of steps.
     #[serde(flatten)]
     pub done: Done,
-    /// How many steps were made; fewer than asked for if there were no more.
+    /// Number of steps; fewer than requested if there were no more.
     pub steps: u64,
-    /// The newest change that is done, of the take and of the thread.
+    /// The newest change that is not undone, in the take and the thread.
     pub position: Version,
-    /// Whether a further undo is possible.
+    /// Whether another undo is possible.
     pub can_undo: bool,
     /// Whether a redo is possible.
     pub can_redo: bool,
-    /// Threads that came or went along, because a take had been promoted.
+    /// Threads that were deleted or restored together, because a take had been promoted.
     pub also: Vec<ThreadId>,
-    /// The changes that were taken back and made again, in that order.
+    /// The changes that were undone and redone, in order.
     #[serde(skip)]
     pub route: Vec<RouteStep>,
 }
 
-/// Where to.
+/// Target of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// Back by that many steps.
     Undo(Unit, u64),
     /// Forward by that many steps.
     Redo(Unit, u64),
-    /// To the moment just after an operation.
+    /// To the state after an operation.
     Jump(Version),
 }
 
 impl Timeline {
-    /// Takes back that many steps.
+    /// Undoes that many steps.
     pub fn undo(
         &self,
         thread: ThreadId,
@@ -67,7 +67,7 @@ impl Timeline {
         self.go(thread, Goal::Undo(unit, steps), caller)
     }
 
-    /// Makes that many steps again that had been taken back.
+    /// Redoes that many steps.
     pub fn redo(
         &self,
         thread: ThreadId,
@@ -78,18 +78,18 @@ impl Timeline {
         self.go(thread, Goal::Redo(unit, steps), caller)
     }
 
-    /// Goes to where the active take and the thread were just after operation `version`.
+    /// Moves the active take and the thread to their state after operation `version`.
     pub fn jump(&self, thread: ThreadId, version: Version, caller: Caller) -> Result<Moved, ChangeError> {
         self.go(thread, Goal::Jump(version), caller)
     }
 
-    /// Moves the conversation of the active take along the log, however many steps, as one operation. Files stay as they
-    /// are: [`crate::Desk::go`] moves both.
+    /// Moves the conversation of the active take as one operation. Files stay as they are: [`crate::WorkingCopy::go`]
+    /// moves both.
     pub fn go(&self, thread: ThreadId, goal: Goal, caller: Caller) -> Result<Moved, ChangeError> {
         self.go_in(thread, None, goal, caller)
     }
 
-    /// The same for that take, or the active one if none is named.
+    /// Moves the conversation of a take; of the active one if `None`.
     pub fn go_in(
         &self,
         thread: ThreadId,
@@ -101,8 +101,8 @@ impl Timeline {
         Ok(moved.expect("nothing stops it"))
     }
 
-    /// The same; changes of files on the way may be a reason not to move. `None` if the thread has files, also by a
-    /// command or tool that has just begun, where it should have none.
+    /// Moves the conversation if its route allows it. `None` if the thread has files, including those of a command or
+    /// tool that has just started, although it should have none.
     pub(crate) fn go_past_files(
         &self,
         thread: ThreadId,
@@ -148,14 +148,14 @@ impl Timeline {
     }
 }
 
-/// What a move of the conversation alone does where it passes over changes of files.
+/// What a move of only the conversation does about file changes on its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouteFiles {
     /// The files stay as they are.
     Leave,
-    /// The thread has no files, or is only brought back after a deletion; it is not moved if that is no longer so.
+    /// The thread has no files, or is only restored after a deletion; rejects the move if that changed.
     Absent,
-    /// The move is refused: the files of the take are in no folder, and would no longer match its conversation.
+    /// Rejects the move: the files of the take are in no folder and would no longer match its conversation.
     Refuse,
 }
 
@@ -175,7 +175,7 @@ impl RouteFiles {
     }
 }
 
-/// Refuses a take that the thread does not have.
+/// Rejects a take that the thread does not have.
 pub(crate) fn check_take(
     queries: &Queries<'_>,
     state: &ThreadState,
@@ -187,7 +187,7 @@ pub(crate) fn check_take(
     }
 }
 
-/// The take that a move is made in: the one that is named, if it is still there, or the active one.
+/// The take of a move: the named one if it still exists, or the active one.
 pub(crate) fn view_of(
     queries: &Queries<'_>,
     thread: ThreadId,
@@ -208,23 +208,23 @@ pub(crate) fn view_of(
     Ok(View { take: other.unwrap_or(state.active), worktree: other.is_some(), worktrees })
 }
 
-/// Where a goal leads, without anything having moved yet.
+/// The destination of a move, before anything moves.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// The chains there, and the route to there.
+    /// The chains at the destination, and the route to it.
     pub(crate) cursor: Cursor,
-    /// The newest change that is done now.
+    /// The newest change that is not undone now.
     pub(crate) from: Version,
-    /// The newest change that is done there.
+    /// The newest change that is not undone at the destination.
     pub(crate) to: Version,
-    /// In how many steps; fewer than asked for if there are no more.
+    /// Number of steps; fewer than requested if there are no more.
     pub(crate) steps: u64,
-    /// Where the chains are now: of which take, of the take, of the thread.
+    /// Current positions: the take, its position, the position of the thread.
     pub(crate) now: (TakeId, Version, Version),
 }
 
 impl Goal {
-    /// Where it leads from the head of a thread's log.
+    /// The destination from the head of a thread's log.
     pub(crate) fn destination(
         self,
         queries: &Queries<'_>,
@@ -237,7 +237,7 @@ impl Goal {
         self.destination_from(queries, thread, head, rules, cursor, &|_| Ok(true))
     }
 
-    /// The same from anywhere; only steps that count are counted.
+    /// The destination from another cursor; counts only steps for which `counts` returns true.
     pub(crate) fn destination_from(
         self,
         queries: &Queries<'_>,
@@ -294,8 +294,8 @@ impl Goal {
         Ok(Way { cursor, from, to, steps, now })
     }
 
-    /// Whether it leads from a deleted thread to the same one that is not, and nowhere else. A deletion changes no files, so
-    /// neither does that; nor are changes that are found in the folder meanwhile those of a thread that was deleted.
+    /// Returns whether the move only restores a deleted thread. A deletion changes no files, so neither does this move;
+    /// and changes found in the folder since do not belong to a deleted thread.
     pub(crate) fn only_brings_back(
         self,
         queries: &Queries<'_>,
@@ -318,7 +318,7 @@ impl Goal {
         Ok(true)
     }
 
-    /// The move as it is written down.
+    /// The operation kind of the move.
     pub(crate) fn kind(self, from: Version, to: Version) -> OperationKind {
         match self {
             Self::Undo(..) => OperationKind::Undone { from, to },
@@ -328,8 +328,8 @@ impl Goal {
     }
 }
 
-/// The cursor behind the restoration of a thread, if the deletion before it was just made again: what was restored since
-/// stays restored.
+/// The cursor after the restoration of a thread, if the deletion before it was just redone: a restored thread stays
+/// restored.
 fn past_restored_deletion(queries: &Queries<'_>, thread: i64, cursor: Cursor) -> Result<Cursor, ChangeError> {
     let last_is = |cursor: &Cursor, kind: &OperationKind| -> Result<bool, StoreError> {
         let Some(step) = cursor.route().last() else { return Ok(false) };
@@ -343,8 +343,8 @@ fn past_restored_deletion(queries: &Queries<'_>, thread: i64, cursor: Cursor) ->
     Ok(if moved && last_is(&ahead, &OperationKind::Restored)? { ahead } else { cursor })
 }
 
-/// The state where a cursor is. It depends on where the chains are alone, and not on the way there: the thread is as it was
-/// after its own last step that is done, and each take as it was after the last one that touched it.
+/// The state at a cursor. It depends only on the positions of the chains and not on the route: the thread is as after
+/// its last step that is not undone, and each take as after the last step that touched it.
 pub(crate) fn state_after(
     queries: &Queries<'_>,
     additions: &mut Additions<'_, Queries<'_>>,
@@ -372,7 +372,7 @@ pub(crate) fn state_after(
         touched.extend(&moved);
     }
     for id in touched {
-        // A take that is gone there is kept by its chain, and comes back with the step that made it.
+        // A take that does not exist there remains in its chain and returns with the step that created it.
         let Some((place, there)) = state.takes.find(additions, id.bytes())? else { continue };
         let take = match present.take(queries, id)? {
             Some(take) if !moved.contains(&id) => take,
@@ -382,7 +382,7 @@ pub(crate) fn state_after(
                 origin.take(queries, id)?.ok_or_else(missing)?
             }
         };
-        // What a take is called is for the thread to say.
+        // The name of a take belongs to the thread.
         let name = load::<Take>(additions, there.content)?.name;
         let content = additions.add(&Take { name, ..take });
         state.takes =
@@ -391,7 +391,7 @@ pub(crate) fn state_after(
     Ok(state)
 }
 
-/// The answer: what can be done in the take after a move.
+/// The undo status of the take after a move.
 fn status_after(
     writing: &Writing<'_>,
     at: &Head,
@@ -407,7 +407,7 @@ fn status_after(
     Ok(Moved { steps, position, can_undo, can_redo, also, done, route })
 }
 
-/// What can be undone and redone in a take.
+/// Whether undo and redo are possible in a take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UndoStatus {
     pub(crate) position: Version,
@@ -415,7 +415,7 @@ pub(crate) struct UndoStatus {
     pub(crate) can_redo: bool,
 }
 
-/// What can be undone and redone in a take at a version of its thread.
+/// The undo status of a take at a version of its thread.
 pub(crate) fn undo_status(
     queries: &Queries<'_>,
     thread: i64,
@@ -430,7 +430,7 @@ pub(crate) fn undo_status(
     Ok(UndoStatus { position, can_undo, can_redo })
 }
 
-/// The change that an undo in that take, or in the active one, begins with.
+/// The change that an undo in that take, or in the active one, reverts first.
 pub(crate) fn next_undo(
     queries: &Queries<'_>,
     at: &retake_store::Head,

@@ -1,12 +1,12 @@
-//! Lists in pages: quick however many threads there are, and never stale.
+//! Pages of threads: fast for any number of threads, and never stale.
 //!
 //! ```text
-//!   page 1 ──► cursor: where its last thread stands ──► page 2: what stands behind that place
+//!   page 1 ──► cursor: position of its last thread ──► page 2: everything after that position
 //! ```
 //!
-//! A cursor is a place in the order of the list and not a count, so threads that come or go between two pages shift
-//! nothing. One that is changed meanwhile moves to the front: who has passed its old place sees it at the next look
-//! from the beginning.
+//! A cursor is a position in the order of the list and not a count, so that threads that are added or removed between two
+//! pages shift nothing. A changed thread moves to the front: a client that has passed its old position sees it when it
+//! starts from the first page again.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,22 +23,22 @@ use crate::{LookError, Looking, Timeline, TreeThread};
 /// One page of a list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Page<T> {
-    /// What is on it.
+    /// The items.
     pub items: Vec<T>,
-    /// Where the next one begins; `None` if this is the last.
+    /// Cursor for the next page; `null` on the last one.
     pub next: Option<ThreadCursor>,
 }
 
-/// A place in a list of threads.
+/// A position in a list of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadCursor(ThreadPlace);
 
 /// The text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is not a cursor: take one from the page before, as it is")]
+#[error("invalid cursor; use the one from the previous page unchanged")]
 pub struct NotACursor;
 
-/// The bytes of a cursor: whether pinned, when changed, which number.
+/// The bytes of a cursor: pinned, time of the last change, thread number.
 const BYTES: usize = 1 + 8 + 8;
 
 impl fmt::Display for ThreadCursor {
@@ -79,7 +79,7 @@ impl Serialize for ThreadCursor {
 }
 
 impl Timeline {
-    /// A page of the threads that a filter lets through: pinned ones first, then the most lately changed.
+    /// A page of the threads that match a filter: pinned ones first, then the most recently changed.
     pub fn threads_page(
         &self,
         filter: &ThreadFilter,
@@ -90,10 +90,10 @@ impl Timeline {
         Ok(page)
     }
 
-    /// A page of the tree that a filter lets through: threads in the same order, each with its takes.
+    /// A page of the tree: threads in the same order, each with its takes.
     ///
-    /// A thread that was promoted stands where its last change puts it, and names the thread it came from
-    /// ([`TreeThread::below`]) if that one is in the tree at all, be it on this page or on another.
+    /// A promoted thread appears at its own position and names the thread it came from ([`TreeThread::below`]) if that
+    /// one is in the tree, on any page.
     pub fn tree_page(
         &self,
         filter: &ThreadFilter,
@@ -111,7 +111,7 @@ impl Timeline {
         Ok(Page { items, next: page.next })
     }
 
-    /// A page, what the whole list says about it, and the moment that both are of.
+    /// A page with data from the whole list, both from the same transaction.
     fn listed<T>(
         &self,
         filter: &ThreadFilter,
@@ -119,9 +119,9 @@ impl Timeline {
         limit: usize,
         ask: impl FnOnce(&Listing, &[ThreadRow]) -> T,
     ) -> Result<(Page<ThreadRow>, T, Looking<'_>), LookError> {
-        // A list that a panic left half way says so itself, and is read anew.
+        // A listing that a panic left incomplete detects this itself and is read again.
         let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
-        // Begun while the list is held: whoever comes later sees no earlier moment.
+        // Begun while the listing is locked, so that no later caller sees an older state.
         let looking = self.look()?;
         let queries = looking.queries();
         listing.refresh(&queries)?;

@@ -1,7 +1,7 @@
-//! What entries were, over the whole history of a thread.
+//! All versions of entries over the history of a thread.
 //!
-//! Each change is compared with the state just before it, take by take, so that the cost is that of what
-//! changed, however long the takes are. Undo, redo and jump lead to states that some change led to before.
+//! Compares each change with the state before it, take by take, so that the cost depends on the changes and not on the
+//! length of the takes. Undo, redo and jump lead to states that an earlier change led to.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,31 +16,31 @@ use retake_store::{StoreError, ThreadRow};
 
 use crate::{LookError, Looking};
 
-/// Operations that are read at a time.
+/// Operations to read at a time.
 const PAGE: usize = 1000;
 
-/// When and where a version of an entry first was.
+/// Where a version of an entry first appeared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Just after that operation.
+    /// The operation.
     pub at: Version,
-    /// In that take.
+    /// The take.
     pub take: TakeId,
-    /// At that place in it, counted from 1.
+    /// The position in the take, counted from 1.
     pub number: u64,
 }
 
-/// What the history of a thread holds of some entries.
+/// The history of some entries.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// Every version that any of them ever had.
+    /// All versions that any of them ever had.
     pub versions: BTreeMap<(EntryId, ContentId), Arrival>,
-    /// Every draft that any take ever had, with the first operation that left it.
+    /// All drafts that any take ever had, with the first operation that stored each.
     pub drafts: BTreeMap<String, Version>,
 }
 
 impl Past {
-    /// Goes through the log of a thread.
+    /// Reads the log of a thread.
     pub fn of(
         looking: &Looking<'_>,
         thread: &ThreadRow,
@@ -50,7 +50,7 @@ impl Past {
         let mut past = Self::default();
         let last = thread.summary.version;
         let mut before: Option<ThreadState> = None;
-        // Takes come back as they were; what is in one need only be looked up once.
+        // Takes return unchanged, so each content is read only once.
         let mut seen: HashSet<ContentId> = HashSet::new();
         let mut next = 1;
         while next <= last {

@@ -1,4 +1,4 @@
-//! Which pictures a thread shows.
+//! Finds the pictures of a thread.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use retake_store::Queries;
 
 use crate::{LookError, Looking};
 
-/// Operations that are read at once.
+/// Operations to read at a time.
 const PAGE: usize = 256;
 
 impl Looking<'_> {
-    /// The bytes of a picture; `None` if they were destroyed. What stands in their place is no picture.
+    /// The bytes of a picture; `None` if they were erased.
     pub fn picture(&self, picture: ContentId) -> Result<Option<Vec<u8>>, LookError> {
         if self.queries().is_redacted(picture)? { Ok(None) } else { self.blob(picture).map(Some) }
     }
 
-    /// Whether an entry or a draft of the thread shows that picture, or showed it at any time. The newest are asked
-    /// first, and content that several moments share is read once.
+    /// Returns whether any entry or draft of the thread has or ever had that picture. Searches the newest versions
+    /// first and reads shared content once.
     pub fn shows_picture(&self, thread: ThreadId, picture: ContentId) -> Result<bool, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
@@ -41,7 +41,7 @@ impl Looking<'_> {
     }
 }
 
-/// Whether a picture is in an entry or a draft below this content; what was seen before is not looked at again.
+/// Returns whether a picture is in an entry or draft below this content; skips content that was read before.
 fn is_below(
     queries: &Queries<'_>,
     from: Reference,
@@ -55,14 +55,14 @@ fn is_below(
         }
         let bytes = match queries.bytes(kind, id) {
             Ok(bytes) => bytes,
-            // What was lost shows nothing any more.
+            // Lost content has no pictures.
             Err(Unavailable::Missing { .. }) => continue,
             Err(error) => return Err(error),
         };
         let below = references(kind, &bytes).map_err(|_| Unavailable::Damaged { kind, id })?;
         let shows = match kind {
             Kind::Entry => below.contains(&(Kind::Blob, picture)),
-            // What was sent to a model is below a take too, and is no picture.
+            // A take also refers to model requests, which are not pictures.
             Kind::Take => {
                 let take: Take = decode(&bytes).map_err(|_| Unavailable::Damaged { kind, id })?;
                 take.attached.iter().any(|attached| attached.picture == picture)
@@ -72,7 +72,7 @@ fn is_below(
         if shows {
             return Ok(true);
         }
-        // Files, and what was sent to a model, are no entries.
+        // Files and model requests are not entries.
         waiting.extend(
             below
                 .into_iter()

@@ -1,4 +1,5 @@
-//! How entries are shown. It is remembered beside the state, and not part of history: an undo does not unfold anything.
+//! Display state of entries. It is stored next to the state and is not part of history: an undo does not expand
+//! anything.
 
 use retake_model::command::Refusal;
 use retake_model::id::{EntryId, TakeId, ThreadId};
@@ -10,21 +11,21 @@ use retake_store::Shown;
 use crate::change::Head;
 use crate::{ChangeError, Timeline};
 
-/// What is to change in how entries are shown; what is `None` stays as it is.
+/// A change of the display of entries; `None` keeps the current value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Showing {
     /// Whether only a preview is shown.
     pub collapsed: Option<bool>,
-    /// Whether the text is shown as it was written.
+    /// Whether the source text is shown.
     pub source: Option<bool>,
 }
 
-/// Which entries are to be shown in another way.
+/// The entries to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhichEntries {
-    /// All of a take; of the active one if none is named.
+    /// All entries of a take; of the active one if `None`.
     AllOf(Option<TakeId>),
-    /// These, in whichever take of the thread they are.
+    /// These entries, in any take of the thread.
     These(Vec<EntryId>),
 }
 
@@ -38,7 +39,7 @@ impl Showing {
 }
 
 impl Timeline {
-    /// Shows entries in another way from now on; says how many. If one of them is not there, none is.
+    /// Changes the display of entries. Returns how many; changes none if one does not exist.
     pub fn show_entries(
         &self,
         thread: ThreadId,
@@ -79,7 +80,7 @@ fn all_of(
     take.entries.iter(objects, 0).map(|cell| Ok(cell?.entry)).collect()
 }
 
-/// Refuses unless each entry is in some take. The active take holds most of them, so that it is asked first.
+/// Fails unless each entry is in some take. The active take has most of them, so it is searched first.
 fn are_there(
     objects: &(impl Objects + ?Sized),
     state: &ThreadState,
@@ -98,7 +99,7 @@ fn are_there(
     if sought.is_empty() { Ok(()) } else { Err(ChangeError::Refused(Refusal::NoSuchEntry)) }
 }
 
-/// Leaves those that a take does not hold.
+/// Retains the entries that a take does not contain.
 fn leave_sought(
     objects: &(impl Objects + ?Sized),
     take: &Take,

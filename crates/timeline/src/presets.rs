@@ -1,7 +1,7 @@
-//! Context presets: lists of context files that a project keeps by name.
+//! Context presets: named lists of context files of a project.
 //!
-//! A preset is no part of a thread. Loading one sets a take's context files, as an operation that an undo takes back. One that is
-//! deleted or replaced can be restored.
+//! A preset is not part of a thread. Loading one sets the context files of a take, as an operation that can be undone.
+//! A deleted or replaced preset can be restored.
 
 use retake_model::command::Command;
 use retake_model::id::{TakeId, ThreadId};
@@ -12,38 +12,38 @@ use serde::Serialize;
 
 use crate::{Caller, ChangeError, Done, LookError, Looking, Timeline};
 
-/// More presets are refused.
+/// Maximum number of presets per project.
 const MOST_PRESETS: usize = 1_000;
 
-/// A list of context files with a name.
+/// A named list of context files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextPreset {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The files, in order.
     pub items: Vec<FileItem>,
 }
 
-/// Why nothing was done with a preset.
+/// Why a preset operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
-    /// There is none of that name.
-    #[error("there is no context preset {0:?} in this project")]
+    /// No preset has that name.
+    #[error("this project has no context preset {0:?}")]
     NoSuchPreset(String),
-    /// None of that name was deleted or replaced.
+    /// No preset of that name was deleted or replaced.
     #[error("no context preset {0:?} of this project was deleted or replaced")]
     NoFormerPreset(String),
-    /// The name is not one.
+    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] BadName),
-    /// There are too many.
+    /// The project has too many presets.
     #[error("a project has at most {MOST_PRESETS} context presets; delete one first")]
     TooMany,
-    /// The change was refused.
+    /// The change was rejected.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// It could not be read.
+    /// Reading failed.
     #[error(transparent)]
     Look(#[from] LookError),
     /// The store failed.
@@ -52,14 +52,14 @@ pub enum PresetError {
 }
 
 impl Looking<'_> {
-    /// The presets of a thread's project, by name.
+    /// The presets of a thread's project, sorted by name.
     pub fn context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, LookError> {
         let scope = SettingScope::Project(self.thread(thread)?.home);
         let shared = self.store().shared_settings(scope)?;
         Ok(shared.presets.into_iter().map(|(name, items)| ContextPreset { name, items }).collect())
     }
 
-    /// The presets of a thread's project that were deleted or replaced, the latest first.
+    /// Deleted or replaced presets of a thread's project, latest first.
     pub fn former_context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, LookError> {
         let scope = SettingScope::Project(self.thread(thread)?.home);
         let former = self.store().shared_settings(scope)?.former_presets.into_iter().rev();
@@ -75,7 +75,7 @@ impl Looking<'_> {
 }
 
 impl Timeline {
-    /// Saves a list of context files for a thread's project, in the place of one of that name, which can be restored.
+    /// Saves a preset for a thread's project. Replaces one of the same name, which can be restored.
     pub fn save_context_preset(
         &self,
         thread: ThreadId,
@@ -95,7 +95,7 @@ impl Timeline {
         Ok(preset)
     }
 
-    /// Deletes a preset of a thread's project. It can be restored; takes that it was loaded into keep their files.
+    /// Deletes a preset. It can be restored; takes into which it was loaded keep their files.
     pub fn delete_context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
         let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
         let mut deleted = None;
@@ -108,7 +108,7 @@ impl Timeline {
         Ok(ContextPreset { name: name.to_owned(), items })
     }
 
-    /// Brings back the latest preset of that name that was deleted or replaced, in the place of the present one.
+    /// Restores the latest deleted or replaced preset of that name, replacing the current one.
     pub fn restore_context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
         let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
         let mut restored = None;
@@ -123,7 +123,7 @@ impl Timeline {
         Ok(ContextPreset { name: name.to_owned(), items })
     }
 
-    /// Makes the files of a preset the context files of a take.
+    /// Sets the context files of a take to those of a preset.
     pub fn load_context_preset(
         &self,
         thread: ThreadId,

@@ -1,6 +1,6 @@
-//! Which project a folder is.
+//! Identifies the project of a folder.
 //!
-//! The pure decision is in [`retake_model::project`]; here the evidence is gathered and the verdict recorded.
+//! [`retake_model::project`] makes the decision; this module collects the evidence and records the result.
 
 mod forget;
 
@@ -21,38 +21,38 @@ use crate::{Caller, ChangeError, Done, LookError, Looking, Timeline};
 
 pub use forget::ForgottenProject;
 
-/// A project, and the folder it is in now.
+/// A project and its current folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Project {
-    /// Its identity.
+    /// The project.
     pub id: ProjectId,
-    /// Its folder.
+    /// Path of its folder.
     pub path: String,
-    /// The thread that commands mean when they name none.
+    /// The current thread, used by commands that name none.
     pub current: Option<ThreadId>,
-    /// What was noticed when the folder was looked at.
+    /// How the folder was recognised.
     #[serde(skip)]
     pub noticed: Noticed,
-    /// Whether the store knows it; otherwise its id is only a suggestion.
+    /// Whether the store knows the project; otherwise its id is only a suggestion.
     #[serde(skip)]
     pub recorded: bool,
 }
 
-/// A folder that is not recorded as a project, and may be.
+/// A folder that is not a recorded project, but can become one.
 pub(crate) struct Unrecorded {
     facts: Folder,
 }
 
 impl Unrecorded {
-    /// The folder of a project that is not recorded, if it can be one.
+    /// The folder of an unrecorded project, if it is suitable.
     pub(crate) fn of(project: &Project) -> Result<Self, ProjectError> {
         let facts = folder::observe(&path_from_text(&project.path))?.as_evidence();
         check_folder(&path_from_text(&facts.path))?;
         Ok(Self { facts })
     }
 
-    /// Records the folder inside a write. Another program may have done so since it was looked at.
+    /// Records the folder inside a write, unless another process has done so.
     pub(crate) fn record(self, writing: &Writing<'_>, clock: &dyn Clock) -> Result<Project, StoreError> {
         let (known, noticed) = recognised(&writing.projects()?, &self.facts);
         let id = known.unwrap_or_else(|| ProjectId::fresh(&mut Ticks(clock)));
@@ -61,58 +61,58 @@ impl Unrecorded {
 }
 
 impl Project {
-    /// Marks the folder, so that it keeps its threads if it moves to another file system. Where that is not possible,
-    /// the other evidence has to do.
+    /// Marks the folder, so that it keeps its threads if it moves to another file system. If that fails, the other
+    /// evidence has to suffice.
     pub(crate) fn mark(&self) {
         let _ = folder::mark(&path_from_text(&self.path), self.id);
     }
 }
 
-/// What a person may want to know about how a folder was recognised.
+/// How a folder was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Noticed {
-    /// Nothing: it is where it was.
+    /// Unchanged.
     Nothing,
-    /// It is new to Retake.
+    /// New to Retake.
     New,
-    /// It was moved or renamed; its threads came along.
+    /// Moved or renamed, with its threads.
     Moved {
-        /// Where it was.
+        /// The former path.
         from: String,
     },
-    /// It is a copy of a project that still stands, and starts without threads.
+    /// A copy of an existing project, without threads.
     Copied {
         /// The project it was copied from.
         of: ProjectId,
     },
-    /// Another folder was here before, with threads of its own.
+    /// Another folder was at this path before, with its own threads.
     Replaced {
-        /// The project that was here.
+        /// The former project.
         formerly: ProjectId,
     },
 }
 
-/// A project, as this machine knows it.
+/// A project on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnownProject {
-    /// Its identity.
+    /// The project.
     pub id: ProjectId,
-    /// Where its folder was seen last; empty if that was forgotten.
+    /// Last known path of its folder; empty if it was forgotten.
     pub path: String,
-    /// Whether there is a folder now.
+    /// Whether the folder exists.
     pub exists: bool,
-    /// How many threads it has, without those that were put away.
+    /// Number of threads, without deleted ones.
     pub threads: u64,
-    /// The thread that commands mean when they name none.
+    /// The current thread, used by commands that name none.
     pub current: Option<ThreadId>,
-    /// Where its repository is pushed to.
+    /// Remote of its repository.
     pub remote: Option<String>,
-    /// When it was seen last.
+    /// When it was last used.
     pub last_seen: Timestamp,
 }
 
-/// Whether a folder that is new becomes known by being looked at.
+/// Whether a new folder is recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Recording {
     Always,
@@ -122,21 +122,21 @@ enum Recording {
 /// Why a folder could not be recognised.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// The folder could not be looked at.
+    /// The folder could not be read.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// There is no such project.
-    #[error("there is no project {0}")]
+    /// The project does not exist.
+    #[error("project {0} does not exist; `retake project list` shows all projects")]
     NoSuchProject(ProjectId),
-    /// The folder cannot be a project: it is a home folder or one of the system.
+    /// A home or system folder cannot be a project.
     #[error(transparent)]
     Unsuitable(#[from] OpenError),
-    /// The folder is in one that Retake fills itself.
-    #[error("{} is inside {what}, and cannot be a project of its own; name a folder outside of it", path.display())]
+    /// The folder is inside one that Retake manages.
+    #[error("{} is inside {what} and cannot be a project; name a folder outside of it", path.display())]
     Inside {
-        /// The folder that was named.
+        /// The folder.
         path: PathBuf,
-        /// What holds it.
+        /// The containing folder.
         what: &'static str,
     },
     /// The project is in use.
@@ -165,13 +165,13 @@ impl From<ProjectError> for LookError {
 }
 
 impl Timeline {
-    /// The project that a folder, or the nearest known folder above it, is. A folder that is new is recorded, unless
-    /// it is a home folder or one of the system.
+    /// The project of a folder or of its nearest known parent. Records a new folder, unless it is a home or system
+    /// folder.
     pub fn project(&self, folder: &Path) -> Result<Project, ProjectError> {
         self.recognise(folder, Recording::Always)
     }
 
-    /// Makes a folder itself a project, whatever is above it. A folder that is one already stays as it is.
+    /// Makes a folder itself a project, whatever its parents are. Has no effect on an existing project.
     pub fn init_project(&self, folder: &Path) -> Result<Project, ProjectError> {
         let inside = |what| Err(ProjectError::Inside { path: folder.to_owned(), what });
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -186,12 +186,12 @@ impl Timeline {
         self.recognise_root(&real, &rows, Recording::Always)
     }
 
-    /// The same for someone who only looks: a folder that is new stays unrecorded, and its project empty.
+    /// The project of a folder, for reading only: a new folder is not recorded and its project is empty.
     pub fn project_if_known(&self, folder: &Path) -> Result<Project, ProjectError> {
         self.recognise(folder, Recording::Known)
     }
 
-    /// The same, where the folder may also be one that a take has for itself: its project is meant then.
+    /// Like `project_if_known`, and resolves a worktree to its project.
     pub fn project_at(&self, folder: &Path) -> Result<Project, ProjectError> {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         match self.project_of_apart(&real)? {
@@ -200,8 +200,7 @@ impl Timeline {
         }
     }
 
-    /// The project of the folder that a take has for itself, if that is where the path leads. Its current thread is the
-    /// take's.
+    /// The project of the worktree at a path, if there is one. Its current thread is that of the take.
     pub fn project_of_apart(&self, path: &Path) -> Result<Option<Project>, ProjectError> {
         let Some(apart) = self.recognise_apart(path)? else { return Ok(None) };
         let row = self.look()?.queries().project(apart.project)?;
@@ -243,7 +242,7 @@ impl Timeline {
                 let id = ProjectId::fresh(&mut Ticks(&*self.clock));
                 return Ok(Project { id, path: facts.path, current: None, noticed, recorded: false });
             }
-            // Before anything is written: a refusal leaves no trace.
+            // Checked before anything is written, so that a rejection leaves no trace.
             None => check_folder(&path_from_text(&facts.path))?,
         }
         let clock = self.clock.clone();
@@ -255,12 +254,12 @@ impl Timeline {
         Ok(project)
     }
 
-    /// Whether the folder that a project was seen in last is there, and still the project's. Records nothing new.
+    /// Returns whether the last known folder of a project exists and still belongs to it. Records nothing.
     pub(crate) fn is_folder_of(&self, row: &ProjectRow) -> Result<bool, StoreError> {
         let path = path_from_text(&row.path);
         let Ok(facts) = folder::observe(&path) else { return Ok(false) };
         let facts = facts.as_evidence();
-        // The usual case is decided without the other projects.
+        // The usual case needs no other projects.
         if describes(row, &facts) {
             return Ok(true);
         }
@@ -268,7 +267,7 @@ impl Timeline {
         Ok(known == Some(row.id))
     }
 
-    /// Says that a folder is a project that is known from elsewhere.
+    /// Assigns a known project to a folder.
     pub fn adopt(&self, folder: &Path, id: ProjectId) -> Result<Project, ProjectError> {
         if self.look()?.queries().project(id)?.is_none() {
             return Err(ProjectError::NoSuchProject(id));
@@ -283,7 +282,7 @@ impl Timeline {
         Ok(project)
     }
 
-    /// Makes a thread the one that commands mean when they name none, in the project that it belongs to.
+    /// Makes a thread the current one of its project.
     pub fn work_on(&self, thread: ThreadId, caller: Caller) -> Result<Done, ChangeError> {
         self.settled(|| {
             let caller = caller.clone();
@@ -301,7 +300,7 @@ impl Timeline {
 }
 
 impl Looking<'_> {
-    /// A project with what a person wants to know of it.
+    /// Details of a project.
     pub fn known_project(&self, row: ProjectRow) -> Result<KnownProject, LookError> {
         let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
         Ok(KnownProject {
@@ -316,7 +315,7 @@ impl Looking<'_> {
     }
 }
 
-/// Which known project a folder is, if any, and what a person may want to know about that.
+/// The known project of a folder, if any, and how it was recognised.
 fn recognised(rows: &[ProjectRow], facts: &Folder) -> (Option<ProjectId>, Noticed) {
     let candidates = candidates(rows, facts);
     match decide(facts, &candidates) {
@@ -354,7 +353,7 @@ fn record(
 
 fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
     rows.iter()
-        // A project whose folder was forgotten is in no folder until one adopts it, whatever marks say.
+        // A forgotten project has no folder until one adopts it, whatever its mark says.
         .filter(|row| !row.path.is_empty())
         .map(|row| ProjectRecord {
             id: row.id,
@@ -368,7 +367,7 @@ fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
         .filter(|record| record.may_be(facts))
         .map(|record| {
             let there = folder::observe(&path_from_text(&record.path)).ok();
-            // Asked only where the mark is all that speaks for the folder.
+            // Checked only if the mark is the only evidence.
             let renamed = facts.mark == Some(record.id)
                 && (record.inode, record.born) != (facts.inode, facts.born)
                 && folder::renamed_beside(
@@ -381,7 +380,7 @@ fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
         .collect()
 }
 
-/// Whether what is recorded is what the folder shows.
+/// Returns whether the record matches the folder.
 fn describes(row: &ProjectRow, facts: &Folder) -> bool {
     row.path == facts.path
         && row.device == facts.device

@@ -1,13 +1,12 @@
-//! Promoting a take: two threads change in one transaction.
+//! Promotes a take to a thread: two threads change in one transaction.
 //!
 //! ```text
 //!   thread A   main, main_take_1, main_take_2    ──►   main, main_take_2
 //!   thread B                                     ──►   main  (was main_take_1), parent: A
 //! ```
 //!
-//! An undo in A brings the take back there. If nobody has worked on B since, B is put away in the same
-//! transaction, and a redo (or a jump) brings it back; if somebody has, B stays: nobody's work goes with
-//! another's undo.
+//! An undo in A restores the take there. If B is unchanged since, the same transaction deletes B, and a redo or jump
+//! restores it; otherwise B stays, so that an undo in one thread never removes work in another.
 
 use retake_model::command::{Context, promote};
 use retake_model::content::{ContentId, Kind, encode};
@@ -26,18 +25,18 @@ use crate::create::{free_title, publish_first};
 use crate::desk::files_of_promoted;
 use crate::{Caller, ChangeError, Done, Rules, Timeline};
 
-/// What came of a promotion. Both parts are durable.
+/// The outcome of a promotion. Both parts are durable.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Promoted {
-    /// What happened to the thread that the take left.
+    /// The change of the thread that the take left.
     pub source: Done,
-    /// The thread that it became.
+    /// The new thread.
     pub promoted: Done,
 }
 
 impl Timeline {
-    /// Makes a take a thread of its own.
+    /// Promotes a take to a thread.
     pub fn promote(
         &self,
         thread: ThreadId,
@@ -64,7 +63,7 @@ impl Timeline {
     }
 }
 
-/// Makes a take a thread of its own, inside a write.
+/// Promotes a take to a thread inside a write.
 pub(crate) fn promote_in(
     timeline: &Timeline,
     writing: &Writing<'_>,
@@ -86,7 +85,7 @@ pub(crate) fn promote_in(
     let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
     let project = at.row.home;
     let title = free_title(writing, project, &done.promoted.title)?;
-    // The marks of the thread as they are, and not as its state once had them.
+    // The current marks of the thread, which may differ from those of its state.
     let Sharing { visibility, private, shared_with_support } = at.row.summary.sharing();
     let state = ThreadState { title, visibility, private, shared_with_support, ..done.promoted };
     let files = files_of_promoted(writing, at.row.number, &at.last.operation, take)?;
@@ -105,13 +104,12 @@ fn first_of_promoted(
     caller: &Caller,
     clock: &dyn Clock,
 ) -> Result<Done, ChangeError> {
-    // What the new thread refers to was stored with the operation of the old one.
+    // The content of the new thread was stored with the operation of the old one.
     publish_first(writing, into, state, (kind, files), Additions::new(&**writing), caller, clock)
 }
 
-/// Brings the threads that were promoted out of one along when that one's own chain moves to another position: where the
-/// move takes a promotion back, the thread is put away, and where it makes it again, brought back. A thread that
-/// someone has worked on since is left as it is.
+/// Deletes or restores promoted threads when the chain of their source thread moves across the promotion. A thread with
+/// later changes stays as it is.
 pub(crate) fn follow(
     writing: &Writing<'_>,
     at: &Head,
@@ -119,7 +117,7 @@ pub(crate) fn follow(
     caller: &Caller,
     clock: &dyn Clock,
 ) -> Result<Vec<ThreadId>, ChangeError> {
-    // The move itself is what a request is answered by, not what comes along with it.
+    // The request id belongs to the move itself and not to the changes that follow from it.
     let caller = Caller { expected: None, request: None, ..caller.clone() };
     let from_here = ThreadFilter {
         deleted: Deleted::Shown,
@@ -130,7 +128,7 @@ pub(crate) fn follow(
     for row in writing.threads(&from_here)? {
         let Some(first) = writing.operation(row.number, 1)? else { continue };
         let OperationKind::ThreadPromoted { by, .. } = first.operation.kind else { continue };
-        // The thread may have come from elsewhere, where its parent went another way.
+        // The thread may come from another machine, where its parent has a different history.
         let promotion = writing.operation(at.row.number, by)?.map(|found| found.operation.kind);
         if !matches!(promotion, Some(OperationKind::TakePromoted { into, .. }) if into == row.summary.id) {
             continue;
@@ -143,8 +141,8 @@ pub(crate) fn follow(
             continue;
         }
         let promoted = Head::of(writing, row.summary.id, &caller)?;
-        // What differs from the first state by nothing but having been put away, and has recorded no files since, has
-        // nobody's work in it.
+        // A thread without changes since its promotion, apart from a deletion, and without recorded files has no work
+        // to lose.
         let untouched = ThreadState { deleted: None, ..promoted.state.clone() };
         let has_new_files = promoted.last.operation.filed != first.operation.filed;
         if has_new_files || ContentId::of(Kind::State, &encode(&untouched)) != first.operation.after {

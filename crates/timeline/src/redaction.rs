@@ -1,4 +1,4 @@
-//! Redaction: finding every version of an entry, and every entry that holds a text, and destroying them.
+//! Redaction: finds all versions of an entry, and all entries that contain a text, and erases them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,47 +10,47 @@ use retake_store::{Deleted, RedactError, Redacted, Secrets, ThreadFilter};
 
 use crate::{LookError, Timeline};
 
-/// A shorter text would be found nearly everywhere.
+/// Shorter texts would match almost everywhere.
 pub const SHORTEST_SECRET: usize = 4;
 
-/// The content to destroy: an entry, texts wherever they are, or both.
+/// The content to erase: an entry, texts, or both.
 #[derive(Clone, Debug, Default)]
 pub struct RedactionRequest {
-    /// An entry, with every version it ever had.
+    /// An entry, with all its versions.
     pub entry: Option<EntryId>,
-    /// Texts. Every entry that holds one is destroyed, in all threads and all history.
+    /// Texts. Every entry that contains one is erased, in all threads and all history.
     pub texts: Vec<String>,
 }
 
-/// What a redaction would destroy. Nothing is changed before it is executed.
+/// The content that a redaction would erase. Nothing changes until it is executed.
 #[derive(Debug, Default)]
 pub struct RedactionPlan {
     /// The entries.
     pub entries: Vec<RedactedEntry>,
-    /// The threads that have or had them.
+    /// Threads that have or had them.
     pub threads: Vec<ThreadId>,
-    /// Their pictures that stay, because a captured file or another entry has the same content.
+    /// Pictures that remain, because a captured file or another entry has the same content.
     pub kept_pictures: BTreeSet<ContentId>,
     contents: BTreeSet<(Kind, ContentId)>,
     secrets: Secrets,
 }
 
-/// An entry that is to be destroyed.
+/// An entry to erase.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RedactedEntry {
     /// The entry.
     pub entry: EntryId,
-    /// The threads that have or had it.
+    /// Threads that have or had it.
     pub threads: BTreeSet<ThreadId>,
-    /// Its versions that are still there.
+    /// Its remaining versions.
     pub versions: BTreeSet<ContentId>,
-    /// Its role and the beginning of its text.
+    /// Its role and the start of its text.
     #[serde(skip)]
     pub preview: String,
 }
 
 impl RedactionPlan {
-    /// The versions of entries that are to be destroyed.
+    /// Versions of entries to erase.
     pub fn versions(&self) -> BTreeSet<ContentId> {
         let entries = self.contents.iter().filter(|(kind, _)| *kind == Kind::Entry);
         entries.map(|(_, id)| *id).collect()
@@ -58,10 +58,10 @@ impl RedactionPlan {
 }
 
 impl Timeline {
-    /// Finds what a redaction destroys; `None` if no thread ever had the entry.
+    /// Finds the content to erase; `None` if no thread ever had the entry.
     ///
-    /// An entry that was redacted before is found too, without versions: executing the plan then finishes what a crash
-    /// may have left.
+    /// Also finds an entry that was already redacted, without versions: executing the plan then completes an
+    /// interrupted redaction.
     pub fn plan_redaction(&self, request: &RedactionRequest) -> Result<Option<RedactionPlan>, LookError> {
         let looking = self.look()?;
         let queries = looking.queries();
@@ -69,7 +69,7 @@ impl Timeline {
         for text in &request.texts {
             plan.secrets.add_passage(text);
         }
-        // Versions that no log leads to are destroyed as well.
+        // Includes versions that no log refers to.
         let holding = queries.entries_holding(&plan.secrets)?;
         let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
         let rows = looking.threads(&filter)?;
@@ -118,7 +118,7 @@ impl Timeline {
         plan.kept_pictures = queries.blobs_in_use(&pictures, &versions)?;
         let destroyed = pictures.difference(&plan.kept_pictures).map(|picture| (Kind::Blob, *picture));
         plan.contents.extend(destroyed);
-        // Where nothing is left of an entry, its threads were cleaned before it went.
+        // If nothing is left of an entry, its threads were cleaned before.
         entries.retain(|entry, found| !found.versions.is_empty() || request.entry == Some(*entry));
         let touched = entries.values().filter(|found| !found.versions.is_empty());
         let threads: BTreeSet<ThreadId> = touched.flat_map(|found| &found.threads).copied().collect();
@@ -127,8 +127,8 @@ impl Timeline {
         Ok(Some(plan))
     }
 
-    /// Destroys what was planned, with all that was made of it: in states and logs, shared settings, the search index
-    /// and the ledger. If this fails or is cut off, planning and executing it again finishes it.
+    /// Erases the planned content everywhere: in states and logs, shared settings, the search index and the runtime
+    /// database. If this is interrupted, planning and executing it again completes it.
     pub fn redact(&self, plan: &RedactionPlan) -> Result<Redacted, RedactError> {
         let contents: Vec<(Kind, ContentId)> = plan.contents.iter().copied().collect();
         self.store().redact_with(&contents, &plan.secrets, &plan.threads, self.now())

@@ -1,4 +1,4 @@
-//! Searching: entries by their words, with what leads to them.
+//! Searches entries by words, with their locations.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -13,38 +13,38 @@ use serde::Serialize;
 use crate::past::Past;
 use crate::{LookError, Looking};
 
-/// What a search found.
+/// Results of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FoundEntries {
     /// The entries, in order.
     pub hits: Vec<FoundEntry>,
-    /// Whether there are more than the limit let through.
+    /// Whether there are more results than the limit.
     pub more: bool,
 }
 
-/// An entry that was found, and where it stands.
+/// A found entry with its location.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundEntry {
     /// The thread.
     pub thread: ThreadId,
-    /// What it is called.
+    /// Title of the thread.
     pub title: String,
-    /// The take that holds it, or held it first.
+    /// The take that contains it, or first contained it.
     pub take: TakeId,
-    /// What that is called; none if it is gone.
+    /// Name of the take; `null` if it no longer exists.
     pub take_name: Option<String>,
-    /// Its place in that take, counted from 1.
+    /// Position in the take, counted from 1.
     pub number: u64,
-    /// For what no take holds any more: the version of the thread that it came with.
+    /// For an entry that no take contains any more: the version in which it first appeared.
     pub at: Option<Version>,
     /// The entry.
     pub entry: EntryId,
-    /// Which version of it.
+    /// The version of the entry.
     pub version: ContentId,
     /// Its role.
     pub role: String,
-    /// When that version was made.
+    /// When that version was created.
     pub time: Timestamp,
     /// A line of its text.
     pub snippet: Snippet,
@@ -54,21 +54,21 @@ pub struct FoundEntry {
 }
 
 impl Looking<'_> {
-    /// Finds entries. `progress` hears how far the history of threads was looked through, where that is needed.
+    /// Searches entries. `progress` receives the progress of reading histories, if that is necessary.
     pub fn search(
         &self,
         index: &SearchIndex,
         query: &SearchQuery,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<FoundEntries, SearchError> {
-        // One more, to know whether there are more.
+        // One more than the limit, to know whether there are more.
         let wider = SearchQuery { limit: query.limit.saturating_add(1), ..query.clone() };
         let mut hits = index.search(&self.queries(), &wider)?;
         let more = hits.len() > query.limit;
         hits.truncate(query.limit);
         let pasts = self.pasts(&hits, progress).map_err(|error| match error {
             LookError::Store(error) => SearchError::Store(error),
-            // The thread was found in this very moment.
+            // The thread was found in the same transaction.
             other => SearchError::Store(StoreError::Damaged(other.to_string())),
         })?;
         let mut names: HashMap<i64, HashMap<TakeId, String>> = HashMap::new();
@@ -86,7 +86,7 @@ impl Looking<'_> {
             let (take, place, at) = match (hit.take, hit.position, past) {
                 (Some(take), Some(position), _) => (take, position + 1, None),
                 (_, _, Some(arrival)) => (arrival.take, arrival.number, Some(arrival.at)),
-                // The index knows what the log no longer has: it will be checked out of it.
+                // The index is ahead of the log, and will be corrected.
                 _ => continue,
             };
             let summary = hit.thread.summary;
@@ -108,7 +108,7 @@ impl Looking<'_> {
         Ok(FoundEntries { hits: found, more })
     }
 
-    /// The history of the threads with hits that no take holds any more.
+    /// Histories of the threads with hits that no take contains any more.
     fn pasts(
         &self,
         hits: &[Hit],

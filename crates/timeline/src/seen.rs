@@ -1,4 +1,4 @@
-//! Where a thread was worked on: commits, branches and folders, in the order in which they were first seen.
+//! Lists where a thread was used: commits, branches and folders, in the order of their first use.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,22 @@ use retake_store::{Facet, ThreadRow};
 
 use crate::{LookError, Looking};
 
-/// Operations that are read at once.
+/// Operations to read at a time.
 const PAGE: usize = 1_000;
 
-/// Where a thread was worked on, the earliest first.
+/// Where a thread was used, earliest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenPlaces {
-    /// Commits that were checked out.
+    /// Checked-out commits.
     pub commits: Vec<String>,
-    /// Branches that were checked out.
+    /// Checked-out branches.
     pub branches: Vec<String>,
-    /// Folders, those of the project and those that the program ran in.
+    /// Folders of the project, and working directories of the program.
     pub directories: Vec<String>,
 }
 
 impl Looking<'_> {
-    /// Where a thread was worked on, by its log. The log is read only where there is an order to find out.
+    /// Where a thread was used. Reads the log only if there is an order to determine.
     pub fn seen_places(&self, row: &ThreadRow) -> Result<SeenPlaces, LookError> {
         let facets = |facet| self.queries().facets(row.number, facet);
         let mut seen = SeenPlaces {
@@ -43,7 +43,7 @@ impl Looking<'_> {
         Ok(seen)
     }
 
-    /// The version at which each value was first seen. Commits, branches and folders have no value in common.
+    /// The version at which each value first appeared. Commits, branches and folders have no values in common.
     fn first_sightings(&self, row: &ThreadRow) -> Result<HashMap<String, Version>, LookError> {
         let queries = self.queries();
         let mut places: HashMap<ContentId, Version> = HashMap::new();

@@ -1,7 +1,7 @@
-//! Prompts and roles that threads share.
+//! Shared prompts and roles.
 //!
-//! The global prompt is one for all projects; the project prompt and the roles are one for all threads of a project. Each
-//! is set in some thread, as an operation of it, so that an undo there takes it back:
+//! The global prompt applies to all projects; the project prompt and the roles apply to all threads of a project. Each is
+//! set in some thread, as an operation that can be undone there:
 //!
 //! ```text
 //!   thread A sets "x"       record: A "x"                 A's state has "x"               ─► "x"
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! The record (`store/shared_settings.rs`) lists which thread set which value. The latest value that its thread's own state
-//! still has counts. The record is written before the operation: without its operation it counts for nothing.
+//! still has is effective. The record is written before the operation: without its operation it has no effect.
 //!
-//! A value that was set before there were records belongs to its thread alone, until one is set.
+//! A value that was set before records existed belongs to its thread alone, until one is set.
 
 use retake_model::command::{Command, Prompt, Start, checked_roles};
 use retake_model::entry::default_role;
@@ -24,18 +24,18 @@ use retake_store::{SettingScope, SharedSettings, SharedValue, ThreadRow};
 
 use crate::{ChangeError, LookError, Looking, Timeline};
 
-/// The roles, as a name of a shared setting.
+/// The roles, as name of a shared setting.
 const ROLES: &str = "roles";
 const GLOBAL_PROMPT: &str = "global_system_prompt";
 const PROJECT_PROMPT: &str = "project_system_prompt";
 
 impl Looking<'_> {
-    /// What a thread is set to, with what it shares with others.
+    /// The settings of a thread, including shared ones.
     pub fn effective_settings(&self, thread: ThreadId) -> Result<Settings, LookError> {
         self.effective_settings_in(thread, &self.state(thread)?)
     }
 
-    /// The same for a state of the thread.
+    /// The settings of a state of the thread.
     pub fn effective_settings_in(
         &self,
         thread: ThreadId,
@@ -52,7 +52,7 @@ impl Looking<'_> {
         Ok(settings)
     }
 
-    /// The roles that entries of a thread are given.
+    /// The roles for entries of a thread.
     pub fn effective_roles(&self, thread: ThreadId) -> Result<Vec<String>, LookError> {
         match self.shared_roles(self.thread(thread)?.home)? {
             Some(roles) => Ok(roles),
@@ -60,7 +60,7 @@ impl Looking<'_> {
         }
     }
 
-    /// The roles of a thread that is yet to be made in a project.
+    /// The roles of a new thread in a project.
     pub fn project_roles(&self, project: ProjectId) -> Result<Vec<String>, LookError> {
         Ok(self.shared_roles(project)?.unwrap_or_default())
     }
@@ -70,7 +70,7 @@ impl Looking<'_> {
         Ok(roles.map(|roles| roles.lines().map(str::to_owned).collect()))
     }
 
-    /// What a shared setting is; `None` if no thread has set it, or all have taken it back.
+    /// The value of a shared setting; `None` if no thread has set it or all have undone it.
     fn shared(&self, scope: SettingScope, name: &str) -> Result<Option<String>, LookError> {
         let shared: SharedSettings = self.store().shared_settings(scope)?;
         for set in shared.values.get(name).into_iter().flatten().rev() {
@@ -83,7 +83,7 @@ impl Looking<'_> {
         Ok(None)
     }
 
-    /// The value in the state of a thread; `None` if there is no such thread.
+    /// The value in the state of a thread; `None` if the thread does not exist.
     fn value_in(&self, thread: ThreadId, name: &str) -> Result<Option<String>, LookError> {
         if self.queries().thread(thread)?.is_none() {
             return Ok(None);
@@ -96,13 +96,13 @@ impl Looking<'_> {
     }
 }
 
-/// What a command sets for other threads too: where, which setting, and to what.
+/// The shared settings of a command: scope, name and value.
 fn shared_by(command: &Command, row: &ThreadRow) -> Vec<(SettingScope, &'static str, String)> {
     let home = SettingScope::Project(row.home);
     match command {
         Command::SetRoles { roles } => match checked_roles(roles) {
             Ok(roles) => vec![(home, ROLES, roles.join("\n"))],
-            // The command is refused.
+            // The command is rejected later.
             Err(_) => Vec::new(),
         },
         Command::Set { values } => values
@@ -117,7 +117,7 @@ fn shared_by(command: &Command, row: &ThreadRow) -> Vec<(SettingScope, &'static 
     }
 }
 
-/// A value that was recorded for other threads.
+/// A recorded shared setting.
 pub(crate) struct Recorded {
     scope: SettingScope,
     name: &'static str,
@@ -125,7 +125,7 @@ pub(crate) struct Recorded {
 }
 
 impl Timeline {
-    /// A command that sends a draft, with the role that the thread's project gives it.
+    /// Completes a command that sends a draft with the role from the thread's project.
     pub(crate) fn with_shared_role(
         &self,
         thread: ThreadId,
@@ -142,7 +142,7 @@ impl Timeline {
         Ok(command)
     }
 
-    /// Records what a command sets for other threads too. Done before its operation is published.
+    /// Records the shared settings of a command, before its operation is published.
     pub(crate) fn record_shared(
         &self,
         thread: ThreadId,
@@ -165,7 +165,7 @@ impl Timeline {
         Ok(recorded)
     }
 
-    /// Takes back what was recorded for a command that was refused.
+    /// Reverts the records of a rejected command.
     pub(crate) fn forget_shared(&self, recorded: Vec<Recorded>) -> Result<(), ChangeError> {
         for Recorded { scope, name, set } in recorded {
             self.store().change_shared_settings::<ChangeError>(scope, |shared| {

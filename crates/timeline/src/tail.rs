@@ -1,9 +1,8 @@
-//! What happens, as it happens: the operations of all threads in the order in which they were written, whoever wrote
-//! them.
+//! Follows the operations of all threads in the order in which they were written, by any process.
 //!
-//! Whoever follows keeps the last sequence that it has seen and asks for what comes after it: nothing is missed and
-//! nothing comes twice, also after a pause. How sequences behave is told in the store's `tail`: they only grow, and a
-//! purge leaves holes.
+//! A follower stores the last sequence number that it has processed and asks for everything after it: it misses nothing
+//! and gets nothing twice, even after a pause. Sequence numbers only grow, and a purge leaves gaps (see the store's
+//! `tail`).
 
 use retake_model::content::ContentId;
 use retake_model::id::{ThreadId, TurnId};
@@ -14,57 +13,57 @@ use serde::Serialize;
 
 use crate::{LookError, Timeline};
 
-/// A place from which all threads are followed.
+/// A follower of all threads.
 pub struct Tail {
     tail: retake_store::Tail,
 }
 
-/// Something that happened.
+/// An event of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Happened {
-    /// Its place among all that happened.
+    /// Sequence number.
     pub sequence: i64,
-    /// What it was; `None` if a thread was purged, of which nothing is left that could be told.
+    /// The change; `null` if a thread was purged.
     #[serde(flatten)]
     pub change: Option<ThreadChange>,
 }
 
-/// What happened to a thread.
+/// A change of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadChange {
     /// The thread.
     pub thread: ThreadId,
-    /// Its version after it.
+    /// The version after the change.
     pub version: Version,
-    /// The operation's name.
+    /// Id of the operation.
     pub operation: ContentId,
-    /// What was done.
+    /// Kind of the operation.
     pub kind: OperationKind,
-    /// Who did it.
+    /// Its actor.
     pub actor: Actor,
-    /// What it is undone with.
+    /// The turn with which it is undone.
     pub turn: TurnId,
-    /// When.
+    /// Its time.
     pub time: Timestamp,
-    /// Whether files changed with it.
+    /// Whether it changed files.
     pub files_changed: bool,
 }
 
 impl Timeline {
-    /// Begins to follow what happens.
+    /// Starts a follower.
     pub fn tail(&self) -> Result<Tail, StoreError> {
         Ok(Tail { tail: self.store.tail()? })
     }
 }
 
 impl Tail {
-    /// The sequence of the last thing that happened. It takes microseconds where nothing did.
+    /// The last sequence number. Takes microseconds if nothing changed.
     pub fn last(&mut self) -> Result<i64, LookError> {
         Ok(self.tail.last()?)
     }
 
-    /// What happened after a sequence, oldest first, at most that much. A sequence that has not been yet is refused: it
-    /// was another store's, or this one has lost its end.
+    /// Events after a sequence number, oldest first, at most `limit`. Fails for a number beyond the last: it is from
+    /// another store, or this one has lost its end.
     pub fn since(&mut self, sequence: i64, limit: usize) -> Result<Vec<Happened>, LookError> {
         let last = self.tail.last()?;
         if sequence < 0 || sequence > last {

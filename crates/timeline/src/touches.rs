@@ -1,14 +1,14 @@
-//! The operations that touched one path, over all threads of a project, newest first.
+//! Finds the operations that changed one path, over all threads of a project, newest first.
 //!
 //! ```text
 //!   thread A   ──12────────15──────────┐
-//!   thread B   ───────13────────14─────┤──►  15 · 14 · 13 · 12   by their place in the store's log
+//!   thread B   ───────13────────14─────┤──►  15 · 14 · 13 · 12   by sequence number
 //!                                      │
-//!   path       notes.md ◄── 14 renamed it from todo.md: before 14 it is todo.md that is followed
+//!   path       notes.md ◄── 14 renamed it from todo.md: before 14, todo.md is followed
 //! ```
 //!
-//! Each operation with files is asked only whether its two snapshots differ at the path, which reads no further
-//! than to the first folder that is the same in both. Whatever costs more is done for those that touched it.
+//! For each operation with files this only checks whether its two snapshots differ at the path, which reads no further
+//! than the first folder that is equal in both. More expensive steps run only for matching operations.
 
 use std::collections::BTreeSet;
 
@@ -25,29 +25,29 @@ use retake_store::{Queries, StoredOperation, ThreadRow};
 use crate::filed::FileOperations;
 use crate::{LookError, Looking};
 
-/// An operation that touched a path.
+/// An operation that changed a path.
 pub(crate) struct Touch {
     pub(crate) stored: StoredOperation,
-    /// The thread, as a place in [`Touches::threads`].
+    /// Index into [`Touches::threads`].
     pub(crate) thread: usize,
-    /// What it did. A file that came under this name from another has that name in `from`.
+    /// The change. A renamed file has its former name in `from`.
     pub(crate) change: PathChange,
-    /// The name under which the file went on, if it went from this one.
+    /// The new name, if the file was renamed away from this one.
     pub(crate) to: Option<TreePath>,
 }
 
-/// Walks back along the operations that touched a path.
+/// Iterates backwards over the operations that changed a path.
 pub(crate) struct Touches<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     root: String,
-    /// The names that the file has in the operations that are still to come.
+    /// Names of the file in the remaining operations.
     names: BTreeSet<TreePath>,
     filed: FileOperations<'queries, 'transaction>,
     ready: Vec<Touch>,
 }
 
 impl Looking<'_> {
-    /// The operations of a project that touched a path, up to and including a place in the store's log.
+    /// Operations of a project that changed a path, up to a sequence number.
     pub(crate) fn touches<'queries, 'transaction>(
         queries: &'queries Queries<'transaction>,
         project: ProjectId,
@@ -64,7 +64,7 @@ impl Looking<'_> {
 }
 
 impl Touches<'_, '_> {
-    /// The threads that the touches refer to.
+    /// The threads that the results refer to.
     pub(crate) fn threads(&self) -> &[ThreadRow] {
         self.filed.threads()
     }
@@ -105,8 +105,7 @@ impl Touches<'_, '_> {
         Ok(())
     }
 
-    /// The change with the name that the file came from, and the name that it went to; `None` if it only came into
-    /// sight, or went out of it, because it is held now and was not, or the other way round.
+    /// The change with the former and new name; `None` if the file only became captured or excluded.
     fn with_names(
         &self,
         before: Option<&SnapshotRoot>,
@@ -133,7 +132,7 @@ impl Touches<'_, '_> {
 }
 
 impl Touch {
-    /// What happened to the path. A folder changed if anything in it did.
+    /// The kind of change. A folder changed if anything in it did.
     pub(crate) fn happened(&self) -> Happened {
         match (&self.change.before, &self.change.after) {
             (Some(Node::Folder { tree: old, .. }), Some(Node::Folder { tree: new, .. })) if old != new => {

@@ -1,4 +1,4 @@
-//! The tree of a project: its threads, and the takes of each, by parent and child.
+//! The tree of a project: its threads and their takes, by parent and child.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{LookError, Looking};
 
-/// Threads with their takes. Pinned ones come first, then the most lately changed.
+/// Threads with their takes: pinned ones first, then the most recently changed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tree {
@@ -24,9 +24,9 @@ pub struct TreeThread {
     /// The thread.
     #[serde(flatten)]
     pub summary: ThreadSummary,
-    /// The thread that it was once a take of, if that one is in the tree; a root otherwise.
+    /// The thread that it was promoted from, if that one is in the tree; `null` for a root.
     pub below: Option<ThreadId>,
-    /// Its takes, oldest first.
+    /// The takes, oldest first.
     pub all_takes: Vec<TakeSummary>,
 }
 
@@ -44,7 +44,7 @@ impl TreeThread {
         Ok(Self { below, summary: row.summary, all_takes })
     }
 
-    /// The take that another was branched from, if it is still there; a root otherwise.
+    /// The parent of a take, if it still exists; `None` for a root.
     pub fn parent_of(&self, take: &TakeSummary) -> Option<TakeId> {
         take.parent
             .filter(|parent| *parent != take.id && self.all_takes.iter().any(|other| other.id == *parent))
@@ -52,7 +52,7 @@ impl TreeThread {
 }
 
 impl Looking<'_> {
-    /// The tree of a project, or of all of them.
+    /// The tree of a project, or of all projects.
     pub fn tree(&self, project: Option<ProjectId>, deleted: Deleted) -> Result<Tree, LookError> {
         let filter = ThreadFilter { project, deleted, ..ThreadFilter::default() };
         let rows = self.queries().threads(&filter)?;
@@ -71,14 +71,14 @@ impl Looking<'_> {
             .map(|row| {
                 let all_takes = takes.remove(&row.number).unwrap_or_default();
                 let parent = row.summary.parent.map(|parent| parent.thread);
-                // A parent that is gone makes a root, never a loss.
+                // A missing parent makes the thread a root.
                 TreeThread::new(row, parent.filter(|parent| present.contains(parent)), all_takes)
             })
             .collect::<Result<_, _>>()?;
         Ok(Tree { threads })
     }
 
-    /// A thread with its takes, below another if that one is in the tree.
+    /// A thread with its takes.
     pub(crate) fn tree_thread(
         &self,
         row: ThreadRow,

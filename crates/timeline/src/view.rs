@@ -1,4 +1,4 @@
-//! What is shown of a thread: plain values with a stable JSON shape, for every surface alike.
+//! Views of a thread: plain values with a stable JSON shape.
 
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
@@ -8,28 +8,28 @@ use retake_model::time::Timestamp;
 use retake_store::Shown;
 use serde::Serialize;
 
-/// An entry where it stands.
+/// An entry with its position.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntryView {
-    /// Its place in the take, counted from 1 as people do.
+    /// Position in the take, counted from 1.
     pub number: u64,
-    /// Its identity.
+    /// The entry.
     pub id: EntryId,
-    /// Its content's name.
+    /// Id of its content.
     pub version: ContentId,
-    /// How it is shown.
+    /// Its display state.
     #[serde(flatten)]
     pub shown: Shown,
     /// Its content.
     pub entry: EntryVersion,
 }
 
-/// Where a thread stands in its history.
+/// The position of a thread in its history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Standing {
-    /// How many operations it has had.
+    /// The current version: the number of its operations.
     pub version: Version,
     /// The change whose state is current.
     pub position: Version,
@@ -39,37 +39,37 @@ pub struct Standing {
     pub can_redo: bool,
 }
 
-/// A version of a thread that was saved under a name.
+/// A saved version of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SavedVersion {
-    /// Its place in the log: what `jump` takes.
+    /// The version, as argument of `jump`.
     pub version: Version,
     /// The name.
     pub name: String,
     /// When it was saved.
     pub time: Timestamp,
-    /// The state that was saved.
+    /// The saved state.
     pub state: ContentId,
 }
 
-/// One line of a thread's history.
+/// An operation in the history of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryItem {
-    /// Its place in the log: what `jump` takes.
+    /// The version, as argument of `jump`.
     pub version: Version,
-    /// The operation's name.
+    /// Id of the operation.
     pub operation: ContentId,
-    /// What was done.
+    /// Its kind.
     pub kind: OperationKind,
-    /// What it is undone with.
+    /// The turn with which it is undone.
     pub turn: TurnId,
-    /// Who did it.
+    /// Its actor.
     pub actor: Actor,
-    /// When.
+    /// Its time.
     pub time: Timestamp,
-    /// The state that it led to.
+    /// The state after it.
     pub state: ContentId,
     /// Whether its state is the current one.
     pub current: bool,

@@ -1,10 +1,10 @@
-//! What a reset takes away, in words.
+//! Describes the effect of a reset.
 
 use retake_timeline::Cleared;
 
 use crate::number::counted;
 
-/// What a reset takes away.
+/// Lists the things that a reset clears.
 pub fn cleared(cleared: &Cleared) -> String {
     let mut parts = Vec::new();
     if cleared.entries > 0 {
@@ -20,5 +20,5 @@ pub fn cleared(cleared: &Cleared) -> String {
     if !cleared.settings.is_empty() {
         parts.push(format!("the settings {}", cleared.settings.join(", ")));
     }
-    if parts.is_empty() { "what was last sent".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "the last request".to_owned() } else { parts.join(", ") }
 }

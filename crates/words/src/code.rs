@@ -1,35 +1,34 @@
-//! Code by what its words mean, for whoever gives meanings a colour.
+//! Splits code into tokens with their kinds, for syntax highlighting.
 //!
-//! The grammars know hundreds of kinds of words. The few kinds below are what helps a reader; the rest looks like any
-//! text.
+//! Grammars know hundreds of kinds. The few below help a reader; everything else looks like plain text.
 
 use std::str::FromStr;
 use std::sync::LazyLock;
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 
-/// What a word of code is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// Nothing in particular.
+    /// Anything else.
     Plain,
     /// A comment.
     Comment,
-    /// A text in quotes.
+    /// A string literal.
     Text,
-    /// A number or another fixed value.
+    /// A number or another constant.
     Value,
-    /// A word of the language.
+    /// A keyword.
     Keyword,
-    /// The name of something.
+    /// A name that is defined or called.
     Name,
-    /// A line that came.
+    /// An added line of a diff.
     Added,
-    /// A line that went.
+    /// A removed line of a diff.
     Removed,
 }
 
-/// Kinds of words by how the grammars name them; the first that fits decides.
+/// Kinds by the scopes of the grammars; the first match wins.
 const KINDS: &[(&str, Word)] = &[
     ("comment", Word::Comment),
     ("string", Word::Text),
@@ -44,14 +43,14 @@ const KINDS: &[(&str, Word)] = &[
     ("markup.deleted", Word::Removed),
 ];
 
-/// Loaded once some code is shown, since that takes a moment.
+/// Loaded on first use, since loading takes a while.
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(SyntaxSet::load_defaults_newlines);
 static SCOPES: LazyLock<Vec<(Scope, Word)>> = LazyLock::new(|| {
     KINDS.iter().filter_map(|(name, word)| Some((Scope::from_str(name).ok()?, *word))).collect()
 });
 
-/// The lines of some code in pieces, without their line feeds; nothing if a line is longer than that many bytes, or the
-/// language is not known.
+/// Splits code into lines of tokens, without line feeds; `None` if a line is longer than `longest` bytes or the
+/// language is unknown.
 pub fn read<'a>(language: &str, code: &'a str, longest: usize) -> Option<Vec<Vec<(Word, &'a str)>>> {
     if code.lines().any(|line| line.len() > longest) {
         return None;
@@ -77,13 +76,13 @@ pub fn read<'a>(language: &str, code: &'a str, longest: usize) -> Option<Vec<Vec
     Some(lines)
 }
 
-/// The innermost kind that is known decides.
+/// The innermost scope with a known kind decides.
 fn word(scopes: &ScopeStack) -> Word {
     let known = |scope: &Scope| SCOPES.iter().find(|(kind, _)| kind.is_prefix_of(*scope));
     scopes.as_slice().iter().rev().find_map(known).map_or(Word::Plain, |(_, word)| *word)
 }
 
-/// What people call a language, where its grammar goes by another name.
+/// Maps common names of languages to those of the grammars.
 fn alias(language: &str) -> &str {
     match language {
         "typescript" | "ts" | "tsx" | "jsx" | "mjs" => "js",

@@ -1,4 +1,4 @@
-//! What a terminal and a browser show alike: what happened, in words for people; and code, by what its words mean.
+//! Texts that the terminal and the browser share: descriptions of operations, numbers, and code tokens.
 
 mod cleared;
 pub mod code;

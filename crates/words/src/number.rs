@@ -1,14 +1,14 @@
-//! Sizes and numbers for people.
+//! Formats sizes and numbers.
 
-/// A size in the unit that leaves up to three digits before the point: "999 B", "1.4 MB", "12 GB".
+/// Formats a size in the unit that leaves up to three digits before the point: "999 B", "1.4 MB", "12 GB".
 ///
-/// Units are powers of a thousand, as disks and file managers count.
+/// Units are powers of a thousand, as disks and file managers use them.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
         return format!("{bytes} B");
     }
-    // In tenths of the unit, rounded half up; whole numbers, so that rounding can be carried exactly.
+    // In tenths of the unit, rounded half up; integers, so that rounding carries exactly.
     let mut divisor: u128 = 1000;
     let mut unit = 0;
     let tenths = |divisor: u128| (u128::from(bytes) * 10 + divisor / 2) / divisor;
@@ -23,7 +23,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A number with its thousands set apart: "12,345".
+/// Formats a number with thousands separators: "12,345".
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
@@ -36,7 +36,7 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
-/// A number with its noun: "1 entry", "1,200 entries".
+/// Formats a number with its noun: "1 entry", "1,200 entries".
 pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }

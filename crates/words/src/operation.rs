@@ -1,4 +1,4 @@
-//! Operations in words.
+//! Describes operations in one clause.
 
 use retake_model::agent::ToolOutcome;
 use retake_model::operation::{Actor, OperationKind, TurnStep};
@@ -6,7 +6,7 @@ use retake_timeline::Done;
 
 use crate::number::counted;
 
-/// What an operation did, as one short clause.
+/// Describes an operation in a short clause.
 pub fn operation(kind: &OperationKind) -> String {
     let entries = |count: u64| counted(count, "entry", "entries");
     let files = |count: u64| counted(count, "file", "files");
@@ -19,10 +19,14 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::EntriesDeleted { count, .. } => format!("deleted {}", entries(*count)),
         OperationKind::EntriesReplaced { from, to, .. } => format!("replaced {} by {to}", entries(*from)),
         OperationKind::Truncated { pairs: 1, removed, .. } => {
-            format!("kept the last pair, cut {}", entries(*removed))
+            format!("truncated to the last pair, removed {}", entries(*removed))
         }
         OperationKind::Truncated { pairs, removed, .. } => {
-            format!("kept the last {}, cut {}", counted(*pairs, "pair", "pairs"), entries(*removed))
+            format!(
+                "truncated to the last {}, removed {}",
+                counted(*pairs, "pair", "pairs"),
+                entries(*removed)
+            )
         }
         OperationKind::Cleared { removed, .. } => format!("cleared {}", entries(*removed)),
         OperationKind::TakeBranched { name, .. } => format!("branched take {name}"),
@@ -39,16 +43,16 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::SharingSet { private: true, .. }
         | OperationKind::SharingChanged { private: true, .. } => "marked the thread private".to_owned(),
         OperationKind::SharingSet { visibility, .. } | OperationKind::SharingChanged { visibility, .. } => {
-            format!("set who may see the thread on a hub: {}", format!("{visibility:?}").to_lowercase())
+            format!("set the visibility on a hub to {}", format!("{visibility:?}").to_lowercase())
         }
         OperationKind::Deleted => "deleted the thread".to_owned(),
         OperationKind::Restored => "restored the thread".to_owned(),
         OperationKind::RolesChanged { added, removed } => roles(added, removed),
         OperationKind::SettingsChanged { names } => format!("set {}", names.join(", ")),
-        OperationKind::DraftChanged { .. } => "typed".to_owned(),
-        OperationKind::DraftAttached { pictures: 0, .. } => "took the picture off the draft".to_owned(),
+        OperationKind::DraftChanged { .. } => "edited the draft".to_owned(),
+        OperationKind::DraftAttached { pictures: 0, .. } => "removed the picture from the draft".to_owned(),
         OperationKind::DraftAttached { pictures, .. } => {
-            format!("draft with {}", counted(*pictures, "picture", "pictures"))
+            format!("attached {} to the draft", counted(*pictures, "picture", "pictures"))
         }
         OperationKind::DraftCleared { .. } => "cleared the draft".to_owned(),
         OperationKind::FilesListed { list, count, .. } => {
@@ -59,7 +63,7 @@ pub fn operation(kind: &OperationKind) -> String {
             };
             format!("set the {what} ({count})")
         }
-        OperationKind::SendRecorded { .. } => "recorded what was sent".to_owned(),
+        OperationKind::SendRecorded { .. } => "recorded the request".to_owned(),
         OperationKind::Reset => "reset the thread".to_owned(),
         OperationKind::Saved { name } => format!("saved as {name:?}"),
         OperationKind::Undone { to, .. } => format!("undo, back to {to}"),
@@ -70,33 +74,33 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::FilesRestored { paths, .. } => format!("restored {}", files(*paths)),
         OperationKind::FilesMoved { to, paths, .. } => format!("moved {} to {to}", files(*paths)),
         OperationKind::TurnAdvanced { step, .. } => turn_step(step),
-        OperationKind::Compressed { removed, .. } => format!("put a summary for {}", entries(*removed)),
+        OperationKind::Compressed { removed, .. } => format!("summarised {}", entries(*removed)),
     }
 }
 
-/// What a turn did, as one short clause.
+/// Describes a step of a turn in a short clause.
 fn turn_step(step: &TurnStep) -> String {
     let what = |outcome: &ToolOutcome| match outcome {
         ToolOutcome::Succeeded => "ran",
         ToolOutcome::Failed => "failed",
-        ToolOutcome::Denied => "was not allowed",
+        ToolOutcome::Denied => "was denied",
         ToolOutcome::Interrupted => "was interrupted",
     };
     match step {
-        TurnStep::Started { forked: None } => "asked".to_owned(),
-        TurnStep::Started { forked: Some(forked) } => format!("asked again, in take {}", forked.name),
+        TurnStep::Started { forked: None } => "sent a message".to_owned(),
+        TurnStep::Started { forked: Some(forked) } => format!("retried in take {}", forked.name),
         TurnStep::Answered => "answered".to_owned(),
-        TurnStep::Asked { tool, .. } => format!("wants to run {tool}"),
+        TurnStep::Asked { tool, .. } => format!("requested {tool}"),
         TurnStep::ToolRuns { tool, .. } => format!("runs {tool}"),
         TurnStep::ToolEnded { tool, outcome, .. } => format!("{tool} {}", what(outcome)),
-        TurnStep::CalledAgain => "asked the model once more".to_owned(),
+        TurnStep::CalledAgain => "called the model again".to_owned(),
         TurnStep::Failed { message } => format!("failed: {message}"),
         TurnStep::Interrupted => "was interrupted".to_owned(),
-        TurnStep::Resumed => "went on".to_owned(),
+        TurnStep::Resumed => "resumed".to_owned(),
     }
 }
 
-/// Who did it.
+/// Names the actor of an operation.
 pub fn actor(actor: &Actor) -> String {
     match actor {
         Actor::Human => "you".to_owned(),
@@ -108,7 +112,7 @@ pub fn actor(actor: &Actor) -> String {
     }
 }
 
-/// What came of a change, as one sentence.
+/// Describes the outcome of a change in one sentence.
 pub fn done(done: &Done) -> String {
     match &done.kind {
         Some(kind) => {

@@ -1,7 +1,7 @@
-//! Operations in words with what they were about: the entry that was edited, the take that was switched to.
+//! Describes operations together with their content: the edited entry, the new active take.
 //!
-//! The log names content by its id, so this looks into the state that an operation led to. A piece that is not
-//! there any more is left out: a history that can be read is worth more than a complete one.
+//! The log refers to content by id, so this reads the state after the operation. Missing content is omitted: an
+//! incomplete description is better than none.
 
 use retake_model::content::ContentId;
 use retake_model::entry::{EntryVersion, preview};
@@ -15,15 +15,15 @@ use retake_timeline::{LookError, Looking};
 use crate::number::counted;
 use crate::operation;
 
-/// An operation in words.
+/// Description of an operation.
 pub struct Told {
-    /// What was done.
+    /// Clause that says what the operation did.
     pub words: String,
-    /// The beginning of the text that it was about.
+    /// Start of the affected text.
     pub preview: Option<String>,
 }
 
-/// Tells what an operation did that led to that state.
+/// Describes an operation that led to a state.
 pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Result<Told, LookError> {
     let entry = |version: ContentId| -> Result<Option<String>, LookError> {
         match load::<EntryVersion>(&looking.queries(), version) {
@@ -38,7 +38,7 @@ pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Re
             Told { words, preview: entry(*version)? }
         }
         OperationKind::TurnAdvanced { added: Some(added), .. } => {
-            // What was asked stands behind what goes along with it.
+            // The preview is the question itself, which follows the entries added with it.
             Told { words, preview: entry(added.version)? }
         }
         OperationKind::Compressed { version, .. } => Told { words, preview: entry(*version)? },
@@ -77,7 +77,7 @@ pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Re
     })
 }
 
-/// What is being typed in a take, in a few words; empty if nothing is.
+/// A short preview of a take's draft; empty if there is none.
 pub fn draft(take: &Take) -> String {
     let words = preview(&take.draft);
     let pictures = || counted(take.attached.len() as u64, "picture", "pictures");
@@ -94,7 +94,7 @@ fn take_of(looking: &Looking<'_>, state: ContentId, take: TakeId) -> Result<Opti
     Ok(state.take(&queries, take)?)
 }
 
-/// The place of an entry in its take, counted from 1.
+/// Position of an entry in its take, counted from 1.
 fn number_of(
     looking: &Looking<'_>,
     state: ContentId,

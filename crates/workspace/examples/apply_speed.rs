@@ -1,4 +1,4 @@
-//! How long it takes to bring files back and to open a take apart, beside git and `cp` in one run.
+//! Measures restoring files and creating a worktree, compared with git and `cp` in the same run.
 //!
 //! `cargo run --release -p retake-workspace --example apply_speed [FILES]`
 
@@ -17,11 +17,11 @@ use retake_workspace::apply::{OpenRoot, Outcome, Request, Token, apply};
 use retake_workspace::copy::{self, Nearby, materialise};
 
 const PER_FOLDER: usize = 50;
-/// Folders in one top folder: 5,000 files.
+/// Folders per top folder: 5,000 files.
 const PER_TOP: usize = 100;
 const ROUNDS: usize = 3;
 
-/// Content that is made when it is asked for, about as fast as a store unpacks it.
+/// Content that is generated on demand, about as fast as a store decompresses it.
 struct Made {
     trees: Memory,
     seeds: HashMap<ContentId, u64>,
@@ -56,7 +56,7 @@ impl Made {
         Node::File { content, size: bytes.len() as u64, mode: 0o644 }
     }
 
-    /// The tree, and every path in it.
+    /// The tree and all its paths.
     fn tree(&mut self, files: usize) -> (ContentId, Vec<(TreePath, Node)>) {
         let empty = Memory::default();
         let mut additions = Additions::new(&empty);

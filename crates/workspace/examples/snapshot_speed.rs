@@ -1,8 +1,8 @@
-//! How long snapshots take, beside git's side repository and a bare walk, in one run.
+//! Measures snapshots, compared with a git side repository and a bare walk, in the same run.
 //!
 //! `cargo run --release -p retake-workspace --example snapshot_speed -- FOLDER [ROUNDS]`
 //!
-//! The folder is copied first and never touched itself. Without a folder one is made.
+//! The folder is copied first and never changed itself. Without a folder, one is generated.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -29,7 +29,7 @@ fn main() {
     }
     let files = all_files(&root);
     println!("{} files in {}", files.len(), source.as_deref().unwrap_or(Path::new("a made tree")).display());
-    // Stamps of the copy must be in the past, and its bytes in memory for everyone.
+    // The stamps of the copy must be in the past, and its bytes in the page cache for every candidate.
     std::thread::sleep(Duration::from_millis(100));
     run(Command::new("sync").stdout(Stdio::null()));
     let warm: u64 = files.iter().filter_map(|file| fs::read(file).ok()).map(|bytes| bytes.len() as u64).sum();
@@ -145,7 +145,7 @@ fn run(command: &mut Command) {
     assert!(status.success(), "{command:?}");
 }
 
-/// The floor: every name listed and looked at, on all cores.
+/// Lower bound: lists and stats every name, on all cores.
 fn lstat_walk(root: &Path) -> u64 {
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let queue = Mutex::new((vec![root.to_owned()], 0_usize));
@@ -237,7 +237,7 @@ fn size(folder: &Path) -> u64 {
         .sum()
 }
 
-/// The most memory that this process has had, in thousands of bytes.
+/// Peak memory of this process, in kilobytes.
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,24 +1,23 @@
-//! Bringing a folder from one set of files to another, path by path, and never over somebody's work.
+//! Moves a folder from one set of files to another, path by path, without overwriting anyone's changes.
 //!
-//! Everything new is written aside first, made durable with one sync, and only then moved to its place:
+//! New content is first written to a temporary folder, made durable with one sync, and only then moved into place:
 //!
 //! ```text
-//!   look      each path: is it what it should be? (already) · what was expected? · or neither? (kept)
+//!   check     each path: already as wanted? · as expected? · or neither (kept)?
 //!   write     .retake-tmp-TOKEN-1/   x3 the new README · n7/ a whole new folder · …      then one sync
 //!             .retake-tmp-TOKEN-2/   the same folder, renamed: all of it is complete
-//!   move      out     src/old  ──────────► r5        look at what came out; not as expected: back again
-//!             swap    README   ◄─────────► x3        look at what came out; not as expected: swap again
-//!             in      docs/    ◄────────── n7        only if nothing stands there
-//!   finish    what came out goes, the temporary folder goes, one sync
+//!   move      out     src/old  ──────────► r5        check the removed file; if unexpected, move it back
+//!             swap    README   ◄─────────► x3        check the removed file; if unexpected, swap again
+//!             in      docs/    ◄────────── n7        only if the path is free
+//!   finish    delete the removed files and the temporary folder, then one sync
 //! ```
 //!
-//! A failure or a cancel before *finish* runs the moves backwards, with the same looks, from what still lies in
-//! the temporary folder: nothing has to be written for it, so a full disk does not stand in the way. A crash
-//! leaves the temporary folder; the same request finds it, and finishes. In the folder that ends with `1`
-//! everything is ours and half made; in the one that ends with `2` lies what came out, and what is neither of
-//! the two sides is put back to its place first.
+//! A failure or cancellation before *finish* reverses the moves, with the same checks, from the files that are still in
+//! the temporary folder. This writes nothing, so a full disk cannot prevent it. A crash leaves the temporary folder
+//! behind; repeating the request finds it and finishes. The folder that ends in `1` contains only incomplete files of
+//! ours. The one that ends in `2` also contains removed files: those that match neither side are first moved back.
 //!
-//! Every path is reached name by name from the descriptor of the root, and no link is followed on the way.
+//! Every path is opened name by name from the descriptor of the root, without following links.
 
 mod look;
 mod moves;
@@ -49,209 +48,209 @@ pub use look::{Identity, content_of};
 pub use sealed::{PlainFile, Replacement, Stamped, read_plain, replace_plain};
 pub use set_aside::{SetAside, set_aside};
 
-/// The folder that is to be changed, held open: a path that is moved meanwhile does not lead elsewhere.
+/// The root folder to change. The open descriptor stays valid if the path is moved in the meantime.
 #[derive(Debug)]
 pub struct OpenRoot {
     descriptor: OwnedFd,
     renames: rename::Renames,
 }
 
-/// The text that names the temporary folder; the same for a request and for its repetition after a crash.
+/// Names the temporary folder. A repeated request after a crash uses the same token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token(String);
 
-/// The text cannot be part of a name.
+/// The text cannot be part of a file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token has 1 to 64 letters, digits or dashes")]
 pub struct NotAToken;
 
-/// What is to be done.
+/// A set of changes to the files below one root.
 pub struct Request<'a> {
-    /// Where.
+    /// The folder to change.
     pub root: &'a OpenRoot,
-    /// What is to become of each path. Each path once; the order does not matter.
+    /// The change of each path. Each path occurs once; the order does not matter.
     pub steps: &'a [Difference],
-    /// Where content comes from. It is read on the calling thread only.
+    /// Source of content. Only the calling thread reads it.
     pub objects: &'a dyn Objects,
     /// Names the temporary folder.
     pub token: &'a Token,
-    /// Whether a file with this identity is known to have the content that the step expects, so that it need
-    /// not be read. An answer that is not certain must be no.
+    /// Returns whether the file with this identity has the content that the step expects, so that it need not be read.
+    /// Must return `false` if in doubt.
     pub unchanged: Option<&'a Unchanged<'a>>,
-    /// Told how far it is.
+    /// Receives progress reports.
     pub progress: Option<&'a dyn Fn(Progress)>,
-    /// Set from elsewhere to stop, and put everything back.
+    /// Set by another thread to stop and roll back.
     pub cancel: &'a AtomicBool,
 }
 
-/// Whether the file at a path, with that identity, is known to be what is expected there.
+/// Returns whether the file at a path, with that identity, has the expected content.
 pub type Unchanged<'a> = dyn Fn(&TreePath, &Identity) -> bool + 'a;
 
-/// How far it is.
+/// Progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done.
+    /// The current phase.
     pub phase: Phase,
-    /// How many paths are done.
+    /// Paths done so far.
     pub done: usize,
-    /// Of how many.
+    /// Paths in total.
     pub total: usize,
 }
 
-/// What is being done.
+/// Phases of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Looking at what is there.
+    /// Checking the existing files.
     Looking,
-    /// Writing new content aside.
+    /// Writing new content to the temporary folder.
     Writing,
-    /// Moving it to its place.
+    /// Moving content into place.
     Moving,
 }
 
-/// What became of every path.
+/// The outcome of every path.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Each step, in the order of the paths.
+    /// The outcome of each step, sorted by path.
     pub results: Vec<PathResult>,
-    /// Work of others that was moved aside, and whose place is taken.
+    /// Changes of others that were moved aside and whose path is occupied.
     pub left: Vec<Left>,
 }
 
-/// Somebody's work that is kept aside.
+/// A file of someone else that stays aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Where it is now, from the root.
+    /// Its new path, relative to the root.
     pub file: String,
-    /// Where it was, if that is still known.
+    /// Its original path, if known.
     pub path: Option<TreePath>,
 }
 
-/// What became of one path.
+/// The outcome of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathResult {
-    /// Which.
+    /// The path.
     pub path: TreePath,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What became of one path.
+/// The outcome of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is now as wanted.
+    /// The path now has the wanted content.
     Written,
-    /// It is gone, as wanted.
+    /// The path was removed as wanted.
     Removed,
-    /// It was as wanted before.
+    /// The path already had the wanted content.
     Already,
-    /// It was neither what was expected nor what is wanted: somebody changed it, and it was left alone.
+    /// Someone changed the path: it had neither the expected nor the wanted content, and was left unchanged.
     Kept(Found),
-    /// It could not be done, and it was left alone.
+    /// The change failed, and the path was left unchanged.
     Skipped(Skip),
 }
 
-/// What stands at a path.
+/// What exists at a path on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
     Nothing,
     /// A file.
     File {
-        /// The name of its bytes.
+        /// Id of its content.
         content: ContentId,
-        /// How many there are.
+        /// Size in bytes.
         size: u64,
-        /// Its permissions.
+        /// Permission bits.
         mode: u16,
     },
     /// A symbolic link.
     Link {
-        /// Where it points to.
+        /// Target of the link.
         target: Vec<u8>,
     },
     /// A folder.
     Folder {
-        /// Its permissions.
+        /// Permission bits.
         mode: u16,
     },
     /// A pipe, a socket or a device.
     Special,
 }
 
-/// Why a path was left alone.
+/// Why a path was left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Skip {
-    /// Permissions do not allow it.
+    /// Permission denied.
     #[error("permission denied")]
     Denied,
-    /// It is in use.
-    #[error("it is in use")]
+    /// The file is in use.
+    #[error("the file is in use")]
     Busy,
-    /// The folder holds things that Retake does not.
-    #[error("the folder holds files that Retake does not")]
+    /// The folder contains files that Retake does not capture.
+    #[error("the folder contains files that Retake does not capture")]
     NotEmpty,
-    /// The file system takes its name for that of another path.
-    #[error("the file system takes its name for another one")]
+    /// The file system treats the name as equal to that of another path.
+    #[error("the file system treats its name as equal to another one")]
     NameClash,
-    /// On the way to it stands something that is not a folder.
-    #[error("something else is in the way")]
+    /// A parent of the path is not a folder.
+    #[error("a parent of the path is not a folder")]
     InTheWay,
-    /// The file system does not take its name.
-    #[error("the file system does not take the name")]
+    /// The file system rejects the name.
+    #[error("the file system rejects the name")]
     NameRefused,
-    /// It is on another file system than the root.
-    #[error("it is on another file system")]
+    /// The path is on another file system than the root.
+    #[error("the path is on another file system")]
     OtherFileSystem,
-    /// It could not be written.
-    #[error("it could not be written")]
+    /// The path could not be written.
+    #[error("the path could not be written")]
     NotWritten,
-    /// It belongs to a version control system.
-    #[error("it belongs to a version control system, whose data is never written")]
+    /// The path belongs to a version control system.
+    #[error("the path belongs to a version control system, whose data Retake never writes")]
     Repository,
-    /// Its content is missing from the store, or damaged.
-    #[error("its content is missing or damaged in the store")]
+    /// The content is missing from the store, or damaged.
+    #[error("the content is missing or damaged in the store; run `retake verify`")]
     NotHeld,
 }
 
-/// It failed, and everything was put back but for what is named.
+/// The request failed and was rolled back, except for the named paths.
 #[derive(Debug)]
 pub struct ApplyError {
-    /// What failed.
+    /// The reason.
     pub cause: Cause,
-    /// Paths that could not be put back, because somebody else changed them meanwhile or putting back failed.
+    /// Paths that could not be rolled back, because someone changed them or because of an I/O error.
     pub not_put_back: Vec<TreePath>,
 }
 
-/// What failed.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// It was to stop.
-    #[error("it was cancelled")]
+    /// The caller cancelled it.
+    #[error("cancelled; the files are as before")]
     Cancelled,
-    /// The root cannot be opened, or nothing can be written there.
+    /// The root cannot be opened or written.
     #[error("the folder cannot be written")]
     Root(#[source] io::Error),
-    /// The disk is full or failing, or cannot be written.
+    /// The disk is full, failing or read-only.
     #[error("cannot write {path}")]
     Path {
-        /// Where it showed.
+        /// The path at which it failed.
         path: TreePath,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The store cannot be read.
     #[error(transparent)]
     Content(Unavailable),
-    /// What was written could not be made durable.
-    #[error("the files could not be made durable")]
+    /// The sync failed.
+    #[error("the files could not be synced to disk")]
     Sync(#[source] io::Error),
-    /// The same path is named twice.
-    #[error("{0} is named twice")]
+    /// The request names the same path twice.
+    #[error("{0} occurs twice in the request")]
     Twice(TreePath),
 }
 
-/// Does it. When this returns, what it did is durable.
+/// Executes a request. Changes are durable when this returns.
 pub fn apply(request: &Request<'_>) -> Result<Report, ApplyError> {
     let mut steps: Vec<&Difference> = request.steps.iter().collect();
     steps.sort_by(|left, right| left.path.cmp(&right.path));
@@ -277,14 +276,14 @@ pub fn apply(request: &Request<'_>) -> Result<Report, ApplyError> {
 }
 
 impl OpenRoot {
-    /// Opens a folder. The path itself may go through links: it is the user's own word.
+    /// Opens a folder. Links in `path` are followed, because the user named it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
         Ok(Self { descriptor, renames: rename::Renames::default() })
     }
 
-    /// As on a file system that can neither swap nor refuse to replace.
+    /// Opens a folder like on a file system that supports neither `RENAME_EXCHANGE` nor `RENAME_NOREPLACE`.
     #[cfg(test)]
     pub(crate) fn open_plain(path: &Path) -> io::Result<Self> {
         Ok(Self { renames: rename::Renames::plain(), ..Self::open(path)? })
@@ -298,31 +297,30 @@ impl AsFd for OpenRoot {
 }
 
 impl OpenRoot {
-    /// Whether it is the folder with that number on that device.
+    /// Returns whether this is the folder with that device and inode.
     pub fn is(&self, device: u64, inode: u64) -> bool {
         rustix::fs::fstat(&self.descriptor).is_ok_and(|found| (found.st_dev, found.st_ino) == (device, inode))
     }
 }
 
 impl Token {
-    /// The token with that text.
+    /// Validates the text of a token.
     pub fn new(text: &str) -> Result<Self, NotAToken> {
         let fits = (1..=64).contains(&text.len());
         let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         if fits && plain { Ok(Self(text.to_owned())) } else { Err(NotAToken) }
     }
 
-    /// Whether a request with this token left its temporary folder in a root, because it could not even clear up.
-    /// The same request clears it up when it is made again.
+    /// Returns whether a request with this token left its temporary folder in a root. Repeating the request removes it.
     pub fn is_in(&self, root: &Path) -> bool {
         [Life::Filling, Life::Full]
             .iter()
             .any(|life| root.join(self.folder(*life)).symlink_metadata().is_ok())
     }
 
-    /// The name of the temporary folder in one of its two lives.
+    /// Name of the temporary folder in a given state.
     fn folder(&self, life: Life) -> String {
-        let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
+        let prefix = str::from_utf8(TEMPORARY).expect("the prefix is ASCII");
         let number = match life {
             Life::Filling => 1,
             Life::Full => 2,
@@ -331,12 +329,12 @@ impl Token {
     }
 }
 
-/// What the temporary folder may hold.
+/// State of the temporary folder.
 #[derive(Clone, Copy, Debug)]
 enum Life {
-    /// Only what we write, perhaps half of it.
+    /// Contains only new content, possibly incomplete.
     Filling,
-    /// What we wrote, and what was moved out of the way.
+    /// Contains complete new content and files that were moved out of the way.
     Full,
 }
 
@@ -353,7 +351,7 @@ impl Request<'_> {
 }
 
 impl Found {
-    /// Whether that is exactly this node. A folder is compared by its permissions alone.
+    /// Returns whether this is exactly the node. Folders are compared by their permissions only.
     pub fn is(&self, node: Option<&Node>) -> bool {
         match (self, node) {
             (Self::Nothing, None) => true,
@@ -367,11 +365,11 @@ impl Found {
     }
 }
 
-/// An error of the system, sorted by what it is about.
+/// A system error, classified by its scope.
 enum Trouble {
-    /// This path.
+    /// Affects one path.
     Skip(Skip),
-    /// Everything.
+    /// Affects the whole request.
     Fatal(Errno),
 }
 

@@ -1,4 +1,4 @@
-//! Starts of the system, and what a power cut leaves of files that were not synced.
+//! Boot ids, and empty files that a power cut leaves.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
@@ -9,20 +9,20 @@ use rustix::fs::{AtFlags, FileType};
 use crate::apply::OpenRoot;
 use crate::apply::walk::Walker;
 
-/// Where Linux names the present boot.
+/// File in which Linux reports the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// A boot id has 36 characters; anything much longer is something else.
 const LONGEST: usize = 64;
 
-/// Names the time since the system was started; `None` where it has no name.
+/// Id of the current boot; `None` where the system has none.
 pub fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string(BOOT_ID).ok()?;
     let id = text.trim();
     (!id.is_empty() && id.len() <= LONGEST).then(|| id.to_owned())
 }
 
-/// When an empty file was last touched in any way (its content, its permissions, its name), by the system's own record,
-/// which no program can set; `None` if there is no empty file at that path.
+/// When an empty file was last changed in any way (content, permissions, name), by the inode's change time, which no
+/// program can set. `None` if the path is not an empty file.
 pub fn empty_since(root: &OpenRoot, path: &TreePath) -> Option<SystemTime> {
     let mut walker = Walker::new(root.as_fd());
     let folder = walker.folder(path.parents()).ok()?;

@@ -1,17 +1,16 @@
-//! A whole tree laid out in a new folder: a take opened apart.
+//! Writes a whole tree into a new folder: the worktree of a take.
 //!
-//! Most of its files already stand in another folder of the user's, unchanged. Each is taken by the cheapest
-//! way that works there:
+//! Most files exist unchanged in another folder of the user. Each file uses the cheapest method that works:
 //!
 //! ```text
-//!   shares its blocks (reflink)  ──no──►  copied by the kernel  ──no──►  written from the store
-//!   where the file system can             the file is known              changed, gone or unknown
-//!                                         to be unchanged                nearby
+//!   share blocks (reflink)  ──no──►  copied by the kernel  ──no──►  written from the store
+//!   if the file system can           the file is known              changed, missing or unknown
+//!                                    to be unchanged                in the other folder
 //! ```
 //!
-//! A file nearby counts as unchanged if the caller knows its identity, and if that is the same after the copy as
-//! before it: a file that is written meanwhile comes from the store instead. When this returns, everything is
-//! durable, by one sync.
+//! A source file counts as unchanged if the caller knows its identity and if that is the same before and after the
+//! copy: a file that is written in the meantime comes from the store instead. Everything is durable when this returns,
+//! with one sync.
 
 mod worker;
 
@@ -32,38 +31,37 @@ use crate::apply::walk::{Walker, names, remove_all};
 use crate::apply::{Identity, OpenRoot};
 use worker::{Batch, Shared, create};
 
-/// What is to be laid out.
+/// A tree to write.
 pub struct Request<'a> {
     /// The new folder; it must be empty.
     pub target: &'a OpenRoot,
     /// The tree.
     pub tree: ContentId,
-    /// Where trees and content come from. It is read on the calling thread only.
+    /// Source of trees and content. Only the calling thread reads it.
     pub objects: &'a dyn Objects,
-    /// A folder that has most of the files.
+    /// A folder that contains most of the files.
     pub nearby: Option<Nearby<'a>>,
-    /// Told how many files are done, now and then.
+    /// Receives the number of files done from time to time.
     pub progress: Option<&'a dyn Fn(u64)>,
-    /// Set from elsewhere to stop, and remove everything again.
+    /// Set by another thread to stop and remove everything again.
     pub cancel: &'a AtomicBool,
 }
 
-/// A folder that has most of the files of a tree.
+/// A folder that contains most files of a tree.
 #[derive(Clone, Copy)]
 pub struct Nearby<'a> {
     /// The folder.
     pub root: &'a OpenRoot,
-    /// Whether the file at that path, with that identity, is known to have that content. An answer that is not
-    /// certain must be no.
+    /// Returns whether the file at that path, with that identity, has that content. Must return `false` if in doubt.
     pub unchanged: &'a (dyn Fn(&TreePath, &Identity, ContentId) -> bool + Sync),
 }
 
-/// What was laid out.
+/// Numbers of the files that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Materialised {
-    /// Files that share their blocks with the ones nearby.
+    /// Files that share their blocks with the source.
     pub shared: u64,
-    /// Files that were copied from nearby.
+    /// Files that were copied from the source.
     pub copied: u64,
     /// Files that were written from the store.
     pub written: u64,
@@ -73,16 +71,16 @@ pub struct Materialised {
     pub folders: u64,
 }
 
-/// It failed; nothing is left in the folder.
+/// The copy failed; the folder is empty again.
 #[derive(Debug, thiserror::Error)]
 pub enum MaterialiseError {
-    /// Something is in the folder.
+    /// The folder is not empty.
     #[error("the folder is not empty")]
     NotEmpty,
-    /// It was to stop.
-    #[error("it was cancelled")]
+    /// The caller cancelled it.
+    #[error("cancelled; the folder is empty again")]
     Cancelled,
-    /// The store does not have everything.
+    /// Content is missing from the store.
     #[error(transparent)]
     Content(#[from] Unavailable),
     /// The folder cannot be written.
@@ -90,21 +88,21 @@ pub enum MaterialiseError {
     Write(#[source] io::Error),
 }
 
-/// Lays a tree out.
+/// Writes a tree into a new folder.
 pub fn materialise(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
     let target = request.target.as_fd();
     if !names(target)?.is_empty() {
         return Err(MaterialiseError::NotEmpty);
     }
     lay_out(request).inspect_err(|_| {
-        // The folder was empty, so everything in it is ours; what cannot be removed is seen by the user.
+        // The folder was empty, so everything in it is ours; the user sees what cannot be removed.
         for name in names(target).unwrap_or_default() {
             let _ = remove_all(target, &name);
         }
     })
 }
 
-/// Files that a worker takes at once.
+/// Files per batch.
 const BATCH: usize = 64;
 
 fn lay_out(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
@@ -118,10 +116,10 @@ fn lay_out(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
         for _ in 0..2 {
             scope.spawn(|| worker::run(target, nearby, &receiver, &shared));
         }
-        // Moved in, so that the workers see the end of the walk.
+        // Moved into the closure, so that the channel closes when the walk ends.
         let sender = sender;
         walk(request, &shared, &mut found, &|batch| {
-            // Nobody takes it only after a failure, which is looked at below.
+            // Sending fails only after a worker failed, which is checked below.
             let _ = sender.send(batch);
         })
     });
@@ -153,7 +151,7 @@ struct Found {
     links: u64,
 }
 
-/// Goes through the tree, makes its folders and links, and hands out its files.
+/// Walks the tree, creates its folders and links, and sends its files to the workers.
 fn walk(
     request: &Request<'_>,
     shared: &Shared,
@@ -223,7 +221,7 @@ fn write_from_store(
 }
 
 fn set_folder_modes(walker: &mut Walker<'_>, folders: &[(Vec<FileName>, u16)]) -> Result<(), Errno> {
-    // Each comes after the one that it is in, and is closed before it.
+    // Children come after their parents and get their final mode first.
     for (names, mode) in folders.iter().rev().filter(|(_, mode)| *mode != 0o700) {
         let (name, above) = names.split_last().expect("a folder has a name");
         let folder = walker.folder(above)?;
@@ -242,7 +240,7 @@ impl From<Errno> for MaterialiseError {
     }
 }
 
-/// Counts that both workers add to.
+/// A counter that the workers share.
 type Count = AtomicU64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Making files durable that a program wrote and did not sync, before an operation that names them is acknowledged.
+//! Syncs files that a program wrote without syncing, before an operation that names them is acknowledged.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,11 +11,11 @@ use rustix::io::Errno;
 use crate::apply::OpenRoot;
 use crate::apply::walk::Walker;
 
-/// Up to so many paths are synced one by one; beyond, the whole file system is, once.
+/// Up to this number of paths, each is synced; above it, the whole file system is synced once.
 const FEW: usize = 8;
 
-/// Makes these paths durable: the content of files, and the names in their folders. A path that is gone or cannot be opened
-/// is passed over: whoever changed it since did so after it was captured.
+/// Makes paths durable: the content of files and the names in their folders. Skips paths that are missing or cannot be
+/// opened, since they changed after the capture.
 pub fn sync_paths(root: &OpenRoot, paths: &[TreePath]) -> io::Result<()> {
     if paths.len() > FEW {
         return Ok(rustix::fs::syncfs(root.as_fd())?);
@@ -31,11 +31,11 @@ pub fn sync_paths(root: &OpenRoot, paths: &[TreePath]) -> io::Result<()> {
     }
     let folders: BTreeSet<&[FileName]> = paths
         .iter()
-        // A new folder is a name in the one above it.
+        // A new folder is a name in its parent.
         .flat_map(|path| (0..path.names().len()).map(|depth| &path.names()[..depth]))
         .collect();
     for names in folders {
-        // The root itself is open, and may be so by a path only.
+        // The root is already open, possibly by path only.
         let synced = walker.folder(names).and_then(|folder| match rustix::fs::fsync(folder) {
             Err(Errno::BADF) => rustix::fs::syncfs(root.as_fd()),
             other => other,

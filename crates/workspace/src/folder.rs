@@ -1,8 +1,8 @@
-//! Evidence of which folder this is.
+//! Identifies a folder.
 //!
-//! Path, device, inode and birth time are read from the file system; the mark is an extended attribute on the
-//! folder, which renames and moves keep and which neither git nor the user's tools show. Marking is best
-//! effort: a file system without attributes, or one that may not be written, is a fact and not a failure.
+//! Path, device, inode and birth time come from the file system. The mark is an extended attribute of the folder, which
+//! survives renames and moves and which neither git nor the user's tools show. Marking is best effort: file systems
+//! without attributes and read-only folders are not an error.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,62 +24,62 @@ pub const MARK: &str = "user.retake.project";
 /// The attribute with the id of a folder that Retake filled for a take.
 const WORKTREE_MARK: &str = "user.retake.worktree";
 
-/// What a folder shows of itself.
+/// Facts about a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderFacts {
     /// Its absolute path, without symbolic links.
     pub path: PathBuf,
-    /// The device that holds it.
+    /// Device of the file system.
     pub device: u64,
-    /// Its number on that device.
+    /// Inode number.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    /// Birth time in nanoseconds since 1970, if the file system records it.
     pub born: Option<i64>,
-    /// The project that its mark names.
+    /// The project in its mark.
     pub mark: Option<ProjectId>,
-    /// Where its git repository comes from, without credentials.
+    /// Remote of its git repository, without credentials.
     pub remote: Option<String>,
 }
 
-/// A folder cannot be looked at or marked.
+/// A folder cannot be read or marked.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// There is nothing, or nothing that may be read.
+    /// The folder does not exist or cannot be read.
     #[error("cannot read the folder {}", path.display())]
     Unreadable {
-        /// The path that was asked about.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// There is something else.
+    /// The path is not a folder.
     #[error("{} is not a folder", path.display())]
     NotAFolder {
-        /// The path that was asked about.
+        /// The path.
         path: PathBuf,
     },
-    /// The mark could not be written, though the file system seems to allow it.
+    /// The mark could not be written, although the file system seems to allow it.
     #[error("cannot mark the folder {}", path.display())]
     Unmarkable {
-        /// The path that was to be marked.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// What became of a mark.
+/// Outcome of writing a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marked {
-    /// The folder carries it now.
+    /// The folder has the mark now.
     Written,
-    /// The folder carried it already, and was not touched.
+    /// The folder already had the mark.
     Already,
-    /// The folder cannot carry one: no attributes here, or no right to write them.
+    /// The folder cannot have a mark: no attributes on this file system, or no permission.
     Unsupported,
 }
 
-/// Looks at a folder.
+/// Reads the facts about a folder.
 pub fn observe(path: &Path) -> Result<FolderFacts, FolderError> {
     let unreadable = |source| FolderError::Unreadable { path: path.to_owned(), source };
     let canonical = path.canonicalize().map_err(unreadable)?;
@@ -97,19 +97,19 @@ pub fn observe(path: &Path) -> Result<FolderFacts, FolderError> {
     })
 }
 
-/// Which folder of a file system this is, whatever its path.
+/// Identity of a folder, independent of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The device that holds it.
+    /// Device of the file system.
     pub device: u64,
-    /// Its number on that device.
+    /// Inode number.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    /// Birth time in nanoseconds since 1970, if the file system records it.
     pub born: Option<i64>,
 }
 
 impl Identity {
-    /// The identity of a folder; links are not followed.
+    /// Identity of a folder, without following links.
     pub fn of(path: &Path) -> io::Result<Self> {
         let metadata = path.symlink_metadata()?;
         if !metadata.is_dir() {
@@ -119,10 +119,10 @@ impl Identity {
     }
 }
 
-/// How many names beside a folder's old one are read at most to find it again.
+/// Limit on the names to read when searching for a renamed folder.
 const NAMES_BESIDE: usize = 10_000;
 
-/// The path of a folder that was at another path in the same parent, if it is there under another name now.
+/// Finds a folder that was renamed within its parent.
 pub fn renamed_beside(path: &Path, identity: &Identity) -> Option<PathBuf> {
     let names = path.parent().and_then(|parent| std::fs::read_dir(parent).ok())?;
     let same = |name: &std::fs::DirEntry| {
@@ -133,10 +133,10 @@ pub fn renamed_beside(path: &Path, identity: &Identity) -> Option<PathBuf> {
     names.take(NAMES_BESIDE).flatten().find(same).map(|name| name.path())
 }
 
-/// Gives a folder a name that must be free; anything that has the name stays, and the error is `AlreadyExists`.
+/// Renames a folder to a free name; fails with `AlreadyExists` otherwise.
 pub fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system does not know how to refuse: whoever makes the empty folder may replace it.
+        // The file system cannot refuse to replace: create an empty folder first, which the rename may replace.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             std::fs::create_dir(to)?;
             std::fs::rename(from, to)
@@ -145,14 +145,14 @@ pub fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the mark that names a folder's project.
+/// Writes the mark that names the project of a folder.
 pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
     if read_mark(path) == Some(project) {
         return Ok(Marked::Already);
     }
     match rustix::fs::setxattr(path, MARK, project.to_string().as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(Marked::Written),
-        // No room for attributes is no reason to fail either: the folder is then known by its other facts.
+        // A lack of space for attributes is no failure either: the other facts identify the folder.
         Err(
             Errno::NOTSUP
             | Errno::NOSYS
@@ -167,17 +167,17 @@ pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
     }
 }
 
-/// Marks a folder that Retake filled for a take; says whether it carries the mark now.
+/// Marks the folder of a worktree; returns whether it has the mark now.
 pub fn mark_worktree(path: &Path, folder: FolderId) -> bool {
     rustix::fs::setxattr(path, WORKTREE_MARK, folder.to_string().as_bytes(), XattrFlags::empty()).is_ok()
 }
 
-/// The folder of a take that a mark names.
+/// The worktree in a folder's mark.
 pub fn worktree_mark(path: &Path) -> Option<FolderId> {
     read_attribute(path, WORKTREE_MARK)
 }
 
-/// Removes the mark of a project from a folder. A mark that names another project stays.
+/// Removes the mark of a project. A mark of another project stays.
 pub fn unmark(path: &Path, project: ProjectId) -> Result<(), FolderError> {
     if read_mark(path) != Some(project) {
         return Ok(());
@@ -188,9 +188,9 @@ pub fn unmark(path: &Path, project: ProjectId) -> Result<(), FolderError> {
     }
 }
 
-/// A path as text, one to one: paths that are not Unicode are written as hexadecimal bytes.
+/// Encodes a path as text without loss: paths that are not Unicode become hexadecimal bytes.
 ///
-/// Replacing what is not Unicode, as paths are usually shown, would make two folders one.
+/// A lossy conversion could make two folders equal.
 pub fn path_to_text(path: &Path) -> String {
     use std::fmt::Write;
 
@@ -203,12 +203,12 @@ pub fn path_to_text(path: &Path) -> String {
     }
 }
 
-/// The path that [`path_to_text`] made this text of.
+/// Decodes the text from [`path_to_text`].
 pub fn path_from_text(text: &str) -> PathBuf {
     text.strip_prefix(BYTES).and_then(from_hexadecimal).map_or_else(|| PathBuf::from(text), PathBuf::from)
 }
 
-/// Starts the text of a path that is not Unicode. Absolute paths start with a slash, so none is mistaken.
+/// Prefix for paths that are not Unicode. Absolute paths start with a slash, so there is no ambiguity.
 const BYTES: &str = "bytes:";
 
 fn from_hexadecimal(text: &str) -> Option<OsString> {
@@ -219,7 +219,7 @@ fn from_hexadecimal(text: &str) -> Option<OsString> {
 }
 
 impl FolderFacts {
-    /// The same facts, as the decision about projects takes them.
+    /// The facts as input of the decision about projects.
     pub fn as_evidence(&self) -> Folder {
         Folder {
             path: path_to_text(&self.path),
@@ -234,7 +234,7 @@ impl FolderFacts {
 
 fn born(metadata: &std::fs::Metadata) -> Option<i64> {
     let since = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    // Some file systems answer zero where they mean that they do not know.
+    // Some file systems return zero for an unknown time.
     i64::try_from(since.as_nanos()).ok().filter(|nanos| *nanos > 0)
 }
 
@@ -243,7 +243,7 @@ fn read_mark(path: &Path) -> Option<ProjectId> {
 }
 
 fn read_attribute<T: std::str::FromStr>(path: &Path, name: &str) -> Option<T> {
-    // One byte more than an id: a longer text does not fit, and is none.
+    // One byte more than an id, so that longer texts are rejected.
     let mut buffer = [0; ID_TEXT + 1];
     let length = rustix::fs::getxattr(path, name, &mut buffer).ok()?;
     str::from_utf8(&buffer[..length]).ok()?.parse().ok()
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_cannot_carry_a_mark_is_unsupported() {
-        // The kernel's own file systems take no user attributes, whoever asks.
+        // Kernel file systems accept no user attributes from anyone.
         assert_eq!(mark(Path::new("/proc/self"), project(1)).expect("no failure"), Marked::Unsupported);
     }
 

@@ -1,8 +1,8 @@
-//! Where a folder stands in git: branch, commit, remote, and the root of its work tree.
+//! Reads branch, commit, remote and work tree of a folder.
 //!
-//! Git is not run for this. A repository may configure programs (a file system monitor, hooks, filters) that
-//! git would run on the way, and a folder is looked at before anyone trusts it. So the few files that matter
-//! are read here, with bounds, and nothing else is done with them:
+//! Git itself does not run, because a repository can configure programs (a file system monitor, hooks, filters) that
+//! git would start, and Retake reads folders before anyone trusts them. This module reads the few relevant files, with
+//! size limits:
 //!
 //! ```text
 //!   folder, and upwards          .git/ ───────────────────────────► git folder ── HEAD ──► refs
@@ -10,9 +10,8 @@
 //!                                                                       (refs, packed-refs, config)
 //! ```
 //!
-//! A pointer may lead anywhere; it is only ever read. Only regular files are opened, so that a pipe or a
-//! device in the place of one cannot hold the reader up. Whatever is missing, malformed or too large is simply
-//! not known: no caller fails because of a strange repository.
+//! A pointer may lead anywhere, but is only read. Only regular files are opened, so that a pipe or device cannot block.
+//! Anything that is missing, malformed or too large counts as unknown: no caller fails because of a strange repository.
 
 mod around;
 mod config;
@@ -31,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use around::around;
 
-/// Where a folder stands in git, as far as it can be read.
+/// Git facts about a folder, as far as they can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitFacts {
     /// The branch that is checked out, without `refs/heads/`; it may have no commit yet.
@@ -44,13 +43,13 @@ pub struct GitFacts {
     pub root: Option<PathBuf>,
     /// Whether `git status` would list anything: changed, staged or untracked files.
     ///
-    /// `None` where this cannot be decided from few files without running git: more than 20,000 tracked files, a split
-    /// or sparse index, attributes or filters that change content, repositories inside, a commit that is stored as a
-    /// delta, names by another hash than SHA-1. What differs for certain is reported even then.
+    /// `None` if this cannot be decided from a few files without running git: more than 20,000 tracked files, a split
+    /// or sparse index, attributes or filters that change content, nested repositories, a commit that is stored as a
+    /// delta, hashes other than SHA-1. Certain differences are reported even then.
     pub dirty: Option<bool>,
 }
 
-/// Reads where a folder stands in git.
+/// Reads the git facts about a folder.
 pub fn observe(folder: &Path) -> GitFacts {
     let Some(repository) = locate::locate(folder) else {
         return GitFacts::default();
@@ -66,12 +65,12 @@ pub fn observe(folder: &Path) -> GitFacts {
     }
 }
 
-/// The address that a folder's repository is pushed to, without the cost of [`observe`].
+/// Remote of a folder's repository, without the cost of [`observe`].
 pub(crate) fn remote(folder: &Path) -> Option<String> {
     config::remote(&locate::locate(folder)?.common)
 }
 
-/// The top folder of the work tree that holds a folder.
+/// Top folder of the work tree that contains a folder.
 pub(crate) fn work_tree(folder: &Path) -> Option<PathBuf> {
     locate::locate(folder)?.root
 }

@@ -1,7 +1,7 @@
-//! Temporary files of tools that were killed.
+//! Temporary files of killed tools.
 //!
-//! A tool writes a file beside its place under a name with the number of its process, and renames it. If the process
-//! is killed in between, the file stays: snapshots pass over it, but git does not.
+//! A tool writes a file next to its target under a name with its process id, and renames it. If the process is killed
+//! in between, the file stays: snapshots skip it, but git does not.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use retake_model::path::TEMPORARY;
 use rustix::process::{Pid, test_kill_process};
 
-/// What the names of temporary files of tools have behind [`TEMPORARY`].
+/// Follows [`TEMPORARY`] in the names of a tool's temporary files.
 const TOOL: &str = "tool-";
 
-/// How the names begin of what a process has not yet put in its place.
+/// Prefix of a process's temporary files.
 pub fn tool_prefix(process: u32) -> String {
     let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
     format!("{prefix}{TOOL}{process}-")
 }
 
-/// Removes a file if its name says that it is the temporary file of a tool whose process has ended; says whether it was
-/// removed. `path` is seen from `root`, and no link on the way is followed.
+/// Removes a file if its name belongs to a tool whose process has ended; returns whether it was removed. `path` is
+/// relative to `root`, and no link is followed.
 pub fn remove_if_left(root: &Path, path: &Path) -> bool {
     let Some(process) = path.file_name().and_then(|name| process_of(name.as_bytes())) else { return false };
     if runs(process) {
@@ -32,20 +32,20 @@ pub fn remove_if_left(root: &Path, path: &Path) -> bool {
         && std::fs::remove_file(&full).is_ok()
 }
 
-/// The process that a temporary file of a tool belongs to.
+/// Process id in the name of a tool's temporary file.
 fn process_of(name: &[u8]) -> Option<u32> {
     let rest = name.strip_prefix(TEMPORARY)?.strip_prefix(TOOL.as_bytes())?;
     let (process, _) = str::from_utf8(rest).ok()?.split_once('-')?;
     process.parse().ok()
 }
 
-/// Whether a process of that number runs, ours or another user's.
+/// Returns whether a process with that id is running, of any user.
 fn runs(process: u32) -> bool {
     let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) else { return false };
     !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
-/// The paths among these that are temporary files of tools.
+/// The paths that are temporary files of tools.
 pub fn tool_files<'a>(paths: impl Iterator<Item = &'a [u8]>) -> Vec<PathBuf> {
     let is_tool = |path: &&[u8]| path.rsplit(|byte| *byte == b'/').next().and_then(process_of).is_some();
     paths.filter(is_tool).map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path))).collect()

@@ -1,13 +1,13 @@
-//! One folder of the user's, seen from the outside.
+//! Reads and writes one folder of the user.
 //!
-//! Everything here is read in this process. No command is run, least of all one that a repository configures,
-//! and nothing inside the user's folder is written, except by [`apply`], which brings files back, by [`copy`],
-//! which fills a new folder, and for one attribute on the folder itself ([`folder::mark`]) that git does not see.
+//! All reading happens in this process. No command runs, in particular none that a repository configures. Only
+//! three things write to the user's folder: [`apply`] restores files, [`copy`] fills a new folder, and
+//! [`folder::mark`] sets one extended attribute on the folder itself, which git does not see.
 //!
 //! ```text
 //!   folder ──► folder::observe ──► identity: device, inode, birth, mark, remote ──► model::project::decide
 //!          └─► git::observe    ──► branch, commit, remote, root of the work tree
-//!   cwd    ──► root::find_root ──► the folder that a command is about
+//!   cwd    ──► root::find_root ──► the project folder of a command
 //! ```
 
 pub mod apply;

@@ -1,23 +1,24 @@
-//! Limits on patterns for paths. They come from models, clients and the ignore files of projects that nobody vouches for,
-//! and the library that compiles them recurses once per nested brace: without a limit a pattern can overflow the stack.
+//! Limits for path patterns. Patterns come from models, clients and ignore files of untrusted projects, and the
+//! compiler recurses for each nested brace: without a limit, a pattern can overflow the stack.
 
-/// The longest pattern, in bytes. No path that it could match is longer.
+/// Maximum length in bytes. No path that could match is longer.
 const LONGEST: usize = 4096;
-/// The most opening braces in a pattern. Counting all of them bounds their depth, whatever is escaped or in a class.
+/// Maximum number of opening braces. Counting all of them bounds their depth, including escaped ones and those in
+/// classes.
 const MOST_BRACES: usize = 32;
 
-/// Why a pattern is not compiled.
+/// Why a pattern is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTooLarge {
-    /// It is too long.
-    #[error("it is longer than {LONGEST} bytes")]
+    /// The pattern is too long.
+    #[error("the pattern is longer than {LONGEST} bytes")]
     TooLong,
-    /// It has too many braces.
-    #[error("it has more than {MOST_BRACES} opening braces")]
+    /// The pattern has too many braces.
+    #[error("the pattern has more than {MOST_BRACES} opening braces")]
     TooManyBraces,
 }
 
-/// Checks that a pattern is small enough to be compiled.
+/// Checks the size of a pattern before it is compiled.
 pub fn check(text: &str) -> Result<(), PatternTooLarge> {
     if text.len() > LONGEST {
         return Err(PatternTooLarge::TooLong);

@@ -1,16 +1,16 @@
-//! The folder that a command is about.
+//! Finds the project folder of a command.
 //!
-//! A user rarely stands in the top folder of a project. The nearest folder upwards that is already known as a
-//! project, or is a work tree of git, is meant; failing both, the folder where the user stands. A known project
-//! far up does not swallow the repositories below it, and a home folder or one of the system never stands for what is
-//! below it, even if it is known as a project or is a work tree.
+//! Users often work below the top folder of a project. The command applies to the nearest parent that is a known
+//! project or a git work tree, or else to the current folder. A known project further up does not include repositories
+//! below it, and a home or system folder never stands for the folders below it, even if it is a known project or a work
+//! tree.
 
 use std::path::{Path, PathBuf};
 
 use crate::git;
 use crate::snapshot::check_folder;
 
-/// The project folder for a user who stands in `cwd`; `known` says whether a folder is a project already.
+/// The project folder for the working directory `cwd`; `known` returns whether a folder is a project.
 pub fn find_root(cwd: &Path, known: impl Fn(&Path) -> bool) -> PathBuf {
     find_suitable_root(cwd, known, |folder| check_folder(folder).is_ok())
 }
@@ -53,7 +53,7 @@ mod tests {
         check(&[&deep], &deep);
         check(&[&top], &repository);
 
-        // A home folder with a repository of its own, known as a project or not.
+        // A home folder that is a repository, whether it is a known project or not.
         for known in [&[][..], &[&repository], &[&top, &repository]] {
             let suitable = |folder: &Path| folder != repository && folder != top;
             let found = find_suitable_root(&deep, |folder| known.contains(&&folder.to_owned()), suitable);

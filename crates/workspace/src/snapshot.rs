@@ -1,30 +1,30 @@
-//! Snapshots: the files of a workspace at one moment, as content that the store can hold.
+//! Snapshots: captures the files of a workspace as content for the store.
 //!
 //! ```text
-//!   walk ──► folders on all cores ──► names: ignore rules, secrets ──► held, or left out with the reason
+//!   walk ──► folders on all cores ──► names: ignore rules, secrets ──► captured, or excluded with a reason
 //!     │                                                                   │
 //!     │  stat cache: same stamps as when it was last read? ── yes ──► the node from then
 //!     │                                                     └─ no ──► read, hash ──► sink: a few objects, or a pack
-//!     └► build: trees from the leaves up ──► Snapshot ──► Taken ──► store (with an operation) ──► remember
+//!     └► build: trees from the leaves up ──► Snapshot ──► CapturedSnapshot ──► store (with an operation) ──► save_cache
 //! ```
 //!
-//! Taking one writes nothing into the database and nothing into the user's folder. The caller stores what was
-//! [`Taken`] together with the operation that needs it, and then lets it be remembered: so the stat cache never
-//! names content that is not stored.
+//! Taking a snapshot writes neither to the database nor to the user's folder. The caller stores the [`Taken`] snapshot
+//! together with the operation that needs it and then saves the stat cache, so that the cache never names content that
+//! is not stored.
 //!
-//! **What is held.** Files, links and folders (empty ones too) with their permission bits. Not what ignore
-//! files name (`.gitignore`, `.ignore`, `.retakeignore` in every folder, `.git/info/exclude`, and those of the
-//! folders around it up to the top of the repository; in folders without git just the same), not what is likely
-//! to hold a secret, nothing of version control itself. The user's own configuration of git is not asked: the
-//! same folder has the same snapshot on every machine. What is left out is named, with the reason.
+//! **Captured.** Files, links and folders (including empty ones) with their permission bits. Excluded are paths in
+//! ignore files (`.gitignore`, `.ignore`, `.retakeignore` in every folder, `.git/info/exclude`, and those of the parents
+//! up to the top of the repository; also in folders without git), likely secrets, and version control data. The
+//! user's git configuration is ignored, so that the same folder has the same snapshot on every machine. Excluded paths
+//! are listed with the reason.
 //!
-//! **What a link can do.** Nothing: links are held as links and never followed. Every file is opened from the
-//! descriptor of its folder, without following a link and without waiting for a pipe.
+//! **Links.** Links are captured as links and never followed. Every file is opened from the descriptor of its folder,
+//! without following a link and without blocking on a pipe.
 //!
-//! **What the stamps can miss.** A file is not read again while its inode, size, permissions and both times are
-//! the same, and those times were clearly in the past when it was read (see `snapshot/stat.rs`). A
-//! program that writes through a memory mapping that was dirty before may leave the times as they are; so does
-//! a disk that is changed beneath the file system. Whoever overwrites files therefore checks each one himself.
+//! **Limits of the stamps.** A file is not read again while its inode, size, permissions and both times are the same
+//! and those times were clearly in the past when it was read (see `snapshot/stat.rs`). A write through a memory mapping
+//! that was already dirty may leave the times unchanged; so does a disk that is changed below the file system. Code that
+//! overwrites files therefore checks each one itself.
 
 mod build;
 mod cache;
@@ -76,18 +76,18 @@ pub enum SnapshotError {
     /// A root cannot be read.
     #[error("{}: {error}", path.display())]
     Root {
-        /// Which folder.
+        /// The folder.
         path: std::path::PathBuf,
-        /// What happened.
+        /// The error.
         error: std::io::Error,
     },
-    /// It is where the store is.
-    #[error("{} is where Retake keeps its own files; choose another folder", path.display())]
+    /// The folder contains the store.
+    #[error("{} contains Retake's own data; choose another folder", path.display())]
     Own {
-        /// Which folder.
+        /// The folder.
         path: std::path::PathBuf,
     },
-    /// The caller wanted no more.
+    /// The caller cancelled it.
     #[error("the snapshot was cancelled")]
     Cancelled,
     /// The store failed.
@@ -100,7 +100,7 @@ pub fn snapshot(store: &Store, workspace: &Workspace) -> Result<Taken, SnapshotE
     snapshot_with(store, workspace, &|_| ControlFlow::Continue(()))
 }
 
-/// The same, saying from time to time how far it is; a break cancels it.
+/// Like [`snapshot`], with progress reports; a break cancels it.
 pub fn snapshot_with(
     store: &Store,
     workspace: &Workspace,
@@ -112,20 +112,20 @@ pub fn snapshot_with(
     Ok(taken)
 }
 
-/// The files of a workspace as they are, without a trace: nothing is written, neither into the store nor beside it.
+/// The current files of a workspace, without writing to the store or next to it.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// The name that a snapshot of them has.
+    /// Id that a snapshot of them has.
     pub id: ContentId,
-    /// What it holds.
+    /// The snapshot.
     pub snapshot: Snapshot,
-    /// What the store does not have of it: all but the bytes of files beyond the first megabyte.
+    /// Objects missing in the store, except for the bytes of files beyond the first megabyte.
     pub objects: Vec<NewObject>,
-    /// How often the store had destroyed content then.
+    /// Erasure counter of the store at that time.
     pub epoch: i64,
 }
 
-/// Looks at the files of a workspace without storing anything.
+/// Reads the files of a workspace without storing anything.
 pub fn observe(store: &Store, workspace: &Workspace) -> Result<Observation, SnapshotError> {
     let gathering = Gathering::begin(store, Purpose::Observe)?;
     let counter = Counter::new(&|_| ControlFlow::Continue(()));
@@ -133,14 +133,14 @@ pub fn observe(store: &Store, workspace: &Workspace) -> Result<Observation, Snap
     Ok(Observation { id: taken.id, snapshot: taken.snapshot, objects: taken.objects, epoch: taken.epoch })
 }
 
-/// What a walk over one root left: the cache that it went by, and the watches that it set.
+/// Result of the walk over one root: the cache that it used, and the watches that it set.
 struct Left {
     cache: Option<Cache>,
     memory: Option<Cache>,
     watches: Watches,
 }
 
-/// Takes a snapshot by looking at everything.
+/// Takes a snapshot by walking all roots.
 fn whole(
     mut gathering: Gathering<'_>,
     workspace: &Workspace,
@@ -157,7 +157,7 @@ fn whole(
         let walked = walk::walk(root, workspace.options(), cache.as_ref(), sink, counter, watched)?;
         let built = build::build(root, walked, cache.as_ref())?;
         let memory = match (&built.memory, watched.events) {
-            // The snapshot gets its name further on.
+            // The snapshot gets its id below.
             (Some(memory), Some(_)) => Cache::of(memory, root.device, ContentId::from_bytes([0; 32])),
             _ => None,
         };
@@ -177,10 +177,10 @@ fn whole(
     Ok((gathering.finish(id, bytes, known)?, all))
 }
 
-/// A snapshot that is being put together, root by root.
+/// Builds a snapshot root by root.
 struct Gathering<'store> {
     store: &'store Store,
-    /// How often the store had destroyed content.
+    /// Erasure counter of the store.
     epoch: i64,
     sink: Sink<'store>,
     snapshot: Snapshot,
@@ -213,16 +213,16 @@ impl<'store> Gathering<'store> {
         Ok(())
     }
 
-    /// The name of the snapshot, and its bytes.
+    /// Id and bytes of the snapshot.
     fn named(&self) -> (ContentId, Vec<u8>) {
         let bytes = encode(&self.snapshot);
         (ContentId::of(Kind::Snapshot, &bytes), bytes)
     }
 
-    /// Everything that the store may not have yet; it has the snapshot that is `known`.
+    /// All objects that the store may lack; it has the snapshot `known`.
     fn finish(self, id: ContentId, bytes: Vec<u8>, known: Option<ContentId>) -> Result<Taken, SnapshotError> {
         let (blobs, packed) = self.sink.finish()?;
-        // Each piece after those that it refers to.
+        // Objects come after those that they refer to.
         let mut all = blobs;
         all.extend(self.objects);
         if known != Some(id) {

@@ -1,29 +1,28 @@
-//! A watcher for processes that live long: it narrows the walk of a snapshot to where something happened.
+//! A watcher for long-running processes: it limits the walk of a snapshot to changed folders.
 //!
 //! ```text
-//!   first ───► a walk over everything; a watch on each held folder, set before the folder is looked at
+//!   first ───► full walk; sets a watch on each captured folder before reading it
 //!                   │                                                       ▲
-//!                   ▼                                                       │ events lost, a watch unknown, a root
-//!   next ────► events from the queue ──► folders that something happened in │ moved, content destroyed, not
-//!                   │                                                       │ remembered, a minute over
-//!                   └──► walk: only those, and the way to them ─────────────┘
-//!                         the rest as the last snapshot found it, from memory
+//!                   ▼                                                       │ events lost, unknown watch, a root
+//!   next ────► events from the queue ──► changed folders                    │ moved, content erased, cache not
+//!                   │                                                       │ saved, a minute over
+//!                   └──► walk: only those and their parents ────────────────┘
+//!                         the rest from memory, as of the last snapshot
 //! ```
 //!
-//! There is no thread. Events wait in the kernel until a snapshot is taken; those that come while it is taken
-//! count for the next one. What the stamps could not vouch for the last time (see the stat cache) is looked at
-//! again without any event, and so is what is left out for what it is rather than for its name.
+//! There is no thread. Events wait in the kernel until the next snapshot; events during a snapshot count for the one
+//! after it. Files with unreliable stamps (see the stat cache) are checked again without an event, and so are entries
+//! that are excluded by their type rather than by their name.
 //!
-//! **Never trusted.** The kernel does not tell of everything: not of a write through a mapping before the file is
-//! closed, not of a write through another hard link, not of what another machine does on a network file system,
-//! nor of a disk that is changed beneath. A snapshot that was narrowed may therefore be older than the files for
-//! such a change. It is never wrong about what it names: content is hashed when it is read and stored under that
-//! hash. Whoever moves files checks each path himself right before he does, whatever a snapshot says; and a walk
-//! over everything, at least once a minute, corrects what was missed.
+//! **Never trusted.** The kernel does not report everything: not a write through a mapping before the file is closed,
+//! not a write through another hard link, not changes by other machines on a network file system, nor a disk that is
+//! changed below. A partial snapshot may therefore miss such a change. It is never wrong about the content it names:
+//! content is hashed when it is read and stored under that hash. Code that moves files checks each path right before the
+//! move, whatever a snapshot contains; and a full walk, at least once a minute, corrects missed changes.
 //!
-//! Nothing is gone by that is not stored: what a snapshot found counts for the next one only after
-//! [`Taken::remember`]. The stat cache on disk is written by walks over everything alone; for other processes an
-//! older one only means a little more to read.
+//! The watcher relies only on stored content: the results of a snapshot count for the next one only after
+//! [`Taken::remember`]. Only full walks write the stat cache on disk; for other processes, an older one only means
+//! reading a little more.
 
 mod events;
 
@@ -43,14 +42,14 @@ use crate::snapshot::{
 };
 use events::{Drained, Event};
 
-/// What a watcher may take up.
+/// Resource limits of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Folders that are watched; in a workspace with more, none is.
+    /// Number of folders to watch; in a larger workspace, none are.
     pub watches: usize,
-    /// Events that are looked at; after more, everything is walked.
+    /// Number of events to process; beyond it, everything is walked.
     pub events: usize,
-    /// How long snapshots may be narrowed before everything is walked.
+    /// How long partial snapshots are allowed before a full walk.
     pub trust: Duration,
 }
 
@@ -68,31 +67,31 @@ pub struct Watcher {
 }
 
 enum State {
-    /// The next snapshot looks at everything.
+    /// The next snapshot walks everything.
     Fresh,
-    /// Watching failed: so does every one after it.
+    /// Watching failed: all later snapshots walk everything.
     Off,
     Watching(Box<Watching>),
 }
 
 struct Watching {
     events: Events,
-    /// For each root what is kept, and the folders in which something happened.
+    /// For each root, its state and the changed folders.
     roots: Vec<(Kept, HashSet<u32>)>,
-    /// From a watch to a root and a folder of it.
+    /// Root and folder of each watch.
     folders: HashMap<i32, (usize, u32)>,
-    /// And back.
+    /// Watch of each folder.
     watches: HashMap<(usize, u32), i32>,
-    /// Watches that were ended, of which events may still be on their way.
+    /// Removed watches that may still have events in the queue.
     ended: HashSet<i32>,
-    /// Changes whenever the store destroys content.
+    /// Changes whenever the store erases content.
     epoch: i64,
-    /// When everything was last looked at.
+    /// Time of the last full walk.
     since: Instant,
     pending: Option<Pending>,
 }
 
-/// What the last snapshot found, until it is known to be stored.
+/// Result of the last snapshot, until it is stored.
 struct Pending {
     id: ContentId,
     is_kept: Arc<AtomicBool>,
@@ -100,17 +99,17 @@ struct Pending {
 }
 
 impl Watcher {
-    /// A watcher for a workspace. It sets its watches with the first snapshot.
+    /// Creates a watcher. The first snapshot sets its watches.
     pub fn new(workspace: &Workspace) -> Self {
         Self::with_limits(workspace, Limits::default())
     }
 
-    /// The same, with other limits.
+    /// Like [`Watcher::new`], with other limits.
     pub fn with_limits(workspace: &Workspace, limits: Limits) -> Self {
         Self { roots: workspace.roots().to_vec(), limits, state: State::Fresh }
     }
 
-    /// Whether the next snapshot can be narrowed, as far as is known before the events are asked for.
+    /// Returns whether the next snapshot can be partial, as far as is known before reading the events.
     pub fn is_watching(&self) -> bool {
         matches!(self.state, State::Watching(_))
     }
@@ -124,8 +123,8 @@ impl std::fmt::Debug for Watcher {
     }
 }
 
-/// Takes a snapshot of a workspace, and looks only where something happened since the last one with this watcher.
-/// The workspace is the one that the watcher was made for, with the same options.
+/// Takes a snapshot of a workspace, walking only folders that changed since the last one with this watcher. The
+/// workspace must be the watcher's, with the same options.
 pub fn snapshot_watched(
     store: &Store,
     workspace: &Workspace,
@@ -134,7 +133,7 @@ pub fn snapshot_watched(
     if watcher.roots != workspace.roots() {
         *watcher = Watcher::with_limits(workspace, watcher.limits);
     }
-    // What fails on the way leaves nothing to go by.
+    // After a failure there is no usable state.
     match std::mem::replace(&mut watcher.state, State::Fresh) {
         State::Off => {
             watcher.state = State::Off;
@@ -167,7 +166,7 @@ impl Watcher {
             self.state = State::Off;
             return snapshot(store, workspace);
         };
-        // Before the walk: what is destroyed while it runs is not gone by.
+        // Read before the walk, so that content erased during it is noticed.
         let epoch = erasures(store)?;
         let since = Instant::now();
         let found = look_at_all(store, workspace, &events)?;
@@ -200,16 +199,16 @@ impl Watcher {
 }
 
 impl Watching {
-    /// Takes over what the last snapshot found. Says whether it can be gone by.
+    /// Applies the result of the last snapshot. Returns whether the state is usable.
     fn settle(&mut self) -> bool {
         let Some(pending) = self.pending.take() else { return true };
         pending.is_kept.load(Ordering::Acquire) && self.take_over(pending.id, &pending.patches)
     }
 
-    /// Keeps what a snapshot found, at once or until it is stored.
+    /// Applies the result of a snapshot, now or once it is stored.
     fn wait_for(&mut self, found: Found<Patch>) -> Taken {
         let Found { taken, is_kept, roots: patches } = found;
-        // If the store has all of it, nothing new is named.
+        // If the store has everything, the snapshot names nothing new.
         if taken.is_stored() {
             is_kept.store(true, Ordering::Release);
         }
@@ -230,7 +229,7 @@ impl Watching {
         for place in &gone {
             self.watches.remove(place);
         }
-        // All that is there first: a folder that was moved, perhaps into another root, has kept its watch.
+        // First all existing folders: a moved folder, perhaps into another root, keeps its watch.
         for (number, (_, watches)) in patches.iter().enumerate() {
             gone.extend(self.connect(number, watches));
         }
@@ -241,12 +240,12 @@ impl Watching {
         is_sound
     }
 
-    /// Lets watches lead to their folders. Returns the places at which another folder stood before.
+    /// Assigns watches to folders. Returns the entries that had another folder before.
     fn connect(&mut self, root: usize, watches: &[(i32, Option<u32>)]) -> Vec<(usize, u32)> {
         let mut replaced = Vec::new();
         for (watch, index) in watches {
             let Some(index) = *index else {
-                // Nothing of that folder is held.
+                // The folder is excluded.
                 if !self.folders.contains_key(watch) {
                     self.end(*watch);
                 }
@@ -266,7 +265,7 @@ impl Watching {
         replaced
     }
 
-    /// The watches that lead to places where their folder is not any more.
+    /// Watches of folders that are no longer at their path.
     fn abandoned(&self, gone: &[(usize, u32)]) -> Vec<i32> {
         if gone.is_empty() {
             return Vec::new();
@@ -285,7 +284,7 @@ impl Watching {
         self.ended.insert(watch);
     }
 
-    /// Asks what happened. Says whether that can be gone by.
+    /// Reads the events. Returns whether they are complete.
     fn listen(&mut self) -> bool {
         let Self { events, roots, folders, watches, ended, .. } = self;
         let mut is_sound = true;
@@ -309,7 +308,7 @@ impl Watching {
                 watches.remove(&(root, index));
             }
             let (kept, happened) = &mut roots[root];
-            // The one around it holds its permissions, and its name.
+            // The parent has its permissions and its name.
             happened.extend([index, kept.parent(index)]);
         });
         is_sound && drained == Drained::All

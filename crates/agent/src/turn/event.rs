@@ -71,7 +71,7 @@ pub enum TurnEvent {
         stop: Option<String>,
     },
     /// Someone has to decide whether a tool may run.
-    Asked {
+    ApprovalRequested {
         /// Which call.
         call: String,
         /// What about.

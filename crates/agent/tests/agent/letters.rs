@@ -97,7 +97,7 @@ fn a_letter_decides_where_nobody_is_at_the_terminal() {
     world.shop.approval.mode = Mode::Ask;
     let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
     let mut witness = at(
-        |event| matches!(event, TurnEvent::Asked { .. }),
+        |event| matches!(event, TurnEvent::ApprovalRequested { .. }),
         move || {
             let reply = Reply { allowed: true, remember: false, reason: None };
             Sender::new(&timeline).expect("a sender").decide(thread, take, "w", &reply).expect("it is heard");
@@ -139,7 +139,7 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
     let history = timeline.look().expect("a look").history(thread, None, 100).expect("a history");
     let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
     assert_eq!((Some(begun.operation), &begun.actor), (operation, &shop.actor));
-    heard.find(|event| matches!(event, TurnEvent::Asked { .. })).expect("it asks");
+    heard.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
     let reply = Reply { allowed: true, remember: false, reason: None };
     Sender::new(&timeline).expect("a sender").decide(thread, take, "w", &reply).expect("it is heard");
     let outcome = background.join().expect("no panic").expect("the turn runs");

@@ -89,7 +89,7 @@ fn what_a_turn_says_and_leaves_is_as_described() {
     let mut witness = Witness { reply: Some(reply), ..Witness::default() };
     let outcome = world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
     check(&outcome);
-    assert!(witness.events.iter().any(|event| matches!(event, TurnEvent::Asked { .. })));
+    assert!(witness.events.iter().any(|event| matches!(event, TurnEvent::ApprovalRequested { .. })));
     check_all(witness.events);
     let (timeline, thread) = (world.shop.timeline.clone(), world.thread);
     let desk = world.shop.desk.clone().expect("files are kept");

@@ -1,4 +1,4 @@
-//! Bodies as they arrive: never more than there is room for, never longer than there is time for.
+//! Reads request bodies within limits of size, memory and time.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,38 +17,37 @@ use crate::limits::Limits;
 use crate::problem::{Code, Problem};
 use crate::upload::Upload;
 
-/// Reads a body within limits.
 pub(super) struct Arriving<'a> {
     pub(super) limits: &'a Limits,
-    /// A permit for every byte that is in memory.
+    /// One permit per byte in memory.
     pub(super) bodies: &'a Arc<Semaphore>,
-    /// A permit for every value that is read, of those that are many.
+    /// One permit per JSON value of large bodies.
     pub(super) reading: &'a Arc<Semaphore>,
 }
 
-/// The room that a body takes in memory, until it is dropped.
+/// The memory reserved for a body, released on drop.
 #[derive(Default)]
-#[allow(dead_code, reason = "it is held, and given back by being dropped")]
+#[allow(dead_code, reason = "held for its Drop")]
 pub(super) struct Weight {
-    /// As it arrived.
+    /// For its bytes.
     arrived: Option<OwnedSemaphorePermit>,
-    /// As what it is read into.
+    /// For its parsed values.
     reading: Option<OwnedSemaphorePermit>,
 }
 
-/// Bodies with so few values need no room to be read: they are read at once, whoever waits.
+/// Bodies with at most this many values need no permits to be parsed.
 const FEW_VALUES: usize = 1000;
 
 impl Arriving<'_> {
-    /// No body at all.
+    /// Checks that there is no body.
     pub(super) async fn nothing(&self, mut body: Body) -> Result<(Content, Weight), Problem> {
         match next(&mut body, self.limits.arrival).await? {
             None => Ok((Content::Bytes(Vec::new()), Weight::default())),
-            Some(_) => Err(Problem::invalid("this route takes no body")),
+            Some(_) => Err(Problem::invalid("this route accepts no body")),
         }
     }
 
-    /// A body in memory.
+    /// Reads a body into memory.
     pub(super) async fn in_memory(
         &self,
         headers: &HeaderMap,
@@ -64,7 +63,7 @@ impl Arriving<'_> {
             }
             let room = self.bodies.clone().try_acquire_many_owned(piece.len() as u32);
             let room = room.map_err(|_| {
-                Problem::new(Code::Unavailable, "the server has too many bodies in memory at once")
+                Problem::new(Code::Unavailable, "too many request bodies in memory")
             })?;
             match &mut weight {
                 Some(weight) => weight.merge(room),
@@ -75,14 +74,14 @@ impl Arriving<'_> {
         let values = values(&bytes);
         if values > self.limits.values {
             let most = self.limits.values;
-            let detail = format!("a body here has at most {most} values and names");
+            let detail = format!("the body has more than {most} values and names");
             return Err(Problem::new(Code::BodyTooLarge, detail).with("limit", most));
         }
         let reading = self.room_to_read(values).await?;
         Ok((Content::Bytes(bytes), Weight { arrived: weight, reading }))
     }
 
-    /// The room that is needed to read so many values; whoever needs much waits for others who do.
+    /// Reserves permits to parse a large body; waits for other large bodies.
     async fn room_to_read(&self, values: usize) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         if values <= FEW_VALUES {
             return Ok(None);
@@ -90,11 +89,11 @@ impl Arriving<'_> {
         let room = self.reading.clone().acquire_many_owned(values as u32);
         match timeout(self.limits.queue, room).await {
             Ok(Ok(room)) => Ok(Some(room)),
-            _ => Err(Problem::new(Code::Unavailable, "the server has too many large bodies to read")),
+            _ => Err(Problem::new(Code::Unavailable, "too many large request bodies at once")),
         }
     }
 
-    /// A body in a file that is nobody else's and has no name.
+    /// Reads a body into an unnamed temporary file.
     pub(super) async fn in_file(
         &self,
         headers: &HeaderMap,
@@ -104,7 +103,7 @@ impl Arriving<'_> {
         let limit = self.limits.file;
         check_length(headers, limit)?;
         let failed = |error: std::io::Error| Problem::new(Code::Storage, error);
-        // Beside the store: a temporary folder may be memory.
+        // Next to the store, because a temporary folder may be in memory.
         let mut file = tempfile::tempfile_in(folder).map_err(failed)?;
         let mut written = 0;
         while let Some(piece) = next(&mut body, self.limits.pause).await? {
@@ -112,15 +111,14 @@ impl Arriving<'_> {
             if written > limit {
                 return Err(too_large(limit));
             }
-            // A piece is small, and goes to the system's memory: that does not hold the others up.
+            // Chunks are small and go to the page cache, so that this does not block other requests.
             file.write_all(&piece).map_err(failed)?;
         }
         Ok((Content::File(Upload::new(file)), Weight::default()))
     }
 }
 
-/// How many values and names there are in JSON, or more: all that is counted are the signs between them. A text that is no
-/// JSON has some number too.
+/// An upper bound for the number of values and names in JSON, from counting separators. Works for invalid JSON too.
 fn values(json: &[u8]) -> usize {
     let (mut count, mut inside, mut escaped) = (0, false, false);
     for byte in json {
@@ -135,7 +133,7 @@ fn values(json: &[u8]) -> usize {
     count
 }
 
-/// The next piece of a body; `None` at its end.
+/// The next chunk of a body; `None` at its end.
 async fn next(body: &mut Body, within: Duration) -> Result<Option<Bytes>, Problem> {
     loop {
         let frame = timeout(within, body.frame())
@@ -146,22 +144,22 @@ async fn next(body: &mut Body, within: Duration) -> Result<Option<Bytes>, Proble
             Some(Ok(frame)) => match frame.into_data() {
                 Ok(piece) if piece.is_empty() => {}
                 Ok(piece) => return Ok(Some(piece)),
-                // Trailers say nothing that is asked for.
+                // Ignore trailers.
                 Err(_) => {}
             },
-            Some(Err(_)) => return Err(Problem::invalid("the body broke off")),
+            Some(Err(_)) => return Err(Problem::invalid("the body was cut off")),
         }
     }
 }
 
-/// A body that says that it is too large need not be read.
+/// Refuses a body by its Content-Length before reading it.
 fn check_length(headers: &HeaderMap, limit: u64) -> Result<(), Problem> {
     let said = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if said.is_some_and(|said| said > limit) { Err(too_large(limit)) } else { Ok(()) }
 }
 
 fn too_large(limit: u64) -> Problem {
-    Problem::new(Code::BodyTooLarge, format!("a body here has at most {limit} bytes")).with("limit", limit)
+    Problem::new(Code::BodyTooLarge, format!("the body is larger than {limit} bytes")).with("limit", limit)
 }
 
 #[cfg(test)]
@@ -169,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_outside_of_texts() {
+    fn separators_inside_strings_are_not_counted() {
         let check = |json: &str, expected: usize| assert_eq!(values(json.as_bytes()), expected, "{json}");
         check("", 0);
         check("17", 0);

@@ -1,4 +1,4 @@
-//! How many requests are being answered: a server that stops waits for these, and for nobody else.
+//! Counts requests in flight, which shutdown waits for.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,10 +8,10 @@ use axum::http::Response;
 use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::sync::watch;
 
-/// Counts requests that are being answered.
+/// The number of requests in flight.
 pub(crate) struct Busy(watch::Sender<usize>);
 
-/// A request that is being answered, until it is dropped.
+/// Counts as one request in flight until dropped.
 pub(super) struct Answering(watch::Sender<usize>);
 
 impl Busy {
@@ -19,21 +19,20 @@ impl Busy {
         Self(watch::Sender::new(0))
     }
 
-    /// One more request.
     pub(super) fn begin(&self) -> Answering {
         self.0.send_modify(|count| *count += 1);
         Answering(self.0.clone())
     }
 
-    /// Waits until no request is being answered.
+    /// Waits until no request is in flight.
     pub(crate) async fn nothing(&self) {
-        // It cannot close while it is held here.
+        // The channel cannot close, because `self` holds its sender.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
 impl Answering {
-    /// The answer is being given until its body is.
+    /// Keeps the request in flight until its body is sent.
     pub(super) fn until_given(self, response: Response<Body>) -> Response<Body> {
         response
             .map(|body| if body.is_end_stream() { body } else { Body::new(Given { body, _answering: self }) })
@@ -46,7 +45,7 @@ impl Drop for Answering {
     }
 }
 
-/// A body that is being given.
+/// A body with the guard of its request.
 struct Given {
     body: Body,
     _answering: Answering,

@@ -1,4 +1,4 @@
-//! Headers: what a request may say in them, and what every answer does.
+//! Request headers, and the headers of every response.
 
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH,
@@ -14,12 +14,12 @@ const KEY: &str = "Idempotency-Key";
 const CLIENT: &str = "Retake-Client";
 const LAST_EVENT: &str = "last-event-id";
 const REQUEST: HeaderName = HeaderName::from_static("x-request-id");
-/// Longer keys are not keys.
+/// Maximum length of an idempotency key.
 const LONGEST_KEY: usize = 200;
-/// Longer names are not names.
+/// Maximum length of a client name.
 pub(crate) const LONGEST_CLIENT: usize = 60;
 
-/// The version that the caller saw; `None` if any will do.
+/// The expected version; `None` for any.
 pub(super) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
     let Some(value) = one(headers, IF_MATCH.as_str())? else { return Ok(None) };
     let value = value.trim();
@@ -30,26 +30,26 @@ pub(super) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Problem> 
     let digits = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit());
     match bare.parse() {
         Ok(version) if digits => Ok(Some(version)),
-        _ => Err(Problem::invalid("If-Match must be one version, as the ETag of an answer says it: \"17\"")),
+        _ => Err(Problem::invalid("If-Match must be one version, as in the ETag of a response: \"17\"")),
     }
 }
 
-/// The name that the client gave the request.
+/// The idempotency key.
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(name(headers, KEY, LONGEST_KEY)?.map(str::to_owned))
 }
 
-/// What the program that asks calls itself, if it does.
+/// The name of the client program, if given.
 pub(crate) fn client(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     name(headers, CLIENT, LONGEST_CLIENT)
 }
 
-/// The last event that a client of a stream has seen.
+/// The last event that a client of a stream received.
 pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(one(headers, LAST_EVENT)?.map(str::to_owned))
 }
 
-/// Whether the body is of the kind that the route takes.
+/// Checks the media type of the body.
 pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(), Problem> {
     let wanted = match endpoint.takes {
         Takes::Json(_) | Takes::Nothing => JSON,
@@ -58,10 +58,10 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
     let plain = |coding: &str| coding.eq_ignore_ascii_case("chunked");
     if headers.contains_key(CONTENT_ENCODING) || !one(headers, TRANSFER_ENCODING.as_str())?.is_none_or(plain)
     {
-        return Err(Problem::new(Code::UnsupportedMediaType, "bodies are taken uncompressed only"));
+        return Err(Problem::new(Code::UnsupportedMediaType, "the body must not be compressed"));
     }
     let Some(said) = one(headers, CONTENT_TYPE.as_str())? else {
-        // What has no body needs no kind; what has one must say which, as no form of a page can.
+        // A body must have an explicit JSON type, which HTML forms of other sites cannot send.
         let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         let has_body = headers.contains_key("transfer-encoding") || length.is_some_and(|length| length > 0);
         return if has_body { Err(kind_needed(wanted)) } else { Ok(()) };
@@ -77,23 +77,23 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
     if kind.eq_ignore_ascii_case(wanted) && text { Ok(()) } else { Err(kind_needed(wanted)) }
 }
 
-/// The version of a thread as an entity tag.
+/// A version as an entity tag.
 pub(super) fn version(version: Version) -> HeaderValue {
     HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are a header")
 }
 
-/// Whether a browser asks for something to show to a person. Programs take anything, or JSON.
+/// Whether the client is a browser that wants a page; programs accept anything or JSON.
 pub(super) fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
     let said = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut kinds = said.flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next());
     method.is_safe() && kinds.any(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
 }
 
-/// What a page may load: its own style, and nothing else.
+/// Allows a page to load its own style sheet only.
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Says of what kind a body is.
+/// Sets the content type.
 pub(super) fn kind(headers: &mut HeaderMap, kind: &'static str) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     if kind == crate::page::HTML {
@@ -101,7 +101,7 @@ pub(super) fn kind(headers: &mut HeaderMap, kind: &'static str) {
     }
 }
 
-/// What every answer says.
+/// Sets the headers of every response.
 pub(super) fn finish(headers: &mut HeaderMap, request: &str) {
     let set = |headers: &mut HeaderMap, name: HeaderName, value: &'static str| {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
@@ -119,10 +119,10 @@ pub(super) fn finish(headers: &mut HeaderMap, request: &str) {
 }
 
 fn kind_needed(wanted: &str) -> Problem {
-    Problem::new(Code::UnsupportedMediaType, format!("the body must be {wanted}, and say so"))
+    Problem::new(Code::UnsupportedMediaType, format!("the Content-Type must be {wanted}"))
 }
 
-/// The only value of a header that names something.
+/// The single value of a header that is a short name.
 fn name<'a>(
     headers: &'a HeaderMap,
     header: &'static str,
@@ -131,21 +131,21 @@ fn name<'a>(
     let Some(name) = one(headers, header)? else { return Ok(None) };
     let plain = name.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if name.is_empty() || name.len() > longest || !plain {
-        return Err(Problem::invalid(format!("{header} must be 1 to {longest} plain characters")));
+        return Err(Problem::invalid(format!("{header} must be 1 to {longest} printable ASCII characters")));
     }
     Ok(Some(name))
 }
 
-/// The only value of a header.
+/// The single value of a header.
 fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => {
-            let text = value.to_str().map_err(|_| Problem::invalid(format!("{name} is not plain text")))?;
+            let text = value.to_str().map_err(|_| Problem::invalid(format!("{name} is not ASCII text")))?;
             Ok(Some(text))
         }
-        _ => Err(Problem::invalid(format!("{name} is there twice"))),
+        _ => Err(Problem::invalid(format!("{name} is given twice"))),
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_a_name_or_none() {
+    fn a_client_name_is_optional_and_single() {
         let check = |values: &[&'static str], wanted: Option<Option<&str>>| {
             let headers = with(CLIENT.parse().expect("a header's name"), values);
             assert_eq!(client(&headers).ok(), wanted, "{values:?}");

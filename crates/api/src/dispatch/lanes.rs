@@ -1,12 +1,12 @@
-//! Who waits for whom.
+//! Admission: how many requests run at once.
 //!
 //! ```text
-//!   usual   most requests        many at once, further ones wait a while
-//!   watch   how the server is    a few at once, whatever the others do
+//!   normal       most requests           many at once, further ones wait
+//!   monitoring   health and metrics      a few at once, independent of the others
 //! ```
 //!
-//! Of the usual ones, a few at most wait for a model at once, maybe for minutes: if they were all that could be carried
-//! out, nobody else would be answered. It is the one who asks the model that is counted, by whatever route it came.
+//! Requests that wait for a model may take minutes, so that their number is limited further: they must not block all
+//! other requests. The limit applies to the model call, whichever route makes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::endpoint::Lane;
 use crate::limits::Limits;
 use crate::problem::{Code, Problem};
 
-/// How many ask at once how the server is.
+/// Concurrent monitoring requests.
 const WATCHERS: usize = 4;
 
-/// The room that there is in each lane.
+/// The permits of each class.
 pub(crate) struct Lanes {
     usual: Arc<Semaphore>,
     watch: Arc<Semaphore>,
@@ -33,12 +33,12 @@ impl Lanes {
         Self { usual: room(limits.workers), watch: room(WATCHERS), asking: room(limits.models) }
     }
 
-    /// How many requests are carried out at once at most, over all lanes.
+    /// Maximum concurrent requests of all classes.
     pub(crate) fn most(limits: &Limits) -> usize {
         limits.workers + WATCHERS
     }
 
-    /// Waits for room; it is given back when it is dropped.
+    /// Waits for a permit, which is released on drop.
     pub(super) async fn enter(
         &self,
         lane: Lane,
@@ -50,13 +50,13 @@ impl Lanes {
         };
         match tokio::time::timeout(patience, Arc::clone(room).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Problem::new(Code::Unavailable, "the server has too much to do")),
+            _ => Err(Problem::new(Code::Unavailable, "the server is overloaded")),
         }
     }
 
-    /// The room to wait for a model; there is some at once, or not.
+    /// A permit to wait for a model; fails at once if there is none.
     pub(crate) fn ask_model(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let full = |_| Problem::new(Code::TooMany, "as many requests wait for a model as may at once");
+        let full = |_| Problem::new(Code::TooMany, "too many requests are waiting for a model");
         Arc::clone(&self.asking).try_acquire_owned().map_err(full)
     }
 }

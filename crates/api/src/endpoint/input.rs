@@ -1,4 +1,4 @@
-//! Reading what a request says into the types of its route. What is not known is refused by name.
+//! Parses a request into the types of its route. Unknown fields are refused by name.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::problem::{Code, Problem};
 use crate::service::Service;
 use crate::upload::Upload;
 
-/// A path that names nothing.
+/// A path without parameters.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct NoPath {}
 
@@ -34,11 +34,11 @@ where
 {
     call(service, arrived, |content| {
         let Content::Bytes(bytes) = content else {
-            return Err(Problem::new(Code::Internal, "a file came where JSON is read"));
+            return Err(Problem::new(Code::Internal, "got a file instead of JSON"));
         };
-        // A route whose every field can be left out can be called without a body.
+        // An empty body counts as an object without fields.
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        strict::from_slice(bytes).map_err(|error| Problem::invalid(format!("in the body: {error}")))
+        strict::from_slice(bytes).map_err(|error| Problem::invalid(format!("invalid body: {error}")))
     })
 }
 
@@ -49,7 +49,7 @@ where
 {
     call(service, arrived, |content| match content {
         Content::File(upload) => Ok(upload),
-        Content::Bytes(_) => Err(Problem::new(Code::Internal, "JSON came where a file is read")),
+        Content::Bytes(_) => Err(Problem::new(Code::Internal, "got JSON instead of a file")),
     })
 }
 
@@ -66,13 +66,13 @@ where
     let path = serde_urlencoded::to_string(names.collect::<Vec<_>>())
         .ok()
         .and_then(|text| serde_urlencoded::from_str(&text).ok())
-        // An id that is none is an id of nothing.
+        // Malformed ids return 404.
         .ok_or_else(|| {
             let named: Vec<&str> = arrived.path.iter().map(|(_, value)| value.as_str()).collect();
-            Problem::not_found(format!("{:?} names nothing here", named.join("/")))
+            Problem::not_found(format!("{:?} not found", named.join("/")))
         })?;
     let query = query::from_str(&arrived.query)
-        .map_err(|error| Problem::invalid(format!("in the query: {error}")))?;
+        .map_err(|error| Problem::invalid(format!("invalid query: {error}")))?;
     Ok(Call {
         service,
         who: arrived.who,

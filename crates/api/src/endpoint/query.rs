@@ -1,5 +1,4 @@
-//! The query of an address, read into the type of its route. A list is a parameter that is given several times:
-//! `?role=User&role=AI`.
+//! Parses the query of a URL into the type of its route. A list is a repeated parameter: `?role=User&role=AI`.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -10,7 +9,7 @@ use serde::de::{
     DeserializeOwned, Deserializer, EnumAccess, Error as _, IntoDeserializer, VariantAccess, Visitor,
 };
 
-/// Reads a query. A parameter that is given twice is refused, unless it is a list.
+/// Parses a query. A repeated parameter is refused unless it is a list.
 pub(super) fn from_str<T: DeserializeOwned>(query: &str) -> Result<T, String> {
     let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> =
         serde_urlencoded::from_str(query).map_err(|error| error.to_string())?;
@@ -24,7 +23,7 @@ pub(super) fn from_str<T: DeserializeOwned>(query: &str) -> Result<T, String> {
     T::deserialize(MapDeserializer::new(grouped.into_iter())).map_err(|error: Error| error.to_string())
 }
 
-/// A parameter with everything that was given for it.
+/// A parameter with all its values.
 struct Parameter<'de> {
     name: String,
     values: Vec<Cow<'de, str>>,
@@ -109,7 +108,7 @@ impl<'de> Deserializer<'de> for Parameter<'de> {
     }
 }
 
-/// A value that is one of a few names.
+/// The value of an enum.
 struct Variant<'de>(Cow<'de, str>);
 
 impl<'de> EnumAccess<'de> for Variant<'de> {
@@ -121,7 +120,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
     }
 }
 
-/// A name has nothing beside it.
+/// Enum variants carry no data.
 struct Unit;
 
 impl<'de> VariantAccess<'de> for Unit {
@@ -132,15 +131,15 @@ impl<'de> VariantAccess<'de> for Unit {
     }
 
     fn newtype_variant_seed<S: serde::de::DeserializeSeed<'de>>(self, _: S) -> Result<S::Value, Error> {
-        Err(Error::custom("a name is needed here"))
+        Err(Error::custom("expected a plain value"))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Error> {
-        Err(Error::custom("a name is needed here"))
+        Err(Error::custom("expected a plain value"))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Error> {
-        Err(Error::custom("a name is needed here"))
+        Err(Error::custom("expected a plain value"))
     }
 }
 
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_parameters_that_are_given_several_times() {
+    fn lists_are_repeated_parameters() {
         let read = |query: &str| from_str::<Sample>(query);
         let sample = |role: &[&str]| Sample {
             role: role.iter().map(ToString::to_string).collect(),

@@ -1,9 +1,9 @@
-//! JSON as the document describes it, where serde alone reads it otherwise.
+//! Parses JSON as the OpenAPI document describes it, where serde differs:
 //!
-//! - An object is an object: serde takes a list for one too, field by field.
-//! - `3.0` is a whole number: JSON Schema knows no difference to `3`, serde does.
+//! - serde accepts a list in place of an object; here that is an error.
+//! - serde refuses `3.0` as an integer; here it is the same as `3`, as in JSON Schema.
 //!
-//! [`Strict`] goes around whatever takes part in reading, down to the last value, and passes everything else on.
+//! [`Strict`] wraps every deserializer and visitor down to the last value, and forwards everything else.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde::de::{
     Visitor,
 };
 
-/// Reads a value as the document describes it.
+/// Parses a value as the OpenAPI document describes it.
 pub(super) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = T::deserialize(Strict(&mut reader))?;
@@ -20,10 +20,10 @@ pub(super) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_j
     Ok(value)
 }
 
-/// Something that takes part in reading.
+/// A wrapped deserializer or visitor.
 struct Strict<T>(T);
 
-/// A visitor that asked for a whole number.
+/// A visitor that expects an integer.
 struct Whole<V>(V);
 
 macro_rules! pass_on {
@@ -251,7 +251,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Strict<A> {
     }
 }
 
-/// Reads an object, and nothing else. A refusal says so, and not what the program calls the object.
+/// Accepts only an object. Errors say "an object" instead of the Rust type name.
 struct Object<V>(V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Object<V> {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_may_be_written_with_a_point() {
+    fn integers_may_have_a_zero_fraction() {
         let check = |text: &str, wanted: Option<u64>| {
             assert_eq!(from_slice::<u64>(text.as_bytes()).ok(), wanted, "{text}");
         };
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_an_object_wherever_it_is() {
+    fn a_list_is_never_accepted_as_an_object() {
         let check = |text: &str, good: bool| {
             assert_eq!(from_slice::<Outer>(text.as_bytes()).is_ok(), good, "{text}");
         };
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_as_it_came_stays_as_it_came() {
+    fn raw_values_stay_unchanged() {
         for text in ["1.0", "1e400", r#"{"b":1,"a":[ 2.0 ]}"#] {
             let raw: Box<RawValue> = from_slice(text.as_bytes()).expect("JSON");
             assert_eq!(raw.get(), text);

@@ -1,4 +1,4 @@
-//! Live events: what happens in turns while it happens, for streams that listen just now.
+//! Live events of running turns, for the streams that are open now.
 //!
 //! Each stream has a queue of its own, limited in number and in bytes. A stream that reads slowly loses the oldest
 //! of its events, which the numbers of events show, and costs the others nothing.
@@ -9,22 +9,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use retake_model::id::ThreadId;
 use tokio::sync::Notify;
 
-/// How many live events wait for one stream.
+/// Maximum live events queued for one stream.
 const WAITING: usize = 1024;
-/// How many bytes of live events wait for one stream, or one event.
+/// Maximum bytes queued for one stream, unless a single event is larger.
 const WAITING_BYTES: usize = 1 << 20;
 
-/// What happens in a turn, while it happens.
+/// A live event, encoded.
 pub(crate) struct Live {
     pub(crate) thread: ThreadId,
     pub(crate) text: String,
 }
 
-/// Passes live events on to all who listen.
+/// Delivers live events to all listeners.
 #[derive(Default)]
 pub(super) struct LiveEvents(Mutex<Vec<Weak<Queue>>>);
 
-/// One who listens, until it is dropped.
+/// Receives live events until dropped.
 pub(super) struct Listener(Arc<Queue>);
 
 #[derive(Default)]
@@ -40,19 +40,18 @@ struct Waiting {
 }
 
 impl LiveEvents {
-    /// Listens from now on.
+    /// Adds a listener.
     pub(super) fn listen(&self) -> Listener {
         let queue = Arc::default();
         self.lock().push(Arc::downgrade(&queue));
         Listener(queue)
     }
 
-    /// Whether anybody listens.
-    pub(super) fn has_listeners(&self) -> bool {
+        pub(super) fn has_listeners(&self) -> bool {
         self.lock().iter().any(|queue| queue.strong_count() > 0)
     }
 
-    /// Passes an event on. Never waits.
+    /// Delivers an event. Never waits.
     pub(super) fn send(&self, live: Live) {
         let live = Arc::new(live);
         self.lock().retain(|queue| {
@@ -69,13 +68,13 @@ impl LiveEvents {
 }
 
 impl Listener {
-    /// Waits for the next event that was not lost.
+    /// Waits for the next event.
     pub(super) async fn next(&self) -> Arc<Live> {
         loop {
             if let Some(live) = self.0.lock().pop() {
                 return live;
             }
-            // One that came just now has left a permit, which is used up here.
+            // An event that arrived just now has left a permit, which this consumes.
             self.0.arrived.notified().await;
         }
     }
@@ -114,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_does_not_read_keeps_the_newest_events_that_fit() {
+    fn a_slow_stream_keeps_the_newest_events_that_fit() {
         let check = |count: usize, bytes: usize, kept: usize| {
             let events = LiveEvents::default();
             assert!(!events.has_listeners());
             let (slow, quick) = (events.listen(), events.listen());
             for number in 0..count {
                 events.send(live(number, bytes));
-                assert!(quick.0.lock().pop().is_some(), "who reads misses nothing");
+                assert!(quick.0.lock().pop().is_some(), "a fast reader misses nothing");
             }
             let waiting = slow.0.lock();
             assert_eq!(waiting.events.len(), kept);

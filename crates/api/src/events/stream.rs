@@ -1,4 +1,4 @@
-//! One stream of events, to one client.
+//! The event stream of one client.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use super::{Event, PAGE};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-/// A client hears from the server at least this often, so that both notice when the other is gone.
+/// Interval of keep-alive comments, by which both sides detect a dead connection.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
-/// How many pieces wait for a client that reads slowly.
+/// Chunks buffered for a slow client.
 const WAITING: usize = 4;
 
-/// What a client wants to hear of.
+/// Which events a client wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Following {
-    /// The last event that it has seen; `None` to begin now.
+    /// The last event that it received; `None` to start now.
     pub(crate) after: Option<i64>,
-    /// Only of this thread.
+    /// Only events of this thread.
     pub(crate) thread: Option<ThreadId>,
-    /// Whether it wants to hear what models say while they say it.
+    /// Whether to send live events of turns.
     pub(crate) turns: bool,
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Following {
 pub(crate) fn open(service: &Service, token: [u8; 32], following: Following) -> Result<Body, Problem> {
     let permit = service.streams.clone().try_acquire_owned();
     let permit =
-        permit.map_err(|_| Problem::new(Code::TooMany, "there are as many streams as there may be"))?;
+        permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
     let newest = service.timeline.look()?.queries().last_sequence()?;
     let after = following.after.unwrap_or(newest);
     if after > newest || after < 0 {
-        let detail = "the last event that you saw is not one of this store; look at everything anew";
+        let detail = "the last event is not in this store; read everything again and start without `after`";
         return Err(Problem::new(Code::Conflict, detail).with("newest", newest));
     }
-    // The token that let this client in may be so new that nobody else has looked.
+    // The token of this client may be newer than the last check.
     super::look_at_token(service);
     let shared = service.shared()?;
     let (sender, receiver) = mpsc::channel(WAITING);
@@ -64,7 +64,7 @@ struct Stream {
     token: [u8; 32],
 }
 
-/// The stream is over: the client left or does not read, the token changed, the server stops.
+/// The stream has ended: the client left or does not read, the token changed, or the server stops.
 struct Over;
 
 impl Stream {
@@ -73,7 +73,7 @@ impl Stream {
         let (mut newest, mut token) = (hub.newest.subscribe(), hub.token.subscribe());
         let live = hub.live.listen();
         let stop = self.service.stop.clone();
-        // Whoever is cut off at once knows where to go on.
+        // A client that loses the connection at once knows where to resume.
         let hello = format!("retry: 1000\nid: {}\nevent: hello\ndata: {{\"after\":{0}}}\n\n", self.after);
         let mut state = self.send(hello.into()).await;
         while state.is_ok() {
@@ -87,7 +87,7 @@ impl Stream {
                 changed = newest.changed() => changed.map_err(|_| Over),
                 changed = token.changed() => changed.map_err(|_| Over),
                 heard = live.next(), if self.following.turns => {
-                    // Words that were missed are in the entry that they become.
+                    // Missed text is in the entry that it becomes.
                     if self.wants(heard.thread) { self.send(heard.text.clone().into()).await } else { Ok(()) }
                 }
                 () = self.sender.closed() => Err(Over),
@@ -96,14 +96,14 @@ impl Stream {
         }
     }
 
-    /// Sends all events that there are.
+    /// Sends all pending events.
     async fn catch_up(&mut self) -> Result<(), Over> {
         loop {
             let events = match self.service.hub.at_hand(self.after) {
                 Some(events) => events,
                 None => self.read().await?,
             };
-            // Only now: the token was looked at after these events were.
+            // Checked now, because the token is refreshed after these events were read.
             if !self.token_holds() {
                 return Err(Over);
             }
@@ -120,7 +120,7 @@ impl Stream {
         }
     }
 
-    /// Reads events that are not at hand any more.
+    /// Reads events from the log that are no longer in memory.
     async fn read(&self) -> Result<Vec<Event>, Over> {
         let (service, after) = (Arc::clone(&self.service), self.after);
         let read = move || -> Result<Vec<Event>, Problem> {
@@ -134,7 +134,7 @@ impl Stream {
         }
     }
 
-    /// Whether the token that the stream was opened with is still the one, as far as anybody has looked.
+    /// Whether the token of the stream is still valid, as of the last check.
     fn token_holds(&self) -> bool {
         *self.service.hub.token.borrow() == Some(self.token)
     }
@@ -143,21 +143,21 @@ impl Stream {
         self.following.thread.is_none_or(|wanted| wanted == thread)
     }
 
-    /// Sends a piece, unless nobody reads.
+    /// Sends a chunk; fails if the client does not read.
     async fn send(&self, piece: Bytes) -> Result<(), Over> {
         match self.sender.send_timeout(piece, self.service.limits.unread).await {
             Ok(()) => Ok(()),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
-                debug!(after = self.after, "a stream that nobody reads is closed");
+                debug!(after = self.after, "closing a stream that is not read");
                 Err(Over)
             }
-            // The connection gives up first, as a rule, and counts it.
+            // Usually the connection times out first and counts it.
             Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Over),
         }
     }
 }
 
-/// A body that comes piece by piece.
+/// A body of chunks.
 pub(crate) struct Pieces(pub(crate) mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Pieces {

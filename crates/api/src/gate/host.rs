@@ -1,29 +1,28 @@
-//! The names that a server is called by.
+//! The host names of the server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The names that are the server's own.
+/// The allowed host names.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     names: Vec<String>,
 }
 
 impl Hosts {
-    /// This machine's own names, and those that the user allows: `name`, or `name:port`.
+    /// Loopback names, and those that the user allows: `name` or `name:port`.
     pub(crate) fn new(allowed: &[String]) -> Self {
         let own = ["localhost", "127.0.0.1", "[::1]"].into_iter().map(str::to_owned);
         Self { names: own.chain(allowed.iter().map(|name| name.to_lowercase())).collect() }
     }
 
-    /// Whether the server may be called by that name.
-    pub(crate) fn allows(&self, host: &str) -> bool {
+        pub(crate) fn allows(&self, host: &str) -> bool {
         let host = host.to_lowercase();
         let Some(name) = name_of(&host) else { return false };
         self.names.iter().any(|allowed| *allowed == host || *allowed == name)
     }
 }
 
-/// Where a server that listens there is found from its own machine: who listens on all addresses has none to be called by.
+/// The address of a server as seen from its own machine; an unspecified address becomes loopback.
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let own = match address.ip() {
         IpAddr::V4(all) if all.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -33,7 +32,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(own, address.port())
 }
 
-/// What a server that listens there is called by, without a port.
+/// The host name for an address, without a port.
 pub(crate) fn name_of_address(address: SocketAddr) -> String {
     match reachable(address).ip() {
         IpAddr::V4(ip) => ip.to_string(),
@@ -41,7 +40,7 @@ pub(crate) fn name_of_address(address: SocketAddr) -> String {
     }
 }
 
-/// The name without its port; `None` if it is no name.
+/// The name without its port; `None` if it is invalid.
 fn name_of(host: &str) -> Option<&str> {
     let (name, port) = match host.rfind(']') {
         Some(end) => host.split_at(end + 1),
@@ -53,7 +52,7 @@ fn name_of(host: &str) -> Option<&str> {
     (whole && !name.is_empty() && name.chars().all(fits)).then_some(name)
 }
 
-/// Whether an Origin is the server that was called by that name.
+/// Whether an Origin is the server with that Host.
 pub(super) fn is_same(origin: &str, host: &str) -> bool {
     let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_own_names_are_answered_to() {
+    fn only_allowed_names_are_accepted() {
         let hosts = Hosts::new(&["studio.example".to_owned(), "hub.example:8443".to_owned()]);
         let check = |host: &str, expected: bool| assert_eq!(hosts.allows(host), expected, "{host}");
         for own in ["localhost", "LOCALHOST:7878", "127.0.0.1:1", "[::1]", "[::1]:7878", "studio.example:80"]
@@ -94,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn a_server_answers_to_the_address_that_it_says_to_be_at() {
+    fn the_reported_address_is_allowed() {
         let check = |address: &str, place: &str| {
             let address: SocketAddr = address.parse().expect("an address");
             assert_eq!(reachable(address).to_string(), place);
             let hosts = Hosts::new(&[name_of_address(address)]);
             assert!(hosts.allows(place), "{place}");
-            assert!(!hosts.allows("0.0.0.0:1") && !hosts.allows("[::]:1"), "a place that is none is no name");
+            assert!(!hosts.allows("0.0.0.0:1") && !hosts.allows("[::]:1"), "an unspecified address is not a name");
         };
         check("127.0.0.1:1", "127.0.0.1:1");
         check("127.0.0.2:1", "127.0.0.2:1");
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_this_server_or_another() {
+    fn an_origin_must_match_the_host() {
         let check = |origin: &str, host: &str, expected: bool| {
             assert_eq!(is_same(origin, host), expected, "{origin} at {host}");
         };

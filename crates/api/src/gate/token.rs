@@ -7,49 +7,49 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64URL_NOPAD;
 
-/// What every token begins with, so that one that leaks is recognised as what it is.
+/// Prefix of every token, so that scanners recognise a leaked one.
 const PREFIX: &str = "retake_";
 const SECRET_BYTES: usize = 32;
 const PRIVATE: u32 = 0o600;
-/// Longer files hold no token.
+/// Maximum size of a token file.
 const LONGEST: u64 = 200;
 
-/// A secret that lets its holder in.
+/// The secret that grants access to the API.
 #[derive(Clone)]
 pub struct Token(String);
 
-/// The file that the token is in.
+/// The file that contains the token.
 #[derive(Clone, Debug)]
 pub struct TokenFile(PathBuf);
 
-/// Why there is no token.
+/// Why there is no valid token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file could not be used.
+    /// Reading or writing the file failed.
     #[error("the token file {}: {error}", .path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         error: std::io::Error,
     },
     /// Others can read the file.
-    #[error("others can read the token file {}; make it yours alone with `chmod 600`, and then `retake serve token --rotate`", .0.display())]
+    #[error("other users can read the token file {}; run `chmod 600` on it, then `retake serve token --rotate`", .0.display())]
     NotPrivate(PathBuf),
-    /// The file holds something else.
-    #[error("{} holds no token; `retake serve token --rotate` writes one", .0.display())]
+    /// The file does not contain a token.
+    #[error("{} does not contain a token; `retake serve token --rotate` writes a new one", .0.display())]
     NotAToken(PathBuf),
-    /// There are no dice.
-    #[error("the system gives no random numbers: {0}")]
+    /// The system has no random numbers.
+    #[error("cannot get random numbers from the system: {0}")]
     Dice(getrandom::Error),
 }
 
 /// For how long there is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeldBack {
-    /// Until somebody makes one.
+    /// Until a new token is written.
     ForGood,
-    /// Maybe only now: there were too many open files, or the disk failed.
+    /// Possibly temporary: too many open files, or a disk error.
     ForNow,
 }
 
@@ -65,46 +65,43 @@ impl TokenError {
 }
 
 impl Token {
-    /// A new token.
     pub fn fresh() -> Result<Self, TokenError> {
         Ok(Self(format!("{PREFIX}{}", secret()?)))
     }
 
-    /// The token as it is sent.
+    /// The text of the token.
     pub fn secret(&self) -> &str {
         &self.0
     }
 
-    /// Whether that is the token. Takes the same time whatever it is.
+    /// Compares in constant time.
     pub(crate) fn is(&self, given: &str) -> bool {
-        // Both are hashed, and hashes are compared in constant time.
+        // Hashing first hides the length; hashes compare in constant time.
         blake3::hash(given.as_bytes()) == blake3::hash(self.0.as_bytes())
     }
 
-    /// A name for the token that does not give it away.
+    /// An identifier of the token that does not reveal it.
     pub fn hash(&self) -> [u8; 32] {
         *blake3::hash(self.0.as_bytes()).as_bytes()
     }
 }
 
 impl TokenFile {
-    /// The token file at that path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The token; a new one if there is none yet.
+    /// Reads the token, or creates one.
     pub fn read_or_make(&self) -> Result<Token, TokenError> {
         match self.read() {
             Err(TokenError::File { error, .. }) if error.kind() == ErrorKind::NotFound => {
                 let made = self.write(&Token::fresh()?, |from, to| std::fs::hard_link(from, to));
                 match made {
-                    // Another process was first, and its token holds.
+                    // Another process was first; use its token.
                     Err(TokenError::File { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {}
                     other => other?,
                 }
@@ -114,14 +111,13 @@ impl TokenFile {
         }
     }
 
-    /// Puts a new token in the place of the old one, which holds no longer.
+    /// Replaces the token; the old one becomes invalid.
     pub fn rotate(&self) -> Result<Token, TokenError> {
         let token = Token::fresh()?;
         self.write(&token, |from, to| std::fs::rename(from, to))?;
         Ok(token)
     }
 
-    /// The token.
     pub fn read(&self) -> Result<Token, TokenError> {
         let failed = |error| TokenError::File { path: self.0.clone(), error };
         let mut file = File::open(&self.0).map_err(failed)?;
@@ -138,7 +134,7 @@ impl TokenFile {
         Ok(Token(text.to_owned()))
     }
 
-    /// Writes it aside, whole and synced, and puts it in its place.
+    /// Writes a temporary file, syncs it, and moves it into place.
     fn write(
         &self,
         token: &Token,
@@ -152,20 +148,20 @@ impl TokenFile {
             writeln!(file, "{}", token.0)?;
             file.sync_all()?;
             place(&aside, &self.0)?;
-            // A name lasts when its folder does: a token that was replaced must not come back with the power.
+            // Sync the folder: a replaced token must not reappear after a power cut.
             match self.0.parent() {
                 Some(folder) => File::open(folder)?.sync_all(),
                 None => Ok(()),
             }
         };
         let written = written();
-        // After a rename it is gone already; after a link or a failure it is not wanted.
+        // Already gone after a rename; unneeded after a link or a failure.
         let _ = std::fs::remove_file(&aside);
         written.map_err(|error| TokenError::File { path: self.0.clone(), error })
     }
 }
 
-/// A secret in letters and digits.
+/// A random secret of letters and digits.
 pub(super) fn secret() -> Result<String, TokenError> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(TokenError::Dice)?;
@@ -177,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once_and_replaced_by_rotation() {
+    fn a_token_is_created_once_and_replaced_by_rotation() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = TokenFile::at(folder.path().join("token"));
         let first = file.read_or_make().expect("made");
@@ -187,11 +183,11 @@ mod tests {
         let second = file.rotate().expect("rotated");
         assert!(!file.read().expect("read").is(first.secret()));
         assert!(file.read().expect("read").is(second.secret()));
-        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing is left aside");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "no temporary file remains");
     }
 
     #[test]
-    fn a_file_that_is_no_secret_is_refused() {
+    fn a_file_without_a_private_token_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = TokenFile::at(folder.path().join("token"));
         file.rotate().expect("made");

@@ -1,7 +1,7 @@
-//! Browsers: a link that holds once becomes a cookie.
+//! Browser sessions: a single-use login link becomes a cookie.
 //!
-//! A browser sends a cookie to every port of a machine. Its name is therefore another one for each store: servers of two
-//! stores do not take each other's away, and those of one store know the same browsers.
+//! Browsers send cookies to every port of a machine, so that the cookie name depends on the store: servers of different
+//! stores do not overwrite each other's cookies, and servers of one store share sessions.
 
 use std::path::Path;
 
@@ -11,20 +11,21 @@ use retake_timeline::store::Ledger;
 use super::token::{Token, TokenError, secret};
 use crate::problem::{Code, Problem};
 
-/// A browser stays in for so long, unless the token changes.
+/// Lifetime of a session, unless the token changes.
 pub(crate) const STAY_SECONDS: i64 = 30 * 24 * 60 * 60;
 
-/// How long a link holds.
+/// Lifetime of a login link.
 const LINK_MILLIS: i64 = 10 * 60 * 1000;
 
-/// What the cookie of a store's servers is called.
+/// The cookie name of a store.
 pub(super) fn cookie_name(store: &Path) -> String {
     let place = store.canonicalize().unwrap_or_else(|_| store.to_owned());
     let hash = blake3::hash(place.as_os_str().as_encoded_bytes()).to_hex();
     format!("retake-{}", &hash[..12])
 }
 
-/// A link that holds once, for ten minutes and as long as the token does: what comes behind the server's address.
+/// Creates a single-use login link, valid for ten minutes and as long as the token; returns the path below the server's
+/// address.
 pub fn new_ticket(ledger: &Ledger, token: &Token, now: Timestamp) -> Result<String, TicketError> {
     let ticket = secret()?;
     let expires = Timestamp::from_millis(now.millis() + LINK_MILLIS);
@@ -32,15 +33,15 @@ pub fn new_ticket(ledger: &Ledger, token: &Token, now: Timestamp) -> Result<Stri
     Ok(format!("{}{ticket}", super::ENTER))
 }
 
-/// Browsers that came in before this moment are out.
+/// Sessions created before this time have expired.
 pub(super) fn since(now: Timestamp) -> Timestamp {
     Timestamp::from_millis(now.millis() - STAY_SECONDS * 1000)
 }
 
-/// Why there is no link.
+/// Why no login link could be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TicketError {
-    /// There are no dice.
+    /// The system has no random numbers.
     #[error(transparent)]
     Dice(#[from] TokenError),
     /// The store failed.
@@ -48,7 +49,7 @@ pub enum TicketError {
     Store(#[from] retake_timeline::store::StoreError),
 }
 
-/// Uses a link up; gives the cookie.
+/// Consumes a login link; returns the cookie.
 pub(super) fn enter(
     ledger: &Ledger,
     ticket: &str,
@@ -65,19 +66,19 @@ pub(super) fn enter(
     Ok(cookie)
 }
 
-/// The values of the cookie of that name in a header.
+/// The values of the named cookie in a header.
 pub(super) fn values<'a>(name: &'a str, header: &'a str) -> impl Iterator<Item = &'a str> {
     header.split(';').filter_map(move |pair| {
         pair.trim().split_once('=').filter(|(known, _)| *known == name).map(|(_, value)| value)
     })
 }
 
-/// What is kept of a secret that holds under one token alone.
+/// The stored hash of a secret that is valid for one token only.
 fn hash_under(secret: &str, token: &[u8; 32]) -> [u8; 32] {
     *blake3::keyed_hash(token, secret.as_bytes()).as_bytes()
 }
 
-/// What is kept of a secret.
+/// The stored hash of a secret.
 pub(super) fn hash_of(secret: &str) -> [u8; 32] {
     *blake3::hash(secret.as_bytes()).as_bytes()
 }

@@ -1,14 +1,14 @@
-//! Shapes of JSON, for people: what fields there are, of what type, what for.
+//! Renders JSON schemas: fields, types, descriptions.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{list, marked, text};
 
-/// Where the document keeps shapes with names.
+/// Path of the named schemas in the document.
 const NAMED: &str = "/components/schemas";
 
-/// All shapes with names.
+/// All named schemas.
 pub(super) fn all(document: &Value) -> Markup {
     let named = document.pointer(NAMED).and_then(Value::as_object);
     html! {
@@ -25,7 +25,7 @@ pub(super) fn all(document: &Value) -> Markup {
     }
 }
 
-/// The fields of a shape, as a table; what it is if it has none.
+/// The fields of a schema as a table, or its type if it has none.
 pub(super) fn fields(document: &Value, shape: &Value) -> Markup {
     let required = list(&shape["required"]);
     let known = shape["properties"].as_object();
@@ -63,7 +63,7 @@ pub(super) fn fields(document: &Value, shape: &Value) -> Markup {
     }
 }
 
-/// A shape by its name, with a link to where it is told.
+/// The name of a schema, with a link to its description.
 pub(super) fn kind(shape: &Value) -> Markup {
     let choices: Vec<&Value> = ["oneOf", "anyOf"].iter().flat_map(|way| list(&shape[*way])).collect();
     html! {

@@ -1,4 +1,4 @@
-//! Which refusal is which problem.
+//! Converts errors into problems.
 
 use retake_agent::{CompressError, SetupError, TurnError, Unreached};
 use retake_model::command::Refusal;
@@ -119,9 +119,9 @@ impl From<ProjectError> for Problem {
     fn from(error: ProjectError) -> Self {
         match error {
             ProjectError::Store(error) => error.into(),
-            // Nothing that the request names is missing: what it is about is away, and may come back.
+            // A conflict and not 404: the request names an existing project, whose folder may come back.
             ProjectError::Folder(error) => {
-                let detail = format!("the project's folder cannot be used: {}", with_causes(&error));
+                let detail = format!("cannot use the project's folder: {}", with_causes(&error));
                 Self::new(Code::Conflict, detail)
             }
             other @ ProjectError::NoSuchProject(_) => Self::new(Code::NotFound, other),
@@ -153,7 +153,7 @@ impl From<FileError> for Problem {
             | FileError::NoSuchPath(_)
             | FileError::NotApart => Code::NotFound,
             FileError::TurnRuns(_) | FileError::Running(_) => Code::TurnRunning,
-            // A folder that is away, a file that cannot be read: the request cannot be blamed, nor the server.
+            // A missing folder or an unreadable file is neither a fault of the request nor of the server.
             _ => Code::Conflict,
         };
         Self::new(code, with_causes(&error))
@@ -267,7 +267,7 @@ impl From<MomentError> for Problem {
     }
 }
 
-/// A file of the server's own could not be read or written.
+/// Only for the server's own files.
 impl From<std::io::Error> for Problem {
     fn from(error: std::io::Error) -> Self {
         let full =
@@ -276,7 +276,7 @@ impl From<std::io::Error> for Problem {
     }
 }
 
-/// An error with what caused it.
+/// An error message with its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();

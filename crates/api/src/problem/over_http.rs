@@ -1,9 +1,9 @@
-//! What a command of the command line is over HTTP.
+//! Translates commands in error messages into routes.
 //!
-//! The timeline and the agent say what to do about a refusal in commands, for whoever sits at the machine. A client has
-//! routes: the action of a problem names the route for each command that its detail names.
+//! Errors of the timeline and the agent suggest commands of the command line. The action of a problem adds the route for
+//! each command that its detail mentions.
 
-/// Commands that refusals name, and the route that does the same.
+/// Commands in error messages, and the equivalent routes.
 const ROUTES: &[(&str, &str)] = &[
     ("retake compress", "POST /v1/threads/{thread}/compress"),
     ("retake draft set", "PUT /v1/threads/{thread}/draft"),
@@ -19,7 +19,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("retake status", "GET /v1/workspace/status"),
     ("retake steer", "POST /v1/threads/{thread}/turn/steer"),
     ("retake stop", "POST /v1/threads/{thread}/turn/interrupt"),
-    ("retake take close", "POST /v1/threads/{thread}/takes/{take}/close"),
+    ("retake worktree remove", "POST /v1/threads/{thread}/takes/{take}/worktree/remove"),
     ("retake take list", "GET /v1/threads/{thread}/takes"),
     ("retake take switch", "POST /v1/threads/{thread}/takes/{take}/switch"),
     ("retake thread list", "GET /v1/threads"),
@@ -27,10 +27,10 @@ const ROUTES: &[(&str, &str)] = &[
     ("retake tree", "GET /v1/threads/{thread}/takes"),
 ];
 
-/// What to do, with the routes of the commands that a detail names.
+/// The action, with routes for the commands in the detail.
 pub(super) fn action(general: &str, detail: &str) -> String {
     let mut action = general.to_owned();
-    // Commands stand between backquotes: every second part is one.
+    // Commands are in backquotes, so that every second part is one.
     for command in detail.split('`').skip(1).step_by(2) {
         let is = |known: &str| {
             command.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_of_these_is_a_route() {
+    fn every_listed_route_exists() {
         let routes = crate::routes::all();
         for (command, route) in ROUTES {
             let there = routes.iter().any(|known| *route == format!("{} {}", known.method, known.path));
@@ -60,11 +60,11 @@ mod tests {
     }
 
     #[test]
-    fn a_command_in_the_detail_is_a_route_in_the_action() {
+    fn a_command_in_the_detail_adds_its_route_to_the_action() {
         let check = |detail: &str, expected: &str| assert_eq!(action("Look.", detail), expected, "{detail}");
         check("no command", "Look.");
         check("`take:NAME` is none, nor `retake verify`, nor retake stop", "Look.");
-        // The route only reads: unlike the command, it finishes nothing.
+        // The route only reads and, unlike the command, does not finish interrupted moves.
         check(&FileError::MoveUnfinished("/project".into()).to_string(), "Look.");
         check(&FileError::EmptiedFiles("/project".into()).to_string(), "Look.");
         check(
@@ -72,8 +72,8 @@ mod tests {
             "Look. Over HTTP `retake thread restore` is POST /v1/threads/{thread}/restore.",
         );
         check(
-            "close it with `retake take close main` or `retake stop`; `retake stop` again",
-            "Look. Over HTTP `retake take close` is POST /v1/threads/{thread}/takes/{take}/close. \
+            "remove it with `retake worktree remove main` or `retake stop`; `retake stop` again",
+            "Look. Over HTTP `retake worktree remove` is POST /v1/threads/{thread}/takes/{take}/worktree/remove. \
              Over HTTP `retake stop` is POST /v1/threads/{thread}/turn/interrupt.",
         );
     }

@@ -1,4 +1,4 @@
-//! What models say and cost: compressing, comparing, the communications log, who can be asked.
+//! Models: compression, comparison of takes, the trace, usage, available providers.
 
 use retake_agent::compare::{Comparison, compare as put_side_by_side};
 use retake_agent::setup::{Models, Wanted};
@@ -21,39 +21,39 @@ pub(super) fn all() -> Vec<Endpoint> {
     vec![
         post("/v1/threads/{thread}/compress", compress).about(
             GROUP,
-            "Put a summary in the place of old entries",
-            "The model writes it; the answer comes when it has. One operation: an undo brings the originals back.",
+            "Replace old entries with a summary",
+            "The model writes the summary, and the response waits for it. One operation: an undo restores the originals.",
         ),
         get("/v1/threads/{thread}/compare", compare).about(
             GROUP,
-            "Put two takes side by side",
-            "What each said since they parted, what that cost, and how their files differ, as they were last recorded.",
+            "Compare two takes",
+            "The entries of each since they diverged, their cost, and the differences of their files as last recorded.",
         ),
-        get("/v1/threads/{thread}/comms", comms).about(
+        get("/v1/threads/{thread}/trace", comms).about(
             GROUP,
-            "List what was said to models",
-            "Every request, answer and tool call, newest first, without the texts. Keys are never in it.",
+            "List trace records",
+            "Every model request, response and tool call, newest first, without bodies. The trace never contains API keys.",
         ),
-        get("/v1/comms/{number}", comm).about(GROUP, "Read what was said to a model", "The whole record."),
-        get("/v1/threads/{thread}/usage", thread_usage).about(GROUP, "What models a thread used, and what that cost", ""),
+        get("/v1/trace/{number}", comm).about(GROUP, "Read a trace record", "With its body."),
+        get("/v1/threads/{thread}/usage", thread_usage).about(GROUP, "Show the models that a thread used, and their cost", ""),
         get("/v1/usage", usage).about(
             GROUP,
-            "How much room the store takes, and what models cost",
-            "Over all threads.",
+            "Show disk usage and model cost",
+            "Of the whole store.",
         ),
-        get("/v1/models", models).about(GROUP, "Who can be asked", "And what is missing for the others."),
+        get("/v1/models", models).about(GROUP, "List providers and models", "With the reason why a provider is not ready."),
     ]
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CompressBody {
-    /// About how many of the last entries stay; the cut is made before a message of the user's.
+    /// About how many of the last entries to keep. The cut is always just before a user message.
     #[serde(default = "ten")]
     keep: u64,
-    /// Who serves the model, for this once.
+    /// Provider to use, for this request only.
     provider: Option<String>,
-    /// Which model writes the summary, for this once; `PROVIDER/MODEL` names both.
+    /// Model that writes the summary, for this request only; `PROVIDER/MODEL` sets both.
     model: Option<String>,
 }
 
@@ -68,7 +68,7 @@ fn compress(call: &Call<'_, ThreadPath, OfTake, CompressBody>) -> Result<Answer<
     let (shop, _) = call.workshop(thread, take, &wanted)?;
     let knowing = Knowing { expected: call.expected, request: call.request, turn: None };
     let _asking = call.service.lanes.ask_model()?;
-    // A server that stops does not wait for a summary.
+    // The stop flag cancels the request, so that shutdown does not wait for a summary.
     let compressed = shop.compress(thread, take, Keep::Entries(body.keep), knowing, &call.service.stop)?;
     let version = compressed.version;
     Ok(Answer::at(compressed, version))
@@ -77,27 +77,27 @@ fn compress(call: &Call<'_, ThreadPath, OfTake, CompressBody>) -> Result<Answer<
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CompareQuery {
-    /// One take.
+    /// The first take.
     one: TakeId,
-    /// The other; the active one if none is named.
+    /// The second take; the active one by default.
     other: Option<TakeId>,
-    /// How many entries of each are given: 1 to 500, 100 if not said. `entries` has them all, by the page.
+    /// How many entries of each take to return: 1 to 500, 100 by default. `entries` lists all of them.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// How much is told of each file.
+    /// Level of detail for each file.
     #[serde(default)]
     detail: HowMuch,
 }
 
-/// How much is told of each file.
+/// Level of detail for each file.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum HowMuch {
-    /// What happened to it.
+    /// The kind of change only.
     Paths,
-    /// The lines that came and went, counted.
+    /// The number of added and removed lines.
     Counts,
-    /// The lines themselves.
+    /// The changed lines.
     #[default]
     Lines,
 }
@@ -112,13 +112,13 @@ impl From<HowMuch> for Detail {
     }
 }
 
-/// Two takes side by side.
+/// A comparison of two takes.
 #[derive(Serialize, JsonSchema)]
 struct Compared {
     #[serde(flatten)]
     comparison: Comparison,
-    /// How the files of the second differ from those of the first; none if the files of one are not known. The first 500,
-    /// and fewer where there is very much to say of them; `stat` counts all, and `diff` has them by the page.
+    /// Differences from the files of the first take to those of the second; null if the files of one are unknown. At
+    /// most 500 files, fewer if their diffs are large; `stat` counts all, and `diff` lists all.
     files: Option<Changes>,
 }
 
@@ -129,7 +129,7 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>
     let state = looking.state(thread)?;
     let (one, other) = (take_of(&looking, &state, Some(query.one))?, take_of(&looking, &state, query.other)?);
     if one.id == other.id {
-        return Err(Problem::new(Code::Refused, "that is the same take twice; name another one"));
+        return Err(Problem::new(Code::Refused, "both takes are the same; choose another one"));
     }
     let most = limit(query.limit, 100, MOST)?;
     let mut comparison = put_side_by_side(&looking, thread, [&one, &other], &call.service.setup.prices)?;
@@ -143,7 +143,7 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>
                 HowMuch::Counts | HowMuch::Lines => Detail::Counts,
             };
             let whole = looking.changes(one, other, &Question::all(whole))?;
-            // The lines of all files may be more than there is room for.
+            // The diffs of all files may not fit into memory.
             let some = looking.some_changes(one, other, &Question::all(query.detail.into()), 0, MOST)?;
             Some(Changes { files: some.files, ..whole })
         }
@@ -155,29 +155,29 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CommsQuery {
-    /// How many: 1 to 500, 20 if not said.
+    /// Page size: 1 to 500, 20 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// Something that was said to a model, by it, or between it and a tool.
+/// A record of the trace: a model request, its response, or a tool call.
 #[derive(Serialize, JsonSchema)]
 struct CommItem {
-    /// Its number; numbers only grow.
+    /// Its number; numbers only increase.
     number: i64,
     /// The thread.
     thread: ThreadId,
     /// The take.
     take: TakeId,
-    /// When.
+    /// Time of the record.
     time: Timestamp,
     /// `request`, `answer`, `error`, `tool_call` or `tool_result`.
     kind: String,
-    /// What is known about it.
+    /// Metadata, such as the model, tokens and duration.
     facts: Value,
-    /// What was said; none in a list, or if it was destroyed.
+    /// The body; null in lists, and if it was purged or redacted.
     body: Option<String>,
 }
 
@@ -235,13 +235,13 @@ fn comm(call: &Call<'_, CommPath>) -> Result<Answer<CommItem>, Problem> {
         found = Some(CommItem::from(comm));
         Ok(())
     })?;
-    found.map(Answer::of).ok_or_else(|| Problem::not_found(format!("there is no record {number}")))
+    found.map(Answer::of).ok_or_else(|| Problem::not_found(format!("no trace record {number}")))
 }
 
-/// What models were used for.
+/// Models that a thread used.
 #[derive(Serialize, JsonSchema)]
 struct ThreadUsage {
-    /// The most used first, as far as the communications log reaches back.
+    /// Most used first, as far back as the trace goes.
     models: Vec<ModelUse>,
 }
 
@@ -251,12 +251,12 @@ fn thread_usage(call: &Call<'_, ThreadPath>) -> Result<Answer<ThreadUsage>, Prob
     Ok(Answer::of(ThreadUsage { models: models_used(call.service.timeline.store(), Some(thread))? }))
 }
 
-/// How much room the store takes, and what models were used for.
+/// Disk usage of the store, and models used.
 #[derive(Serialize, JsonSchema)]
 struct WholeUsage {
     #[serde(flatten)]
     store: Usage,
-    /// Models that answered, over all threads, the most used first.
+    /// Models used by all threads, most used first.
     models: Vec<ModelUse>,
 }
 

@@ -1,4 +1,4 @@
-//! Folders of their own for takes, so that several are alive at once.
+//! Worktrees: separate folders for takes, so that several takes can be edited at the same time.
 
 use std::path::PathBuf;
 
@@ -19,18 +19,18 @@ const GROUP: &str = "Takes";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        get("/v1/apart", list).about(GROUP, "List folders that takes have for themselves", ""),
-        post("/v1/threads/{thread}/takes/{take}/open", open).creates().unversioned().about(
+        get("/v1/worktrees", list).about(GROUP, "List worktrees", ""),
+        post("/v1/threads/{thread}/takes/{take}/worktree", open).creates().unversioned().about(
             GROUP,
-            "Give a take a folder of its own",
-            "Filled with the take's files, so that several takes are alive at once. What is not held (ignored files, \
-             secrets) does not come along; the project's folder is not touched.",
+            "Add a worktree for a take",
+            "Creates a folder with the take's files, so that several takes can be edited at the same time. Excluded files \
+             (ignored files, secrets) are not copied, and the project's folder does not change.",
         ),
-        post("/v1/threads/{thread}/takes/{take}/close", close).unversioned().about(
+        post("/v1/threads/{thread}/takes/{take}/worktree/remove", close).unversioned().about(
             GROUP,
-            "End a take's own folder",
-            "Its last state is recorded first. With `remove`, the files that are recorded are removed from it; whatever is \
-             not held stays.",
+            "Remove the worktree of a take",
+            "Records its last state first. With `remove`, also deletes the recorded files from the folder; excluded files \
+             stay.",
         ),
     ]
 }
@@ -38,23 +38,23 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// Only takes of this project.
+    /// Only worktrees of this project.
     project: Option<ProjectId>,
-    /// Only takes of this thread.
+    /// Only worktrees of this thread.
     thread: Option<ThreadId>,
-    /// How many: 1 to 500, 100 if not said.
+    /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// A folder that a take has for itself.
+/// The worktree of a take.
 #[derive(Serialize, JsonSchema)]
 struct Apart {
     #[serde(flatten)]
     folder: ApartFolder,
-    /// Whether it is there, and still the folder that was filled for the take.
+    /// Whether the folder exists and is still the one created for the take.
     exists: bool,
 }
 
@@ -79,20 +79,20 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<Apart>>, Probl
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OpenBody {
-    /// The folder, from the root of the file system on; beside the project's, with the take's name added, if none is
-    /// named. It must not be there yet.
+    /// Absolute path of the folder, which must not exist. By default next to the project's folder, with the take's name
+    /// appended.
     folder: Option<String>,
 }
 
-/// A take that was given a folder, or would be.
+/// A worktree that was added, or the preview of one.
 #[derive(Serialize, JsonSchema)]
 struct Opened {
     #[serde(flatten)]
     folder: OpenedApart,
-    /// Whether nothing was made, and this is only what would be.
+    /// Whether this is a preview: nothing was created.
     dry_run: bool,
-    /// What would be recorded first, where nothing was made.
-    would: Option<Preview>,
+    /// The preview, including changes that would be recorded first.
+    preview: Option<Preview>,
 }
 
 fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Problem> {
@@ -106,45 +106,45 @@ fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Pr
         None => looking.folder_beside(home, &take.name)?,
     };
     drop(looking);
-    let folder = folder.ok_or_else(|| Problem::refused("name a `folder` that begins with a slash"))?;
+    let folder = folder.ok_or_else(|| Problem::refused("`folder` must be an absolute path"))?;
     let caller = Caller { expected: None, ..call.caller(thread)? };
     let request = PlanRequest::OpenWorktree { take: take.id, folder };
     let (timeline, handling, place) = (&service.timeline, Handling::default(), (Some(options), None));
-    let (opened, would) = if dry_run {
-        let would = timeline.recover_and_plan(thread, request, caller, handling, place)?.into_preview();
-        (would.opened()?, Some(would))
+    let (opened, preview) = if dry_run {
+        let preview = timeline.recover_and_plan(thread, request, caller, handling, place)?.into_preview();
+        (preview.opened()?, Some(preview))
     } else {
         (timeline.perform(thread, request, caller, handling, place)?.into_opened()?, None)
     };
-    Ok(Answer::of(Opened { folder: opened, dry_run, would }))
+    Ok(Answer::of(Opened { folder: opened, dry_run, preview }))
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CloseBody {
-    /// Whether the files that are recorded are removed from the folder.
+    /// Delete the recorded files from the folder.
     #[serde(default)]
     remove: bool,
 }
 
-/// A take whose folder was given up, or would be.
+/// A worktree that was removed, or the preview of that.
 #[derive(Serialize, JsonSchema)]
 struct Closed {
     /// The take.
     take: TakeId,
-    /// Where the folder is, or was.
+    /// Path of the folder.
     path: String,
-    /// Whether the folder was gone already, or another was in its place, which is left as it is: what was recorded of
-    /// its files is kept.
+    /// Whether the folder no longer existed, or another folder was in its place. That folder is left alone, and the
+    /// recorded files of the take are kept.
     gone: bool,
-    /// Whether the files were removed from it, or would be.
+    /// Whether the files are deleted from it.
     removed: bool,
-    /// Its last state; none where nothing was done, or the folder was gone.
+    /// Its last state; null in a preview and if the folder was gone.
     seen: Option<Seen>,
-    /// Whether nothing was changed, and this is only what would be.
+    /// Whether this is a preview: nothing was changed.
     dry_run: bool,
-    /// What would be recorded first, where nothing was done.
-    would: Option<Preview>,
+    /// The preview, including changes that would be recorded first.
+    preview: Option<Preview>,
 }
 
 fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, Problem> {
@@ -153,16 +153,16 @@ fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, 
     let looking = service.timeline.look()?;
     take_of(&looking, &looking.state(*thread)?, Some(*take))?;
     let folder = looking.apart_folder_of(*thread, *take)?;
-    let folder = folder.ok_or_else(|| Problem::not_found("this take has no folder of its own"))?;
+    let folder = folder.ok_or_else(|| Problem::not_found("this take has no worktree; GET /v1/worktrees lists them"))?;
     drop(looking);
     let (path, dry_run, remove) = (path_to_text(&folder.path), call.query.dry_run, call.body.remove);
     let caller = Caller { expected: None, ..call.caller(*thread)? };
     let request = PlanRequest::CloseWorktree { folder: Box::new(folder), remove };
     let (timeline, handling, place) = (&service.timeline, Handling::default(), (Some(options), None));
-    let (seen, gone, would) = if dry_run {
-        let would = timeline.recover_and_plan(*thread, request, caller, handling, place)?.into_preview();
-        let gone = matches!(would.worktree, Some(WorktreePreview::Close { gone: true, .. }));
-        (None, gone, Some(would))
+    let (seen, gone, preview) = if dry_run {
+        let preview = timeline.recover_and_plan(*thread, request, caller, handling, place)?.into_preview();
+        let gone = matches!(preview.worktree, Some(WorktreePreview::Close { gone: true, .. }));
+        (None, gone, Some(preview))
     } else {
         let closed = timeline.perform(*thread, request, caller, handling, place)?.into_closed()?;
         let seen = closed.map(|closed| closed.seen);
@@ -170,5 +170,5 @@ fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, 
         (seen, gone, None)
     };
     let removed = remove && !gone;
-    Ok(Answer::of(Closed { take: *take, path, gone, removed, seen, dry_run, would }))
+    Ok(Answer::of(Closed { take: *take, path, gone, removed, seen, dry_run, preview }))
 }

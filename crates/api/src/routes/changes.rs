@@ -1,4 +1,4 @@
-//! What differs between two moments of files, what happened to files, and who wrote which line.
+//! Files: diff of two revisions, file history, and blame.
 
 use retake_model::content::ContentId;
 use retake_model::id::TakeId;
@@ -16,31 +16,31 @@ use crate::problem::{Code, Problem};
 
 const GROUP: &str = "Files";
 
-/// The most lines that are shown around a change.
+/// Maximum context lines around a change.
 const WIDEST_CONTEXT: usize = 1000;
-/// The longest page of lines.
+/// Maximum lines per page of blame.
 const MOST_LINES: usize = 10_000;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
         get("/v1/threads/{thread}/diff", diff).about(
             GROUP,
-            "How files differ between two moments",
-            "A moment is a version, the name of a saved moment, `take:NAME`, `folder`, or the beginning of a snapshot's \
-             id. Without any, the folder is compared with how the thread's agent, or a move along its history, last left \
-             it. Looking at the folder records what was changed by hand.",
+            "Compare the files of two revisions",
+            "A revision is a version, the name of a saved version, `take:NAME`, `folder`, or a prefix of a snapshot id. \
+             By default compares the folder with the last state that the thread's agent or a move (undo, redo, jump) \
+             left. Reading the folder records your edits.",
         ),
         get("/v1/threads/{thread}/changes", changes).about(
             GROUP,
-            "Who changed which file when",
-            "Newest first. With `path`, what happened to that file or folder in all threads of the project, back \
-             through its former names; without, all that this thread did to files.",
+            "List changes of files",
+            "Newest first. With `path`, the changes of that file or folder by all threads of the project, across renames; \
+             without, all changes of files by this thread.",
         ),
         get("/v1/threads/{thread}/blame", blame).about(
             GROUP,
-            "Who wrote each line of a file",
-            "Which operation of which thread, and when. What an undo, a redo, a jump, a restore or a switch of takes \
-             brought back belongs to whoever wrote it first; lines without an origin were there when Retake first looked.",
+            "Show the origin of each line of a file",
+            "The operation and thread that wrote it, and when. Lines restored by an undo, redo, jump, restore or switch \
+             keep their original author; lines without an origin existed before Retake's first snapshot.",
         ),
     ]
 }
@@ -48,51 +48,51 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DiffQuery {
-    /// The first moment.
+    /// The first revision.
     from: Option<String>,
-    /// The second moment; the folder if none is named.
+    /// The second revision; `folder` by default.
     to: Option<String>,
-    /// What that version did, instead of two moments.
+    /// Show the changes of this version, instead of `from` and `to`.
     of: Option<Version>,
-    /// Only what is at or below this path.
+    /// Only this path and paths below it.
     path: Option<String>,
-    /// The further root that the path is in.
+    /// Name of the added root that contains `path`.
     root: Option<String>,
-    /// How much is told of each file.
+    /// Level of detail for each file.
     #[serde(default)]
     detail: WhichDetail,
-    /// How many lines are shown around a change: 0 to 1000, 3 if not said.
+    /// Context lines around a change: 0 to 1000, 3 by default.
     #[schemars(range(min = 0, max = 1000))]
     context: Option<usize>,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
-    /// How many files: 1 to 500, 100 if not said. A page ends earlier where there is very much on it.
+    /// Page size in files: 1 to 500, 100 by default. A page with large diffs has fewer.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WhichDetail {
-    /// What happened to it.
+    /// The kind of change only.
     Paths,
-    /// The lines that came and went, counted.
+    /// The number of added and removed lines.
     Counts,
-    /// The lines themselves.
+    /// The changed lines.
     #[default]
     Hunks,
 }
 
-/// A page of what differs between two moments.
+/// A page of the differences between two revisions.
 #[derive(Serialize, JsonSchema)]
 struct Diff {
-    /// The first moment.
+    /// The first revision.
     from: NamedFiles,
-    /// The second moment.
+    /// The second revision.
     to: NamedFiles,
-    /// How many files differ.
+    /// Number of files that differ.
     count: u64,
     #[serde(flatten)]
     page: Page<FileDiff>,
@@ -112,12 +112,12 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     let moments = call.moments(thread, query.take)?;
     let (from, to) = match (query.of, &query.from, &query.to) {
         (Some(version), None, None) => moments.around(version)?,
-        (Some(_), _, _) => return Err(Problem::refused("either `of`, or `from` and `to`")),
+        (Some(_), _, _) => return Err(Problem::refused("give either `of`, or `from` and `to`")),
         (None, from, to) => moments.between(from.as_deref(), to.as_deref())?,
     };
     let start = match cursor {
         Some(place) if (place.before, place.after) != (from.snapshot, to.snapshot) => {
-            let detail = "the files have changed since the last page; begin again without a cursor";
+            let detail = "the files changed since the last page; start again without a cursor";
             return Err(Problem::new(Code::Conflict, detail));
         }
         Some(place) => place.index,
@@ -139,7 +139,7 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     Ok(Answer::at(Diff { from, to, count: found.count, page }, version))
 }
 
-/// A place in what differs between two snapshots.
+/// A cursor into the differences of two snapshots.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     before: ContentId,
@@ -168,14 +168,14 @@ impl Place {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ChangesQuery {
-    /// Only what happened to this file, or below this folder.
+    /// Only changes of this file, or below this folder.
     path: Option<String>,
-    /// The further root that the path is in.
+    /// Name of the added root that contains `path`.
     root: Option<String>,
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -192,7 +192,7 @@ fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<File
             let log = looking.file_log(row.home, &path, before, limit)?;
             Page { items: log.operations, next: log.next.map(|next| next.to_string()) }
         }
-        None if query.root.is_some() => return Err(Problem::refused("`root` says where a `path` is")),
+        None if query.root.is_some() => return Err(Problem::refused("`root` needs a `path`")),
         None => {
             let from = query.cursor.as_deref().map(operation_and_path).transpose()?;
             let found = looking.file_changes(thread, from, limit)?;
@@ -203,7 +203,7 @@ fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<File
     Ok(Answer::at(page, row.summary.version))
 }
 
-/// A place in what a thread did to files: an operation, and how many of its paths to pass over.
+/// Parses a cursor into the file changes of a thread: an operation, and how many of its paths to skip.
 fn operation_and_path(cursor: &str) -> Result<(i64, usize), Problem> {
     let read = || {
         let (sequence, path) = cursor.split_once('.')?;
@@ -217,27 +217,27 @@ fn operation_and_path(cursor: &str) -> Result<(i64, usize), Problem> {
 struct BlameQuery {
     /// The file.
     path: String,
-    /// The further root that it is in.
+    /// Name of the added root that contains it.
     root: Option<String>,
-    /// At which moment: a version, a saved name, `take:NAME`, `folder` (if not said), a snapshot.
+    /// The revision: a version, a saved name, `take:NAME`, `folder` (the default) or a snapshot id.
     at: Option<String>,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
-    /// How many lines: 1 to 10000, 1000 if not said.
+    /// Page size in lines: 1 to 10000, 1000 by default.
     #[schemars(range(min = 1, max = 10000))]
     limit: Option<usize>,
-    /// Where the last page ended: lines behind this one.
+    /// `next` of the previous page: its last line.
     cursor: Option<String>,
 }
 
 /// A page of the lines of a file, each with its origin.
 #[derive(Serialize, JsonSchema)]
 struct BlamePage {
-    /// The moment.
+    /// The revision.
     at: NamedFiles,
-    /// How many lines the file has.
+    /// Number of lines of the file.
     count: u64,
-    /// The operations that wrote its lines, oldest first.
+    /// The operations that wrote these lines, oldest first.
     origins: Vec<WroteLines>,
     #[serde(flatten)]
     page: Page<BlameLine>,
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_reads_back_and_nothing_else_is_one() {
+    fn cursors_round_trip_and_other_text_is_refused() {
         let id = |byte| ContentId::from_bytes([byte; 32]);
         for index in [0, 7, usize::MAX] {
             let place = Place { before: id(1), after: id(255), index };

@@ -1,4 +1,4 @@
-//! What routes share: the paths that name things, pages of lists, who asks, and how files are moved.
+//! Shared by routes: path parameters, pages, callers, and move options.
 
 use std::str::FromStr;
 
@@ -19,17 +19,15 @@ use crate::endpoint::{Answer, Call};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-/// The longest page.
+/// Maximum page size.
 pub(crate) const MOST: usize = 500;
 
-/// A path that names a thread.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ThreadPath {
     /// The thread's id.
     pub(crate) thread: ThreadId,
 }
 
-/// A path that names a take of a thread.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TakePath {
     /// The thread's id.
@@ -38,7 +36,6 @@ pub(crate) struct TakePath {
     pub(crate) take: TakeId,
 }
 
-/// A path that names an entry of a thread.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct EntryPath {
     /// The thread's id.
@@ -47,30 +44,27 @@ pub(crate) struct EntryPath {
     pub(crate) entry: EntryId,
 }
 
-/// A query that names a take.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OfTake {
-    /// The take; the active one if none is named.
+    /// The take; the active one by default.
     pub(crate) take: Option<TakeId>,
 }
 
-/// A query that asks to look ahead.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ahead {
-    /// Only say what would happen, path by path.
+    /// Preview the change path by path, without making it.
     #[serde(default)]
     pub(crate) dry_run: bool,
 }
 
-/// A query that names a take, and may ask to look ahead.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OfTakeAhead {
-    /// The take; the active one if none is named.
+    /// The take; the active one by default.
     pub(crate) take: Option<TakeId>,
-    /// Only say what would happen, path by path.
+    /// Preview the change path by path, without making it.
     #[serde(default)]
     pub(crate) dry_run: bool,
 }
@@ -79,73 +73,75 @@ pub(crate) struct OfTakeAhead {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "PageOf{T}")]
 pub(crate) struct Page<T> {
-    /// What is on this page.
+    /// The items of this page.
     pub(crate) items: Vec<T>,
-    /// The `cursor` of the next page; none if this is the last.
+    /// `cursor` of the next page; null on the last page.
     pub(crate) next: Option<String>,
 }
 
-/// What came of a change, or would come of it.
+/// The result of a change, or its preview.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct DoneOrPreview {
     #[serde(flatten)]
     pub(crate) done: Option<Done>,
-    /// Whether nothing was changed, and this is only what would be.
+    /// Whether this is a preview: nothing was changed.
     pub(crate) dry_run: bool,
-    /// What would be done, where nothing was.
-    pub(crate) would: Option<Preview>,
+    /// The preview, if this is one.
+    pub(crate) preview: Option<Preview>,
 }
 
-/// What came of a change that may bring files along, or would come of it.
+/// The result of a change that may move files, or its preview.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChangedOrPreview {
     #[serde(flatten)]
     pub(crate) changed: Changed,
-    /// Whether nothing was changed, and this is only what would be.
+    /// Whether this is a preview: nothing was changed.
     pub(crate) dry_run: bool,
-    /// What would be done to the conversation, where nothing was.
-    pub(crate) would: Option<Preview>,
+    /// The preview of the conversation, if this is one.
+    pub(crate) preview: Option<Preview>,
 }
 
-/// What moves with a change of the conversation.
+/// What a request moves.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WhichHalves {
+pub(crate) enum WhichScope {
     /// Conversation and files.
     #[default]
     Both,
-    /// The conversation alone.
+    /// The conversation only.
     Conversation,
-    /// The files alone.
+    /// The files only.
     Files,
 }
 
-/// What becomes of a file that was changed since in a way that does not merge.
+/// How to resolve a file whose changes do not merge.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Conflicts {
-    /// It stays as it is.
+    /// Keep the current file.
     #[default]
     Keep,
-    /// The version that the change brings is written.
+    /// Write the incoming version.
     Take,
-    /// Both are written, between markers.
+    /// Write both, with conflict markers.
     Mark,
 }
 
-impl WhichHalves {
-    /// How files are to be moved.
+impl WhichScope {
     pub(crate) fn handling(self, conflicts: Conflicts, shared: bool) -> Handling {
-        let halves = match self {
-            Self::Both => Halves::Both,
-            Self::Conversation => Halves::Conversation,
-            Self::Files => Halves::Files,
-        };
-        Handling { halves, on_conflict: conflicts.into(), shared: shared_changes(shared) }
+        Handling {
+            halves: match self {
+                Self::Both => Halves::Both,
+                Self::Conversation => Halves::Conversation,
+                Self::Files => Halves::Files,
+            },
+            on_conflict: conflicts.into(),
+            shared: shared_changes(shared),
+        }
     }
 }
 
-/// What becomes of changes that several runs made together.
+/// Whether to undo changes that several commands or tools made at the same time.
 pub(crate) fn shared_changes(undo: bool) -> SharedChanges {
     if undo { SharedChanges::Undo } else { SharedChanges::Refuse }
 }
@@ -160,7 +156,7 @@ impl From<Conflicts> for OnConflict {
     }
 }
 
-/// How many are on a page.
+/// Checks the page size of a request.
 pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Problem> {
     match asked {
         None => Ok(usual),
@@ -170,19 +166,19 @@ pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<u
 }
 
 impl<P, Q, B> Call<'_, P, Q, B> {
-    /// Who asks for a change of a thread, and what they know.
+    /// The caller of a change of a thread, with the version that the request expects.
     pub(crate) fn caller(&self, thread: ThreadId) -> Result<Caller, Problem> {
         Ok(self.caller_in(self.service.home_of(thread)?))
     }
 
-    /// Makes a change to a thread.
+    /// Changes a thread.
     pub(crate) fn change(&self, thread: ThreadId, command: Command) -> Result<Answer<Done>, Problem> {
         let done = self.service.timeline.change(thread, command, self.caller(thread)?)?;
         let version = done.version;
         Ok(Answer::at(done, version))
     }
 
-    /// Makes a change to a thread, or says what it would do.
+    /// Changes a thread, or previews the change.
     pub(crate) fn change_or_preview(
         &self,
         thread: ThreadId,
@@ -191,15 +187,15 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     ) -> Result<Answer<DoneOrPreview>, Problem> {
         if dry_run {
             let request = PlanRequest::Change(command);
-            let would = self.preview((thread, None), request, Handling::default())?;
-            let version = would.version;
-            return Ok(Answer::at(DoneOrPreview { done: None, dry_run, would: Some(would) }, version));
+            let preview = self.preview((thread, None), request, Handling::default())?;
+            let version = preview.version;
+            return Ok(Answer::at(DoneOrPreview { done: None, dry_run, preview: Some(preview) }, version));
         }
         let Answer { body, version, location } = self.change(thread, command)?;
-        Ok(Answer { body: DoneOrPreview { done: Some(body), dry_run, would: None }, version, location })
+        Ok(Answer { body: DoneOrPreview { done: Some(body), dry_run, preview: None }, version, location })
     }
 
-    /// What would come of a request. Nothing is changed, except that what a crash left is finished first.
+    /// Previews a request. Changes nothing, except that it finishes what a crash interrupted.
     pub(super) fn preview(
         &self,
         (thread, take): (ThreadId, Option<TakeId>),
@@ -211,7 +207,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         Ok(service.timeline.recover_and_plan(thread, request, caller, handling, place)?.into_preview())
     }
 
-    /// Does what is asked, with the files of the thread's own folder, or of the worktree of the take that is named.
+    /// Executes a request in the project's folder, or in the worktree of the named take.
     pub(super) fn perform(
         &self,
         (thread, take): (ThreadId, Option<TakeId>),
@@ -223,7 +219,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         Ok(service.timeline.perform(thread, request, caller, handling, place)?)
     }
 
-    /// Makes a change after which another take may be the active one, its files along with it.
+    /// Makes a change that may switch the active take and its files.
     pub(crate) fn change_takes(
         &self,
         thread: ThreadId,
@@ -233,43 +229,43 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     ) -> Result<Answer<ChangedOrPreview>, Problem> {
         let request = PlanRequest::Change(command);
         if dry_run {
-            let would = self.preview((thread, None), request, handling)?;
-            let (version, files) = (would.version, would.files.clone());
+            let preview = self.preview((thread, None), request, handling)?;
+            let (version, files) = (preview.version, preview.files.clone());
             let changed = Changed { done: None, files };
-            return Ok(Answer::at(ChangedOrPreview { changed, dry_run, would: Some(would) }, version));
+            return Ok(Answer::at(ChangedOrPreview { changed, dry_run, preview: Some(preview) }, version));
         }
         let Executed { done, files, .. } = self.perform((thread, None), request, handling)?;
         let version = done.as_ref().map(|done| done.version);
-        let body = ChangedOrPreview { changed: Changed { done, files }, dry_run, would: None };
+        let body = ChangedOrPreview { changed: Changed { done, files }, dry_run, preview: None };
         Ok(Answer { body, version, location: None })
     }
 }
 
 impl Service {
-    /// The folder of a thread's project with its files; none if files are not kept of it.
+    /// The working copy of a thread's project; `None` if file recording is off.
     pub(crate) fn desk_of(&self, thread: ThreadId) -> Result<Option<Desk>, Problem> {
         let Some(options) = &self.setup.files else { return Ok(None) };
         let home = self.timeline.look()?.thread(thread)?.home;
         Ok(Some(Desk::of_project(&self.timeline, home, options)?))
     }
 
-    /// The same, where nothing can be done without it.
+    /// The same, for routes that cannot work without files.
     pub(crate) fn needed_desk_of(&self, thread: ThreadId) -> Result<Desk, Problem> {
         self.desk_of(thread)?.ok_or_else(not_kept)
     }
 }
 
-/// The take that is meant: the one that was named, or the active one.
+/// The named take, or the active one.
 pub(crate) fn take_of(
     looking: &Looking<'_>,
     state: &ThreadState,
     named: Option<TakeId>,
 ) -> Result<Take, Problem> {
     let take = state.take(&looking.queries(), named.unwrap_or(state.active))?;
-    take.ok_or_else(|| Problem::not_found("there is no such take in this thread"))
+    take.ok_or_else(|| Problem::not_found("no such take in this thread"))
 }
 
-/// The take that is meant, by its id alone.
+/// The id of the named take, without checking it, or of the active one.
 pub(crate) fn take_id(service: &Service, thread: ThreadId, named: Option<TakeId>) -> Result<TakeId, Problem> {
     match named {
         Some(take) => Ok(take),
@@ -277,17 +273,15 @@ pub(crate) fn take_id(service: &Service, thread: ThreadId, named: Option<TakeId>
     }
 }
 
-/// The cursor is text, but not one that was given out.
 pub(crate) fn not_a_cursor() -> Problem {
-    Problem::new(Code::Refused, "the cursor is not one that this list gave")
+    Problem::new(Code::Refused, "invalid cursor; use `next` of the previous page of this list")
 }
 
-/// A cursor that is a number.
 pub(crate) fn number(cursor: Option<&str>) -> Result<Option<Version>, Problem> {
     id(cursor)
 }
 
-/// A cursor that names the last thing of the page before.
+/// Parses a cursor: the last item of the previous page.
 pub(crate) fn id<I: FromStr>(cursor: Option<&str>) -> Result<Option<I>, Problem> {
     cursor.map(str::parse).transpose().map_err(|_| not_a_cursor())
 }

@@ -1,4 +1,4 @@
-//! What is being typed in a take, and the pictures that go along with it.
+//! The draft of a take: unsent text and its pictures.
 
 use axum::http::Method;
 use retake_model::content::ContentId;
@@ -19,39 +19,39 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/draft", draft).about(
             GROUP,
             "Read the draft",
-            "What is being typed and not yet sent, and which pictures go along.",
+            "The unsent text and its pictures.",
         ),
         change(Method::PUT, "/v1/threads/{thread}/draft", set).about(
             GROUP,
-            "Record what is being typed",
-            "Its pictures stay. Drafts that follow each other within a pause are one step of undo.",
+            "Set the draft",
+            "Keeps its pictures. Changes in quick succession are one undo step.",
         ),
         delete("/v1/threads/{thread}/draft", clear).about(
             GROUP,
-            "Throw the draft away",
-            "The text and the pictures; an undo brings both back.",
+            "Discard the draft",
+            "Its text and pictures; an undo restores both.",
         ),
         post("/v1/threads/{thread}/draft/pictures", attach).about(
             GROUP,
             "Attach pictures to the draft",
-            "They go along when it is sent. One that is attached already stays where it is.",
+            "They are sent with it. A picture that is already attached keeps its position.",
         ),
         delete("/v1/threads/{thread}/draft/pictures/{picture}", detach).about(
             GROUP,
-            "Take a picture off the draft",
+            "Remove a picture from the draft",
             "",
         ),
     ]
 }
 
-/// What is being typed.
+/// The draft of a take.
 #[derive(Serialize, JsonSchema)]
 struct Draft {
     /// The take.
     take: TakeId,
     /// The whole text.
     text: String,
-    /// The pictures that go along.
+    /// The attached pictures.
     pictures: Attachments,
 }
 

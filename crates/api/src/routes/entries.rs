@@ -1,4 +1,4 @@
-//! Entries: reading them by the page, and changing them one by one.
+//! Entries: list, add, replace, edit, delete.
 
 use std::num::ParseIntError;
 use std::str::FromStr;
@@ -23,48 +23,48 @@ use crate::service::Service;
 
 pub(super) const GROUP: &str = "Entries";
 
-/// One operation is made in memory, whole.
+/// Maximum entries of one operation, which is built in memory.
 const MOST_ENTRIES: usize = 10_000;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
         get("/v1/threads/{thread}/entries", list).about(
             GROUP,
-            "Read entries",
-            "In order, a page at a time. `version` reads them as they were just after that operation.",
+            "List entries",
+            "In order, in pages. `version` lists them as they were just after that operation.",
         ),
         post("/v1/threads/{thread}/entries", add).creates().about(
             GROUP,
             "Add entries",
-            "At the end, or before or after an entry. One operation, however many.",
+            "At the end, or before or after an entry. One operation for all of them.",
         ),
         change(Method::PUT, "/v1/threads/{thread}/entries", replace).about(
             GROUP,
             "Replace all entries of a take",
-            "One operation. An entry whose id is given keeps its identity.",
+            "One operation. Entries sent with their id keep their identity.",
         ),
         get("/v1/threads/{thread}/entries/{entry}", show).about(GROUP, "Read an entry", ""),
         change(Method::PATCH, "/v1/threads/{thread}/entries/{entry}", edit).about(
             GROUP,
             "Edit an entry's text or role",
-            "Exactly one of `content` and `role`. Time, usage, thinking and fields that are not known survive.",
+            "Exactly one of `content` and `role`. Time, usage, thinking and unknown fields are preserved.",
         ),
         delete("/v1/threads/{thread}/entries/{entry}", remove).about(
             GROUP,
             "Delete an entry",
-            "Deleting it twice is harmless.",
+            "Deleting it again has no effect.",
         ),
         post("/v1/threads/{thread}/send-draft", send_draft).about(
             GROUP,
-            "Put the draft behind the last entry",
-            "No model is asked; POST to `turns` for that.",
+            "Append the draft as an entry",
+            "Does not call a model; use POST `turns` for that.",
         ),
         post("/v1/threads/{thread}/truncate", truncate).about(GROUP, "Keep only the last pairs of entries", ""),
-        post("/v1/threads/{thread}/clear", clear).about(GROUP, "Take all entries out of a take", ""),
+        post("/v1/threads/{thread}/clear", clear).about(GROUP, "Remove all entries of a take", ""),
     ]
 }
 
-/// An entry as a client writes it: `role`, `content` or `blocks`, and any other fields, which are kept.
+/// An entry as sent by a client: `role`, `content` or `blocks`, and any other fields, which are preserved.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct EntryInput(Box<RawValue>);
@@ -78,10 +78,10 @@ impl JsonSchema for EntryInput {
         let id = generator.subschema_for::<EntryId>();
         json_schema!({
             "type": "object",
-            "description": "An entry. Fields that are not known are kept as they come.",
+            "description": "An entry. Unknown fields are stored unchanged.",
             "properties": {
-                "id": {"anyOf": [id, {"type": "null"}], "description": "Its id, if you choose one: a second entry with it is refused."},
-                "role": {"type": ["string", "null"], "description": "Who speaks; the first of the thread's roles if not said."},
+                "id": {"anyOf": [id, {"type": "null"}], "description": "Id of the entry, if the client chooses it. An id that exists already is refused."},
+                "role": {"type": ["string", "null"], "description": "Role of the author; by default the first of the thread's roles."},
                 "content": {"type": ["string", "null"], "description": "The text."},
             },
             "additionalProperties": true,
@@ -90,7 +90,7 @@ impl JsonSchema for EntryInput {
 }
 
 impl EntryInput {
-    /// The entry that it says.
+    /// Parses the entry.
     pub(crate) fn read(&self, service: &Service, role: &str) -> Result<NewEntry, Problem> {
         #[derive(Deserialize)]
         struct Given {
@@ -100,12 +100,12 @@ impl EntryInput {
         }
         let now = service.timeline.now();
         let mut version = from_json(self.0.get(), role, now).map_err(Problem::refused)?;
-        // Anything but an object was refused just now, with a plainer message.
+        // `from_json` has refused anything but an object, with a clearer message.
         let given: Given = serde_json::from_str(self.0.get()).map_err(Problem::refused)?;
         let Given { id, content, blocks } = given;
         version.extra.remove("id");
-        // Beside blocks, a text that is not theirs is an edit of them: thinking and calls survive it. Blocks without any
-        // text are only given theirs. Without blocks, the entry was made from the text already.
+        // With blocks, a different `content` is an edit of them that preserves thinking and calls; for blocks without
+        // text it only adds the text. Without blocks, the entry was built from `content` already.
         if let Some(content) = content.filter(|content| blocks.is_some() && *content != version.text()) {
             let had_text = version.blocks.iter().any(|block| block.text().is_some());
             let edited = version.edited;
@@ -121,24 +121,24 @@ impl EntryInput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// The take; the active one if none is named.
+    /// The take; the active one by default.
     take: Option<TakeId>,
-    /// As they were just after that operation.
+    /// List them as they were just after this operation.
     version: Option<u64>,
-    /// Only entries of this role, in any case; several if it is given several times.
+    /// Only entries of this role, ignoring case; repeat it for several roles.
     #[serde(default)]
     role: Vec<String>,
-    /// How many: 1 to 500, 50 if not said; fewer come where they are large.
+    /// Page size: 1 to 500, 50 by default. A page of large entries has fewer.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Begin with the entry of this number, counted from 1.
+    /// Number of the first entry to list, counted from 1.
     #[schemars(range(min = 1))]
     start: Option<u64>,
-    /// Where the last page ended. All pages are of the moment that the first one was read at.
+    /// `next` of the previous page. All pages show the version of the first one.
     cursor: Option<String>,
 }
 
-/// Where a page of entries begins, and in which version of the thread: what is put in or taken out since moves nothing.
+/// The start of a page, with the version of the thread, so that entries added or removed meanwhile do not shift it.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     version: Version,
@@ -161,7 +161,7 @@ impl FromStr for Place {
 }
 
 impl ListQuery {
-    /// Where the page begins; without a cursor, in the version that is asked for or the current one.
+    /// The start of the page; without a cursor, in the requested version or the current one.
     fn place(&self, current: Version) -> Result<Place, Problem> {
         match (id::<Place>(self.cursor.as_deref())?, self.start, self.version) {
             (None, start, version) => {
@@ -169,9 +169,9 @@ impl ListQuery {
                 let position = position.ok_or_else(|| Problem::invalid("entries are counted from 1"))?;
                 Ok(Place { version: version.unwrap_or(current), position })
             }
-            (Some(_), Some(_), _) => Err(Problem::refused("either `start` or `cursor`")),
+            (Some(_), Some(_), _) => Err(Problem::refused("give either `start` or `cursor`, not both")),
             (Some(place), None, Some(version)) if place.version != version => {
-                Err(Problem::refused(format!("the cursor is one of version {}", place.version)))
+                Err(Problem::refused(format!("the cursor belongs to version {}; leave `version` out", place.version)))
             }
             (Some(place), None, _) => Ok(place),
         }
@@ -181,9 +181,9 @@ impl ListQuery {
 /// A page of entries.
 #[derive(Serialize, JsonSchema)]
 struct Entries {
-    /// The take that they are in.
+    /// The take.
     take: TakeId,
-    /// How many entries the take has.
+    /// Number of entries of the take.
     count: u64,
     #[serde(flatten)]
     page: Page<EntryView>,
@@ -206,26 +206,26 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
     Ok(Answer::at(Entries { take: take.id, count, page: Page { items, next } }, current))
 }
 
-/// How many entries are read at once.
+/// Default page size.
 const USUAL: usize = 50;
 
-/// A page is over when it has so many bytes: entries can be large, and an answer is made in memory.
+/// Maximum bytes of a page, which is built in memory.
 const PAGE_BYTES: usize = 8 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AddBody {
-    /// The entries, in order: at most 10,000 at once.
+    /// The entries in order, at most 10,000.
     #[schemars(length(max = 10_000))]
     entries: Vec<EntryInput>,
-    /// Put them just before this entry.
+    /// Add them just before this entry.
     before: Option<EntryId>,
-    /// Put them just behind this entry.
+    /// Add them just after this entry.
     after: Option<EntryId>,
-    /// Put them before all others.
+    /// Add them before all others.
     #[serde(default)]
     first: bool,
-    /// The bytes of pictures that they show, in base64.
+    /// Pictures that the entries refer to, in base64.
     #[serde(default)]
     pictures: Vec<String>,
 }
@@ -237,10 +237,10 @@ fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Pro
         (Some(entry), None, false) => Spot::Before(entry),
         (None, Some(entry), false) => Spot::After(entry),
         (None, None, true) => Spot::Start,
-        _ => return Err(Problem::new(Code::Refused, "at most one of `before`, `after` and `first`")),
+        _ => return Err(Problem::new(Code::Refused, "give at most one of `before`, `after` and `first`")),
     };
     if body.entries.is_empty() {
-        return Err(Problem::new(Code::Refused, "there is no entry to add"));
+        return Err(Problem::new(Code::Refused, "`entries` is empty; give at least one"));
     }
     let (mut entries, active) = read_all(call.service, thread, &body.entries)?;
     if let Some(first) = entries.first_mut() {
@@ -259,14 +259,14 @@ pub(super) fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
         .map_err(|error| Problem::new(Code::Refused, format!("a picture is not base64: {error}")))
 }
 
-/// The entries that a client wrote, and the take that is meant where none is named.
+/// Parses the entries of a request, and returns them with the active take.
 pub(crate) fn read_all(
     service: &Service,
     thread: ThreadId,
     entries: &[EntryInput],
 ) -> Result<(Vec<NewEntry>, TakeId), Problem> {
     if entries.len() > MOST_ENTRIES {
-        let detail = format!("at most {MOST_ENTRIES} entries at once; an import takes more");
+        let detail = format!("at most {MOST_ENTRIES} entries per request; use an import for more");
         return Err(Problem::new(Code::Refused, detail));
     }
     let looking = service.timeline.look()?;
@@ -279,7 +279,7 @@ pub(crate) fn read_all(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReplaceBody {
-    /// The entries, in order: at most 10,000 at once.
+    /// The entries in order, at most 10,000.
     #[schemars(length(max = 10_000))]
     entries: Vec<EntryInput>,
 }
@@ -291,10 +291,10 @@ fn replace(call: &Call<'_, ThreadPath, OfTake, ReplaceBody>) -> Result<Answer<Do
     call.change(thread, Command::ReplaceEntries { take, entries })
 }
 
-/// An entry, and where it stands.
+/// An entry and its position.
 #[derive(Serialize, JsonSchema)]
 struct OneEntry {
-    /// Its place in the take, counted from 1.
+    /// Its position in the take, counted from 1.
     number: u64,
     /// Its id.
     id: EntryId,
@@ -310,7 +310,7 @@ fn show(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<OneEntry>, Problem>
     let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
     let found = looking.entry(&take, call.path.entry)?;
     let (position, entry) = found
-        .ok_or_else(|| Problem::not_found("there is no such entry in this take; it may have been deleted"))?;
+        .ok_or_else(|| Problem::not_found("no such entry in this take; it may have been deleted"))?;
     let shown = OneEntry { number: position + 1, id: call.path.entry, take: take.id, entry };
     Ok(Answer::at(shown, current))
 }
@@ -330,7 +330,7 @@ fn edit(call: &Call<'_, EntryPath, OfTake, EditBody>) -> Result<Answer<Done>, Pr
     let command = match (&call.body.content, &call.body.role) {
         (Some(text), None) => Command::EditEntry { take, entry, text: text.clone() },
         (None, Some(role)) => Command::ChangeRole { take, entry, role: role.clone() },
-        _ => return Err(Problem::new(Code::Refused, "exactly one of `content` and `role`")),
+        _ => return Err(Problem::new(Code::Refused, "give exactly one of `content` and `role`")),
     };
     call.change(thread, command)
 }
@@ -343,7 +343,7 @@ fn remove(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<Done>, Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SendBody {
-    /// Who speaks; the first of the thread's roles if not said.
+    /// Role of the author; by default the first of the thread's roles.
     role: Option<String>,
 }
 
@@ -355,7 +355,7 @@ fn send_draft(call: &Call<'_, ThreadPath, OfTake, SendBody>) -> Result<Answer<Do
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TruncateBody {
-    /// How many of the last pairs of user and AI entries stay.
+    /// How many of the last pairs of user and AI entries to keep.
     pairs: u64,
 }
 

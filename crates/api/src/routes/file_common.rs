@@ -1,4 +1,4 @@
-//! What routes about files share: which folder is meant, which moment of it, and paths as clients write them.
+//! Shared by routes about files: working copies, revisions, and paths.
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::path::{RootPath, TreePath};
@@ -10,39 +10,37 @@ use crate::endpoint::Call;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-/// A path as a client writes it: as it is shown, `\xNN` for bytes that are no text.
+/// A path as the API shows it, with `\xNN` for bytes that are not text.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PathInput {
-    /// The further root that it is in; nothing for the project's own folder.
+    /// Name of the added root; empty for the project's folder.
     #[serde(default)]
     pub(crate) root: String,
-    /// The way from there, with slashes.
+    /// Path below that root, with slashes.
     pub(crate) path: String,
 }
 
 impl PathInput {
-    /// The path that it says.
     pub(crate) fn read(&self) -> Result<RootPath, Problem> {
         root_path(Some(&self.root), &self.path)
     }
 }
 
-/// A path below a root.
+/// Parses a path below a root.
 pub(crate) fn root_path(root: Option<&str>, path: &str) -> Result<RootPath, Problem> {
     let found = path.parse::<TreePath>();
-    let found = found.map_err(|error| Problem::refused(format!("{path:?} is no path here: {error}")))?;
+    let found = found.map_err(|error| Problem::refused(format!("invalid path {path:?}: {error}")))?;
     Ok(RootPath { root: root.unwrap_or_default().to_owned(), path: found })
 }
 
-/// The refusal where files are not kept.
 pub(crate) fn not_kept() -> Problem {
-    Problem::new(Code::Conflict, "files are not kept here; files.enabled in the configuration turns that on")
+    Problem::new(Code::Conflict, "file recording is off; set files.enabled in the configuration")
 }
 
 impl Service {
-    /// Where the files of a take are: in its own folder, or in the project's if it is the active one. Never the folder
-    /// that the server was started in, unless that is the one.
+    /// The working copy of a take: its worktree, or the project's folder if it is the active take. Does not depend on
+    /// the folder that the server was started in.
     pub(crate) fn desk_at(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Desk, Problem> {
         let options = self.setup.files.as_ref().ok_or_else(not_kept)?;
         let looking = self.timeline.look()?;
@@ -57,7 +55,7 @@ impl Service {
         })
     }
 
-    /// The thread that was named, or else the current one of the server's project.
+    /// The named thread, or the current one of the server's project.
     pub(crate) fn meant_thread(&self, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
         match named {
             Some(thread) => Ok(self.timeline.look()?.thread(thread)?.summary.id),
@@ -67,7 +65,7 @@ impl Service {
 }
 
 impl<P, Q, B> Call<'_, P, Q, B> {
-    /// The moments of a thread's files, seen from where the files of a take are.
+    /// The revisions of a thread's files, where `folder` is the working copy of a take.
     pub(crate) fn moments(
         &self,
         thread: ThreadId,
@@ -81,7 +79,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         };
         drop(looking);
         let look = move || -> Result<_, Problem> {
-            // Who only looks expects no version: what was changed by hand is recorded all the same.
+            // Reading expects no version, because it records the user's edits in any case.
             let caller = retake_timeline::Caller { expected: None, ..self.caller(thread)? };
             Ok(self.service.desk_at(thread, take)?.look(thread, caller)?.snapshot)
         };

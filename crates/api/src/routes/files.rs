@@ -1,4 +1,4 @@
-//! The files of a thread at a moment: what is there, and what is in it.
+//! The files of a thread at a revision: list a folder, read a file.
 
 use data_encoding::BASE64;
 use retake_model::id::TakeId;
@@ -14,23 +14,23 @@ use crate::problem::{Code, Problem};
 
 const GROUP: &str = "Files";
 
-/// The longest page of files.
+/// Maximum page size.
 const MOST_FILES: usize = 1000;
-/// How much of a file is in one answer.
+/// Maximum bytes of a file in one response.
 const PIECE: u64 = 1024 * 1024;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
         get("/v1/threads/{thread}/workspace/files", list).about(
             GROUP,
-            "List files at a moment",
-            "What is in a folder, in the order of the names; with `deep`, what is in the folders in it too. The moment is \
-             named as for `diff`; `folder`, if none is named, looks at the folder and records what was changed by hand.",
+            "List files at a revision",
+            "The contents of a folder, sorted by name; with `deep`, also of its subfolders. Name the revision as for \
+             `diff`; the default, `folder`, reads the folder and records your edits.",
         ),
         get("/v1/threads/{thread}/workspace/file", show).about(
             GROUP,
-            "Read a file at a moment",
-            "As text, or in base64 if it is none; at most a mebibyte at once, and `next` says where to go on.",
+            "Read a file at a revision",
+            "As text, or in base64 if it is binary; at most 1 MiB per request. `next` is the `offset` of the rest.",
         ),
     ]
 }
@@ -38,28 +38,28 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// At which moment: a version, a saved name, `take:NAME`, `folder` (if not said), a snapshot.
+    /// The revision: a version, a saved name, `take:NAME`, `folder` (the default) or a snapshot id.
     at: Option<String>,
-    /// The folder to list; all from the root on if none is named.
+    /// The folder to list; the root by default.
     path: Option<String>,
-    /// The further root that is meant; the project's own folder if none is named.
+    /// Name of the added root; by default the project's folder.
     root: Option<String>,
-    /// Whether folders are listed with what is in them.
+    /// Also list the contents of subfolders.
     #[serde(default)]
     deep: bool,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
-    /// How many: 1 to 1000, 200 if not said.
+    /// Page size: 1 to 1000, 200 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
-    /// Where the last page ended: what comes behind this path.
+    /// `next` of the previous page: its last path.
     cursor: Option<String>,
 }
 
 /// A page of files.
 #[derive(Serialize, JsonSchema)]
 struct Files {
-    /// The moment.
+    /// The revision.
     at: NamedFiles,
     #[serde(flatten)]
     page: Page<HeldFile>,
@@ -82,13 +82,13 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Files>, Problem
         limit,
     };
     let found = looking.files_in(at.snapshot, question)?;
-    let found = found.ok_or_else(|| Problem::not_found("there is no such folder at that moment"))?;
+    let found = found.ok_or_else(|| Problem::not_found("no such folder at this revision"))?;
     let next = found.items.last().filter(|_| found.more).map(|last| last.path.path.to_string());
     let version = looking.thread(call.path.thread)?.summary.version;
     Ok(Answer::at(Files { at, page: Page { items: found.items, next } }, version))
 }
 
-/// The path that the last page of a folder ended with.
+/// Parses a cursor: the last path of the previous page.
 fn behind(cursor: &str, folder: Option<&TreePath>) -> Result<TreePath, Problem> {
     let path: TreePath = cursor.parse().map_err(|_| not_a_cursor())?;
     match folder {
@@ -102,33 +102,33 @@ fn behind(cursor: &str, folder: Option<&TreePath>) -> Result<TreePath, Problem> 
 struct FileQuery {
     /// The file.
     path: String,
-    /// The further root that it is in.
+    /// Name of the added root that contains it.
     root: Option<String>,
-    /// At which moment: a version, a saved name, `take:NAME`, `folder` (if not said), a snapshot.
+    /// The revision: a version, a saved name, `take:NAME`, `folder` (the default) or a snapshot id.
     at: Option<String>,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
-    /// The first byte to read.
+    /// Position of the first byte to read.
     #[serde(default)]
     offset: u64,
 }
 
-/// A file, or a piece of it.
+/// A file, or a part of it.
 #[derive(Serialize, JsonSchema)]
 struct FileShown {
-    /// The moment.
+    /// The revision.
     at: NamedFiles,
     #[serde(flatten)]
     file: HeldFile,
-    /// How many bytes it has in all.
+    /// Total size in bytes.
     bytes: u64,
-    /// Whether it is not text.
+    /// Whether it is binary.
     binary: bool,
-    /// The text; none if it is not text. Of a link, where it points to.
+    /// The text; null if binary. For a symbolic link, its target.
     text: Option<String>,
-    /// The bytes, if they are not text.
+    /// The bytes in base64, if binary.
     base64: Option<String>,
-    /// The `offset` of the next piece; none if this is the last.
+    /// `offset` of the next part; null if this is the last.
     next: Option<u64>,
 }
 
@@ -139,10 +139,10 @@ fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileShown>, Pro
     let at = moments.find(query.at.as_deref().unwrap_or(FOLDER))?;
     let looking = call.service.timeline.look()?;
     let found = looking.file_in(at.snapshot, &path, query.offset, PIECE)?;
-    let found = found.ok_or_else(|| Problem::not_found(format!("{path} is not held at that moment")))?;
+    let found = found.ok_or_else(|| Problem::not_found(format!("{path} is not captured at this revision")))?;
     let FilePiece { file, size, bytes } = found;
     if matches!(file.facts, FileFacts::Folder { .. }) {
-        return Err(Problem::new(Code::Conflict, format!("{path} is a folder; list it instead")));
+        return Err(Problem::new(Code::Conflict, format!("{path} is a folder; use `workspace/files` to list it")));
     }
     let end = query.offset.saturating_add(bytes.len() as u64);
     let (text, bytes) = read(bytes, end < size);
@@ -159,7 +159,7 @@ fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileShown>, Pro
     Ok(Answer::at(shown, looking.thread(call.path.thread)?.summary.version))
 }
 
-/// Bytes as text, if they are: without a character that goes on in the next piece, if there is one.
+/// Decodes bytes as text, without a character that continues in the next part; returns the bytes if they are binary.
 fn read(bytes: Vec<u8>, goes_on: bool) -> (Option<String>, Vec<u8>) {
     if bytes.contains(&0) {
         return (None, bytes);
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_told_from_bytes_and_never_torn() {
+    fn text_is_detected_and_never_split_inside_a_character() {
         let check = |bytes: &[u8], goes_on: bool, expected: Option<&str>| {
             let (text, left) = read(bytes.to_vec(), goes_on);
             assert_eq!(text.as_deref(), expected, "{} {goes_on}", bytes.escape_ascii());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_of_the_folder_that_is_listed() {
+    fn a_cursor_belongs_to_the_listed_folder() {
         let path = |text: &str| text.parse::<TreePath>().expect("a path");
         let check = |cursor: &str, folder: Option<&str>, good: bool| {
             let folder = folder.map(path);

@@ -1,4 +1,4 @@
-//! Finding a thread or a take by what a person types.
+//! Finds a thread or a take by a name that a user types.
 
 use retake_model::id::ProjectId;
 use retake_model::summary::TakeSummary;
@@ -13,26 +13,26 @@ pub(super) fn all() -> Vec<Endpoint> {
     vec![get("/v1/find", find).about(
         GROUP,
         "Find a thread or a take",
-        "By its whole name, or by the beginning of its id, four characters at least, as on the command line. \
-         `thread/take` names a take of a thread. Where several go by it, the answer is 409 with `candidates`.",
+        "By its full name or by a prefix of its id of at least four characters, as on the command line. \
+         `thread/take` names a take of a thread. An ambiguous name returns 409 with `candidates`.",
     )]
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FindQuery {
-    /// What it goes by.
+    /// The name, or a prefix of the id.
     q: String,
-    /// The project whose threads are meant before any others; that of the server's folder if none is named.
+    /// The project to search first; by default that of the server's folder.
     project: Option<ProjectId>,
 }
 
-/// What was found.
+/// The thread or take that was found.
 #[derive(Serialize, JsonSchema)]
 struct FoundThread {
     /// The thread.
     thread: ThreadItem,
-    /// The take, if one was named.
+    /// The take, if the name contains one.
     take: Option<TakeSummary>,
 }
 
@@ -40,7 +40,7 @@ fn find(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<FoundThread>, Probl
     let (service, query) = (call.service, &call.query);
     let project = match query.project {
         Some(project) => Some(service.known_project(project)?),
-        // A folder that is not known, or not there, has no threads that could be meant.
+        // An unknown or missing folder has no threads to prefer.
         None => service.timeline.project_if_known(&service.folder).ok().map(|project| project.id),
     };
     let found = service.timeline.look()?.find(project, &query.q)?;

@@ -1,4 +1,4 @@
-//! History: undo, redo, jump, and the list of all that happened.
+//! History: list operations, undo, redo, jump, save.
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, Conflicts, DoneOrPreview, MOST, OfTake, OfTakeAhead, Page, ThreadPath, WhichHalves, limit, number,
+    Ahead, Conflicts, DoneOrPreview, MOST, OfTake, OfTakeAhead, Page, ThreadPath, WhichScope, limit, number,
     take_of,
 };
 use super::threads::{Nothing, pending_of};
@@ -24,51 +24,51 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/history", list).about(
             GROUP,
             "List operations",
-            "Newest first, with what is current, undone and redoable.",
+            "Newest first, marked as current, undone or redoable.",
         ),
-        get("/v1/threads/{thread}/standing", standing).about(
+        get("/v1/threads/{thread}/undo-status", standing).about(
             GROUP,
-            "Whether undo and redo are possible",
-            "In the active take, or in the one that `take` names.",
+            "Show whether undo and redo are possible",
+            "For the active take, or for `take`.",
         ),
-        get("/v1/threads/{thread}/between", between).about(
+        get("/v1/threads/{thread}/compare-versions", between).about(
             GROUP,
-            "See what differs between two moments",
-            "Entries, drafts, settings, lists and takes, from one operation's state to another's: what a move there would \
-             bring and take away, or what an operation did. How files differ is told by `changes`.",
+            "Compare two versions of a thread",
+            "The differences of entries, drafts, settings, lists and takes: the effect of a move between the versions, or of \
+             one operation. For files use `diff`.",
         ),
         post("/v1/threads/{thread}/undo", undo).about(
             GROUP,
-            "Take back the last turns",
-            "Conversation and files together, unless `halves` says otherwise. One operation; a redo makes it again. Undo, redo \
-             and jump move the active take, or the one that `take` names: with its files if it has a worktree, else only \
-             over changes without files.",
+            "Undo turns",
+            "Reverts conversation and files together, or what `scope` selects. One operation, which a redo reverts. Undo, redo \
+             and jump move the active take, or `take`: with its files if it has a worktree, otherwise only across changes \
+             without files.",
         ),
         post("/v1/threads/{thread}/patch-undo", patch_undo).about(
             GROUP,
-            "Take back the last turns with their files",
-            "As `undo` with both halves; refused where files are not kept. Answers path by path.",
+            "Undo turns with their files",
+            "As `undo` with `scope` `both`, but refused if file recording is off. Reports each path.",
         ),
-        post("/v1/threads/{thread}/redo", redo).about(GROUP, "Make turns again that were taken back", ""),
+        post("/v1/threads/{thread}/redo", redo).about(GROUP, "Redo turns", ""),
         post("/v1/threads/{thread}/jump", jump).about(
             GROUP,
-            "Go to any moment",
-            "Every state that there ever was can be reached, undone ones too.",
+            "Jump to a version",
+            "Every version is reachable, including undone ones.",
         ),
-        post("/v1/threads/{thread}/save", save).about(GROUP, "Give the present moment a name", ""),
-        get("/v1/threads/{thread}/saves", saves).about(GROUP, "List the saved versions", "Newest first."),
+        post("/v1/threads/{thread}/save", save).about(GROUP, "Save the current version under a name", ""),
+        get("/v1/threads/{thread}/saves", saves).about(GROUP, "List saved versions", "Newest first."),
         post("/v1/sessions", save_session).about(
             GROUP,
-            "Save a thread as it is now",
-            "Every change is on disk already: this gives the version a name, and answers the saved session. With the `id` \
-             of a saved session, that session is saved again: under its name, if no other is given. Earlier versions \
-             stay as they were saved. A thread that cannot be read is never replaced by another.",
+            "Save a session",
+            "All changes are on disk already: this names the current version of a thread, and returns it as a session. With \
+             the `id` of a saved session, saves that one again, under its last name unless `name` is given. Earlier saves \
+             stay. A thread that cannot be read is never replaced.",
         ),
         post("/v1/threads/{thread}/reset", reset).about(
             GROUP,
-            "Clear a thread",
-            "Entries, settings, drafts and file lists of all takes. Prompts that threads share are kept. One undo brings \
-             everything back.",
+            "Reset a thread",
+            "Clears entries, settings, drafts and file lists of all takes, but keeps shared prompts. One undo restores \
+             everything.",
         ),
     ]
 }
@@ -76,12 +76,12 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended: operations before this version.
+    /// `next` of the previous page: its last version.
     cursor: Option<String>,
-    /// The take that tells what is current and redoable; the active one if none is named.
+    /// The take for which to mark current and redoable operations; the active one by default.
     take: Option<TakeId>,
 }
 
@@ -90,7 +90,7 @@ struct ListQuery {
 struct HistoryPage {
     #[serde(flatten)]
     page: Page<HistoryItem>,
-    /// A move of the thread's files that has begun and not ended; none as a rule.
+    /// An unfinished move of the thread's files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
 
@@ -106,7 +106,6 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<HistoryPage>, P
     Ok(Answer::at(HistoryPage { page: Page { items, next }, pending_move }, version))
 }
 
-/// Refuses a take that the thread does not have.
 fn check_take(looking: &Looking<'_>, thread: ThreadId, take: Option<TakeId>) -> Result<(), Problem> {
     take_of(looking, &looking.state(thread)?, take).map(drop)
 }
@@ -121,11 +120,11 @@ fn standing(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Standing>, Pro
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BetweenQuery {
-    /// The operation whose state is looked from; the one before `to` if none is named.
+    /// The first version; by default the one before `to`.
     from: Option<u64>,
-    /// The operation whose state is looked to; the present if none is named.
+    /// The second version; the current one by default.
     to: Option<u64>,
-    /// How many entries are named at most: 1 to 500, 50 if not said. All are counted.
+    /// Maximum number of entries to list: 1 to 500, 50 by default. The counts include all.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
 }
@@ -142,7 +141,7 @@ fn between(call: &Call<'_, ThreadPath, BetweenQuery>) -> Result<Answer<Differing
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WhichUnit {
-    /// Turns: what was done together is undone together.
+    /// Whole turns.
     #[default]
     Turn,
     /// Single operations.
@@ -161,21 +160,21 @@ impl From<WhichUnit> for Unit {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StepsBody {
-    /// How many steps.
+    /// Number of steps.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1_000_000))]
     steps: u64,
-    /// What a step is.
+    /// Unit of a step.
     #[serde(default)]
     unit: WhichUnit,
-    /// What moves.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise such a move is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
@@ -184,16 +183,16 @@ fn one() -> u64 {
     1
 }
 
-/// What came of a move along the log, or would come of it.
+/// The result of a move along the log, or its preview.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MovedBy {
     #[serde(flatten)]
     moved: Option<Moved>,
-    /// Whether nothing was moved, and this is only what would be.
+    /// Whether this is a preview: nothing was moved.
     dry_run: bool,
-    /// What would be done to the conversation, where nothing was.
-    would: Option<Preview>,
-    /// What became of files, path by path; none where no files are known, or only the conversation moved.
+    /// The preview of the conversation, if this is one.
+    preview: Option<Preview>,
+    /// The result for each path; null if no files are recorded or only the conversation moved.
     files: Option<FileReport>,
 }
 
@@ -203,7 +202,7 @@ fn undo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<Mo
         call,
         call.path.thread,
         Goal::Undo(body.unit.into(), steps(body.steps)?),
-        body.halves,
+        body.scope,
         (body.conflicts, body.shared),
     )
 }
@@ -214,7 +213,7 @@ fn redo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<Mo
         call,
         call.path.thread,
         Goal::Redo(body.unit.into(), steps(body.steps)?),
-        body.halves,
+        body.scope,
         (body.conflicts, body.shared),
     )
 }
@@ -229,28 +228,28 @@ fn steps(asked: u64) -> Result<u64, Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PatchUndoBody {
-    /// How many turns.
+    /// Number of turns.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1_000_000))]
     steps: u64,
-    /// What becomes of files that do not merge.
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise such a move is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
 
 fn patch_undo(call: &Call<'_, ThreadPath, OfTakeAhead, PatchUndoBody>) -> Result<Answer<MovedBy>, Problem> {
-    // Refused before anything moves where files cannot.
+    // Refuse before anything moves if file recording is off.
     call.service.needed_desk_of(call.path.thread)?;
     let steps = steps(call.body.steps)?;
     go(
         call,
         call.path.thread,
         Goal::Undo(Unit::Turn, steps),
-        WhichHalves::Both,
+        WhichScope::Both,
         (call.body.conflicts, call.body.shared),
     )
 }
@@ -258,42 +257,42 @@ fn patch_undo(call: &Call<'_, ThreadPath, OfTakeAhead, PatchUndoBody>) -> Result
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct JumpBody {
-    /// The operation whose state becomes current.
+    /// The version to jump to.
     version: u64,
-    /// What moves.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise such a move is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
 
 fn jump(call: &Call<'_, ThreadPath, OfTakeAhead, JumpBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Jump(body.version), body.halves, (body.conflicts, body.shared))
+    go(call, call.path.thread, Goal::Jump(body.version), body.scope, (body.conflicts, body.shared))
 }
 
 fn go<P, B>(
     call: &Call<'_, P, OfTakeAhead, B>,
     thread: ThreadId,
     goal: Goal,
-    halves: WhichHalves,
+    scope: WhichScope,
     (conflicts, shared): (Conflicts, bool),
 ) -> Result<Answer<MovedBy>, Problem> {
-    let (handling, request) = (halves.handling(conflicts, shared), PlanRequest::Move(goal));
+    let (handling, request) = (scope.handling(conflicts, shared), PlanRequest::Move(goal));
     if call.query.dry_run {
-        let would = call.preview((thread, call.query.take), request, handling)?;
-        let (version, files) = (would.version, would.files.clone());
-        let body = MovedBy { dry_run: true, moved: None, would: Some(would), files };
+        let preview = call.preview((thread, call.query.take), request, handling)?;
+        let (version, files) = (preview.version, preview.files.clone());
+        let body = MovedBy { dry_run: true, moved: None, preview: Some(preview), files };
         return Ok(Answer::at(body, version));
     }
     let Executed { moved, files, .. } = call.perform((thread, call.query.take), request, handling)?;
     let version = moved.as_ref().map(|moved| moved.done.version);
-    Ok(Answer { body: MovedBy { dry_run: false, moved, would: None, files }, version, location: None })
+    Ok(Answer { body: MovedBy { dry_run: false, moved, preview: None, files }, version, location: None })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -307,7 +306,7 @@ fn save(call: &Call<'_, ThreadPath, NoQuery, SaveBody>) -> Result<Answer<Done>, 
     save_with_files(call, call.path.thread, call.body.name.clone())
 }
 
-/// Saves a version with the files that are there, where files are kept and the folder is there.
+/// Saves a version, with the current files if file recording is on and the folder exists.
 fn save_with_files<P, Q, B>(
     call: &Call<'_, P, Q, B>,
     thread: ThreadId,
@@ -322,10 +321,10 @@ fn save_with_files<P, Q, B>(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SavesQuery {
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended: versions before this one.
+    /// `next` of the previous page: its last version.
     cursor: Option<String>,
 }
 
@@ -341,30 +340,30 @@ fn saves(call: &Call<'_, ThreadPath, SavesQuery>) -> Result<Answer<Page<SavedVer
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SessionBody {
-    /// The session that is saved again: the thread that an earlier answer named.
+    /// The session to save again: `id` of an earlier response.
     id: Option<ThreadId>,
-    /// The thread; the same as `id`. The current one of the server's project if neither is given.
+    /// The thread; must equal `id` if both are given. By default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// A name for the version; that of the last save of `id`, or else the time, if none is given.
+    /// A name for the version; by default that of the last save of `id`, or the time.
     name: Option<String>,
 }
 
-/// A session as it was saved.
+/// A saved session.
 #[derive(Serialize, JsonSchema)]
 struct SavedSession {
-    /// What names the session: its thread.
+    /// Id of the session, which is its thread.
     id: ThreadId,
-    /// The name that it was saved under.
+    /// The name of the saved version.
     name: String,
     /// The thread's title.
     title: String,
-    /// The take that is saved as the active one.
+    /// The active take.
     take: TakeId,
-    /// How many entries that take has.
+    /// Number of entries of that take.
     entries: u64,
-    /// When the thread was made.
+    /// Creation time of the thread.
     created: Timestamp,
-    /// When it was saved.
+    /// Time of the save.
     updated: Timestamp,
     #[serde(flatten)]
     done: Done,
@@ -374,12 +373,12 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
     let body = &call.body;
     let thread = match (body.id, body.thread) {
         (Some(id), Some(thread)) if id != thread => {
-            return Err(Problem::refused("id and thread name different threads; give one of them"));
+            return Err(Problem::refused("`id` and `thread` differ; give only one of them"));
         }
         (Some(thread), _) | (None, Some(thread)) => thread,
         (None, None) => call.service.current_thread()?,
     };
-    // Read before anything is written: a session that cannot be read is refused, and not made anew.
+    // Read before writing: a session that cannot be read is refused, not created again.
     let looking = call.service.timeline.look()?;
     let before = match body.id {
         Some(id) => looking.saves(id, None, 1)?.pop().map(|saved| saved.name),

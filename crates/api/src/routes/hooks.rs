@@ -1,13 +1,13 @@
-//! The hook API: the plain surface for scripts that drive one conversation.
+//! The hook API: a simple interface for scripts that drive one conversation.
 //!
 //! ```text
-//!   /api/session     all entries at once            GET, and POST what was got, changed or not
-//!   /api/fields      what is, by name               GET, and PUT what can be set
-//!   /api/callbacks   what can be done, by name      each is a route of `/v1` with the thread filled in
+//!   /api/session     all entries at once            GET, edit, POST back
+//!   /api/fields      properties by name             GET, and PUT the settable ones
+//!   /api/callbacks   actions by name                each calls a route of `/v1` with the thread filled in
 //! ```
 //!
-//! Where no thread is named, the current one of the server's project is meant. Nothing here can do what `/v1` cannot:
-//! each change is the same operation, and an undo takes it back.
+//! The default thread is the current one of the server's project. Every change is the same operation as through `/v1`,
+//! and an undo reverts it.
 
 mod callbacks;
 mod fields;
@@ -28,10 +28,10 @@ use crate::problem::{Code, Problem};
 
 const GROUP: &str = "Hooks";
 
-/// A session with more entries is read by the page, from `/v1`.
+/// Maximum entries of a session; longer ones are read in pages from `/v1`.
 const MOST_ENTRIES: u64 = 10_000;
 
-/// And so is one with more text: an answer is made in memory.
+/// Maximum text of a session, because the response is built in memory.
 const MOST_BYTES: usize = 32 << 20;
 
 pub(super) fn all() -> Vec<Endpoint> {
@@ -39,13 +39,13 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/api/session", session).about(
             GROUP,
             "Read all entries of a conversation",
-            "At most 10,000, and 32 MiB of text; longer ones are read by the page from `/v1/threads/{thread}/entries`.",
+            "At most 10,000 entries and 32 MiB of text; read longer ones in pages from `/v1/threads/{thread}/entries`.",
         ),
         post("/api/session", replace).about(
             GROUP,
             "Replace all entries of a conversation",
-            "What GET gave can be changed and sent back: entries keep their identity by `id`, and what is in them \
-             beside the text survives. One operation.",
+            "Edit the result of GET and send it back: entries keep their identity by `id`, and their other fields are \
+             preserved. One operation.",
         ),
     ];
     all.extend(fields::all());
@@ -53,17 +53,16 @@ pub(super) fn all() -> Vec<Endpoint> {
     all
 }
 
-/// A query that names a conversation.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Meant {
-    /// The thread; the current one of the server's project if none is named.
+    /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// The take; the active one if none is named.
+    /// The take; the active one by default.
     take: Option<TakeId>,
 }
 
-/// An entry as scripts see it: its id beside its fields.
+/// An entry with its id and fields in one object.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct SessionEntry(BTreeMap<String, Box<RawValue>>);
@@ -77,12 +76,12 @@ impl JsonSchema for SessionEntry {
         let id = generator.subschema_for::<EntryId>();
         json_schema!({
             "type": "object",
-            "description": "An entry: its id beside its fields.",
+            "description": "An entry: its id and fields.",
             "properties": {
                 "id": id,
-                "role": {"type": "string", "description": "Who speaks."},
+                "role": {"type": "string", "description": "Role of the author."},
                 "content": {"type": "string", "description": "The text."},
-                "blocks": {"type": "array", "description": "All of it: text, thinking, tool calls, results, pictures."},
+                "blocks": {"type": "array", "description": "The full content: text, thinking, tool calls, results, pictures."},
             },
             "required": ["id", "role", "content"],
             "additionalProperties": true,
@@ -95,10 +94,10 @@ impl TryFrom<EntryView> for SessionEntry {
 
     fn try_from(view: EntryView) -> Result<Self, Problem> {
         let internal = |error: serde_json::Error| Problem::new(Code::Internal, error);
-        // By way of text: a parsed value would not keep a number as it came.
+        // Through text, because a parsed value would not preserve numbers exactly.
         let text = serde_json::to_string(&view.entry).map_err(internal)?;
         let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text).map_err(internal)?;
-        // A field of that name that came along with an entry is not its identity.
+        // Overwrites an unknown field of that name, which is not the identity.
         fields.insert("id".to_owned(), to_raw_value(&view.id).map_err(internal)?);
         Ok(Self(fields))
     }
@@ -110,7 +109,7 @@ struct Whole {
     session: Session,
 }
 
-/// A conversation.
+/// A conversation: one take of a thread.
 #[derive(Serialize, JsonSchema)]
 struct Session {
     /// The thread.
@@ -131,7 +130,7 @@ fn session(call: &Call<'_, NoPath, Meant>) -> Result<Answer<Whole>, Problem> {
     let count = take.entries.len();
     let too_long = || {
         let detail = format!(
-            "the take has {count} entries, more or longer ones than are given at once; read them by the page from \
+            "the take has {count} entries, which is too much for one response; read them in pages from \
              /v1/threads/{thread}/entries"
         );
         Problem::new(Code::Conflict, detail)
@@ -153,17 +152,17 @@ struct ReplaceBody {
     session: NewSession,
 }
 
-/// A conversation to put in the place of the present one. Fields beside `entries` are passed over.
+/// The new entries. Fields other than `entries` are ignored.
 #[derive(Deserialize, JsonSchema)]
 struct NewSession {
     /// The entries, in order.
     entries: Vec<EntryInput>,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Serialize, JsonSchema)]
 struct Updated {
-    /// `updated`, or `unchanged` if everything was so already.
+    /// `updated`, or `unchanged` if nothing differed.
     status: &'static str,
     #[serde(flatten)]
     done: Done,

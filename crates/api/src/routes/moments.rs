@@ -1,4 +1,4 @@
-//! Snapshots: the files of a thread at its moments, and going back to one of them.
+//! Snapshots: list, take, show, restore.
 
 use retake_model::content::ContentId;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
@@ -18,11 +18,11 @@ use crate::problem::Problem;
 
 const GROUP: &str = "Files";
 
-/// The longest page of snapshots.
+/// Maximum page size.
 const MOST_SNAPSHOTS: usize = 100;
-/// How many paths that a snapshot does not hold are named in a list.
+/// Maximum excluded paths of a snapshot in a list.
 const LEFT_OUT_IN_LIST: usize = 20;
-/// How many are named of one snapshot.
+/// Maximum excluded paths of one snapshot.
 const LEFT_OUT_OF_ONE: usize = 1000;
 
 pub(super) fn all() -> Vec<Endpoint> {
@@ -30,25 +30,25 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/snapshots", list).about(
             GROUP,
             "List snapshots",
-            "The moments at which files are known, newest first: of a thread, or of all threads of a project (that of \
-             the server's folder if neither is named). Each says what it could not hold.",
+            "Newest first: of a thread, or of all threads of a project (by default that of the server's folder). Each lists \
+             the paths that it excludes.",
         ),
         post("/v1/snapshots", take).creates().about(
             GROUP,
-            "Take a snapshot now",
-            "Records what was changed in the thread's folder since the last look: by hand, or by the program that `by` \
-             names, and then an undo takes it back. `note` gives the moment a name.",
+            "Take a snapshot",
+            "Records the changes in the thread's folder since the last snapshot: as your edits, or as those of the program \
+             in `by`, which an undo reverts. `note` also saves the version under a name.",
         ),
         get("/v1/snapshots/{snapshot}", show).about(
             GROUP,
-            "Show what a snapshot holds",
-            "And up to 1000 paths that it does not hold, with the reason.",
+            "Show a snapshot",
+            "With up to 1000 excluded paths and the reasons.",
         ),
         post("/v1/snapshots/{snapshot}/restore", restore).about(
             GROUP,
-            "Make files what they were in a snapshot",
-            "All of them, or only some. Always in the thread's own workspace; a snapshot that is not of that thread is \
-             refused. What is there now is recorded first, and an undo brings it back.",
+            "Restore files from a snapshot",
+            "All of them, or `paths`. Always in the thread's own workspace; a snapshot of another thread is refused. \
+             Records the current files first, and an undo restores them.",
         ),
     ]
 }
@@ -56,18 +56,18 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// Only those of this thread.
+    /// Only snapshots of this thread.
     thread: Option<ThreadId>,
-    /// Those of all threads of this project; that of the server's folder if neither is named.
+    /// Snapshots of all threads of this project; by default that of the server's folder.
     project: Option<ProjectId>,
-    /// How many: 1 to 100, 20 if not said.
+    /// Page size: 1 to 100, 20 by default.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// A moment at which files are known.
+/// A snapshot in a list.
 #[derive(Serialize, JsonSchema)]
 struct SnapshotItem {
     /// The thread.
@@ -83,7 +83,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
     let (limit, before) = (limit(query.limit, 20, MOST_SNAPSHOTS)?, number(query.cursor.as_deref())?);
     let looking = call.service.timeline.look()?;
     let (found, next, version) = match (query.thread, query.project) {
-        (Some(_), Some(_)) => return Err(Problem::refused("either `thread` or `project`, not both")),
+        (Some(_), Some(_)) => return Err(Problem::refused("give either `thread` or `project`, not both")),
         (Some(thread), None) => {
             let version = looking.thread(thread)?.summary.version;
             let (found, next) =
@@ -108,7 +108,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
     Ok(Answer { body: Page { items, next }, version, location: None })
 }
 
-/// A page of moments, and where the next one begins.
+/// A page of snapshots, and the cursor of the next one.
 fn page(
     moments: impl FnOnce(Option<i64>, usize) -> Result<Vec<FilesOfThread>, LookError>,
     before: Option<u64>,
@@ -134,19 +134,19 @@ fn show(call: &Call<'_, SnapshotPath>) -> Result<Answer<Held>, Problem> {
 }
 
 fn no_snapshot(id: ContentId) -> Problem {
-    Problem::not_found(format!("there is no snapshot {id}"))
+    Problem::not_found(format!("no snapshot {id}"))
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TakeBody {
-    /// The thread; the current one of the server's project if none is named.
+    /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
-    /// A name for the moment.
+    /// A name to save the version under.
     note: Option<String>,
-    /// Who changed what changed since the last look: `agent`, or the name of a program. Someone by hand if not said.
+    /// Author of the changes: `agent`, or the name of a program. By default the user.
     #[schemars(length(min = 1, max = 100))]
     by: Option<String>,
 }
@@ -158,24 +158,24 @@ struct Taken {
     thread: ThreadId,
     /// Its version now.
     version: Version,
-    /// The operation that records what had changed; none if nothing had.
+    /// The operation that records the changes; null if there were none.
     operation: Option<ContentId>,
-    /// Whether an undo takes that back: what was changed by hand stays.
+    /// Whether an undo reverts it; it does not revert the user's edits.
     undoable: bool,
     #[serde(flatten)]
     held: Option<Held>,
-    /// What had changed, path by path.
+    /// The changes, path by path.
     files: FileReport,
-    /// The operation that gave the moment its name.
+    /// The operation that saved the version.
     saved: Option<Done>,
 }
 
 fn take(call: &Call<'_, NoPath, NoQuery, TakeBody>) -> Result<Answer<Taken>, Problem> {
     let (service, body) = (call.service, &call.body);
     let thread = service.meant_thread(body.thread)?;
-    // All that can be refused is refused before anything is recorded.
+    // Check everything before anything is recorded.
     if body.by.as_ref().is_some_and(|name| !(1..=100).contains(&name.chars().count())) {
-        return Err(Problem::invalid("`by` has from 1 to 100 characters"));
+        return Err(Problem::invalid("`by` must have 1 to 100 characters"));
     }
     if let Some(note) = &body.note {
         check(Naming::Save, note).map_err(Problem::refused)?;
@@ -209,24 +209,24 @@ fn take(call: &Call<'_, NoPath, NoQuery, TakeBody>) -> Result<Answer<Taken>, Pro
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RestoreBody {
-    /// The thread; the current one of the server's project if none is named.
+    /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
-    /// Only these files and folders; all if none is named.
+    /// Only these files and folders; all by default.
     #[serde(default)]
     paths: Vec<PathInput>,
 }
 
-/// What came of a restore, or would come of it.
+/// The result of a restore, or its preview.
 #[derive(Serialize, JsonSchema)]
 struct RestoredOrPreview {
     #[serde(flatten)]
     restored: Restored,
-    /// Whether nothing was changed, and this is only what would be.
+    /// Whether this is a preview: nothing was changed.
     dry_run: bool,
-    /// What would be done, where nothing was.
-    would: Option<Preview>,
+    /// The preview, if this is one.
+    preview: Option<Preview>,
 }
 
 fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<RestoredOrPreview>, Problem> {
@@ -241,15 +241,15 @@ fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<R
         (service.desk_at(thread, body.take)?, call.caller(thread)?, Handling::default());
     if dry_run {
         let request = PlanRequest::Restore { snapshot: call.path.snapshot, paths: only };
-        let mut would = desk.recover_and_plan(thread, request, caller, handling)?.into_preview();
-        let files = would.files.take().ok_or_else(super::file_common::not_kept)?;
-        let (version, restored) = (would.version, Restored { done: None, files });
-        return Ok(Answer::at(RestoredOrPreview { restored, dry_run, would: Some(would) }, version));
+        let mut preview = desk.recover_and_plan(thread, request, caller, handling)?.into_preview();
+        let files = preview.files.take().ok_or_else(super::file_common::not_kept)?;
+        let (version, restored) = (preview.version, Restored { done: None, files });
+        return Ok(Answer::at(RestoredOrPreview { restored, dry_run, preview: Some(preview) }, version));
     }
     let restored = desk.restore(thread, call.path.snapshot, &only, caller, handling)?;
     let version = match &restored.done {
         Some(done) => done.version,
         None => service.timeline.look()?.thread(thread)?.summary.version,
     };
-    Ok(Answer::at(RestoredOrPreview { restored, dry_run, would: None }, version))
+    Ok(Answer::at(RestoredOrPreview { restored, dry_run, preview: None }, version))
 }

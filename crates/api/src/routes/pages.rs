@@ -1,4 +1,4 @@
-//! Where a browser comes in, and where it goes from there.
+//! Browser login, logout, and the start page.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::problem::{Code, Problem};
 use crate::router::refusing_others;
 use crate::service::Service;
 
-/// Adds the ways in and out. They are not part of the document: no program needs them.
+/// Adds the routes for browsers. They are not in the OpenAPI document, because programs use a token.
 pub(crate) fn add(router: Router, service: &Arc<Service>, home: &'static str) -> Router {
     let (entering, leaving) = (Arc::clone(service), Arc::clone(service));
     let enter = get(move |Path(ticket): Path<String>, request: Request| enter(entering, ticket, request));
     let leave = post(move |request: Request| leave(leaving, request));
     router
-        .route("/enter/{ticket}", refusing_others(enter, "GET"))
-        .route("/leave", refusing_others(leave, "POST"))
+        .route("/login/{ticket}", refusing_others(enter, "GET"))
+        .route("/logout", refusing_others(leave, "POST"))
         .route("/", refusing_others(get(move || async move { go(home) }), "GET"))
 }
 

@@ -1,4 +1,4 @@
-//! Context presets: lists of context files that a project keeps by name.
+//! Context presets: named lists of context files of a project.
 
 use retake_model::id::ThreadId;
 use retake_model::take::FileItem;
@@ -16,29 +16,29 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/presets", list).about(
             GROUP,
             "List context presets",
-            "Those of the thread's project, by name; or those that were deleted or replaced, the latest first.",
+            "Of the thread's project, by name; or those that were deleted or replaced, latest first.",
         ),
         post("/v1/threads/{thread}/presets", save).unversioned().about(
             GROUP,
             "Save a context preset",
-            "For all threads of the project, in the place of one of the same name, which can be restored. No operation: \
-             presets are no part of a thread.",
+            "For all threads of the project. Replaces a preset of the same name, which can be restored. Not an operation, \
+             because presets belong to no thread.",
         ),
         post("/v1/threads/{thread}/presets/load", load).about(
             GROUP,
             "Load a context preset",
-            "Its files become the take's context files. An undo takes it back.",
+            "Sets the take's context files to its files. An undo reverts it.",
         ),
         post("/v1/threads/{thread}/presets/restore", restore).unversioned().about(
             GROUP,
             "Restore a context preset",
-            "The latest of that name that was deleted or replaced. The present one is kept as a replaced one. The last \
-             1,000 of a project can be restored.",
+            "The latest of that name that was deleted or replaced. The current one can be restored in turn. The last 1,000 \
+             of a project are stored.",
         ),
         delete("/v1/threads/{thread}/presets/{preset}", remove).unversioned().about(
             GROUP,
             "Delete a context preset",
-            "Takes that it was loaded into keep their files, and it can be restored.",
+            "Takes that loaded it keep their files. It can be restored.",
         ),
     ]
 }
@@ -53,7 +53,7 @@ struct Presets {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// Those that were deleted or replaced instead.
+    /// List deleted and replaced presets instead.
     #[serde(default)]
     deleted: bool,
 }
@@ -71,9 +71,9 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Presets>, Probl
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SaveBody {
-    /// What to call it: one line without a slash.
+    /// Its name: one line without a slash.
     name: String,
-    /// The files; the take's context files if not given.
+    /// The files; by default the take's context files.
     items: Option<Vec<FileItem>>,
 }
 

@@ -1,4 +1,4 @@
-//! Projects: the folders that are known here, and how one of them stands now.
+//! Projects and workspace status.
 
 use std::path::Path;
 
@@ -16,37 +16,36 @@ use crate::service::{GitNow, Service};
 
 const GROUP: &str = "Projects and workspaces";
 
-/// How many changed paths the status of a workspace names.
+/// Maximum changed paths in the status of a workspace.
 const PATHS_SHOWN: usize = 500;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        get("/v1/projects", list).about(GROUP, "List projects", "The most lately seen first."),
+        get("/v1/projects", list).about(GROUP, "List projects", "Most recently used first."),
         post("/v1/projects", make).unversioned().about(
             GROUP,
-            "Make a folder known",
-            "Answers the project that the folder, or the nearest known folder above it, is. A folder that is new becomes \
-             a project of its own; no file in it is touched. With `init`, the folder itself becomes a project, whatever is \
-             above it. A home folder, `/` and system folders are refused.",
+            "Add a project",
+            "Returns the project of the folder or of the nearest known folder above it, and otherwise creates one. Changes no \
+             files. With `init`, the folder itself becomes a project even if one above it is. Home folders, `/` and system \
+             folders are refused.",
         ),
         get("/v1/projects/{project}", show).about(
             GROUP,
             "Show a project",
-            "With what git says of its folder now, and its further roots.",
+            "With the git status of its folder, and its added roots.",
         ),
         delete("/v1/projects/{project}", forget).unversioned().about(
             GROUP,
-            "Forget which folder a project is in",
-            "The folder is no project any more, and its files stay as they are. Threads of the project are kept without a \
-             folder, and so are prompts, roles and context presets; a project without any of these is forgotten altogether. Refused while a take of the project has a folder \
-             of its own, or something is being done to the folder.",
+            "Forget a project",
+            "The folder is no longer a project; its files stay. Threads, prompts, roles and context presets are kept without a \
+             folder; a project without any of these is deleted. Refused while a take of the project has a worktree or \
+             something changes the folder.",
         ),
         get("/v1/workspace/status", status).about(
             GROUP,
-            "How a workspace stands",
-            "The folder of a project, of a thread's project, or of a take that has one for itself: what git says of it, \
-             what was changed in it since the last snapshot, which takes have folders of their own, and which turns run. \
-             Nothing is recorded.",
+            "Show the status of a workspace",
+            "Of a project's folder or of a worktree: its git status, changes since the last snapshot, worktrees, and running \
+             turns. Records nothing.",
         ),
     ]
 }
@@ -54,10 +53,10 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -66,7 +65,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<KnownProject>>
     let after = call.query.cursor.as_deref().map(place).transpose()?;
     let looking = call.service.timeline.look()?;
     let mut rows = looking.queries().projects()?;
-    // The identity decides between projects that were seen in the same moment.
+    // Ids break ties between projects used at the same time.
     rows.sort_by_key(|row| (std::cmp::Reverse(row.last_seen.millis()), row.id.to_string()));
     if let Some((seen, id)) = after {
         let behind = (std::cmp::Reverse(seen), id.to_string());
@@ -79,7 +78,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<KnownProject>>
     Ok(Answer::of(Page { items, next }))
 }
 
-/// A place in the list: when the last project was seen, and which it was.
+/// Parses a cursor: the last use and the id of the last project.
 fn place(cursor: &str) -> Result<(i64, ProjectId), Problem> {
     let read = || {
         let (seen, id) = cursor.split_once('.')?;
@@ -91,9 +90,9 @@ fn place(cursor: &str) -> Result<(i64, ProjectId), Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FolderBody {
-    /// The folder, from the root of the file system on.
+    /// Absolute path of the folder.
     folder: String,
-    /// Whether the folder itself is to be a project, even if one above it is.
+    /// Make the folder itself a project, even if one above it is.
     #[serde(default)]
     init: bool,
 }
@@ -102,13 +101,13 @@ fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectSh
     let folder = Path::new(&call.body.folder);
     if !folder.is_absolute() {
         return Err(Problem::refused(
-            "`folder` must begin with a slash: the server's own folder is not meant",
+            "`folder` must be an absolute path",
         ));
     }
     let timeline = &call.service.timeline;
     let project = if call.body.init { timeline.init_project(folder) } else { timeline.project_at(folder) };
     let project = project.map_err(|error| match error {
-        // Here the request names the folder.
+        // The request names the folder, so that a missing one is 404.
         ProjectError::Folder(error) => Problem::not_found(error),
         other => other.into(),
     })?;
@@ -126,20 +125,20 @@ struct ProjectPath {
 struct ProjectShown {
     #[serde(flatten)]
     known: KnownProject,
-    /// What git says of its folder now; none if the folder is not there.
+    /// Git status of its folder; null if the folder is missing.
     git: Option<GitNow>,
-    /// Further folders whose files belong to it.
+    /// Added folders whose files belong to it.
     roots: Vec<FurtherRoot>,
 }
 
-/// A further folder whose files belong to a project.
+/// An added folder whose files belong to a project.
 #[derive(Serialize, JsonSchema)]
 struct FurtherRoot {
-    /// What it is called.
+    /// Its name.
     name: String,
-    /// Where it is.
+    /// Its path.
     path: String,
-    /// Whether it is there.
+    /// Whether it exists.
     exists: bool,
 }
 
@@ -167,47 +166,47 @@ fn shown(service: &Service, project: ProjectId) -> Result<ProjectShown, Problem>
 
 fn known(looking: &Looking<'_>, project: ProjectId) -> Result<KnownProject, Problem> {
     let row = looking.queries().project(project)?;
-    let row = row.ok_or_else(|| Problem::not_found(format!("there is no project {project}")))?;
+    let row = row.ok_or_else(|| Problem::not_found(format!("no project {project}")))?;
     Ok(looking.known_project(row)?)
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StatusQuery {
-    /// The project; that of the server's folder if neither it nor a thread is named.
+    /// The project; by default that of the server's folder.
     project: Option<ProjectId>,
     /// A thread of the project.
     thread: Option<ThreadId>,
-    /// A take of the thread; the active one if none is named.
+    /// A take of the thread; the active one by default.
     take: Option<TakeId>,
 }
 
-/// How a workspace stands.
+/// The status of a workspace.
 #[derive(Serialize, JsonSchema)]
 struct WorkspaceStatus {
     /// The project.
     project: ProjectId,
-    /// The thread, if one was named.
+    /// The thread, if the request names one.
     thread: Option<ThreadId>,
     /// The folder.
     folder: String,
-    /// Whether the folder is there, and still the project's.
+    /// Whether the folder exists and still belongs to the project.
     exists: bool,
-    /// What git says of it now; none if it is not there.
+    /// Git status; null if the folder is missing.
     git: Option<GitNow>,
-    /// What is in it, and what was changed since the last snapshot; none if that could not be seen.
+    /// Captured and excluded files, and changes since the last snapshot; null on an error.
     files: Option<Glance>,
-    /// Why the files could not be looked at.
-    unseen: Option<String>,
-    /// Takes of the project, or of the thread, that have a folder of their own.
-    apart: Vec<ApartFolder>,
-    /// Whether a turn runs in the project, or in the thread, in whatever program.
+    /// Why the files could not be read.
+    files_error: Option<String>,
+    /// Worktrees of the project, or of the thread.
+    worktrees: Vec<ApartFolder>,
+    /// Whether a turn runs in the project, or in the thread, in any process.
     running: bool,
-    /// The turns that run.
+    /// The running turns.
     turns: Vec<TurnHere>,
 }
 
-/// A turn that runs.
+/// A running turn.
 #[derive(Serialize, JsonSchema)]
 struct TurnHere {
     /// The thread.
@@ -216,34 +215,34 @@ struct TurnHere {
     take: TakeId,
     /// The turn.
     turn: TurnId,
-    /// When it began.
+    /// Start time.
     started: Timestamp,
 }
 
 fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus>, Problem> {
     let (service, query) = (call.service, &call.query);
     let project = match (query.project, query.thread) {
-        (Some(_), Some(_)) => return Err(Problem::refused("either `thread` or `project`, not both")),
+        (Some(_), Some(_)) => return Err(Problem::refused("give either `thread` or `project`, not both")),
         (None, Some(thread)) => service.timeline.look()?.thread(thread)?.home,
         (Some(project), None) => service.known_project(project)?,
         (None, None) => service.timeline.project_if_known(&service.folder)?.id,
     };
     let desk = match (query.thread, query.take) {
-        (None, Some(_)) => return Err(Problem::refused("a take is one of a thread: name that too")),
+        (None, Some(_)) => return Err(Problem::refused("`take` needs a `thread`")),
         (Some(thread), take) => service.desk_at(thread, take),
         (None, None) => service.desk_of_project(project),
     };
     let looking = service.timeline.look()?;
     let known = looking.queries().project(project)?;
-    let (git, files, unseen) = match &desk {
+    let (git, files, files_error) = match &desk {
         Ok(desk) => {
-            let (files, unseen) = match desk.glance(PATHS_SHOWN) {
+            let (files, files_error) = match desk.glance(PATHS_SHOWN) {
                 Ok(files) => (Some(files), None),
                 Err(error) => (None, Some(Problem::from(error).detail)),
             };
-            (Some(GitNow::at(desk.path())), files, unseen)
+            (Some(GitNow::at(desk.path())), files, files_error)
         }
-        // The folder may be there all the same, and only its files be out of sight.
+        // The folder may exist although its files cannot be read.
         Err(problem) => {
             let folder = service.timeline.folder_of_project(project).ok();
             (folder.map(|folder| GitNow::at(&folder)), None, Some(problem.detail.clone()))
@@ -251,7 +250,7 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
     };
     let folder = desk.as_ref().map(|desk| retake_timeline::workspace::folder::path_to_text(desk.path()));
     let turns = turns(service, &looking, project, query.thread)?;
-    let apart = looking.apart_folders()?.into_iter().filter(|folder| {
+    let worktrees = looking.apart_folders()?.into_iter().filter(|folder| {
         folder.project == project && query.thread.is_none_or(|thread| thread == folder.thread)
     });
     let status = WorkspaceStatus {
@@ -261,15 +260,15 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
         exists: git.is_some(),
         git,
         files,
-        unseen,
-        apart: apart.collect(),
+        files_error,
+        worktrees: worktrees.collect(),
         running: !turns.is_empty(),
         turns,
     };
     Ok(Answer::of(status))
 }
 
-/// The turns that run in a project, or in one of its threads.
+/// The running turns of a project, or of one of its threads.
 fn turns(
     service: &Service,
     looking: &Looking<'_>,
@@ -290,7 +289,6 @@ fn turns(
 }
 
 impl Service {
-    /// The folder of a project with its files.
     fn desk_of_project(&self, project: ProjectId) -> Result<Desk, Problem> {
         let options = self.setup.files.as_ref().ok_or_else(super::file_common::not_kept)?;
         Ok(Desk::of_project(&self.timeline, project, options)?)

@@ -1,4 +1,4 @@
-//! Search: entries by their words.
+//! Full-text search of entries.
 
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::time::Timestamp;
@@ -11,68 +11,68 @@ use super::common::{Page, limit, number};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get};
 use crate::problem::Problem;
 
-/// The longest page of hits.
+/// Maximum page size.
 const MOST_HITS: usize = 100;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![get("/v1/search", search).about(
         "Search",
-        "Find entries by their words",
-        "In all takes of all threads that the filters let through. `q` has words that must all be there, phrases in \
-         quotes, beginnings with `*`, and words that must not be there with `-` before them.",
+        "Search entries",
+        "In all takes of all threads that match the filters. `q` has words, all of which must match, \"phrases\", \
+         prefixes (`wor*`) and excluded words (`-word`).",
     )]
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FindQuery {
-    /// What to look for; everything that the filters let through if nothing is said.
+    /// The search terms; without any, everything that matches the filters.
     #[serde(default)]
     q: String,
     /// Only threads of this project.
     project: Option<ProjectId>,
     /// Only this thread.
     thread: Option<ThreadId>,
-    /// Only what that role said; several if it is given several times.
+    /// Only entries of this role; repeat it for several roles.
     #[serde(default)]
     role: Vec<String>,
-    /// Only threads whose title has this text in it.
+    /// Only threads whose title contains this text.
     title: Option<String>,
     /// Only threads with this tag.
     tag: Option<String>,
-    /// Only threads that were worked on at this git branch.
+    /// Only threads with changes made on this git branch.
     branch: Option<String>,
-    /// Only threads that were worked on at this git commit.
+    /// Only threads with changes made at this git commit.
     commit: Option<String>,
-    /// Only threads that were worked on in this folder.
+    /// Only threads with changes made in this folder.
     directory: Option<String>,
-    /// Only what was said or edited then or later.
+    /// Only entries created or edited at this time or later.
     since: Option<Timestamp>,
-    /// Only what was said or edited then or earlier.
+    /// Only entries created or edited at this time or earlier.
     until: Option<Timestamp>,
-    /// Whether versions count that no take holds any more: edited away, deleted, undone.
+    /// Include versions that are no longer in any take: edited, deleted or undone.
     #[serde(default)]
     history: bool,
-    /// Whether threads count that were put away.
+    /// Include archived threads.
     #[serde(default)]
     deleted: bool,
-    /// What comes first.
+    /// Sort order.
     #[serde(default)]
     order: WhichOrder,
-    /// How many: 1 to 100, 20 if not said.
+    /// Page size: 1 to 100, 20 by default.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
-    /// Where the last page ended: how many hits to pass over.
+    /// `next` of the previous page: the number of hits to skip.
     cursor: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WhichOrder {
-    /// What matches best.
+    /// Best match first.
     #[default]
     Relevance,
-    /// The newest.
+    /// Newest first.
     Newest,
 }
 

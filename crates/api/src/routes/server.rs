@@ -1,4 +1,4 @@
-//! The server itself: whether it is well, what it counts, what it can do, what happens.
+//! The server itself: events, health, metrics, documentation.
 
 use retake_model::id::ThreadId;
 use schemars::JsonSchema;
@@ -15,31 +15,31 @@ pub(super) fn all() -> Vec<Endpoint> {
     vec![
         raw("/v1/events", EVENTS, events).about(
             GROUP,
-            "Follow what happens",
-            "Server-sent events, from whatever process. `operation` events have ids: name the last one that you saw in \
-             `Last-Event-ID` or `after`, and nothing is missed and nothing comes twice. `turn` events are words of a \
-             model as they come, without ids.",
+            "Stream events",
+            "Server-sent events of all processes. `operation` events have ids: send the last one in `Last-Event-ID` or `after` \
+             to resume without gaps or repetitions. `turn` events carry model text and tool progress as they arrive, \
+             without ids.",
         ),
-        get("/health", health).watches().about(GROUP, "Whether the server is well", ""),
+        get("/health", health).watches().about(GROUP, "Check the health of the server", ""),
         raw("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics).watches().about(
             GROUP,
-            "What the server counts",
+            "Read metrics",
             "For Prometheus.",
         ),
-        raw("/openapi.json", "application/json", document).about(GROUP, "This document", ""),
-        raw("/docs", page::HTML, docs).about(GROUP, "This document, for people", ""),
-        raw("/docs.css", "text/css; charset=utf-8", style).about(GROUP, "How the page for people looks", ""),
+        raw("/openapi.json", "application/json", document).about(GROUP, "Read this OpenAPI document", ""),
+        raw("/docs", page::HTML, docs).about(GROUP, "Read this document as a page", ""),
+        raw("/docs.css", "text/css; charset=utf-8", style).about(GROUP, "Read the style sheet of that page", ""),
     ]
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EventsQuery {
-    /// The last event that you saw; from now on if none is named. `Last-Event-ID` comes first.
+    /// The last event received; by default starts with new events. `Last-Event-ID` takes precedence.
     after: Option<i64>,
-    /// Only of this thread.
+    /// Only events of this thread.
     thread: Option<ThreadId>,
-    /// Whether words of models are told as they come.
+    /// Include `turn` events; true by default.
     turns: Option<bool>,
 }
 
@@ -47,7 +47,7 @@ fn events(call: &Call<'_, NoPath, EventsQuery>) -> Result<ReplyBody, Problem> {
     let seen = match call.last_event.as_deref().filter(|text| !text.is_empty()) {
         Some(text) => {
             let seen =
-                text.parse().map_err(|_| Problem::invalid("Last-Event-ID is not one of this server's"))?;
+                text.parse().map_err(|_| Problem::invalid("Last-Event-ID is not an event id of this server"))?;
             Some(seen)
         }
         None => call.query.after,
@@ -60,14 +60,14 @@ fn events(call: &Call<'_, NoPath, EventsQuery>) -> Result<ReplyBody, Problem> {
     Ok(ReplyBody::Stream(open(call.service, call.who.token, following)?))
 }
 
-/// That all is well.
+/// The health of the server.
 #[derive(Serialize, JsonSchema)]
 struct Health {
-    /// Always `ok`: otherwise the answer is a problem.
+    /// Always `ok`; otherwise the response is a problem.
     status: &'static str,
-    /// The program's version.
+    /// Version of the program.
     version: &'static str,
-    /// The last operation of the log.
+    /// Sequence number of the last operation of the log.
     sequence: i64,
 }
 

@@ -1,4 +1,4 @@
-//! How entries are shown: folded or whole, rendered or as they were written; and the pictures in them.
+//! The view state of entries (collapsed, source), and their pictures.
 
 use axum::http::Method;
 use data_encoding::BASE64;
@@ -15,20 +15,20 @@ use crate::problem::Problem;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/shown", one).unversioned().about(
+        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/view", one).unversioned().about(
             GROUP,
-            "Collapse or expand an entry",
-            "Remembered, but not part of history.",
+            "Set the view state of an entry",
+            "Collapsed or expanded, rendered or source. Stored, but not part of history.",
         ),
-        change(Method::PUT, "/v1/threads/{thread}/entries-shown", all_of_take).unversioned().about(
+        change(Method::PUT, "/v1/threads/{thread}/entries/view", all_of_take).unversioned().about(
             GROUP,
-            "Collapse or expand all entries of a take",
-            "What is left out stays as it is, entry by entry. Remembered, but not part of history.",
+            "Set the view state of all entries of a take",
+            "Fields that are left out do not change. Stored, but not part of history.",
         ),
         get("/v1/threads/{thread}/pictures/{picture}", picture).about(
             GROUP,
             "Read a picture of an entry or a draft",
-            "The bytes, in base64. Only what the thread shows, or showed at some time.",
+            "In base64. Only pictures that the thread shows or once showed.",
         ),
     ]
 }
@@ -36,20 +36,20 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneBody {
-    /// Whether only a preview of it is shown.
+    /// Whether it is collapsed to a preview.
     #[serde(default)]
     collapsed: bool,
-    /// Whether it is shown as text to be edited.
+    /// Whether its source is shown instead of rendered text.
     #[serde(default)]
     source: bool,
 }
 
-/// How an entry is shown.
+/// The view state of an entry.
 #[derive(Serialize, JsonSchema)]
 struct ShownAs {
-    /// Whether only a preview of it is shown.
+    /// Whether it is collapsed to a preview.
     collapsed: bool,
-    /// Whether it is shown as text to be edited.
+    /// Whether its source is shown instead of rendered text.
     source: bool,
 }
 
@@ -64,27 +64,27 @@ fn one(call: &Call<'_, EntryPath, NoQuery, OneBody>) -> Result<Answer<ShownAs>, 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AllBody {
-    /// Whether only previews of them are shown.
+    /// Whether they are collapsed to previews.
     collapsed: Option<bool>,
-    /// Whether they are shown as text to be edited.
+    /// Whether their source is shown instead of rendered text.
     source: Option<bool>,
 }
 
-/// How all entries of a take are shown.
+/// The new view state of all entries of a take.
 #[derive(Serialize, JsonSchema)]
 struct AllShownAs {
-    /// How many entries there are.
+    /// Number of entries.
     entries: u64,
-    /// Whether only previews of them are shown, if that was said.
+    /// `collapsed` of the request.
     collapsed: Option<bool>,
-    /// Whether they are shown as text to be edited, if that was said.
+    /// `source` of the request.
     source: Option<bool>,
 }
 
 fn all_of_take(call: &Call<'_, ThreadPath, OfTake, AllBody>) -> Result<Answer<AllShownAs>, Problem> {
     let AllBody { collapsed, source } = call.body;
     if collapsed.is_none() && source.is_none() {
-        return Err(Problem::refused("say `collapsed`, `source`, or both"));
+        return Err(Problem::refused("give `collapsed`, `source`, or both"));
     }
     let (which, showing) = (WhichEntries::AllOf(call.query.take), Showing { collapsed, source });
     let entries = call.service.timeline.show_entries(call.path.thread, which, showing)?;
@@ -102,7 +102,7 @@ struct PicturePath {
 /// The bytes of a picture.
 #[derive(Serialize, JsonSchema)]
 struct Picture {
-    /// How many bytes.
+    /// Size in bytes.
     bytes: u64,
     /// The bytes, in base64.
     base64: String,
@@ -111,9 +111,9 @@ struct Picture {
 fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
     let looking = call.service.timeline.look()?;
     if !looking.shows_picture(call.path.thread, call.path.picture)? {
-        return Err(Problem::not_found("nothing in this thread shows such a picture, or ever did"));
+        return Err(Problem::not_found("no such picture in this thread or its history"));
     }
     let bytes = looking.picture(call.path.picture)?;
-    let bytes = bytes.ok_or_else(|| Problem::not_found("this picture was destroyed"))?;
+    let bytes = bytes.ok_or_else(|| Problem::not_found("this picture was purged or redacted"))?;
     Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))
 }

@@ -1,4 +1,4 @@
-//! What a thread and its takes are set to: settings, roles, file lists.
+//! Settings, roles and file lists.
 
 use axum::http::Method;
 use retake_model::settings::Settings;
@@ -20,22 +20,22 @@ pub(super) fn all() -> Vec<Endpoint> {
         change(Method::PATCH, "/v1/threads/{thread}/settings", set).about(
             GROUP,
             "Change settings",
-            "Those that are named; one operation. Null sets one back to what is usual.",
+            "Only those in the body; one operation. Null resets a setting to its default.",
         ),
         get("/v1/threads/{thread}/roles", roles).about(GROUP, "Read the roles", ""),
         change(Method::PUT, "/v1/threads/{thread}/roles", set_roles).about(
             GROUP,
-            "Say which roles there are",
-            "In order; an empty list falls back to User.",
+            "Set the roles",
+            "In order; an empty list resets them to User.",
         ),
         get("/v1/threads/{thread}/lists/{list}", files).about(
             GROUP,
-            "Read a list of files",
+            "Read a file list",
             "`files`, `context_files` or `screenshots` of a take.",
         ),
         change(Method::PUT, "/v1/threads/{thread}/lists/{list}", set_files).about(
             GROUP,
-            "Say which files a take names",
+            "Set a file list",
             "The whole list.",
         ),
     ]
@@ -47,34 +47,34 @@ fn settings(call: &Call<'_, ThreadPath>) -> Result<Answer<Settings>, Problem> {
     Ok(Answer::at(looking.effective_settings(call.path.thread)?, version))
 }
 
-/// Settings to change. What is left out stays.
+/// Settings to change. Fields that are left out do not change.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "the fields are read by name, from the JSON")]
 struct SettingsBody {
-    /// The system prompt of the project: of all its threads.
+    /// The system prompt of the project, shared by its threads.
     project_system_prompt: Option<String>,
-    /// The system prompt of all the user's projects.
+    /// The system prompt shared by all projects.
     global_system_prompt: Option<String>,
-    /// The base system prompt, in use when `use_default_base_prompt` is off.
+    /// The base system prompt, used if `use_default_base_prompt` is off.
     base_system_prompt: Option<String>,
-    /// Whether the program's own base prompt is in use.
+    /// Whether to use the built-in base prompt.
     use_default_base_prompt: Option<bool>,
     /// Sampling temperature, from 0 to 2.
     temperature: Option<f64>,
     /// Nucleus sampling, from 0 to 1.
     top_p: Option<f64>,
-    /// The most tokens that the model may answer with.
+    /// Max output tokens.
     max_tokens: Option<u32>,
-    /// Whether an entry before each prompt names the files that were changed since the last turn.
+    /// Whether to add an entry with the files changed since the last turn before each prompt.
     auto_add_history: Option<bool>,
-    /// Who serves the model.
+    /// Provider to use.
     provider: Option<String>,
-    /// Which model answers.
+    /// Model to use.
     model: Option<String>,
 }
 
-/// The names and values that a settings object has. Null is the empty text: back to the usual one.
+/// The names and values of a settings object. Null becomes the default value.
 pub(crate) fn values(fields: &Map<String, Value>) -> Vec<(String, String)> {
     let usual = Settings::default();
     let text = |name: &str, value: &Value| match value {
@@ -106,7 +106,7 @@ fn set(call: &Call<'_, ThreadPath, NoQuery, AnySettings>) -> Result<Answer<Done>
 /// The roles of a thread.
 #[derive(Serialize, JsonSchema)]
 struct Roles {
-    /// In the user's order.
+    /// The roles, in order.
     roles: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Takes: branching, forking, switching, promoting.
+//! Takes: list, branch, fork, switch, rename, delete, promote.
 
 use retake_model::id::{EntryId, TakeId};
 use retake_model::summary::TakeSummary;
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, ChangedOrPreview, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, id, limit, take_of,
+    Ahead, ChangedOrPreview, Conflicts, MOST, Page, TakePath, ThreadPath, WhichScope, id, limit, take_of,
 };
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
@@ -20,34 +20,34 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/takes/{take}", show).about(
             GROUP,
             "Show a take",
-            "With its draft, the files that it names, what its last send gave to the model, and what its agent does.",
+            "With its draft, file lists, the last prompt sent to the model, and the state of its agent.",
         ),
         post("/v1/threads/{thread}/branch", branch).creates().about(
             GROUP,
             "Branch at an entry",
-            "A new take with everything up to and including the entry, and the files of that moment. It becomes the \
+            "Creates a take with everything up to and including the entry, and the files of that version, and makes it the \
              active one.",
         ),
         post("/v1/threads/{thread}/fork", fork).creates().about(
             GROUP,
             "Fork at a user message",
-            "A new take with everything before the message, the message as its draft, and the files of that moment. \
-             It becomes the active one; the source is unchanged.",
+            "Creates a take with everything before the message, the message as its draft, and the files of that version, and \
+             makes it the active one. The source does not change.",
         ),
         post("/v1/threads/{thread}/takes/{take}/switch", switch).about(
             GROUP,
-            "Work on another take",
-            "Its files come along.",
+            "Switch to a take",
+            "Makes it the active one and brings its files into the folder.",
         ),
-        post("/v1/threads/{thread}/takes/{take}/rename", rename).about(GROUP, "Give a take another name", ""),
+        post("/v1/threads/{thread}/takes/{take}/rename", rename).about(GROUP, "Rename a take", ""),
         delete("/v1/threads/{thread}/takes/{take}", remove).about(
             GROUP,
             "Delete a take",
-            "Never the last one. An undo brings it back.",
+            "The last take cannot be deleted. An undo restores it.",
         ),
         post("/v1/threads/{thread}/takes/{take}/promote", promote).creates().about(
             GROUP,
-            "Make a take a thread of its own",
+            "Turn a take into a thread",
             "",
         ),
     ]
@@ -56,17 +56,17 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 100 if not said.
+    /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
 /// A take in a list.
 #[derive(Serialize, JsonSchema)]
 struct TakeItem {
-    /// Whether it is the one that is being worked on.
+    /// Whether it is the active take.
     active: bool,
     #[serde(flatten)]
     summary: TakeSummary,
@@ -76,7 +76,7 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<TakeItem>>
     let looking = call.service.timeline.look()?;
     let row = looking.thread(call.path.thread)?;
     let limit = limit(call.query.limit, 100, MOST)?;
-    // The last one of the page before may be gone by now; those behind it are not.
+    // The last take of the previous page may have been deleted; those after it are still found by id.
     let last: Option<TakeId> = id(call.query.cursor.as_deref())?;
     let mut takes = looking.queries().takes_of(row.number)?;
     takes.retain(|take| last.is_none_or(|last| take.summary.id > last));
@@ -96,31 +96,31 @@ struct TakeShown {
     id: TakeId,
     /// Its name.
     name: String,
-    /// Whether it is the one that is being worked on.
+    /// Whether it is the active take.
     active: bool,
-    /// How many entries it has.
+    /// Number of entries.
     entries: u64,
-    /// When it was made.
+    /// Creation time.
     created: retake_model::time::Timestamp,
-    /// What is being typed and not yet sent.
+    /// The unsent text.
     draft: String,
-    /// The pictures that go along with it.
+    /// Pictures attached to the draft.
     draft_pictures: retake_model::take::Attachments,
     /// Files of the take.
     files: Vec<retake_model::take::FileItem>,
-    /// Files whose content goes into the next request.
+    /// Files whose content is sent with the next request.
     context_files: Vec<retake_model::take::FileItem>,
-    /// Pictures that go into the next request.
+    /// Pictures sent with the next request.
     screenshots: Vec<retake_model::take::FileItem>,
     /// The take that it was branched from.
     parent: Option<TakeId>,
     /// The last entry that it shares with its parent.
     fork_point: Option<EntryId>,
-    /// Conversation and context, as the last send gave them to the model.
+    /// Conversation and context of the last prompt, as sent to the model.
     sent_markdown: Option<String>,
-    /// The system prompt of the last send.
+    /// The system prompt of the last prompt.
     sent_system_prompt: Option<String>,
-    /// What its agent does; none if nothing runs and nothing failed.
+    /// The state of its agent; null if no turn is running or failed.
     agent: Option<retake_model::agent::Agent>,
 }
 
@@ -158,9 +158,9 @@ fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeShown>, Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BranchQuery {
-    /// The take to branch from; the active one if none is named.
+    /// The take to branch from; the active one by default.
     take: Option<TakeId>,
-    /// Only say what would happen to files, path by path.
+    /// Preview the change path by path, without making it.
     #[serde(default)]
     dry_run: bool,
 }
@@ -168,18 +168,18 @@ struct BranchQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BranchBody {
-    /// The last entry that both will share; an empty take if none is named.
+    /// The last entry that both takes share; by default the new take is empty.
     entry: Option<EntryId>,
-    /// The new take's name; the next free one if none is given.
+    /// Name of the new take; the next free one by default.
     name: Option<String>,
-    /// What moves along.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise the request is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
@@ -188,7 +188,7 @@ fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
-    let handling = body.halves.handling(body.conflicts, body.shared);
+    let handling = body.scope.handling(body.conflicts, body.shared);
     call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
 
@@ -197,16 +197,16 @@ fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer
 struct ForkBody {
     /// The user message.
     entry: EntryId,
-    /// The new take's name; the next free one if none is given.
+    /// Name of the new take; the next free one by default.
     name: Option<String>,
-    /// What moves along.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise the request is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
@@ -215,23 +215,23 @@ fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<Cha
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
-    let handling = body.halves.handling(body.conflicts, body.shared);
+    let handling = body.scope.handling(body.conflicts, body.shared);
     call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SwitchBody {
-    /// What moves along.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
 }
 
 fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
-    let handling = call.body.halves.handling(call.body.conflicts, false);
+    let handling = call.body.scope.handling(call.body.conflicts, false);
     let command = Command::Switch { take: call.path.take };
     call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
@@ -256,17 +256,19 @@ fn remove(call: &Call<'_, TakePath, Ahead>) -> Result<Answer<ChangedOrPreview>, 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PromoteBody {
-    /// What to call the new thread; the take's name if none is given.
+    /// Title of the new thread; by default the take's name.
     title: Option<String>,
-    /// Whether files stay as they are.
+    /// Leave files as they are.
     #[serde(default)]
     conversation_alone: bool,
 }
 
 fn promote(call: &Call<'_, TakePath, NoQuery, PromoteBody>) -> Result<Answer<Promoted>, Problem> {
     let (thread, take, title) = (call.path.thread, call.path.take, call.body.title.clone());
-    let halves = if call.body.conversation_alone { Halves::Conversation } else { Halves::Both };
-    let handling = Handling { halves, ..Handling::default() };
+    let handling = Handling {
+        halves: if call.body.conversation_alone { Halves::Conversation } else { Halves::Both },
+        ..Handling::default()
+    };
     let executed = call.perform((thread, None), PlanRequest::Promote { take, title }, handling)?;
     let promoted = executed.into_promoted()?;
     let (version, location) = (promoted.source.version, format!("/v1/threads/{}", promoted.promoted.thread));

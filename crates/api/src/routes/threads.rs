@@ -1,4 +1,4 @@
-//! Threads: listing, making, naming, putting away.
+//! Threads: list, create, rename, tag, archive, restore.
 
 use axum::http::Method;
 use retake_model::id::{ProjectId, ThreadId};
@@ -21,46 +21,46 @@ pub(super) const GROUP: &str = "Threads";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        get("/v1/threads", list).about(GROUP, "List threads", "Pinned ones first, then the most lately changed."),
+        get("/v1/threads", list).about(GROUP, "List threads", "Pinned threads first, then most recently changed."),
         post("/v1/threads", create).creates().unversioned().about(
             GROUP,
-            "Make a thread",
-            "In the project that is named, or in that of the folder that the server was started in.",
+            "Create a thread",
+            "In `project`, or in the project of the server's folder.",
         ),
         get("/v1/threads/summary", summaries).about(
             GROUP,
             "List threads with their workspaces",
-            "As `/v1/threads`, with what git says of each folder now: branch, head, dirty.",
+            "As `/v1/threads`, with the git status of each folder: branch, head, dirty.",
         ),
         get("/v1/threads/{thread}", show).about(GROUP, "Show a thread", ""),
         delete("/v1/threads/{thread}", put_away).about(
             GROUP,
-            "Put a thread away",
-            "Nothing is destroyed: `restore` brings it back.",
+            "Archive a thread",
+            "Nothing is destroyed; `restore` brings it back.",
         ),
-        post("/v1/threads/{thread}/restore", restore).about(GROUP, "Bring a thread back", ""),
+        post("/v1/threads/{thread}/restore", restore).about(GROUP, "Restore an archived thread", ""),
         post("/v1/threads/{thread}/rename", rename).about(
             GROUP,
-            "Give a thread another title",
-            "A title that another thread of the project has is refused.",
+            "Rename a thread",
+            "The title must be unique in the project.",
         ),
         post("/v1/threads/{thread}/tags", tag).about(GROUP, "Add and remove tags", ""),
-        change(Method::PUT, "/v1/threads/{thread}/pinned", pin).about(GROUP, "Keep a thread on top, or not", ""),
+        change(Method::PUT, "/v1/threads/{thread}/pinned", pin).about(GROUP, "Pin or unpin a thread", ""),
         change(Method::PUT, "/v1/threads/{thread}/sharing", share).about(
             GROUP,
             "Set who may see a thread on a hub",
-            "What is left out stays as it is. There is no hub yet: no thread leaves this machine, and a private one \
-             never will. These marks are outside history, and no undo, redo, jump or reset changes them.",
+            "Fields that are left out do not change. There is no hub yet: no thread leaves this machine, and a private one \
+             never will. Not part of history: undo, redo, jump and reset do not change it.",
         ),
         post("/v1/threads/{thread}/current", work_on).about(
             GROUP,
             "Make a thread the current one of its project",
-            "It is the one that commands mean when they name none.",
+            "Commands use it by default.",
         ),
         get("/v1/tree", tree).about(
             GROUP,
-            "Threads with their takes",
-            "As a tree: each take names the one that it was branched from, each thread the one that it was a take of.",
+            "List threads with their takes",
+            "As a tree: each take has its parent take, each promoted thread its parent thread.",
         ),
     ]
 }
@@ -70,23 +70,23 @@ pub(super) fn all() -> Vec<Endpoint> {
 struct ListQuery {
     /// Only threads of this project.
     project: Option<ProjectId>,
-    /// `hidden` leaves out threads that were put away, `only` shows nothing else, `shown` shows all.
+    /// Archived threads: `hidden` leaves them out, `only` lists nothing else, `shown` lists all.
     #[serde(default)]
     deleted: WhichDeleted,
-    /// Only titles with this text in them.
+    /// Only threads whose title contains this text.
     title: Option<String>,
     /// Only threads with this tag.
     tag: Option<String>,
-    /// Only threads that were worked on at this git branch.
+    /// Only threads with changes made on this git branch.
     branch: Option<String>,
-    /// Only threads that were worked on at this git commit.
+    /// Only threads with changes made at this git commit.
     commit: Option<String>,
-    /// Only threads that were worked on in this folder.
+    /// Only threads with changes made in this folder.
     directory: Option<String>,
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -112,16 +112,16 @@ impl From<WhichDeleted> for Deleted {
 /// A thread in a list.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ThreadItem {
-    /// The project that it is listed under on this machine.
+    /// The project that lists it on this machine.
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
-    /// A move of its files that has begun and not ended; none as a rule.
+    /// An unfinished move of its files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
 
 impl ThreadItem {
-    /// The thread of a row, with its move among those that are pending.
+    /// Finds the pending move of the thread.
     pub(super) fn new(row: ThreadRow, pending: &[PendingMove]) -> Self {
         let pending_move = pending_of(pending, row.summary.id);
         Self { home: row.home, summary: row.summary, pending_move }
@@ -163,14 +163,14 @@ fn rows(call: &Call<'_, NoPath, ListQuery>) -> Result<Page<ThreadRow>, Problem> 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewThreadBody {
-    /// The project; that of the server's folder if none is named.
+    /// The project; by default that of the server's folder.
     project: Option<ProjectId>,
-    /// What to call it; a free name if none is given.
+    /// Its title; a free one by default.
     title: Option<String>,
-    /// Whether it never leaves this machine.
+    /// Whether it is never sent to a hub.
     #[serde(default)]
     private: bool,
-    /// Whether it becomes the current one of its project: the one that commands mean when they name none.
+    /// Make it the current thread of its project, which commands use by default.
     #[serde(default)]
     current: bool,
 }
@@ -203,13 +203,13 @@ fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done
 /// A thread in a list, with its workspace.
 #[derive(Serialize, JsonSchema)]
 struct ThreadWithWorkspace {
-    /// The project that it is listed under on this machine.
+    /// The project that lists it on this machine.
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
-    /// Its folder, and what git says of it now; none if the folder is not there.
+    /// Git status of its folder; null if the folder is missing.
     workspace: Option<GitNow>,
-    /// A move of its files that has begun and not ended; none as a rule.
+    /// An unfinished move of its files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
 
@@ -228,25 +228,25 @@ fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWit
 /// A thread.
 #[derive(Serialize, JsonSchema)]
 struct Shown {
-    /// The project that it is listed under on this machine.
+    /// The project that lists it on this machine.
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
-    /// When it was last changed.
+    /// Time of the last change.
     last_activity: Timestamp,
-    /// Commits that were checked out while it was worked on, the earliest first.
+    /// Commits checked out while it changed, earliest first.
     commits_seen: Vec<String>,
-    /// Branches that were checked out while it was worked on, the earliest first.
+    /// Branches checked out while it changed, earliest first.
     branches_seen: Vec<String>,
-    /// Folders that it was worked on in, the earliest first.
+    /// Folders in which it changed, earliest first.
     directories_seen: Vec<String>,
-    /// Where it stands in its history.
+    /// Whether undo and redo are possible.
     standing: Standing,
-    /// The roles that entries are given.
+    /// The available roles.
     roles: Vec<String>,
     /// Its takes, oldest first; the first 500.
     all_takes: Vec<TakeSummary>,
-    /// A move of its files that has begun and not ended; none as a rule.
+    /// An unfinished move of its files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
 
@@ -277,7 +277,6 @@ fn put_away(call: &Call<'_, ThreadPath>) -> Result<Answer<Done>, Problem> {
     call.change(call.path.thread, Command::Delete)
 }
 
-/// Nothing more to say.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
@@ -316,7 +315,7 @@ fn tag(call: &Call<'_, ThreadPath, NoQuery, TagBody>) -> Result<Answer<Done>, Pr
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PinBody {
-    /// Whether it is to stay on top.
+    /// Whether it is pinned.
     pinned: bool,
 }
 
@@ -327,7 +326,7 @@ fn pin(call: &Call<'_, ThreadPath, NoQuery, PinBody>) -> Result<Answer<Done>, Pr
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShareBody {
-    /// Who may see it once it is on a hub.
+    /// Who may see it on a hub.
     visibility: Option<Visibility>,
     /// Whether it is never sent to a hub.
     private: Option<bool>,
@@ -350,15 +349,15 @@ fn work_on(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TreeQuery {
-    /// Only this project.
+    /// Only threads of this project.
     project: Option<ProjectId>,
-    /// Whether threads are shown that were put away.
+    /// Archived threads: `hidden`, `only` or `shown`.
     #[serde(default)]
     deleted: WhichDeleted,
-    /// How many threads: 1 to 500, 100 if not said.
+    /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Export and import: a thread as a file, and a file as a thread.
+//! Export and import of threads.
 
 use std::io::{self, Write};
 
@@ -16,9 +16,9 @@ use crate::upload::Upload;
 
 const GROUP: &str = "Export and import";
 
-/// A thread, whole: lines of JSON.
+/// A complete thread, as lines of JSON.
 const LINES: &str = "application/x-ndjson";
-/// A take, to read.
+/// A take for reading.
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 pub(super) fn all() -> Vec<Endpoint> {
@@ -26,15 +26,14 @@ pub(super) fn all() -> Vec<Endpoint> {
         raw_of_kinds("/v1/threads/{thread}/export", (LINES, &[MARKDOWN, JSON]), export).about(
             GROUP,
             "Export a thread",
-            "`retake` holds all takes, all history and the files, to the byte, and can be imported again; `markdown` and \
-             `json` hold one take, to read.",
+            "The format `retake` contains all takes, history and files, and can be imported; `markdown` and `json` contain \
+             one take.",
         ),
         upload("/v1/import", LINES, import).about(
             GROUP,
             "Import a thread",
-            "What `export` wrote in the format `retake`. Everything in it is checked before any of it is kept. A thread \
-             that is here already is brought forward if the file continues it; if the two went different ways, only \
-             `copy` takes it in.",
+            "From an export in the format `retake`, which is verified completely before anything is stored. An existing \
+             thread is updated if the file continues it; if the two diverged, import it with `copy`.",
         ),
     ]
 }
@@ -42,12 +41,12 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExportQuery {
-    /// How it is written.
+    /// Format of the export.
     #[serde(default)]
     format: Format,
-    /// The take, for a text to read; the active one if none is named.
+    /// The take, for `markdown` and `json`; the active one by default.
     take: Option<TakeId>,
-    /// Whether the files of the project that the thread holds, and their names, are left out.
+    /// Leave out the captured files and their names.
     #[serde(default)]
     without_files: bool,
 }
@@ -55,16 +54,16 @@ struct ExportQuery {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Format {
-    /// Everything, to be imported again.
+    /// Everything, for import.
     #[default]
     Retake,
-    /// One take as a text to read.
+    /// One take as Markdown.
     Markdown,
-    /// One take as JSON, for programs.
+    /// One take as JSON.
     Json,
 }
 
-/// Texts as a server writes them: in universal time, with plain numbers.
+/// Formats times in UTC and numbers without separators.
 struct Plain;
 
 impl Front for Plain {
@@ -84,10 +83,10 @@ impl Front for Plain {
 fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> OfKind {
     let (thread, query) = (call.path.thread, &call.query);
     if query.format == Format::Retake && query.take.is_some() {
-        return Err(Problem::refused("this format holds all takes; `take` is for `markdown` and `json`"));
+        return Err(Problem::refused("the format `retake` contains all takes; `take` needs `markdown` or `json`"));
     }
     if query.format != Format::Retake && query.without_files {
-        return Err(Problem::refused("this format holds no files; `without_files` is for `retake`"));
+        return Err(Problem::refused("only the format `retake` contains files; leave `without_files` out"));
     }
     let looking = call.service.timeline.look()?;
     let row = looking.thread(thread)?;
@@ -117,29 +116,29 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> OfKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ImportQuery {
-    /// The project that it will be listed under; that of the server's folder if none is named.
+    /// The project to list it under; by default that of the server's folder.
     project: Option<ProjectId>,
-    /// As a new thread with the same history, even if the thread is here already.
+    /// Import as a new thread with the same history, even if the thread exists.
     #[serde(default)]
     copy: bool,
-    /// Whether it becomes the current thread of the project.
+    /// Make it the current thread of the project.
     #[serde(default)]
     current: bool,
-    /// Only say what would come in.
+    /// Preview the import without storing anything.
     #[serde(default)]
     dry_run: bool,
 }
 
-/// What was imported, or would be.
+/// An imported thread, or the preview of one.
 #[derive(Serialize, JsonSchema)]
 struct ImportedThread {
     #[serde(flatten)]
     imported: Imported,
-    /// Whether it is the current thread of its project now.
+    /// Whether it is now the current thread of its project.
     current: bool,
-    /// Whether an undo takes it back: deleting the thread does.
+    /// Always false: delete the thread instead of undoing the import.
     undoable: bool,
-    /// Whether nothing was kept, and this is only what would be. A copy gets another id then.
+    /// Whether this is a preview: nothing was stored. The id of a copy differs in the import itself.
     dry_run: bool,
 }
 
@@ -170,7 +169,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     };
     let (thread, version) = (imported.thread, imported.version);
     let project = timeline.look()?.thread(thread)?.home;
-    // It has come in, whatever becomes of this: a thread that was put away, for one, is not worked on.
+    // The import succeeded even if this fails, for example because the thread is archived.
     let current = query.current && timeline.work_on(thread, call.caller_in(project)).is_ok();
     let location = format!("/v1/threads/{thread}");
     Ok(Answer::at(answer(imported, current, false), version).found_at(location))

@@ -1,8 +1,8 @@
-//! Turns: beginning one, looking at what runs, and telling it something.
+//! Turns: start, observe, steer, approve, interrupt, resume.
 //!
 //! ```text
-//!   POST turns, retry, turn/resume ─► on disk ─► 202     the turn goes on in this server; events tell how
-//!   POST turn/steer, interrupt, approve ─► a letter ─►   reaches it in whatever process it runs
+//!   POST turns, retry, turn/resume ─► on disk ─► 202         the turn continues in this server and sends events
+//!   POST turn/steer, interrupt, approve ─► a message ─►      reaches the turn in any process
 //! ```
 
 use retake_agent::approval::Mode;
@@ -34,57 +34,56 @@ pub(super) fn all() -> Vec<Endpoint> {
     vec![
         post("/v1/threads/{thread}/turns", begin).begins().about(
             GROUP,
-            "Ask the agent to do something",
-            "Answers when the prompt is on disk; the turn goes on in this server, and `/v1/events` tells how. The whole \
-             turn is one step of undo, with the files that it changed. A take that is not the active one needs a folder \
-             of its own.",
+            "Start a turn",
+            "Responds when the prompt is on disk; the turn continues in this server and sends `/v1/events`. The whole turn, \
+             with its file changes, is one undo step. A take other than the active one needs a worktree.",
         ),
         post("/v1/threads/{thread}/retry", retry).begins().about(
             GROUP,
-            "Try a message again",
-            "In a take of its own: the same or another prompt, the same or another model. Fork, files and the turn's \
-             beginning are one operation; where any of it fails, there is no new take.",
+            "Retry a message",
+            "In a new take, with the same or another prompt and model. The fork, its files and the start of the turn are \
+             one operation: if any part fails, there is no new take.",
         ),
         get("/v1/threads/{thread}/turn", show).about(
             GROUP,
-            "See what a take's agent does",
-            "In whatever process it runs; with the answer so far, and the calls that wait for a person.",
+            "Show the turn of a take",
+            "In any process; with the partial response and the calls that wait for approval.",
         ),
         post("/v1/threads/{thread}/turn/steer", steer).unversioned().about(
             GROUP,
-            "Tell a running turn something",
-            "The model hears it before it is called again. It becomes an entry.",
+            "Steer a running turn",
+            "Sends a message to the model before its next request. It becomes an entry.",
         ),
         post("/v1/threads/{thread}/turn/approve", approve).unversioned().about(
             GROUP,
-            "Decide about a call that waits",
-            "Of several who decide, exactly one is heard; the others get a conflict.",
+            "Approve or deny a tool call",
+            "The first decision counts; later ones get a conflict.",
         ),
         post("/v1/threads/{thread}/turn/interrupt", interrupt).unversioned().about(
             GROUP,
-            "End a turn",
-            "What has arrived is kept. A turn that its program did not live to end is closed.",
+            "Interrupt a turn",
+            "Keeps the partial response. Also closes a turn whose process was killed.",
         ),
         post("/v1/threads/{thread}/turn/resume", resume).begins().about(
             GROUP,
-            "Go on with a turn that failed, or whose program died",
-            "A tool that was running then is never run again: the model is told that it was interrupted.",
+            "Resume a turn that failed or whose process was killed",
+            "A tool that was running is not run again: its result says that it was interrupted.",
         ),
-        get("/v1/turns", list).about(GROUP, "List turns that run", "In whatever process; also those that a crash left."),
+        get("/v1/turns", list).about(GROUP, "List running turns", "In all processes, and turns that a crash left unfinished."),
     ]
 }
 
-/// What tools may do without being asked about.
+/// What tools may do without approval.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Approve {
-    /// Look at files; ask about everything else.
+    /// Read files; ask about everything else.
     Ask,
-    /// Also write files; ask about commands.
+    /// Read and write files; ask about commands.
     Edits,
     /// Everything.
     All,
-    /// Look at files, and nothing else: what would have to be asked about is refused.
+    /// Read files; deny everything else.
     None,
 }
 
@@ -103,11 +102,11 @@ fn wanted(provider: Option<&String>, model: Option<&String>, approve: Option<App
     Wanted { provider: provider.cloned(), model: model.cloned(), approve: approve.map(Mode::from) }
 }
 
-/// Where a turn runs, and the settings that hold from there on.
+/// A runtime for a turn, and the settings that the request changes.
 type Prepared = (Workshop, Vec<(String, String)>);
 
 impl<P, Q, B> Call<'_, P, Q, B> {
-    /// Where a take's turns run, by which rules.
+    /// Prepares the runtime for turns of a take.
     pub(super) fn workshop(
         &self,
         thread: ThreadId,
@@ -135,22 +134,22 @@ impl<P, Q, B> Call<'_, P, Q, B> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BeginBody {
-    /// What to ask.
+    /// The prompt.
     prompt: Option<String>,
-    /// Send the take's draft instead.
+    /// Send the take's draft instead of `prompt`.
     #[serde(default)]
     draft: bool,
-    /// Pictures to show, in base64: png, jpg, gif or webp.
+    /// Pictures to send with `prompt`, in base64: png, jpg, gif or webp.
     #[serde(default)]
     pictures: Vec<String>,
-    /// Refuse unless the commit that the thread started from is checked out.
+    /// Refuse unless the commit at which the thread started is checked out.
     #[serde(default)]
     at_start_commit: bool,
-    /// Who serves the model. It holds for the thread from here on.
+    /// Provider to use, for this turn and later ones of the thread.
     provider: Option<String>,
-    /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
+    /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// What tools may do in this turn without approval; by default as configured.
     approve: Option<Approve>,
 }
 
@@ -169,10 +168,10 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
         (None, true) => {
             return Err(Problem::new(
                 Code::Refused,
-                "`pictures` go with `prompt`; those of a draft are put to it by POST draft/pictures",
+                "`pictures` need a `prompt`; attach pictures to a draft with POST draft/pictures",
             ));
         }
-        _ => return Err(Problem::new(Code::Refused, "exactly one of `prompt` and `draft`")),
+        _ => return Err(Problem::new(Code::Refused, "give exactly one of `prompt` and `draft`")),
     };
     let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
     let (shop, settings) = call.workshop(thread, take, &wanted)?;
@@ -194,24 +193,24 @@ fn message<P, Q, B>(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RetryBody {
-    /// The message; the last one of the user's if none is named.
+    /// The user message; the last one by default.
     entry: Option<EntryId>,
-    /// What to say instead.
+    /// Another prompt; by default the same message.
     prompt: Option<String>,
-    /// What to call the new take; the next free name if none is given.
+    /// Name of the new take; the next free one by default.
     name: Option<String>,
-    /// What becomes of files that do not merge. `fork` with `dry_run` foretells which do not.
+    /// How to resolve files that do not merge. `fork` with `dry_run` lists them.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise the retry is refused; `fork` with `dry_run` names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the retry
+    /// is refused, and `fork` with `dry_run` lists them.
     #[serde(default)]
     shared: bool,
-    /// Who serves the model. It holds for the thread from here on.
+    /// Provider to use, for this turn and later ones of the thread.
     provider: Option<String>,
-    /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
+    /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// What tools may do in this turn without approval; by default as configured.
     approve: Option<Approve>,
 }
 
@@ -223,7 +222,7 @@ fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>
         Some(entry) => entry,
         None => looking
             .last_message(thread, &take)?
-            .ok_or_else(|| Problem::new(Code::Conflict, "this take has no message to try again"))?,
+            .ok_or_else(|| Problem::new(Code::Conflict, "this take has no user message to retry"))?,
     };
     let prompt = match &body.prompt {
         None => Prompt::Same,
@@ -244,11 +243,11 @@ fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ResumeBody {
-    /// Who serves the model. It holds for the thread from here on.
+    /// Provider to use, for this turn and later ones of the thread.
     provider: Option<String>,
-    /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
+    /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// What tools may do in this turn without approval; by default as configured.
     approve: Option<Approve>,
 }
 
@@ -261,22 +260,22 @@ fn resume(call: &Call<'_, ThreadPath, OfTake, ResumeBody>) -> Result<Answer<Begu
     call.set_off(Box::new(move |cancel, audience| shop.resume(thread, take, resuming, cancel, audience)))
 }
 
-/// What a take's agent does.
+/// The turn of a take.
 #[derive(Serialize, JsonSchema)]
 struct TurnNow {
     /// The take.
     take: TakeId,
-    /// Whether a turn runs in it.
+    /// Whether a turn is running.
     running: bool,
     /// Whether it runs in this server.
-    here: bool,
-    /// How far it is; none if nothing runs and nothing failed.
+    in_this_server: bool,
+    /// Its state; null if no turn is running or failed.
     agent: Option<Agent>,
-    /// Calls that wait for a person.
-    asked: Vec<Asked>,
-    /// What has arrived of an answer that is not an entry yet.
+    /// Calls that wait for approval.
+    pending_approvals: Vec<Asked>,
+    /// The partial response that is not an entry yet.
     partial: Option<PartialAnswer>,
-    /// When the turn began, or was last gone on with.
+    /// When the turn started or last resumed.
     started: Option<Timestamp>,
     /// The process that runs it.
     process: Option<u32>,
@@ -284,7 +283,7 @@ struct TurnNow {
 
 fn show(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<TurnNow>, Problem> {
     let (service, thread) = (call.service, call.path.thread);
-    // Asked before the log is: what has ended meanwhile is then seen as ended.
+    // Read before the log, so that a turn that ends meanwhile is shown as ended.
     let take = take_id(service, thread, call.query.take)?;
     let running = service.timeline.store().turn_runs(take)?;
     let record = service.ledger.turn(take)?.filter(|_| running);
@@ -299,8 +298,8 @@ fn show(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<TurnNow>, Problem>
     let now = TurnNow {
         take: take.id,
         running,
-        here: record.as_ref().is_some_and(|record| service.turns.has(record.turn)),
-        asked: if running { asked(&looking, thread, &take)? } else { Vec::new() },
+        in_this_server: record.as_ref().is_some_and(|record| service.turns.has(record.turn)),
+        pending_approvals: if running { asked(&looking, thread, &take)? } else { Vec::new() },
         agent: take.agent,
         started: record.as_ref().map(|record| record.started),
         process: record.as_ref().map(|record| record.process),
@@ -312,20 +311,20 @@ fn show(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<TurnNow>, Problem>
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SteerBody {
-    /// What to tell it.
+    /// The message.
     message: String,
 }
 
-/// A message that will be heard.
+/// A message that the turn will receive.
 #[derive(Serialize, JsonSchema)]
 struct Steered {
-    /// The entry that it becomes.
+    /// The entry that it will become.
     entry: EntryId,
 }
 
 fn steer(call: &Call<'_, ThreadPath, OfTake, SteerBody>) -> Result<Answer<Steered>, Problem> {
     if call.body.message.trim().is_empty() {
-        return Err(Problem::new(Code::Refused, "there is nothing to tell it"));
+        return Err(Problem::new(Code::Refused, "the message is empty"));
     }
     let take = known_take(call, call.query.take)?;
     let (sender, message) = (Sender::new(&call.service.timeline)?, &call.body.message);
@@ -343,21 +342,21 @@ fn steer(call: &Call<'_, ThreadPath, OfTake, SteerBody>) -> Result<Answer<Steere
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ApproveBody {
-    /// Which call, as `asked` of `turn` names it.
+    /// The call, from `pending_approvals` of `turn`.
     call: String,
     /// Whether it may run.
     allow: bool,
-    /// Whether this very call need not be asked about again in this project.
+    /// Always allow this exact call in this project.
     #[serde(default)]
     remember: bool,
-    /// What the model is told where it may not.
+    /// Reason for the model, if denied.
     reason: Option<String>,
 }
 
-/// A decision that is heard.
+/// A decision that the turn will receive.
 #[derive(Serialize, JsonSchema)]
 struct Approved {
-    /// Which call.
+    /// The call.
     call: String,
     /// Whether it may run.
     allowed: bool,
@@ -371,12 +370,12 @@ fn approve(call: &Call<'_, ThreadPath, OfTake, ApproveBody>) -> Result<Answer<Ap
     Ok(Answer::of(Approved { call: id.clone(), allowed: *allowed }))
 }
 
-/// What became of a turn that was to end.
+/// The result of an interrupt.
 #[derive(Serialize, JsonSchema)]
 struct Interrupted {
-    /// Whether a turn was running that was told to end; it ends in a moment.
+    /// Whether a running turn was interrupted; it ends shortly.
     stopped: bool,
-    /// Whether a turn was left unfinished that was closed.
+    /// Whether an unfinished turn was closed.
     closed: bool,
 }
 
@@ -396,7 +395,7 @@ fn interrupt(call: &Call<'_, ThreadPath, OfTake, Nothing>) -> Result<Answer<Inte
     }
 }
 
-/// A take that the thread has: letters are sent to nobody else's.
+/// The named take of the thread, or the active one.
 fn known_take<Q, B>(call: &Call<'_, ThreadPath, Q, B>, named: Option<TakeId>) -> Result<TakeId, Problem> {
     let looking = call.service.timeline.look()?;
     Ok(take_of(&looking, &looking.state(call.path.thread)?, named)?.id)
@@ -405,14 +404,14 @@ fn known_take<Q, B>(call: &Call<'_, ThreadPath, Q, B>, named: Option<TakeId>) ->
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 100 if not said.
+    /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// A turn that runs, or that a crash left.
+/// A running turn, or one that a crash left unfinished.
 #[derive(Serialize, JsonSchema)]
 struct RunningItem {
     /// The thread.
@@ -421,22 +420,21 @@ struct RunningItem {
     take: TakeId,
     /// The turn.
     turn: TurnId,
-    /// When it began.
+    /// Start time.
     started: Timestamp,
     /// The process that runs it.
     process: u32,
-    /// Whether it runs; if not, its program did not live to end it, and it can be resumed.
+    /// Whether it is running; if not, its process was killed, and it can be resumed.
     running: bool,
     /// Whether it runs in this server.
-    here: bool,
+    in_this_server: bool,
 }
 
-/// Turns that run, and those that can be gone on with; each with whether it runs.
+/// Running turns and resumable ones, each with whether it is running.
 fn unfinished(service: &Service) -> Result<Vec<(RunningTurn, bool)>, Problem> {
     let mut turns = service.timeline.store().running(&service.ledger)?;
     let looking = service.timeline.look()?;
-    // A program that dies just after a turn's last step leaves its record, but nothing to go on with. A thread that
-    // was purged since leaves nothing either.
+    // A process that dies just after a turn's last step leaves its record, but nothing to resume; so does a purge.
     turns.retain(|(turn, running)| {
         let take = || take_of(&looking, &looking.state(turn.thread)?, Some(turn.take));
         *running || take().is_ok_and(|take| take.agent.is_some_and(|agent| agent.turn == turn.turn))
@@ -447,7 +445,7 @@ fn unfinished(service: &Service) -> Result<Vec<(RunningTurn, bool)>, Problem> {
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>, Problem> {
     let service = call.service;
     let limit = limit(call.query.limit, 100, 500)?;
-    // Turns end while others read: the last one of the page before may be gone by now.
+    // The last turn of the previous page may have ended; those after it are still found by id.
     let last: Option<TurnId> = id(call.query.cursor.as_deref())?;
     let mut turns = unfinished(service)?;
     turns.sort_by_key(|(turn, _)| turn.turn);
@@ -462,7 +460,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>,
         started: turn.started,
         process: turn.process,
         running,
-        here: running && service.turns.has(turn.turn),
+        in_this_server: running && service.turns.has(turn.turn),
     };
     let items = turns.into_iter().map(item).collect();
     Ok(Answer::of(Page { items, next }))

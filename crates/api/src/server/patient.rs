@@ -1,4 +1,4 @@
-//! A connection that is given up when its other end stops reading.
+//! Closes a connection whose client stops reading.
 
 use std::future::Future;
 use std::io;
@@ -10,13 +10,13 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A stream whose writes wait only so long.
+/// A stream with a timeout for writes.
 pub(super) struct Patient<S> {
     stream: S,
     patience: Duration,
     waiting: Pin<Box<Sleep>>,
     waits: bool,
-    /// Counts those that were given up.
+    /// Counts timeouts.
     given_up: Counter,
 }
 

@@ -1,12 +1,12 @@
-//! Connections that have not shown a credential: few at once, and not for long.
+//! Limits the number and lifetime of connections without a credential.
 //!
 //! ```text
-//!   accepted ──► unauthenticated ──a request is let in──► authenticated: no longer counted here
+//!   accepted ──► unauthenticated ──valid credential──► authenticated: no longer counted here
 //!                     │
-//!                     └── too old, or the oldest when another one needs its place ──► closed
+//!                     └── expired, or the oldest when the limit is reached ──► closed
 //! ```
 //!
-//! Whoever opens connections and says nothing thus takes places from others like itself, and from nobody else.
+//! A client that opens connections without sending requests thus blocks only clients like itself.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::Notify;
 
-/// How long a connection is heard that is closed to make room.
+/// How long a connection may still send its credential before it is closed for the limit.
 const HEARING: Duration = Duration::from_millis(100);
 
 /// One connection.
@@ -29,14 +29,14 @@ pub(crate) struct Connection(Arc<Facts>);
 
 #[derive(Default)]
 struct Facts {
-    /// Whether a request on it was let in.
+    /// Whether one of its requests was authenticated.
     is_authenticated: AtomicBool,
-    /// Woken when it is to be closed.
+    /// Notified to close it.
     close: Notify,
 }
 
 impl Connection {
-    /// A request on it was let in: it may stay.
+    /// Marks it as authenticated, so that it stays open.
     pub(crate) fn authenticated(&self) {
         self.0.is_authenticated.store(true, Ordering::Relaxed);
     }
@@ -45,12 +45,11 @@ impl Connection {
         self.0.is_authenticated.load(Ordering::Relaxed)
     }
 
-    /// Returns when it is to be closed for want of a credential.
+    /// Returns when it must be closed because it has no credential.
     pub(super) async fn expired(&self, lifetime: Duration) {
         let asked = tokio::time::timeout(lifetime, self.0.close.notified()).await.is_ok();
         if asked {
-            // Many that come at once are not yet heard when the next ones need their places: the credential may be on
-            // its way from the socket.
+            // In a burst of connections, the credential of this one may still be in the socket.
             tokio::time::sleep(HEARING).await;
         }
         if self.is_authenticated() {
@@ -59,7 +58,7 @@ impl Connection {
     }
 }
 
-/// All connections without a credential, the oldest first.
+/// All connections without a credential, oldest first.
 pub(super) struct Unauthenticated {
     most: usize,
     open: Mutex<VecDeque<Connection>>,
@@ -70,7 +69,7 @@ impl Unauthenticated {
         Self { most, open: Mutex::default() }
     }
 
-    /// Takes in a new connection. The oldest one is closed if there are too many.
+    /// Adds a connection, and closes the oldest one if there are too many.
     pub(super) fn add(&self) -> Connection {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|connection| !connection.is_authenticated());
@@ -82,7 +81,7 @@ impl Unauthenticated {
         connection
     }
 
-    /// A connection is closed.
+    /// Forgets a closed connection.
     pub(super) fn remove(&self, connection: &Connection) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|known| !Arc::ptr_eq(&known.0, &connection.0));
@@ -95,7 +94,7 @@ fn close_oldest(open: &mut VecDeque<Connection>) {
     }
 }
 
-/// The router, for the requests of one connection: each carries the connection with it.
+/// The router for one connection, which it attaches to each request.
 #[derive(Clone)]
 pub(super) struct OnConnection {
     pub(super) router: TowerToHyperService<axum::Router>,
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_connection_without_a_credential_goes_first() {
+    fn the_oldest_unauthenticated_connection_is_closed_first() {
         let all = Unauthenticated::new(2);
         let closed = |connection: &Connection| {
             let runtime =

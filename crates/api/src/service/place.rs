@@ -1,4 +1,4 @@
-//! Where things are: projects, their folders, and what git says of them.
+//! Projects, their folders, and their git status.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,46 +17,46 @@ use super::Service;
 use crate::endpoint::Call;
 use crate::problem::{Code, Problem};
 
-/// What git said is believed for so long: asking for each of a thousand changes would cost more than they do.
+/// Lifetime of cached git status, because running git for each change would cost more than the change.
 const BELIEVED: Duration = Duration::from_secs(2);
 
-/// A folder that was not asked about for so long is not kept in mind.
+/// Cached folders that were not used for this long are dropped.
 const FORGOTTEN: Duration = Duration::from_mins(5);
 
-/// What is known of folders.
+/// Caches environments and home projects.
 #[derive(Default)]
 pub(super) struct Places {
     seen: Mutex<HashMap<ProjectId, (Instant, Option<Surroundings>)>>,
     homes: Mutex<HashMap<ThreadId, (Instant, ProjectId)>>,
 }
 
-/// Of so many threads it is kept in mind which project they are listed under.
+/// Maximum threads with a cached home project.
 const MOST_HOMES: usize = 10_000;
 
-/// A folder, and what git says of it now.
+/// A folder and its git status.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GitNow {
-    /// The folder.
+    /// Path of the folder.
     path: Option<String>,
-    /// The branch.
+    /// Branch.
     branch: Option<String>,
-    /// The commit.
+    /// Commit.
     head: Option<String>,
-    /// Whether there are changes that are not committed.
+    /// Whether there are uncommitted changes.
     dirty: Option<bool>,
-    /// Where it is pushed to.
+    /// URL of the remote.
     remote: Option<String>,
 }
 
 impl Service {
-    /// Where changes of a project's threads are made; none if its folder is not there.
+    /// The environment recorded with changes in a project; `None` if its folder is missing.
     pub(crate) fn surroundings(&self, project: ProjectId) -> Option<Surroundings> {
         let lock = || self.places.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((when, found)) = lock().get_mut(&project) {
             if when.elapsed() < BELIEVED {
                 return found.clone();
             }
-            // Others believe it a little longer, and need not wait while this one looks again.
+            // Other requests use the old value while this one refreshes it.
             *when = Instant::now();
         }
         let found = self.look_around(project);
@@ -66,7 +66,7 @@ impl Service {
         found
     }
 
-    /// The project that a thread is listed under, as of a moment ago: it says where a change is made, and nothing more.
+    /// The home project of a thread, possibly slightly outdated; used only to record the environment.
     pub(crate) fn home_of(&self, thread: ThreadId) -> Result<ProjectId, Problem> {
         let lock = || self.places.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((when, home)) = lock().get(&thread)
@@ -87,23 +87,23 @@ impl Service {
         Some(surroundings_at(&self.timeline.folder_of_project(project).ok()?))
     }
 
-    /// What git says of a project's folder now; none if the folder is not there.
+    /// The git status of a project's folder; `None` if the folder is missing.
     pub(crate) fn git_now(&self, project: ProjectId) -> Option<GitNow> {
         self.surroundings(project).map(GitNow::of)
     }
 
-    /// A project that is known here.
+    /// Checks that a project exists.
     pub(crate) fn known_project(&self, project: ProjectId) -> Result<ProjectId, Problem> {
         match self.timeline.look()?.queries().project(project)? {
             Some(row) => Ok(row.id),
-            None => Err(Problem::not_found(format!("there is no project {project}"))),
+            None => Err(Problem::not_found(format!("no project {project}"))),
         }
     }
 
-    /// The thread that is meant where none is named.
+    /// The current thread of the server's project.
     pub(crate) fn current_thread(&self) -> Result<ThreadId, Problem> {
         let project = self.timeline.project_if_known(&self.folder)?;
-        let none = "the project of the server's folder has no current thread; name one";
+        let none = "the server's project has no current thread; give `thread`";
         let thread = project.current.ok_or_else(|| Problem::new(Code::NotFound, none))?;
         let row = self.timeline.look()?.thread(thread)?;
         if row.summary.deleted.is_some() { Err(Problem::not_found(none)) } else { Ok(thread) }
@@ -111,7 +111,6 @@ impl Service {
 }
 
 impl GitNow {
-    /// What git says of that folder now.
     pub(crate) fn at(folder: &Path) -> Self {
         Self::of(surroundings_at(folder))
     }
@@ -143,7 +142,7 @@ pub(crate) fn surroundings_at(folder: &Path) -> Surroundings {
 }
 
 impl<P, Q, B> Call<'_, P, Q, B> {
-    /// Who asks for a change in a project, and what they know.
+    /// The caller of a change in a project.
     pub(crate) fn caller_in(&self, project: ProjectId) -> Caller {
         Caller {
             actor: self.who.actor.clone(),

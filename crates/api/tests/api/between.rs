@@ -10,7 +10,7 @@ fn what_an_operation_did_and_what_an_undo_would_do_are_told() {
     let server = world.serve();
     let client = server.client();
     let thread = client.thread("told");
-    let between = |query: &str| client.get(&format!("/v1/threads/{thread}/between{query}"));
+    let between = |query: &str| client.get(&format!("/v1/threads/{thread}/compare-versions{query}"));
     let empty = client.version(&thread);
     client.say(&thread, "User", "first");
     client.say(&thread, "AI", "second");

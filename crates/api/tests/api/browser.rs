@@ -112,7 +112,7 @@ fn a_browser_leaves_and_is_out() {
     let server = world.serve();
     let (leaving, staying) = (Browser::enter(&world, &server), Browser::enter(&world, &server));
     let origin = format!("http://{}", server.address);
-    let left = leaving.request("POST", "/leave").header("Origin", &origin).send();
+    let left = leaving.request("POST", "/logout").header("Origin", &origin).send();
     assert_eq!(left.status, 303);
     assert!(left.header("set-cookie").is_some_and(|cookie| cookie.contains("Max-Age=0")));
     leaving.request("GET", "/v1/threads").send().refused(401, "unauthorized");
@@ -191,7 +191,7 @@ fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
     let used = link(&world);
     client.request("GET", &used).without("Authorization").send();
     let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-    for path in ["/", "/docs", "/v1/threads", "/enter/nonsense", used.as_str()] {
+    for path in ["/", "/docs", "/v1/threads", "/login/nonsense", used.as_str()] {
         let request = client.request("GET", path).without("Authorization");
         let page = request.clone().header("Accept", accept).send();
         assert_eq!(page.status, 401, "{path}");
@@ -202,7 +202,7 @@ fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
         assert!(text.contains("retake serve link"), "{text}");
         let name = page.header("x-request-id").expect("a name");
         assert!(!name.is_empty() && text.contains(name), "{path} is in the log as {name}: {text}");
-        assert!(!text.contains(used.trim_start_matches("/enter/")), "a link is a secret");
+        assert!(!text.contains(used.trim_start_matches("/login/")), "a link is a secret");
         // Programs get what they got before, and the name of the request with it.
         for accept in ["*/*", "application/json", ""] {
             let problem = request.clone().header("Accept", accept).send();

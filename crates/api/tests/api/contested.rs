@@ -84,7 +84,7 @@ fn a_turn_with_a_key_is_begun_once() {
 
 /// The calls that wait in a thread's turn.
 fn asked(client: &Client, thread: &str) -> Vec<Value> {
-    client.turn(thread)["asked"].as_array().expect("a list").clone()
+    client.turn(thread)["pending_approvals"].as_array().expect("a list").clone()
 }
 
 #[test]

@@ -25,12 +25,12 @@ fn all_entries_of_a_take_are_collapsed_and_expanded_at_once() {
     let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
     let id = |index: usize| client.entries(&thread)[index]["id"].as_str().expect("an id").to_owned();
     let first = client.get(&at("entries?limit=1")).done()["take"].as_str().expect("a take").to_owned();
-    client.put(&at(&format!("entries/{}/shown", id(7))), &json!({"source": true})).done();
+    client.put(&at(&format!("entries/{}/view", id(7))), &json!({"source": true})).done();
     client.post(&at("branch"), &json!({"entry": id(119)})).done();
     client.say(&thread, "User", "only in the branch");
     let (version, sequence) = (client.version(&thread), client.sequence());
     let check = |query: &str, body: Value, entries: u64, collapsed: usize| {
-        let told = client.put(&at(&format!("entries-shown{query}")), &body).done();
+        let told = client.put(&at(&format!("entries/view{query}")), &body).done();
         assert_eq!(told["entries"], entries, "{query} {body}: {told}");
         let now = client.entries(&thread);
         let found = now.iter().filter(|entry| entry["collapsed"] == true).count();
@@ -46,9 +46,9 @@ fn all_entries_of_a_take_are_collapsed_and_expanded_at_once() {
         (version, sequence),
         "it is not part of history"
     );
-    client.put(&at("entries-shown"), &json!({})).refused(422, "refused");
-    client.put(&at("entries-shown"), &json!({"colapsed": true})).refused(400, "invalid_request");
-    let nothing = "/v1/threads/000000000000000000000000/entries-shown";
+    client.put(&at("entries/view"), &json!({})).refused(422, "refused");
+    client.put(&at("entries/view"), &json!({"colapsed": true})).refused(400, "invalid_request");
+    let nothing = "/v1/threads/000000000000000000000000/entries/view";
     client.put(nothing, &json!({"collapsed": true})).refused(404, "not_found");
 }
 
@@ -61,7 +61,7 @@ fn an_entry_that_is_not_there_is_not_shown_in_any_way() {
     let entry = |thread: &str, index: usize| client.entries(thread)[index]["id"].clone();
     let show = |entry: &Value| {
         let entry = entry.as_str().expect("an id");
-        client.put(&format!("/v1/threads/{thread}/entries/{entry}/shown"), &json!({"collapsed": true}))
+        client.put(&format!("/v1/threads/{thread}/entries/{entry}/view"), &json!({"collapsed": true}))
     };
     show(&entry(&other, 0)).refused(404, "not_found");
     let last = entry(&thread, 1);

@@ -36,12 +36,12 @@ fn what_no_list_gave_is_no_cursor_anywhere() {
     let server = world.serve();
     let client = server.client();
     let thread = client.thread("Cursors");
-    for list in ["entries", "takes", "comms", "changes", "history"] {
+    for list in ["entries", "takes", "trace", "changes", "history"] {
         for wrong in ["x", "-1"] {
             client.get(&format!("/v1/threads/{thread}/{list}?cursor={wrong}")).refused(422, "refused");
         }
     }
-    for list in ["threads", "apart", "snapshots", "search", "tree"] {
+    for list in ["threads", "worktrees", "snapshots", "search", "tree"] {
         for wrong in ["x", "-1"] {
             client.get(&format!("/v1/{list}?cursor={wrong}")).refused(422, "refused");
         }

@@ -88,7 +88,7 @@ fn the_log_has_every_request_and_no_secret() {
         (&json!("GET"), &json!("/health"), &json!(200))
     );
     assert!(last["micros"].as_u64().is_some_and(|micros| micros > 0));
-    let entering = answered().filter(|line| line["path"] == "/enter/").count();
+    let entering = answered().filter(|line| line["path"] == "/login/").count();
     assert_eq!(entering, 2, "a link is logged without what makes it one");
     assert!(answered().any(|line| line["route"] == "/v1/threads/{thread}/entries" && line["status"] == 201));
     secrets_are_kept_as_hashes(&world.store(), &[&token, cookie, &ticket]);

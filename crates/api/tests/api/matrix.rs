@@ -123,7 +123,7 @@ fn what_is_not_in_the_document_is_closed_too() {
     let server = world.serve();
     let client = server.client();
     for path in
-        ["/", "/leave", "/nowhere", "/v1/", "/v1/threads/", "//v1/threads", "/docs/../v1/threads", "/enter"]
+        ["/", "/logout", "/nowhere", "/v1/", "/v1/threads/", "//v1/threads", "/docs/../v1/threads", "/login"]
     {
         for method in ["GET", "POST", "OPTIONS", "HEAD", "TRACE", "PROPFIND"] {
             let request = client.request(method, path).without("Authorization");

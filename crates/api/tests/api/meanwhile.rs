@@ -82,7 +82,7 @@ fn what_a_turn_runs_in_is_not_taken_away() {
         };
         refused();
         // The turn would go on in a folder that is another take's.
-        let other = json!({"halves": "conversation"});
+        let other = json!({"scope": "conversation"});
         client.post(&of(&format!("/takes/{}/switch", scene.other)), &other).refused(409, "turn_running");
         assert_eq!(client.turn(thread)["running"], true, "{prompt}: the turn goes on");
         client.post(&of("/turn/interrupt"), &json!({})).done();

@@ -37,15 +37,15 @@ fn a_change_of_a_take_that_is_not_active_is_undone_there() {
     let route = |name: &str| format!("/v1/threads/{thread}/{name}?take={second}");
     let ahead = client.post(&format!("{}&dry_run=true", route("undo")), &json!({})).done();
     assert_eq!(
-        (&ahead["would"]["entries_before"], &ahead["would"]["entries_after"]),
+        (&ahead["preview"]["entries_before"], &ahead["preview"]["entries_after"]),
         (&json!(2), &json!(1)),
         "{ahead}"
     );
     let undone = client.post(&route("undo"), &json!({})).done();
     assert_eq!((&undone["can_redo"], count(&client, &thread, &second)), (&json!(true), 1), "{undone}");
     assert_eq!(client.entries(&thread).len(), 2, "the active take is as it was");
-    assert_eq!(client.get(&route("standing")).done()["can_redo"], true);
-    assert_eq!(client.get(&format!("/v1/threads/{thread}/standing")).done()["can_redo"], false);
+    assert_eq!(client.get(&route("undo-status")).done()["can_redo"], true);
+    assert_eq!(client.get(&format!("/v1/threads/{thread}/undo-status")).done()["can_redo"], false);
     let redoable = |path: &str| {
         let items = client.get(path).done()["items"].as_array().cloned().unwrap_or_default();
         items.iter().filter(|item| item["redoable"] == true).map(|item| item["version"].clone()).collect()
@@ -62,7 +62,7 @@ fn a_change_of_a_take_that_is_not_active_is_undone_there() {
         let path = format!("/v1/threads/{thread}/{name}?take={nobody}");
         client.post(&path, &json!({})).refused(404, "not_found");
     }
-    client.get(&format!("/v1/threads/{thread}/standing?take={nobody}")).refused(404, "not_found");
+    client.get(&format!("/v1/threads/{thread}/undo-status?take={nobody}")).refused(404, "not_found");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_turn_in_a_worktree_is_undone_with_its_files_and_without_a_folder_it_is_refu
     let (thread, second) = two_takes(&client);
     let folder = world.store().with_file_name("worktree");
     let of_take = |name: &str| format!("/v1/threads/{thread}/takes/{second}/{name}");
-    client.post(&of_take("open"), &json!({ "folder": folder })).done();
+    client.post(&of_take("worktree"), &json!({ "folder": folder })).done();
     let turn = json!({"prompt": "create made.txt with hello", "approve": "edits"});
     client.post(&format!("/v1/threads/{thread}/turns?take={second}"), &turn).done();
     until("the turn is over", || {
@@ -87,9 +87,9 @@ fn a_turn_in_a_worktree_is_undone_with_its_files_and_without_a_folder_it_is_refu
     client.post(&format!("/v1/threads/{thread}/redo?take={second}"), &json!({})).done();
     assert!(folder.join("made.txt").exists());
 
-    client.post(&of_take("close"), &json!({"remove": true})).done();
+    client.post(&of_take("worktree/remove"), &json!({"remove": true})).done();
     let refused = client.post(&undo, &json!({})).refused(409, "conflict");
     assert!(refused.to_string().contains("take switch"), "{refused}");
-    client.post(&undo, &json!({"halves": "conversation"})).done();
+    client.post(&undo, &json!({"scope": "conversation"})).done();
     assert_eq!(count(&client, &thread, &second), 1);
 }

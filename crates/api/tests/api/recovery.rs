@@ -71,16 +71,16 @@ fn a_preview_finishes_an_interrupted_move_and_reports_it() {
     }
     assert_eq!(world.read("a").as_deref(), Some("two\n"), "reading does nothing about it");
     let ahead = client.post(&format!("/v1/threads/{thread}/undo?dry_run=true"), &json!({})).done();
-    assert_eq!(ahead["would"]["recovered"][0]["paths"][0]["path"], "a", "{ahead}");
+    assert_eq!(ahead["preview"]["recovered"][0]["paths"][0]["path"], "a", "{ahead}");
     assert_eq!(world.read("a").as_deref(), Some("one\n"));
     let ahead = client.post(&format!("/v1/threads/{thread}/undo?dry_run=true"), &json!({})).done();
-    assert_eq!(ahead["would"].get("recovered"), None, "it is reported once");
+    assert_eq!(ahead["preview"].get("recovered"), None, "it is reported once");
     assert_eq!(pending(&client, &format!("/v1/threads/{thread}/history")), Value::Null);
 
     // So does a preview of what moves no file.
     interrupt(&world.timeline());
     let ahead = client.post(&format!("/v1/threads/{thread}/reset?dry_run=true"), &json!({})).done();
-    assert_eq!(ahead["would"]["recovered"][0]["finished"], true, "{ahead}");
+    assert_eq!(ahead["preview"]["recovered"][0]["finished"], true, "{ahead}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_preview_restores_files_that_a_power_cut_emptied() {
     let server = world.serve_by(Arc::new(Booted("b", 0)));
     let client = server.client();
     let ahead = client.post(&format!("/v1/threads/{thread}/undo?dry_run=true"), &json!({})).done();
-    assert_eq!(ahead["would"]["emptied"][0]["path"], "a", "{ahead}");
+    assert_eq!(ahead["preview"]["emptied"][0]["path"], "a", "{ahead}");
     assert_eq!(world.read("a").as_deref(), Some("two\n"));
     client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
     assert_eq!(world.read("a").as_deref(), Some("one\n"));

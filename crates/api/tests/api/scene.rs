@@ -75,16 +75,16 @@ impl Scene {
 
     /// Does what must have been done before a route has something to do.
     pub(crate) fn prepare(&self, client: &Client, route: &str) {
-        if route.ends_with("/takes/{take}/close") {
-            client.post(&self.path("/v1/threads/{thread}/takes/{take}/open"), &json!({})).done();
+        if route.ends_with("/takes/{take}/worktree/remove") {
+            client.post(&self.path("/v1/threads/{thread}/takes/{take}/worktree"), &json!({})).done();
         }
     }
 
     /// Takes that back, if the route did not.
     pub(crate) fn tidy(&self, client: &Client, route: &str) {
-        if route.ends_with("/takes/{take}/close") {
+        if route.ends_with("/takes/{take}/worktree/remove") {
             client
-                .post(&self.path("/v1/threads/{thread}/takes/{take}/close"), &json!({"remove": true}))
+                .post(&self.path("/v1/threads/{thread}/takes/{take}/worktree/remove"), &json!({"remove": true}))
                 .done();
         }
     }
@@ -102,7 +102,7 @@ impl Scene {
             .or(route.strip_prefix("PUT /v1/threads/{thread}/"))
         {
             Some("entries") => entries(),
-            Some("entries/{entry}/shown" | "entries-shown") => json!({"collapsed": true}),
+            Some("entries/{entry}/view" | "entries/view") => json!({"collapsed": true}),
             Some("truncate") => json!({"pairs": 1}),
             Some("rename") => json!({"title": format!("Renamed {}", self.thread)}),
             Some("tags") => json!({"add": ["blue"]}),

@@ -52,7 +52,7 @@ fn turns_that_run_are_recorded_as_interrupted() {
     };
     check("wait 60", "edits", |turn| !turn["partial"].is_null());
     check("run sleep 60", "all", |turn| turn["agent"]["state"] == "executing");
-    check("run echo hi", "ask", |turn| turn["asked"].as_array().is_some_and(|asked| !asked.is_empty()));
+    check("run echo hi", "ask", |turn| turn["pending_approvals"].as_array().is_some_and(|asked| !asked.is_empty()));
 }
 
 #[test]

@@ -23,8 +23,8 @@ fn wait_until_over(client: &Client, thread: &str) {
 
 /// The call that waits for a person.
 fn wait_for_question(client: &Client, thread: &str) -> String {
-    until("somebody is asked", || !now(client, thread)["asked"].as_array().expect("a list").is_empty());
-    now(client, thread)["asked"][0]["call"].as_str().expect("a name").to_owned()
+    until("somebody is asked", || !now(client, thread)["pending_approvals"].as_array().expect("a list").is_empty());
+    now(client, thread)["pending_approvals"][0]["call"].as_str().expect("a name").to_owned()
 }
 
 fn texts(client: &Client, thread: &str) -> Vec<String> {
@@ -109,7 +109,7 @@ fn of_many_who_decide_about_a_call_exactly_one_is_heard() {
         begin(&client, &thread, &format!("create {file} with x"), "ask").done();
         let call = wait_for_question(&client, &thread);
         let shown = now(&client, &thread);
-        assert!(shown["asked"][0]["what"].to_string().contains(&file), "the very call is shown: {shown}");
+        assert!(shown["pending_approvals"][0]["what"].to_string().contains(&file), "the very call is shown: {shown}");
         let path = format!("/v1/threads/{thread}/turn/approve");
         let answers =
             at_once(6, |number| client.post(&path, &json!({"call": call, "allow": number % 2 == 0})));
@@ -135,7 +135,7 @@ fn a_turn_is_steered_and_ended_from_elsewhere() {
     begin(&client, &thread, "create a.txt with x", "ask").done();
     wait_for_question(&elsewhere, &thread);
     assert_eq!(
-        (now(&client, &thread)["here"] == true, now(&elsewhere, &thread)["here"] == true),
+        (now(&client, &thread)["in_this_server"] == true, now(&elsewhere, &thread)["in_this_server"] == true),
         (true, false)
     );
     let entry = elsewhere.post(&path("steer"), &json!({"message": "shorter"})).done()["entry"].clone();

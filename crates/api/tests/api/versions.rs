@@ -11,7 +11,7 @@ use crate::world::World;
 
 /// Routes that need more than a scene has, and are tried elsewhere.
 const APART: &[&str] =
-    &["POST /v1/threads/{thread}/turn/resume", "POST /v1/threads/{thread}/takes/{take}/close"];
+    &["POST /v1/threads/{thread}/turn/resume", "POST /v1/threads/{thread}/takes/{take}/worktree/remove"];
 
 #[test]
 fn a_version_that_is_not_the_current_one_is_refused_by_every_route_and_changes_nothing() {
@@ -84,7 +84,7 @@ fn files(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
 
 /// Whether what a route changes is not the thread of a scene, or not in the project's folder.
 fn beside(route: &Route) -> bool {
-    route.path == "/v1/import" || route.path.ends_with("/takes/{take}/close")
+    route.path == "/v1/import" || route.path.ends_with("/takes/{take}/worktree/remove")
 }
 
 #[test]

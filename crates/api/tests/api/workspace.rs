@@ -169,7 +169,7 @@ fn the_status_of_a_workspace_says_what_changed_and_records_nothing() {
         let status = client.get(&format!("/v1/workspace/status{query}")).done();
         assert_eq!(texts(&status["files"]["changed"], "path"), ["a.txt", "b.txt"], "{status}");
         assert_eq!(
-            (&status["exists"], &status["running"], &status["unseen"]),
+            (&status["exists"], &status["running"], &status["files_error"]),
             (&json!(true), &json!(false), &Value::Null)
         );
     }
@@ -178,7 +178,7 @@ fn the_status_of_a_workspace_says_what_changed_and_records_nothing() {
     fs::rename(world.project(), world.store().with_file_name("moved")).expect("our folder");
     let status = client.get(&format!("/v1/workspace/status?thread={thread}")).done();
     assert_eq!((&status["exists"], &status["files"]), (&json!(false), &Value::Null), "{status}");
-    assert!(status["unseen"].as_str().is_some_and(|why| !why.is_empty()));
+    assert!(status["files_error"].as_str().is_some_and(|why| !why.is_empty()));
     client.get(&format!("/v1/threads/{thread}/diff")).refused(409, "conflict");
 }
 
@@ -320,17 +320,17 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     let take = |what: &str| format!("/v1/threads/{thread}/takes/{}/{what}", first.as_str().expect("an id"));
     let folder = world.store().with_file_name("apart");
     let body = json!({"folder": folder});
-    client.post(&take("close"), &json!({})).refused(404, "not_found");
-    client.post(&take("open"), &json!({"folder": "apart"})).refused(422, "refused");
+    client.post(&take("worktree/remove"), &json!({})).refused(404, "not_found");
+    client.post(&take("worktree"), &json!({"folder": "apart"})).refused(422, "refused");
     assert_eq!(client.post(&take("open?dry_run=true"), &body).done()["files"], 1);
     assert!(!folder.exists());
-    client.post(&take("open"), &body).done();
+    client.post(&take("worktree"), &body).done();
     assert_eq!(fs::read_to_string(folder.join("a.txt")).expect("it is there"), "one\n");
     // A preview is refused where the request is.
     for open in ["open", "open?dry_run=true"] {
         client.post(&take(open), &body).refused(409, "conflict");
     }
-    assert_eq!(texts(&client.get("/v1/apart").done()["items"], "take"), [first.as_str().expect("an id")]);
+    assert_eq!(texts(&client.get("/v1/worktrees").done()["items"], "take"), [first.as_str().expect("an id")]);
 
     // What happens there is the take's, and the project's folder is not touched.
     write(&folder, "a.txt", "apart\n");
@@ -343,8 +343,8 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     assert_eq!(client.get(&there).done()["text"], "one\n");
     write(&folder, "b.txt", "last\n");
     let ahead = client.post(&take("close?dry_run=true"), &json!({"remove": true})).done();
-    assert_eq!(texts(&ahead["would"]["unrecorded"], "path"), ["b.txt"], "{ahead}");
-    let closed = client.post(&take("close"), &json!({"remove": true})).done();
+    assert_eq!(texts(&ahead["preview"]["unrecorded"], "path"), ["b.txt"], "{ahead}");
+    let closed = client.post(&take("worktree/remove"), &json!({"remove": true})).done();
     assert_eq!((&closed["removed"], folder.join("b.txt").exists()), (&json!(true), false), "{closed}");
     client.post(&take("switch"), &json!({})).done();
     assert_eq!(
@@ -536,7 +536,7 @@ fn changes_made_while_something_else_runs_are_undone_only_if_that_is_asked_for()
     let undo = format!("/v1/threads/{thread}/undo");
     client.post(&undo, &json!({})).refused(409, "conflict");
     let ahead = client.post(&format!("{undo}?dry_run=true"), &json!({})).done();
-    assert_eq!(texts(&ahead["would"]["shared"], "path"), ["both.txt"]);
+    assert_eq!(texts(&ahead["preview"]["shared"], "path"), ["both.txt"]);
     assert_eq!(world.read("both.txt").as_deref(), Some("whose?\n"));
     client.post(&undo, &json!({"shared": true})).done();
     assert_eq!(world.read("both.txt"), None);

@@ -199,7 +199,7 @@ impl Client {
 
     /// A thread's version.
     pub(crate) fn version(&self, thread: &str) -> u64 {
-        self.get(&format!("/v1/threads/{thread}/standing")).done()["version"].as_u64().expect("a number")
+        self.get(&format!("/v1/threads/{thread}/undo-status")).done()["version"].as_u64().expect("a number")
     }
 
     /// Begins a turn in which tools may write files; gives what came of it.

@@ -29,9 +29,9 @@ pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mu
     for round in 0..extent.repetitions {
         for (index, (_, thread)) in world.sized.iter().enumerate() {
             let name = format!("fork {round}");
-            let body = json!({"entry": messages[index], "name": name, "halves": "conversation"}).to_string();
+            let body = json!({"entry": messages[index], "name": name, "scope": "conversation"}).to_string();
             forks[index].push(timed(|| client.ask("POST", &format!("/v1/threads/{thread}/fork"), &body))?.1);
-            let body = json!({"halves": "conversation"}).to_string();
+            let body = json!({"scope": "conversation"}).to_string();
             undos[index].push(timed(|| client.ask("POST", &format!("/v1/threads/{thread}/undo"), &body))?.1);
         }
     }

@@ -1,4 +1,4 @@
-//! Asking the person at the terminal whether a call may run.
+//! Asks the user at the terminal to approve a tool call.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -12,12 +12,11 @@ use crate::context::Context;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::stderr;
 
-/// Whether there is anybody to ask.
 pub(super) fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks until there is an answer. `None` if the turn was interrupted meanwhile.
+/// Repeats the question until it is answered. Returns `None` if the turn is interrupted meanwhile.
 pub(super) fn ask(
     context: &Context,
     question: &Question,
@@ -29,10 +28,10 @@ pub(super) fn ask(
     for line in &question.what {
         writeln!(out, "  {muted}│{muted:#} {}", sanitize(line, Lines::Fold))?;
     }
-    // What was typed before the question was there is no answer to it.
+    // Discards input that was typed before the question appeared.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     loop {
-        write!(out, "  Allow it? [y]es, [a]lways this very call, [n]o, or say what to do instead: ")?;
+        write!(out, "  Allow? [y]es, [a]lways allow this exact call, [n]o, or type what to do instead: ")?;
         out.flush()?;
         let Some(line) = read_line(ended)? else {
             writeln!(out)?;
@@ -45,18 +44,18 @@ pub(super) fn ask(
             "n" | "N" | "no" => return decision(false, false, None),
             "" => {}
             other => {
-                let reason = format!("The user does not allow this call, and says: {other}");
+                let reason = format!("The user denied this call: {other}");
                 return decision(false, false, Some(reason));
             }
         }
     }
 }
 
-/// A line that somebody types; `None` if there will be none.
+/// Reads one typed line; `None` at the end of input.
 fn read_line(ended: &dyn Fn() -> bool) -> io::Result<Option<String>> {
     let input = io::stdin();
     loop {
-        // Looked at before it is read, since nothing could stop a read that waits for the keyboard.
+        // Polls first: a read that waits for the keyboard cannot be interrupted.
         let mut waiting = [PollFd::new(&input, PollFlags::IN)];
         let glance = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         match poll(&mut waiting, Some(&glance)) {

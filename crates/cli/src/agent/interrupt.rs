@@ -1,4 +1,4 @@
-//! Ctrl-C while a turn runs: the first ends the turn, the second the program.
+//! Ctrl-C while a turn runs: the first press stops the turn, the second ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,9 @@ use signal_hook::{SigId, flag, low_level};
 
 use crate::ui::signals::{ENDING, Held};
 
-/// How often it is looked whether Ctrl-C was pressed.
 const GLANCE: Duration = Duration::from_millis(30);
 
-/// While this is held, Ctrl-C ends the turn and not the program.
+/// While this value is alive, Ctrl-C stops the turn instead of ending the program.
 pub(crate) struct Interruptible {
     cancel: Cancel,
     over: Arc<AtomicBool>,
@@ -26,9 +25,9 @@ impl Interruptible {
         let (pressed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let held = Held::new()?;
         let mut signals = Vec::new();
-        // A terminal that goes away ends the turn as Ctrl-C does.
+        // Closing the terminal stops the turn, as Ctrl-C does.
         for signal in ENDING {
-            // In this order: the second press finds the flag that the first one set.
+            // The order matters: the second press must find the flag set by the first.
             signals.push(flag::register_conditional_shutdown(signal, 130, Arc::clone(&pressed))?);
             signals.push(flag::register(signal, Arc::clone(&pressed))?);
         }
@@ -46,7 +45,7 @@ impl Interruptible {
         Ok(Self { cancel, over, signals, held: Some(held) })
     }
 
-    /// What the turn looks at.
+    /// The cancellation flag that the turn polls.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.cancel
     }
@@ -55,7 +54,7 @@ impl Interruptible {
 impl Drop for Interruptible {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // First, so that no signal falls between the two and has no effect.
+        // Dropped first, so that no signal is lost between the two handlers.
         self.held = None;
         for signal in self.signals.drain(..) {
             low_level::unregister(signal);

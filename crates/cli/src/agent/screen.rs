@@ -1,7 +1,7 @@
-//! A turn on a terminal, in a pipe, or as JSON lines.
+//! Prints a turn to a terminal or a pipe, or as JSON lines.
 //!
-//! What the model says goes to standard output, as it arrives; everything about it goes to standard error. So a pipe
-//! gets the answer and nothing else. With `--json`, standard output has one event a line.
+//! The model's text goes to standard output as it arrives; everything else goes to standard error, so that a pipe gets
+//! only the answer. With `--json`, standard output has one event per line.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -21,20 +21,19 @@ use crate::ui::patient::PatientOutput;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::stderr_choice;
 
-/// Lines of a tool's result that are shown.
+/// How many lines of a tool's result are shown.
 const RESULT_LINES: usize = 4;
 
-/// Who watches a turn at this program.
 pub(crate) struct Watcher<'context> {
     context: &'context Context,
-    /// The thread, and the take that the turn runs in, where it is known beforehand.
+    /// The thread, and the take of the turn if it is known beforehand.
     place: (ThreadId, Option<TakeId>),
     cancel: Cancel,
-    /// What is being written, so that a new line begins where one is needed.
+    /// The unfinished line on the screen, if any, so that the next output starts on a new line.
     at: At,
-    /// Whether somebody looks at standard error.
+    /// Whether standard error is a terminal.
     seen: bool,
-    /// Whether a call was refused because nobody was there to ask.
+    /// Whether a call was denied because the session is not interactive.
     refused: bool,
     broken: bool,
 }
@@ -45,11 +44,11 @@ enum At {
     Text,
     Thinking,
     Progress,
-    /// A line about how far a tool is, which is not ended.
+    /// A progress line, which the next one overwrites.
     Status,
 }
 
-/// Goes to the beginning of the line and clears it.
+/// Moves to the start of the line and clears it.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 impl<'context> Watcher<'context> {
@@ -70,14 +69,14 @@ impl<'context> Watcher<'context> {
         }
     }
 
-    /// What to say when the turn is over and something was refused.
+    /// A hint for the end of the turn, if calls were denied.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         self.refused.then_some(
-            "Some calls were refused because nobody was there to ask; `--approve edits` or `--approve all` lets them run.",
+            "Some calls were denied because nobody could be asked; pass `--approve edits` or `--approve all`.",
         )
     }
 
-    /// Ends the line that is being written, if one is.
+    /// Ends the current line, if one is open.
     pub(crate) fn rest(&mut self) {
         let _ = self.fresh_line();
     }
@@ -115,12 +114,12 @@ impl<'context> Watcher<'context> {
                 let seconds = millis.div_ceil(1000);
                 let message = fold(message);
                 self.line(&format!(
-                    "{style}attempt {attempt} failed:{style:#} {message}; trying again in {seconds} s"
+                    "{style}attempt {attempt} failed:{style:#} {message}; retrying in {seconds} s"
                 ))
             }
             TurnEvent::Compressed { removed } => {
                 let what = counted(*removed, "entry", "entries");
-                self.muted(&format!("The conversation was too long: a summary stands for {what} now."))
+                self.muted(&format!("The conversation was too long; a summary replaces {what}."))
             }
             TurnEvent::Answered { stop: Some(stop), .. } => {
                 self.muted(&format!("The model stopped: {}", fold(stop)))
@@ -132,7 +131,7 @@ impl<'context> Watcher<'context> {
             | TurnEvent::Calling { .. }
             | TurnEvent::CallBegan { .. }
             | TurnEvent::Answered { .. }
-            | TurnEvent::Asked { .. }
+            | TurnEvent::ApprovalRequested { .. }
             | TurnEvent::Steered { .. } => Ok(()),
         }
     }
@@ -141,7 +140,7 @@ impl<'context> Watcher<'context> {
         if self.at != At::Text {
             self.fresh_line()?;
         }
-        // Each piece is made safe by itself: whatever acts on a terminal is a single character at its beginning.
+        // Each piece is safe on its own: a control sequence is always neutralised at its first character.
         PatientOutput::stdout(&self.cancel).write_all(sanitize(text, Lines::Keep).as_bytes())?;
         self.at = if text.ends_with('\n') { At::LineStart } else { At::Text };
         Ok(())
@@ -160,7 +159,7 @@ impl<'context> Watcher<'context> {
         Ok(())
     }
 
-    /// How far a tool is, on a line that the next one replaces.
+    /// Overwrites the progress line of a tool.
     fn status(&mut self, fraction: Option<f64>, message: &str, units: Option<(u64, &str)>) -> io::Result<()> {
         let line = progress_line(fraction, message, units);
         if !self.seen || line.is_empty() {
@@ -184,7 +183,7 @@ impl<'context> Watcher<'context> {
             }
             ToolOutcome::Succeeded => return self.fresh_line(),
             ToolOutcome::Failed => format!("{error}  ✗ failed{error:#}"),
-            ToolOutcome::Denied => format!("{error}  ✗ not allowed{error:#}"),
+            ToolOutcome::Denied => format!("{error}  ✗ denied{error:#}"),
             ToolOutcome::Interrupted => format!("{error}  ✗ interrupted{error:#}"),
         };
         self.line(&head)?;
@@ -209,12 +208,12 @@ impl<'context> Watcher<'context> {
         match how {
             Ended::Completed => {}
             Ended::Interrupted => {
-                self.line(&format!("{error}Interrupted.{error:#} What arrived is kept."))?;
+                self.line(&format!("{error}Interrupted.{error:#} The partial answer is saved."))?;
             }
             Ended::Failed => {
                 let message = sanitize(message.unwrap_or("something went wrong"), Lines::Keep).into_owned();
                 self.line(&format!("{error}error:{error:#} {message}"))?;
-                self.muted("`retake resume` goes on with this turn.")?;
+                self.muted("`retake resume` continues this turn.")?;
             }
         }
         if !self.seen {
@@ -229,7 +228,7 @@ impl<'context> Watcher<'context> {
             facts.push(dollars(cost));
         }
         let undo = self.context.undo_command_of(self.place.0, self.place.1, version);
-        facts.push(format!("version {version}; `{undo}` takes the turn back"));
+        facts.push(format!("version {version}; `{undo}` undoes the turn"));
         self.muted(&facts.join(" · "))
     }
 
@@ -238,20 +237,19 @@ impl<'context> Watcher<'context> {
         self.line(&format!("{style}{text}{style:#}"))
     }
 
-    /// A line of its own on standard error.
+    /// Writes a separate line to standard error.
     fn line(&mut self, text: &str) -> io::Result<()> {
         self.fresh_line()?;
         self.report(format_args!("{text}\n"))
     }
 
-    /// Writes to standard error, with colours as decided.
     fn report(&self, text: fmt::Arguments<'_>) -> io::Result<()> {
         let mut coloured = AutoStream::new(Vec::new(), stderr_choice(self.context.general.color));
         coloured.write_fmt(text)?;
         PatientOutput::stderr(&self.cancel).write_all(&coloured.into_inner())
     }
 
-    /// Ends the line that is being written, on the stream that it is on.
+    /// Ends the open line on its own stream.
     fn fresh_line(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.at, At::LineStart) {
             At::LineStart => Ok(()),
@@ -264,7 +262,7 @@ impl<'context> Watcher<'context> {
 
 impl Audience for Watcher<'_> {
     fn hear(&mut self, event: &TurnEvent) {
-        // A reader who has left is no reason to stop: what happens is on the timeline.
+        // A closed pipe does not stop the turn: its events are recorded in the thread.
         if !self.broken && self.show(event).is_err() {
             self.broken = true;
         }
@@ -273,7 +271,7 @@ impl Audience for Watcher<'_> {
     fn ask(&mut self, question: &Question, ended: &dyn Fn() -> bool) -> Option<Reply> {
         if self.context.general.json || !asking::somebody_is_there() {
             self.refused = true;
-            let reason = "Not allowed: nobody is there to be asked. Do what can be done without it.";
+            let reason = "Denied: not interactive; use --approve. Continue without this call.";
             return Some(Reply { allowed: false, remember: false, reason: Some(reason.to_owned()) });
         }
         let _ = self.fresh_line();
@@ -285,7 +283,7 @@ impl Audience for Watcher<'_> {
     }
 }
 
-/// How far a tool is, such as `Searching: 42 %, 33,600 files`.
+/// Progress of a tool, such as `Searching: 42 %, 33,600 files`.
 fn progress_line(fraction: Option<f64>, message: &str, units: Option<(u64, &str)>) -> String {
     let percent = fraction.map(|fraction| format!("{:.0} %", fraction.clamp(0.0, 1.0) * 100.0));
     let units = units.map(|(processed, unit)| format!("{} {}", count(processed), fold(unit)));
@@ -297,7 +295,6 @@ fn progress_line(fraction: Option<f64>, message: &str, units: Option<(u64, &str)
     }
 }
 
-/// A sum of money.
 pub(crate) fn dollars(micro: u64) -> String {
     match micro {
         0..10_000 => format!("${:.4}", micro as f64 / 1e6),

@@ -15,10 +15,10 @@ use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::width::{Align, expand_tabs};
 
-/// The columns that the title of a thread may take.
+/// Maximum width of the thread title.
 const TITLE: usize = 20;
 
-/// Show who wrote each line of a file: which version of which thread, and when.
+/// Show which operation wrote each line of a file, and when.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,19 +27,19 @@ Examples:
   retake blame src/main.rs --at 12        the file as it was at version 12
   retake diff --of 12                     what version 12 of this thread did
 
-What an undo, a redo, a jump, a restore or a switch of takes brought back belongs to whoever wrote it first. What
-was changed by hand is yours; lines that were there when Retake first looked are marked `before`.")]
+Undo, redo, jump, restore and switching takes do not change who wrote a line. Your own edits are shown as yours;
+lines from before the first snapshot are marked `before`.")]
 pub(crate) struct Arguments {
     /// The file.
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// At which moment: a version, a saved name, take:NAME, folder, a snapshot.
-    #[arg(long, value_name = "MOMENT", default_value = FOLDER)]
+    /// Version, saved name, take:NAME, folder or snapshot id.
+    #[arg(long, value_name = "REVISION", default_value = FOLDER)]
     at: String,
-    /// Only that line, or those from the first to the last.
+    /// Only this line, or the lines from A to B.
     #[arg(short = 'L', long, value_name = "A,B", value_parser = parse_lines)]
     line: Option<RangeInclusive<u64>>,
-    /// The thread that `--at` means: a title, or the beginning of an id [default: the current one].
+    /// Thread that `--at` refers to: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -63,7 +63,7 @@ impl Arguments {
             let last = blame.lines.len();
             blame.lines.retain(|line| range.contains(&line.number));
             if blame.lines.is_empty() {
-                let message = format!("{path} has {last} lines at that moment");
+                let message = format!("{path} has only {last} lines at that revision");
                 return Err(Failure::new(Code::NotFound, message));
             }
         }
@@ -89,7 +89,7 @@ impl Arguments {
     }
 }
 
-/// Who wrote lines, in a few columns.
+/// The origin of a line, in a few columns.
 fn head(context: &Context, origin: &WroteLines) -> Label {
     let styles = &context.styles;
     let by = &origin.by;
@@ -109,14 +109,14 @@ fn failure(error: BlameError, path: &str) -> Failure {
     }
 }
 
-/// `12`, or `10,20`.
+/// Parses `12` or `10,20`.
 fn parse_lines(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number = |text: &str| {
         text.trim()
             .parse::<u64>()
             .ok()
             .filter(|number| *number > 0)
-            .ok_or("lines are counted from 1: 12, or 10,20")
+            .ok_or("line numbers start at 1; write 12, or 10,20")
     };
     let (first, last) = text.split_once(',').unwrap_or((text, text));
     let (first, last) = (number(first)?, number(last)?);

@@ -18,18 +18,18 @@ use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::signals::Foreground;
 use crate::ui::style::stderr;
 
-/// Talk with the agent, line by line.
+/// Chat with the agent, line by line.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake chat
   retake chat --model anthropic/claude-sonnet-4-5 --approve edits
 
-A line is a message; one that ends with a backslash goes on in the next. A line that begins with a slash is any other
-command of Retake: /undo, /redo, /retry, /tree, /history, /take switch main, /diff. /quit, or Ctrl-D, leaves; nothing is
-lost by it. Ctrl-C ends the turn that runs.")]
+Each line is a message; end it with a backslash to continue on the next line. A line that starts with a slash runs any
+other command: /undo, /redo, /retry, /tree, /history, /take switch main, /diff. /quit or Ctrl-D leaves the chat.
+Ctrl-C stops the running turn.")]
 pub(crate) struct Arguments {
-    /// Refuse messages unless the commit that the thread started from is checked out, and print how to return to it.
+    /// Refuse messages unless the thread's start commit is checked out, and print how to return to it.
     #[arg(long)]
     at_start_commit: bool,
     #[command(flatten)]
@@ -41,13 +41,14 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(mut self, context: &Context) -> Result<ExitCode, Failure> {
         if context.general.json {
-            return Err(Failure::new(Code::Usage, "chat is for people; `retake run --json` is for programs"));
+            return Err(Failure::new(
+                Code::Usage,
+                "`retake chat` is interactive; use `retake run --json` in scripts",
+            ));
         }
         let shown = io::stdin().is_terminal();
         if shown {
-            context.remark(
-                "A line is a message. /undo, /retry, /tree and every other command work too; /quit leaves.",
-            )?;
+            context.remark("Type a message, or a command such as /undo, /retry or /tree. /quit leaves.")?;
         }
         loop {
             let Some(line) = read(context, shown)? else { return Ok(ExitCode::SUCCESS) };
@@ -55,13 +56,13 @@ impl Arguments {
             match line.strip_prefix('/').map(str::trim) {
                 Some("quit" | "exit" | "q") => return Ok(ExitCode::SUCCESS),
                 Some("" | "help") => context.remark(
-                    "A line is a message. /undo, /redo, /retry, /tree, /history, /diff, /take …: any command. /quit leaves.",
+                    "Type a message, or any command: /undo, /redo, /retry, /tree, /history, /diff, /take …. /quit leaves.",
                 )?,
                 Some(command) => other(context, command, self.target.thread.as_deref())?,
                 None if line.is_empty() => {}
                 None => {
                     if let Err(failure) = self.turn(context, line) {
-                        // The conversation goes on: what went wrong with one message is no reason to leave.
+                        // An error with one message does not end the chat.
                         let style = context.styles.error;
                         let text = sanitize(failure.message(), Lines::Keep).into_owned();
                         writeln!(stderr(context.general.color), "{style}error:{style:#} {text}")?;
@@ -82,7 +83,7 @@ impl Arguments {
         check_prompt(&entry).map_err(ChangeError::from)?;
         target.check_place(context)?;
         let (meant, _) = target.prepare(context, &self.target, text)?;
-        // From now on the same thread, even if another one becomes the current one elsewhere.
+        // Later messages go to the same thread, even if another process switches threads.
         self.target.thread = Some(meant.thread.summary.id.to_string());
         let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
         let beginning = Beginning {
@@ -99,7 +100,7 @@ impl Arguments {
     }
 }
 
-/// Any other command of this program, on the same thread.
+/// Runs another command on the same thread.
 fn other(context: &Context, line: &str, thread: Option<&str>) -> Result<(), Failure> {
     let words = match shell_words::split(line) {
         Ok(words) => words,
@@ -117,12 +118,12 @@ fn other(context: &Context, line: &str, thread: Option<&str>) -> Result<(), Fail
     let status = child.wait()?;
     foreground.end();
     if !status.success() {
-        context.remark("It did not work; the conversation goes on.")?;
+        context.remark("Command failed; the chat continues.")?;
     }
     Ok(())
 }
 
-/// A message, over as many lines as it has; `None` at the end.
+/// Reads a message, including continuation lines; `None` at the end of input.
 fn read(context: &Context, shown: bool) -> Result<Option<String>, Failure> {
     let mut message = String::new();
     loop {

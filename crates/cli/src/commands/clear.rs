@@ -7,12 +7,12 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Take all entries out of a take. Its draft, files and settings stay: see `retake reset`.
+/// Remove all entries from a take. To clear drafts, file lists and settings too, use `retake reset`.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake clear
-  retake undo                             and they are back")]
+    retake undo                             restores them")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,

@@ -1,4 +1,4 @@
-//! `retake comms`
+//! `retake trace`
 
 use std::io::Write;
 
@@ -13,26 +13,26 @@ use crate::ui::json;
 use crate::ui::pager::reader_may_leave;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Show what was said to models and what they answered: every request, answer and tool call.
+/// Show the trace: every model request, response and tool call.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake comms                            the last 20 of the current thread
-  retake comms 17                         all of number 17
-  retake comms --all --json > comms.jsonl everything, one record a line
+    retake trace                            the last 20 records of the current thread
+    retake trace 17                         record 17 in full
+    retake trace --all --json > trace.jsonl everything, one record per line
 
-The log is kept beside the timeline: no undo and no reset touches it. Keys are taken out before anything is written.
-`retake purge` destroys what is known of a thread, `retake redact` what was said in it.")]
+The trace is not part of history: undo and reset do not change it. Secrets are removed before it is written.
+`retake purge` deletes the trace of a thread, `retake redact` removes text from it.")]
 pub(crate) struct Arguments {
-    /// Show all of this one.
+    /// Show this record in full.
     number: Option<i64>,
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
-    /// Of all threads, and all of them.
+    /// Show all records of all threads.
     #[arg(long, conflicts_with_all = ["thread", "number"])]
     all: bool,
-    /// How many of the last ones.
+    /// How many of the last records to show.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, conflicts_with_all = ["all", "number"])]
     last: u64,
 }
@@ -69,7 +69,7 @@ impl Arguments {
             if !context.general.json {
                 found.push(comm);
             } else if written.is_ok() {
-                // As they are read: a log can be larger than memory.
+                // Written as they are read: a trace can be larger than memory.
                 written = write_record(&mut out, &comm);
             }
             Ok(())
@@ -80,7 +80,7 @@ impl Arguments {
             return Ok(());
         }
         if found.is_empty() {
-            return context.remark("Nothing was said to a model yet.");
+            return context.remark("No model was called yet.");
         }
         context.answer(&(), |out, styles| {
             let (id, muted, heading) = (styles.id, styles.muted, styles.heading);
@@ -96,7 +96,7 @@ impl Arguments {
                 if let Some(body) = &comm.body {
                     writeln!(out, "\n{}", sanitize(&pretty(body), Lines::Keep))?;
                 } else if self.number.is_some() {
-                    writeln!(out, "\nWhat was said was destroyed.")?;
+                    writeln!(out, "\nThe content was redacted.")?;
                 }
             }
             Ok(())
@@ -119,7 +119,7 @@ fn write_record(out: &mut impl Write, comm: &Comm) -> std::io::Result<()> {
     writeln!(out)
 }
 
-/// JSON with line breaks, anything else as it is.
+/// Pretty-prints JSON; returns anything else unchanged.
 fn pretty(body: &str) -> String {
     let parsed: Result<serde_json::Value, _> = serde_json::from_str(body);
     parsed.ok().and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| body.to_owned())

@@ -16,24 +16,24 @@ use crate::ui::bytes::{count, counted};
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
-/// Put two takes side by side: what each said since they parted, what it cost, and how their files differ.
+/// Compare two takes: their messages since they diverged, their cost and their files.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake compare main main_take_1
   retake compare main                     with the active take
-  retake compare main retry --stat        files by their counts only
-  retake take promote retry               then keep the better one as a thread of its own
-  retake take switch retry                or go on with it")]
+    retake compare main retry --stat        changed line counts only
+    retake take promote retry               then turn the better one into a thread
+    retake take switch retry                or continue with it")]
 pub(crate) struct Arguments {
-    /// One take: a name, or the beginning of an id.
+    /// First take: name or id prefix.
     one: String,
-    /// The other [default: the active take].
+    /// Second take [default: the active take].
     other: Option<String>,
-    /// Only how many lines of each file differ.
+    /// Show only the number of changed lines per file.
     #[arg(long)]
     stat: bool,
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 struct Answer {
     #[serde(flatten)]
     comparison: Comparison,
-    /// How the files of the second differ from those of the first; `None` if the files of one are not known.
+    /// File differences from the first take to the second; `None` if the files of either are unknown.
     files: Option<Changes>,
 }
 
@@ -57,15 +57,15 @@ impl Arguments {
                 None => state.active,
             };
             let take = state.take(&looking.queries(), id).map_err(LookError::from)?;
-            take.ok_or_else(|| Failure::new(Code::NotFound, "the take is gone"))
+            take.ok_or_else(|| Failure::new(Code::NotFound, "the take was deleted"))
         };
         let (one, other) = (find(Some(&self.one))?, find(self.other.as_deref())?);
         if one.id == other.id {
-            return Err(Failure::new(Code::Usage, "that is the same take twice; name another one"));
+            return Err(Failure::new(Code::Usage, "both names refer to the same take; name another one"));
         }
         let prices = context.prices();
         let mut comparison = compare(&looking, thread.summary.id, [&one, &other], &prices)?;
-        // The folder is the truth for the active take; what was changed by hand is recorded by looking.
+        // The active take's files are in the folder; recording them picks up hand edits.
         for side in &mut comparison.sides {
             if side.take == state.active
                 && context.config.files.enabled
@@ -98,8 +98,8 @@ impl Arguments {
             }
             let heading = styles.heading;
             match &answer.files {
-                None => writeln!(out, "\nThe files of one of the two are not known."),
-                Some(files) if files.files.is_empty() => writeln!(out, "\nThe files are the same."),
+                None => writeln!(out, "\nThe files of one take are unknown."),
+                Some(files) if files.files.is_empty() => writeln!(out, "\nThe files are identical."),
                 Some(files) => {
                     let (one, other) = (sanitize(&one.name, Lines::Fold), sanitize(&other.name, Lines::Fold));
                     writeln!(out, "\n{heading}Files, from {one} to {other}{heading:#}\n")?;
@@ -116,17 +116,17 @@ fn changes(context: &Context, one: ContentId, other: ContentId, detail: Detail) 
     Ok(looking.changes(one, other, &Question::all(detail))?)
 }
 
-/// How a row is told of one of the two.
+/// Formats one cell of the comparison table.
 type Told<'a> = &'a dyn Fn(&Side) -> String;
 
 fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::Result<()> {
     let muted = styles.muted;
     let [one, other] = &comparison.sides;
     match comparison.shared {
-        0 => writeln!(out, "{muted}The two share no entries.{muted:#}\n")?,
+        0 => writeln!(out, "{muted}The takes share no entries.{muted:#}\n")?,
         shared => {
             let shared = counted(shared, "entry", "entries");
-            writeln!(out, "{muted}Both begin with the same {shared}.{muted:#}\n")?;
+            writeln!(out, "{muted}Both start with the same {shared}.{muted:#}\n")?;
         }
     }
     let tokens = |side: &Side| {
@@ -137,7 +137,7 @@ fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::R
     let cost = |side: &Side| match side.micro_dollars {
         Some(0) => "nothing".to_owned(),
         Some(cost) => dollars(cost),
-        None => "not known".to_owned(),
+        None => "unknown".to_owned(),
     };
     let calls = |side: &Side| match side.calls.failed {
         0 => count(side.calls.made),

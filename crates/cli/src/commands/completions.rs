@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Print the completions of a shell.
+/// Print shell completions.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -15,7 +15,7 @@ Examples:
   retake completions zsh > ~/.zfunc/_retake
   retake completions fish > ~/.config/fish/completions/retake.fish")]
 pub(crate) struct Arguments {
-    /// Which shell.
+    /// The shell.
     shell: Shell,
 }
 

@@ -10,17 +10,17 @@ use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Put a summary by the model in the place of old entries. One undo brings them back.
+/// Replace old entries with a summary by the model. One undo restores them.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake compress                         all but about the last 10 entries
-  retake compress --keep 0                everything
-  retake undo                             the originals are back
+    retake compress                         all but about the last 10 entries
+    retake compress --keep 0                everything
+    retake undo                             restores the originals
 
-A turn does the same by itself when the conversation no longer fits into the model.")]
+A turn does this automatically when the conversation exceeds the model's context window.")]
 pub(crate) struct Arguments {
-    /// About how many of the last entries stay; the cut is made before a message of yours.
+    /// About how many of the last entries to keep; the cut is always before one of your messages.
     #[arg(long, value_name = "N", default_value_t = 10)]
     keep: u64,
     #[command(flatten)]
@@ -56,7 +56,7 @@ impl Arguments {
             let undo = context.undo_command_of(thread, take, compressed.version);
             writeln!(
                 out,
-                "A summary stands for {what} now. {muted}version {}; `{undo}` brings them back{muted:#}\n",
+                "A summary replaces {what}. {muted}version {}; `{undo}` restores them{muted:#}\n",
                 compressed.version
             )?;
             writeln!(out, "{}", sanitize(&compressed.summary, Lines::Keep))

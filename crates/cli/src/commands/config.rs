@@ -24,7 +24,7 @@ use crate::ui::sanitize::{Lines, sanitize};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake config                                 every key, its value and where that comes from
+    retake config                                 every key, its value and its source
   retake config set storage.budget \"5 GB\"
   retake config get output.entries
   retake config unset storage.budget")]
@@ -33,19 +33,18 @@ pub(crate) struct Arguments {
     command: Option<Command>,
 }
 
-/// Commands on the configuration.
 #[derive(Subcommand)]
 enum Command {
-    /// List every key, its value, where that comes from and what it is for (the default).
+    /// List every key with its value, its source and its purpose (the default command).
     #[command(visible_alias = "ls")]
     List(list::Arguments),
-    /// Print the value of one key.
+    /// Print the value of a key.
     Get(get::Arguments),
-    /// Set a key. Comments and order in the file stay.
+    /// Set a key. Comments and order in the file are preserved.
     Set(set::Arguments),
-    /// Take a key out of the file, so that its default holds.
+    /// Remove a key from the file, restoring its default.
     Unset(unset::Arguments),
-    /// Print where the configuration file is.
+    /// Print the path of the configuration file.
     Path(path::Arguments),
 }
 
@@ -61,24 +60,24 @@ impl Arguments {
     }
 }
 
-/// The configuration file as it is now.
 struct File {
     path: PathBuf,
     text: Option<String>,
 }
 
-/// A key with its value.
+/// A key with its value and the source of the value.
 #[derive(Serialize)]
 struct Setting {
     key: &'static str,
     value: Option<Value>,
     origin: Origin,
     default: Option<Value>,
-    takes: &'static str,
+    #[serde(rename = "type")]
+    value_type: &'static str,
     purpose: &'static str,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Origin {
@@ -107,13 +106,13 @@ impl File {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Replaces the file, whole.
+    /// Replaces the file atomically.
     fn write(&self, text: &str) -> Result<(), Failure> {
         make_folder(&self.path)?;
         write_whole(&self.path, Existing::Replaced, |out| Ok(out.write_all(text.as_bytes())?))
     }
 
-    /// What the file says, whatever goes before it.
+    /// The value in the file, even if the environment overrides it.
     fn written(&self, key: &Key) -> Result<Option<Value>, Failure> {
         Ok(config::get(self.text(), key.name)?.as_ref().map(json))
     }
@@ -131,19 +130,19 @@ impl File {
             (None, Some(written)) => (Some(json(&written)), Origin::File),
             (None, None) => (default.clone(), Origin::Default),
         };
-        let (takes, purpose) = (key.takes.words(), key.purpose);
-        Ok(Setting { key: key.name, value, origin, default, takes, purpose })
+        let (value_type, purpose) = (key.value_type.words(), key.purpose);
+        Ok(Setting { key: key.name, value, origin, default, value_type, purpose })
     }
 }
 
 impl Setting {
-    /// The value for people.
+    /// The value as displayed.
     fn shown(&self) -> String {
         self.value.as_ref().map_or_else(|| "-".to_owned(), show)
     }
 }
 
-/// A value without the quotes that JSON puts around text.
+/// A value without the quotes of a JSON string.
 fn show(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     sanitize(&text, Lines::Fold).into_owned()
@@ -167,7 +166,7 @@ fn json(value: &toml_edit::Value) -> Value {
     }
 }
 
-/// Makes the folder that the file is to be in.
+/// Creates the folder of the configuration file.
 fn make_folder(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `retake context`: the files that a take gives to the model.
+//! `retake context`: the context files of a take.
 
 mod add;
 mod list;
@@ -16,9 +16,9 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Files that a take gives to the model.
+/// Manage the files that a take gives to the model.
 #[derive(Args)]
-// The arguments of the default command are a group of the same name.
+// Without this, clap reports two groups of the same name.
 #[group(skip)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +28,7 @@ Examples:
   retake context add --list screenshots error.png
   retake context preset save login
 
-Paths inside the project are kept relative to its folder, so that they still hold after it moved.")]
+Paths inside the project are stored relative to its folder, so that they stay valid when it moves.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Defaulted<Command, list::Arguments>,
@@ -36,15 +36,15 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List the files (this is the default).
+    /// List the files (the default command).
     #[command(visible_alias = "ls")]
     List(list::Arguments),
     /// Add files.
     Add(add::Arguments),
-    /// Remove files from the list. The files themselves stay.
+    /// Remove files from the list. The files themselves are not changed.
     #[command(visible_alias = "rm")]
     Remove(remove::Arguments),
-    /// Save, load, list and delete lists of context files.
+    /// Save, load, list and delete presets of context files.
     Preset(preset::Arguments),
 }
 
@@ -59,7 +59,7 @@ impl Arguments {
     }
 }
 
-/// Which of a take's lists is meant.
+/// One of the file lists of a take.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Which {
     /// The take's files.
@@ -67,7 +67,7 @@ enum Which {
     /// Files whose content goes into the next request.
     #[default]
     Context,
-    /// Pictures that go into the next request.
+    /// Images that go into the next request.
     Screenshots,
 }
 
@@ -81,8 +81,8 @@ impl Which {
     }
 }
 
-/// The folder that the files of the thread are in, and paths as they are kept: relative to that folder where they lie in
-/// it, else from the root.
+/// The folder of the thread's files, and the paths as stored: relative to that folder if they are inside it, otherwise
+/// absolute.
 fn kept_paths(
     context: &Context,
     target: &Target,
@@ -104,13 +104,13 @@ fn kept(root: &Path, directory: &Path, path: &Path) -> PathBuf {
     }
 }
 
-/// The path without `.` and `..`, by its text alone: the file need not be there yet.
+/// Removes `.` and `..` from the path's text; the file need not exist.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
             Component::CurDir => {}
-            // At the root there is nothing above, and nothing is taken away.
+            // The root has no parent.
             Component::ParentDir => {
                 plain.pop();
             }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_inside_the_project_are_kept_relative_to_it() {
+    fn paths_inside_the_project_are_stored_relative_to_it() {
         for (path, wanted) in [
             ("main.rs", "src/main.rs"),
             ("./a/../main.rs", "src/main.rs"),

@@ -1,10 +1,10 @@
-//! Groups of commands of which one is meant where none is named: `retake role` is `retake role list`.
+//! Command groups with a default command: `retake role` runs `retake role list`.
 
 use clap::{Args, Subcommand};
 
-/// A command of the group, or the arguments of the default one.
+/// A command of the group, or the arguments of the default command.
 #[derive(Args)]
-// The arguments of the default command are a group of the same name.
+// Without this, clap reports two groups of the same name.
 #[group(skip)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Defaulted<Command: Subcommand, Usual: Args> {
@@ -15,7 +15,6 @@ pub(crate) struct Defaulted<Command: Subcommand, Usual: Args> {
 }
 
 impl<Command: Subcommand, Usual: Args> Defaulted<Command, Usual> {
-    /// The command that is meant.
     pub(crate) fn or(self, usual: impl FnOnce(Usual) -> Command) -> Command {
         self.command.unwrap_or_else(|| usual(self.usual))
     }

@@ -1,7 +1,6 @@
-//! `retake demo`: a tour of one minute.
+//! `retake demo`: a one-minute tour.
 //!
-//! Nothing is staged: every command is run by this very program as a person would run it, in a project and a
-//! store that are made for the tour and go with it. If one of them fails, so does the tour.
+//! Every command really runs, through this program, in a temporary project and store. If one fails, the tour fails.
 
 mod tour;
 
@@ -20,18 +19,18 @@ use crate::ui::style::ColorWhen;
 use crate::ui::width::wrap;
 use tour::{FILES, NEXT, Scene, TOUR, Typed};
 
-/// A guided tour in a temporary project: what Retake is for, in one minute.
+/// Take a one-minute tour in a temporary project.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake demo
-  retake demo --fast          without pauses
-  retake demo --keep          leave the project there to play with")]
+    retake demo --fast          without pauses
+    retake demo --keep          keep the project to experiment with")]
 pub(crate) struct Arguments {
     /// Do not pause between commands.
     #[arg(long)]
     fast: bool,
-    /// Leave the project and its store where they are.
+    /// Keep the project and its store.
     #[arg(long)]
     keep: bool,
 }
@@ -46,7 +45,7 @@ struct Answer {
 #[derive(Serialize)]
 struct Ran {
     command: String,
-    why: &'static str,
+    purpose: &'static str,
     output: String,
 }
 
@@ -67,7 +66,7 @@ impl Arguments {
                 announce(context, scene, pace)?;
             }
             let output = stage.run(context, scene)?;
-            answer.commands.push(Ran { command: typed(scene), why: scene.why, output });
+            answer.commands.push(Ran { command: typed(scene), purpose: scene.why, output });
             pace.pause(scene.shown);
         }
         if self.keep {
@@ -75,13 +74,13 @@ impl Arguments {
         }
         context.answer(&answer, |out, styles| {
             let (heading, muted) = (styles.heading, styles.muted);
-            writeln!(out, "\n{heading}What to try next{heading:#}\n")?;
+            writeln!(out, "\n{heading}Next steps{heading:#}\n")?;
             for (command, why) in NEXT {
                 writeln!(out, "  {:<36} {muted}{why}{muted:#}", format!("retake {command}"))?;
             }
             if let Some(folder) = &answer.folder {
                 let folder = sanitize(folder, Lines::Fold);
-                writeln!(out, "\nThe tour's project and store are in {folder}. To go on there:\n")?;
+                writeln!(out, "\nThe project and store of the tour are in {folder}. To continue there:\n")?;
                 writeln!(out, "  cd {folder}/project && export RETAKE_HOME={folder}/store")?;
             }
             Ok(())
@@ -89,7 +88,6 @@ impl Arguments {
     }
 }
 
-/// How fast the tour goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
     Reading,
@@ -104,7 +102,7 @@ impl Pace {
     }
 }
 
-/// The temporary places of the tour.
+/// The temporary folders of the tour.
 struct Stage {
     folder: tempfile::TempDir,
     program: PathBuf,
@@ -114,7 +112,7 @@ impl Stage {
     fn set() -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("retake-demo-").tempdir()?;
         let stage = Self { folder, program: std::env::current_exe()? };
-        // A work tree of its own: should the temporary folder lie in one, that one is not the tour's project.
+        // Makes the folder its own work tree, in case the temporary folder is inside another one.
         for (name, text) in FILES {
             std::fs::create_dir_all(stage.project())?;
             std::fs::write(stage.project().join(name), text)?;
@@ -130,7 +128,7 @@ impl Stage {
         self.folder.path().join("project")
     }
 
-    /// Runs a command of the tour. What it says goes where our own output goes, unless that is JSON.
+    /// Runs a command of the tour. Its output goes to standard output, unless `--json` is set.
     fn run(&self, context: &Context, scene: &Scene) -> Result<String, Failure> {
         let mut command = match scene.typed {
             Typed::Retake(arguments) => {
@@ -160,7 +158,7 @@ impl Stage {
         }
         let ended = command.spawn()?.wait_with_output()?;
         if !ended.status.success() {
-            let message = format!("the tour stopped, because `{}` failed: {}", typed(scene), ended.status);
+            let message = format!("the tour stopped: `{}` failed: {}", typed(scene), ended.status);
             return Err(Failure::new(Code::Failed, message));
         }
         Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
@@ -171,11 +169,11 @@ impl Stage {
     }
 }
 
-/// Says why a command comes next, and then the command as it is typed.
+/// Prints the explanation and the command line.
 fn announce(context: &Context, scene: &Scene, pace: Pace) -> Result<(), Failure> {
     if !scene.why.is_empty() {
         say(context, &format!("\n{}", scene.why))?;
-        // About five words a second.
+        // Reading speed: about five words a second.
         pace.pause(Duration::from_millis(200 * scene.why.split(' ').count() as u64));
     }
     let style = context.styles.command;
@@ -193,7 +191,7 @@ fn say(context: &Context, text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// A command as a person types it.
+/// The command as a user would type it.
 fn typed(scene: &Scene) -> String {
     let arguments = match scene.typed {
         Typed::Retake(arguments) => arguments,

@@ -19,46 +19,46 @@ use crate::moments::{Moments, moments};
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
-/// Show how files differ between two moments.
+/// Show differences between two versions of the files.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake diff                             what was changed by hand since the agent was last at work
-  retake diff 12                          from version 12 to the folder
-  retake diff 12 15 -- src                between two versions, below src only
-  retake diff --of 15                     what version 15 did
+    retake diff                             your changes since the agent's last change
+    retake diff 12                          from version 12 to the folder
+    retake diff 12 15 -- src                between two versions, only below src
+    retake diff --of 15                     changes made by version 15
   retake diff take:main take:main_take_1  between two takes
   retake diff \"before the rewrite\" --stat
 
-A moment is a version (`retake history`), the name of a saved moment, take:NAME, folder, or the beginning of a
-snapshot's id. Without any, the folder is compared with how this thread's agent, or an undo, redo, jump or
-restore, last left it. Looking at the folder records what was changed by hand as yours.
+A revision is a version number (see `retake history`), the name of a saved version, take:NAME, folder, or the prefix of
+a snapshot id. Without any, the folder is compared with its state after the last change by this thread's agent or by
+undo, redo, jump or restore. Comparing with the folder records your changes in it.
 
-Files under another name are recognised. Files of more than 16 MiB or 400,000 lines are not compared by lines.
-Control characters are shown, never sent to the terminal.")]
+Renamed files are detected. Files above 16 MiB or 400,000 lines are not compared line by line. Control characters are
+escaped.")]
 pub(crate) struct Arguments {
-    /// From which moment, and to which [default: what was changed by hand; the folder].
-    #[arg(value_name = "MOMENT", num_args = 0..=2)]
+    /// Revisions to compare [default: your changes since the agent's last change; the folder].
+    #[arg(value_name = "REVISION", num_args = 0..=2)]
     moments: Vec<String>,
-    /// Only these files and folders.
+    /// Limit to these files and folders.
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// What that version did.
+    /// Show the changes made by this version.
     #[arg(long, value_name = "VERSION", conflicts_with = "moments")]
     of: Option<u64>,
-    /// Only how many lines came and went.
+    /// Show only the number of added and removed lines.
     #[arg(long, conflicts_with_all = ["name_only", "word"])]
     stat: bool,
-    /// Only the paths.
+    /// Show only paths.
     #[arg(long, conflicts_with = "word")]
     name_only: bool,
-    /// Mark words that changed within the lines, not whole lines.
+    /// Mark changed words instead of whole lines.
     #[arg(long)]
     word: bool,
-    /// How many lines to show around a change.
+    /// Number of context lines.
     #[arg(short = 'U', long, value_name = "N", default_value_t = USUAL_CONTEXT)]
     context: usize,
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -85,7 +85,7 @@ impl Arguments {
         let looking = context.timeline()?.look()?;
         let changes = looking.changes(from.snapshot, to.snapshot, &Question { paths, detail })?;
         if changes.files.is_empty() {
-            context.remark(&format!("Nothing differs between {} and {}.", from.name, to.name))?;
+            context.remark(&format!("No differences between {} and {}.", from.name, to.name))?;
         }
         let answer = Answer { thread: moments.thread.summary.id, from, to, changes };
         context.answer(&answer, |out, styles| {
@@ -109,7 +109,7 @@ impl Arguments {
     }
 }
 
-/// What differs, line by line, or by counts where no words are asked for.
+/// Writes the differences line by line, or only the counts.
 pub(super) fn write_changes(
     out: &mut dyn Write,
     context: &Context,

@@ -1,4 +1,4 @@
-//! `retake draft`: what is being typed and not yet sent.
+//! `retake draft`: the unsent message of a take.
 
 mod attach;
 mod clear;
@@ -16,15 +16,15 @@ use crate::context::{Context, Meant};
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// The draft of a take: what is being typed and not yet sent.
+/// Show and edit the draft: the unsent message of a take.
 #[derive(Args)]
-// The arguments of the default command are a group of the same name.
+// Without this, clap reports two groups of the same name.
 #[group(skip)]
 #[command(after_help = "\
 Examples:
   retake draft
   retake draft set \"Only the dates, please\"
-  retake draft attach screenshot.png      a picture that goes along
+    retake draft attach screenshot.png      attach an image
   retake draft clear
   retake entry add --draft                send it")]
 pub(crate) struct Arguments {
@@ -34,15 +34,15 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show the draft (this is the default).
+    /// Show the draft (the default command).
     Show(show::Arguments),
-    /// Write the draft. Changes that follow each other quickly are one step of history.
+    /// Set the text of the draft. Changes in quick succession are one undo step.
     Set(set::Arguments),
-    /// Let pictures go along with the draft.
+    /// Attach images to the draft.
     Attach(attach::Arguments),
-    /// Let a picture go along no more.
+    /// Remove an image from the draft.
     Detach(detach::Arguments),
-    /// Empty the draft: its text and its pictures.
+    /// Clear the text and images of the draft.
     Clear(clear::Arguments),
 }
 
@@ -58,7 +58,7 @@ impl Arguments {
     }
 }
 
-/// Changes a draft, and says what it is then. One that was written by hand is kept where it is refused.
+/// Changes the draft and reports its new content. If a hand-written text is refused, it is saved to a file.
 fn change(
     context: &Context,
     meant: &Meant,
@@ -74,10 +74,10 @@ fn change(
         let (muted, take) = (styles.muted, sanitize(&meant.take.name, Lines::Fold));
         match (done.changed(), words.is_empty()) {
             (false, _) => return writeln!(out, "Nothing to change."),
-            (true, true) => write!(out, "The draft of {take} is empty now.")?,
-            (true, false) => write!(out, "The draft of {take} is “{}” now.", sanitize(&words, Lines::Fold))?,
+            (true, true) => write!(out, "Cleared the draft of {take}.")?,
+            (true, false) => write!(out, "Draft of {take}: “{}”.", sanitize(&words, Lines::Fold))?,
         }
         let undo = context.undo_command(&done);
-        writeln!(out, " {muted}version {}; `{undo}` takes it back{muted:#}", done.version)
+        writeln!(out, " {muted}version {}; `{undo}` undoes it{muted:#}", done.version)
     })
 }

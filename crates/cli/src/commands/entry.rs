@@ -1,4 +1,4 @@
-//! `retake entry`: what was said.
+//! `retake entry`: the messages of a take.
 
 mod add;
 mod delete;
@@ -22,29 +22,28 @@ use crate::ui::command::environment;
 use crate::ui::editor::Edited;
 use crate::ui::input::{Source, Stdin};
 
-/// Commands on entries.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Add an entry behind the last one.
+    /// Add an entry at the end.
     Add(add::Arguments),
     /// Insert an entry before another.
     Insert(insert::Arguments),
-    /// Change the text of an entry. Role, time, usage and thinking stay.
+    /// Edit the text of an entry. Role, time, usage and thinking are kept.
     Edit(edit::Arguments),
     /// Change the role of an entry.
     Role(role::Arguments),
-    /// Delete entries. Deleting one twice is harmless.
+    /// Delete entries. Deleting an entry twice is not an error.
     #[command(visible_alias = "rm")]
     Delete(delete::Arguments),
     /// Show one entry in full.
     Show(show::Arguments),
-    /// Show entries as one line each. Remembered, and not part of history.
+    /// Collapse entries to one line. Remembered, but not part of history.
     Collapse(present::CollapseArguments),
-    /// Show entries in full again.
+    /// Show collapsed entries in full again.
     Expand(present::ExpandArguments),
-    /// Show entries as rendered Markdown, which is the usual way.
+    /// Show entries as rendered Markdown (the default).
     Read(present::ReadArguments),
-    /// Show entries as they were written, from now on. Remembered, and not part of history.
+    /// Show entries as source text. Remembered, but not part of history.
     Source(present::SourceArguments),
 }
 
@@ -63,34 +62,32 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// The content of a new entry.
 #[derive(Args)]
 pub(crate) struct Content {
-    /// The text [default: from --file, a pipe, or the editor].
+    /// Text [default: from --file, a pipe, or the editor].
     text: Option<String>,
     /// Read the text from a file; `-` is standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Who speaks [default: the first of the thread's roles].
+    /// Role [default: the first of the thread's roles].
     #[arg(short, long, value_name = "ROLE")]
     role: Option<String>,
-    /// A picture to show with it (png, jpg, gif or webp); may be given several times.
+    /// Attach an image (png, jpg, gif or webp); can be repeated.
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
-    /// The content is a JSON object: `role`, `content` or `blocks`, `usage`, `model`, and any other fields,
-    /// which are kept.
+    /// Read a JSON object: `role`, `content` or `blocks`, `usage`, `model` and any other fields.
     #[arg(long)]
     fields: bool,
 }
 
-/// A new entry, and its text if a person wrote it by hand just now.
+/// A new entry, and its text if the user just typed it in an editor.
 pub(crate) struct Read {
     entry: NewEntry,
     by_hand: Option<String>,
 }
 
 impl Content {
-    /// The entry, or nothing if the user left the editor without writing anything.
+    /// The entry, or `None` if the user left the editor without writing anything.
     fn read(self, roles: &[String], now: Timestamp) -> Result<Option<Read>, Failure> {
         let mut pictures = Vec::new();
         for path in &self.image {

@@ -16,19 +16,19 @@ use crate::describe::files::write_report;
 use crate::failure::{Code, Failure};
 use crate::ui::style::stderr;
 
-/// Run a command, and record what it does to files as one change that can be undone.
+/// Run a command and record its file changes as one undoable operation.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake exec -- cargo fmt
   retake exec --by agent -- ./agent.sh \"tidy up\"
-  retake undo                             takes back what the command did, and keeps what you did since
+    retake undo                             undoes the command's changes and keeps yours
 
-What you changed before is recorded as yours first. If Retake is killed meanwhile, what the command changed is still
-recorded as its doing by the next command that looks. What changes while another command or tool runs here too is shared:
-undo asks before it takes it back. The exit code is the command's own.")]
+Your earlier changes are recorded first, as yours. If Retake is killed, the next command still records the changes as
+the program's. Files that change while other commands or tools run are shared: undo asks before it reverts them.
+The exit code is that of the command.")]
 pub(crate) struct Arguments {
-    /// Who runs it.
+    /// Name of the author to record.
     #[arg(long, value_name = "NAME", default_value = "agent")]
     by: String,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Answer {
-    /// The command's exit code; none if a signal ended it.
+    /// The command's exit code; `None` if a signal ended it.
     exit: Option<i32>,
     #[serde(flatten)]
     seen: Seen,
@@ -50,7 +50,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
         let desk = context.desk_of(thread)?;
-        // A thread of another project has its files elsewhere, and that is where the command belongs.
+        // If the thread belongs to another project, the command runs in that project's folder.
         let here = context.directory();
         let inside = here.canonicalize().is_ok_and(|here| here.starts_with(desk.path()));
         let folder = if inside { here } else { desk.path() };
@@ -60,13 +60,13 @@ impl Arguments {
         let caller =
             Caller { actor: by.clone(), turn: Some(turn), ..context.caller(thread, self.target.expect)? };
         desk.let_loose(thread, caller, turn)?;
-        let (program, arguments) = self.command.split_first().expect("clap asks for at least one");
-        // Ctrl-C reaches the command too, and means it: we stay to record what it did.
+        let (program, arguments) = self.command.split_first().expect("clap requires at least one argument");
+        // Ctrl-C reaches the command too; Retake stays alive to record its changes.
         for signal in [SIGINT, SIGQUIT] {
             signal_hook::flag::register(signal, Arc::default())?;
         }
         let ended = Command::new(program).args(arguments).current_dir(folder).status();
-        // What it did is recorded even if it could not be waited for.
+        // The changes are recorded even if waiting for the command failed.
         let caller = Caller { actor: by, turn: Some(turn), ..context.caller(thread, None)? };
         let seen = desk.record(thread, caller)?;
         drop(alive);

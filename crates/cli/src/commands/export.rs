@@ -19,53 +19,51 @@ use crate::ui::progress::Progress;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::time::exact;
 
-/// Write a thread to a file: whole, or as a text to read.
+/// Export a thread, losslessly or as Markdown or JSON.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake export                                  the current thread, whole, to <title>.retake
+    retake export                                  the current thread, losslessly, to <title>.retake
   retake export \"Fix the login\" -o - | ssh host retake import -
-  retake export --without-files                  the conversation alone, to be shared
-  retake export --format markdown -o login.md    the active take, to read
+    retake export --without-files                  only the conversation, for sharing
+    retake export --format markdown -o login.md    the active take as Markdown
   retake export --format json -o - | jq '.entries[].entry.role'
 
-The format `retake` holds all takes, all history, every byte, the files of the project too: `retake import` brings it
-back. With --without-files it tells of changes to files and holds none of them; where the thread is known already,
-such a file can only be imported as a copy.")]
+The format `retake` contains all takes, all history and the project's files; `retake import` restores it. With
+--without-files, it lists file changes but contains no file content; such an export can only be imported as a copy if
+the thread already exists.")]
 pub(crate) struct Arguments {
-    /// The thread: a title, or the beginning of an id; THREAD/TAKE for a take [default: the current one].
+    /// Thread (title or id prefix), or THREAD/TAKE [default: the current thread].
     thread: Option<String>,
-    /// The take, for a text to read [default: the active one].
+    /// Take to export as Markdown or JSON [default: the active take].
     #[arg(short = 'k', long, value_name = "TAKE")]
     take: Option<String>,
-    /// Where to write it; `-` is standard output [default: a file named after the title].
+    /// Output file; `-` is standard output [default: a file named after the title].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How to write it.
+    /// Format of the export.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Leave out the files of the project that the thread holds, and their names.
+    /// Omit the project's files and their names.
     #[arg(long)]
     without_files: bool,
-    /// Replace a file that is there already.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
 }
 
-/// How a thread is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Format {
-    /// Everything, to be imported again.
+    /// Everything, for `retake import`.
     #[default]
     Retake,
-    /// One take as a text to read.
+    /// One take as Markdown.
     Markdown,
-    /// One take as JSON, for programs.
+    /// One take as JSON.
     Json,
 }
 
-/// What was written.
 #[derive(Default)]
 struct Counts {
     operations: Option<u64>,
@@ -94,7 +92,7 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         if self.take.is_some() && self.format == Format::Retake {
-            let message = "an export holds all takes; --take is for --format markdown and json";
+            let message = "the format `retake` contains all takes; use --take with --format markdown or json";
             return Err(Failure::new(Code::Usage, message));
         }
         let looking = context.timeline()?.look()?;
@@ -134,7 +132,7 @@ impl Arguments {
             writeln!(out, "Wrote {title} to {file}. {muted}{what}, {}{muted:#}", size(bytes))?;
             if answer.sealed_left_out.is_some() {
                 let note =
-                    "Left out: the sealed content of ignored or secret files; only this machine can open it.";
+                    "Not included: sealed content of ignored or secret files; only this machine can decrypt it.";
                 writeln!(out, "{muted}{note}{muted:#}")?;
             }
             Ok(())
@@ -143,16 +141,16 @@ impl Arguments {
 
     fn to_stdout(&self, context: &Context, looking: &Looking<'_>, meant: &Meant) -> Result<(), Failure> {
         if context.general.json {
-            let message = "standard output cannot hold both the export and an answer in JSON";
+            let message = "--json and `-o -` both write to standard output; choose one";
             return Err(Failure::new(Code::Usage, message));
         }
         let written = match (self.format, io::stdout().is_terminal()) {
             (Format::Retake, true) => {
-                let message = "an export is not for reading; send it to a file or a pipe";
+                let message = "an export is binary; redirect it to a file or a pipe";
                 return Err(Failure::new(Code::Refused, message));
             }
             (_, true) => {
-                // Stored text could take a terminal over, so it is made safe for one.
+                // Stored text may contain control sequences, so it is escaped for a terminal.
                 let mut text = Vec::new();
                 self.write(context, looking, meant, &mut text)?;
                 let text = String::from_utf8_lossy(&text).into_owned();
@@ -161,7 +159,7 @@ impl Arguments {
             (_, false) => self.write(context, looking, meant, &mut io::stdout().lock()),
         };
         match written {
-            // Whoever read it has read enough.
+            // The reader closed the pipe.
             Err(failure) if failure.is_closed_pipe() => Ok(()),
             Err(failure) => Err(failure),
             Ok(_) => Ok(()),
@@ -203,7 +201,7 @@ impl Arguments {
     }
 }
 
-/// Texts as the command line writes them: in local time, and harmless to look at.
+/// Formatting for the command line: local time, escaped text.
 struct Here<'context>(&'context Context);
 
 impl Front for Here<'_> {
@@ -220,7 +218,7 @@ impl Front for Here<'_> {
     }
 }
 
-/// A file name that says which thread it is.
+/// A file name derived from the thread's title.
 fn file_name(title: &str, format: Format) -> String {
     let ending = match format {
         Format::Retake => "retake",
@@ -242,7 +240,7 @@ fn file_name(title: &str, format: Format) -> String {
     format!("{}.{ending}", if slug.is_empty() { "thread" } else { slug })
 }
 
-/// Counts what passes through.
+/// Counts the bytes that pass through.
 struct Counting<'out> {
     out: &'out mut dyn Write,
     bytes: u64,

@@ -11,21 +11,21 @@ use crate::failure::{Code, Failure};
 use crate::ui::bytes::{counted, size};
 use crate::ui::confirm::{Answer as Said, Consent, confirm};
 
-/// Delete content that nothing refers to. History refers to all it ever held, so that stays.
+/// Delete content that nothing refers to. History keeps its content referenced.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake gc --dry-run          what would go, and how much room that is
+    retake gc --dry-run          show what would be deleted, and its size
   retake gc --yes
-  retake gc --grace 0 --yes    also what was written just now")]
+    retake gc --grace 0 --yes    include content that was just written")]
 pub(crate) struct Arguments {
-    /// Only say what would go.
+    /// Only show what would be deleted.
     #[arg(long)]
     dry_run: bool,
-    /// Leave alone what is younger than that many days [default: as `storage.gc_grace_days` says].
+    /// Keep content younger than this many days [default: `storage.gc_grace_days`].
     #[arg(long, value_name = "DAYS")]
     grace: Option<u64>,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     yes: bool,
 }
@@ -48,7 +48,7 @@ impl Arguments {
         let mut collected = store.collect(grace, now, Mode::DryRun)?;
         let nothing = collected.unreachable == 0;
         if !self.dry_run {
-            // Bytes that an interrupted purge left are no objects any more, and their deletion was confirmed then.
+            // Bytes left by an interrupted purge are no objects, and their deletion was confirmed then.
             let consent = Consent::from_flag(self.yes || nothing);
             if confirm(&format!("Delete {}?", what(&collected)), consent)? == Said::No {
                 return Err(Failure::new(Code::Refused, "nothing was deleted"));
@@ -59,18 +59,18 @@ impl Arguments {
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             if nothing && collected.bytes > 0 {
-                writeln!(out, "No object to delete; an interrupted purge left {}.", size(collected.bytes))?;
+                writeln!(out, "No objects to delete; an interrupted purge left {}.", size(collected.bytes))?;
             } else if nothing {
                 writeln!(out, "Nothing to delete.")?;
             } else if self.dry_run {
                 writeln!(out, "Would delete {}.", what(&collected))?;
             } else {
                 let freed = size(collected.freed_file_bytes);
-                writeln!(out, "Deleted {}; the file is {freed} shorter.", what(&collected))?;
+                writeln!(out, "Deleted {}; the database shrank by {freed}.", what(&collected))?;
             }
             if collected.young > 0 {
-                let young = counted(collected.young, "younger object stays", "younger objects stay");
-                writeln!(out, "{muted}{young} for now (--grace).{muted:#}")?;
+                let young = counted(collected.young, "younger object is", "younger objects are");
+                writeln!(out, "{muted}{young} kept for now (--grace).{muted:#}")?;
             }
             Ok(())
         })

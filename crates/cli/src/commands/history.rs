@@ -16,31 +16,30 @@ use crate::describe;
 use crate::failure::Failure;
 use crate::ui::label::Label;
 
-/// How much is shown where nothing else was asked for.
 const USUAL: usize = 50;
 
-/// Show what was done to a thread, newest first.
+/// Show the operations of a thread, newest first.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake history
   retake history --before 120 --limit 20
-  retake history --all                    all of it, nothing joined
-  retake jump 12                          go to the moment just after version 12
+    retake history --all                    every operation on its own line
+    retake jump 12                          go to version 12
 
-● is the current state. ↶ was undone and can be jumped to, ↷ was undone and can be redone. A bracket holds
-the operations of one turn, which are undone together.")]
+● is the current state. ↶ was undone (`retake jump` reaches it), ↷ was undone and can be redone. Brackets join the
+operations of one turn, which are undone together.")]
 pub(crate) struct Arguments {
-    /// At most that many lines [default: 50].
+    /// Maximum number of lines [default: 50].
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Only what came before that version.
+    /// Show only operations before this version.
     #[arg(long, value_name = "VERSION")]
     before: Option<u64>,
-    /// Everything, with each change of a draft and each undo on a line of its own.
+    /// Show every operation, including each draft change and each undo, on its own line.
     #[arg(short, long)]
     all: bool,
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -49,23 +48,22 @@ pub(crate) struct Arguments {
 struct Answer {
     thread: ThreadId,
     history: Standing,
-    /// Newest first, never joined.
+    /// Newest first, never grouped.
     operations: Vec<Told>,
-    /// What `--before` takes to go on; null if there is no more.
+    /// The value for `--before` to get the next page; `None` on the last page.
     next: Option<Version>,
-    /// Moves of files that have begun and not ended.
+    /// File moves that were started and not finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
 }
 
-/// An operation with what it was about.
+/// An operation with its description.
 #[derive(Serialize)]
 struct Told {
     #[serde(flatten)]
     item: HistoryItem,
-    /// What was done, in words.
-    words: String,
-    /// The beginning of the text that it was about.
+    description: String,
+    /// The start of the affected text.
     preview: Option<String>,
 }
 
@@ -79,14 +77,14 @@ impl Arguments {
             None if self.all => usize::MAX,
             None => USUAL,
         };
-        // Programs get operations as they are; only people want them joined.
+        // JSON output is never grouped.
         let runs = if self.all || context.general.json { Runs::Apart } else { Runs::Joined };
         let items = collect(&looking, (row.summary.id, take), self.before, limit, runs)?;
         let next = items.last().map(|last| last.version).filter(|version| *version > 1);
         let mut operations = Vec::with_capacity(items.len());
         for item in items {
             let told = describe::story::tell(&looking, &item.kind, item.state)?;
-            operations.push(Told { item, words: told.words, preview: told.preview });
+            operations.push(Told { item, description: told.words, preview: told.preview });
         }
         let history = looking.standing_in(row.summary.id, take)?;
         let pending_moves = context.pending_moves(|thread| thread == row.summary.id)?;
@@ -104,7 +102,7 @@ impl Arguments {
     }
 }
 
-/// As many operations as make that many lines, and never half of a line.
+/// Reads enough operations to fill `limit` lines, without cutting a group.
 fn collect(
     looking: &Looking<'_>,
     (thread, take): (ThreadId, Option<TakeId>),
@@ -128,7 +126,7 @@ fn collect(
         if !full {
             return Ok(items);
         }
-        // A run can take many operations; ask for more each time.
+        // A group can contain many operations, so each page is larger than the last.
         ask = ask.saturating_mul(2);
     }
 }

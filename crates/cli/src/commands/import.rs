@@ -16,23 +16,23 @@ use crate::ui::bytes::counted;
 use crate::ui::progress::Progress;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Take in a thread that was exported: all of it, or nothing.
+/// Import an exported thread, completely or not at all.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake import fix-the-login.retake --switch
   ssh host retake export -o - | retake import -
-  retake import fix-the-login.retake --copy      as a thread of its own
+    retake import fix-the-login.retake --copy      as a separate thread
 
-Everything in the file is checked before any of it is kept. A thread that is here already is brought
-forward if the file continues it; if the two went different ways, only --copy takes it in.")]
+The whole file is checked before anything is stored. If the thread already exists, the import adds its newer operations;
+if the two have diverged, only --copy can import it.")]
 pub(crate) struct Arguments {
-    /// The file; `-` is standard input.
+    /// File to import; `-` is standard input.
     file: PathBuf,
-    /// As a new thread with the same history, even if the thread is here already.
+    /// Import as a new thread, even if the thread already exists.
     #[arg(long)]
     copy: bool,
-    /// Work on it from now on.
+    /// Make it the current thread.
     #[arg(long)]
     switch: bool,
 }
@@ -52,10 +52,10 @@ impl Arguments {
         let mut progress = Progress::begin("Importing", context.audience());
         let on = move |done, total| progress.reach(done, total);
         let imported = timeline.import_into(BufReader::new(file), context.project()?, importing, on)?;
-        // A folder that was new is a project now.
+        // A new folder becomes a project.
         context.own_project()?;
         let row = timeline.look()?.thread(imported.thread)?;
-        // A thread that was put away is not worked on; the remark below says so.
+        // An archived thread cannot be the current one; the note below reports this.
         let current = self.switch && row.summary.deleted.is_none();
         if current {
             timeline.work_on(imported.thread, context.caller(imported.thread, None)?)?;
@@ -69,16 +69,16 @@ impl Arguments {
             match imported.new_operations {
                 0 => write!(out, "Nothing new: {title}")?,
                 all if all == imported.version => write!(out, "Imported {title}")?,
-                _ => write!(out, "Brought {title} forward by {operations}")?,
+                _ => write!(out, "Added {operations} to {title}")?,
             }
             write!(out, " {id}{}{id:#}", imported.thread.short())?;
             write!(out, "{muted}, version {}", imported.version)?;
-            writeln!(out, "{}{muted:#}.", if answer.current { ", the current thread now" } else { "" })
+            writeln!(out, "{}{muted:#}.", if answer.current { ", now the current thread" } else { "" })
         })?;
         if let Some(version) = answer.imported.jump_to {
             context.remark(&format!(
-                "The new operations changed files, so that conversation and files stay where they were; \
-                 `retake jump {version}` brings both."
+                "The new operations changed files, so the conversation and the files were not moved; \
+                 `retake jump {version}` moves both."
             ))?;
         }
         remark(context, &row)?;
@@ -87,21 +87,21 @@ impl Arguments {
     }
 }
 
-/// What a person would otherwise wonder about.
+/// Notes about the state of the imported thread.
 fn remark(context: &Context, row: &ThreadRow) -> Result<(), Failure> {
     if row.summary.deleted.is_some() {
         return context
-            .remark("The thread was deleted where it came from; `retake thread restore` brings it back.");
+            .remark("The thread was archived before the export; `retake thread restore` restores it.");
     }
     let same = context.timeline()?.look()?.queries().threads_titled(&row.summary.title)?;
     if same.iter().any(|other| other.number != row.number && other.summary.deleted.is_none()) {
         let id = row.summary.id.short();
-        return context.remark(&format!("Another thread has the same title; `-t {id}` means this one."));
+        return context.remark(&format!("Another thread has the same title; use `-t {id}` for this one."));
     }
     Ok(())
 }
 
-/// The file, ready to be read without waiting: whoever else wants to write waits for the import.
+/// Opens the file so that reading never blocks: other writers wait during the import.
 fn open(context: &Context, path: &Path) -> Result<File, Failure> {
     let fail = |error: io::Error| {
         let code = match error.kind() {
@@ -117,10 +117,10 @@ fn open(context: &Context, path: &Path) -> Result<File, Failure> {
     open_regular(&context.directory().join(path)).map_err(fail)
 }
 
-/// The most that is read from a pipe: one without an end must not fill the disk.
+/// Limit for piped input, so that an endless pipe cannot fill the disk.
 const MOST_PIPED: u64 = 16 << 30;
 
-/// All that comes through a pipe, in a file without a name.
+/// Copies piped input to an unnamed temporary file.
 fn held(from: &mut dyn io::Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     if io::copy(&mut from.take(MOST_PIPED + 1), &mut file)? > MOST_PIPED {

@@ -10,21 +10,21 @@ use crate::context::Context;
 use crate::desk::FileFlags;
 use crate::failure::{Code, Failure};
 
-/// Go to any moment of a thread's history.
+/// Jump to any version of a thread.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake jump 12                          as it was just after version 12
-  retake jump \"before the rewrite\"        a moment that was saved under that name
+    retake jump 12                          go to version 12
+    retake jump \"before the rewrite\"        go to a saved version
 
-`retake history` shows the versions. A jump is one step of history itself: nothing is lost by it.")]
+`retake history` lists the versions. A jump is an operation too, so nothing is lost.")]
 pub(crate) struct Arguments {
-    /// A version, or the name of a saved moment. A number always means a version.
+    /// Version number, or the name of a saved version.
     #[arg(value_name = "VERSION|NAME")]
     to: String,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
@@ -48,9 +48,9 @@ impl Arguments {
             |story, out| {
                 let position = story.moved.position;
                 if let Some(OperationKind::FilesMoved { to, .. }) = &story.moved.done.kind {
-                    writeln!(out, "The files are those of version {to} now.")
+                    writeln!(out, "Restored the files of version {to}.")
                 } else if story.moved.steps == 0 {
-                    writeln!(out, "The thread is there already, at version {position}.")
+                    writeln!(out, "Already at version {position}.")
                 } else {
                     writeln!(out, "Jumped from version {} to {position}.", story.from)
                 }
@@ -62,10 +62,10 @@ impl Arguments {
         if let Ok(version) = self.to.parse() {
             return Ok(version);
         }
-        // Names are stored without white space around them.
+        // Names are stored without surrounding white space.
         looking.saved(thread, self.to.trim())?.ok_or_else(|| {
             let message = format!(
-                "no moment was saved as {:?}; `retake save` names one, `retake history` shows them",
+                "no version was saved as {:?}; `retake save --list` lists the saved versions",
                 self.to
             );
             Failure::new(Code::NotFound, message)

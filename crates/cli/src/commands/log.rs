@@ -16,25 +16,25 @@ use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::table::{Column, Table};
 
-/// Show what happened to a file, newest first, over all threads of the project.
+/// Show the changes of a file in all threads of the project, newest first.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake log src/main.rs
-  retake log docs                         whatever happened below a folder
-  retake log old-name.rs                  also of a file that is gone
-  retake diff --of 12                     what version 12 of this thread did
+    retake log docs                         changes below a folder
+    retake log old-name.rs                  works for deleted files too
+    retake diff --of 12                     changes made by version 12 of this thread
 
-The file is followed back through its former names. What was changed by hand is recorded first, as yours.
-`retake history` shows what happened to a thread instead.")]
+The file is followed through renames. Your own changes are recorded first, as yours. For the history of a thread, use
+`retake history`.")]
 pub(crate) struct Arguments {
     /// The file or folder.
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// At most that many.
+    /// Maximum number of results.
     #[arg(short = 'n', long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// Go on where an earlier answer ended: its `next`.
+    /// Continue after an earlier answer, with its `next` value.
     #[arg(long, value_name = "NEXT")]
     before: Option<i64>,
 }
@@ -50,7 +50,7 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let path = context.root_path(&self.path)?;
-        // Without a current thread there is nobody to record hand edits for; the log is there all the same.
+        // Without a current thread, hand edits cannot be recorded, but the log still works.
         if let Ok(moments) = moments(context, None) {
             moments.folder()?;
         }
@@ -60,10 +60,10 @@ impl Arguments {
         let log = looking.file_log(project, &path, self.before, limit)?;
         if log.operations.is_empty() {
             if context.directory().join(&self.path).symlink_metadata().is_err() {
-                let message = format!("nothing is known of {path}, and it is not there");
+                let message = format!("{path} does not exist and was never recorded");
                 return Err(Failure::new(Code::NotFound, message));
             }
-            context.remark(&format!("No operation touched {path} since Retake first looked."))?;
+            context.remark(&format!("No recorded operation changed {path}."))?;
         }
         let answer = Answer { path, log };
         context.answer(&answer, |out, styles| {

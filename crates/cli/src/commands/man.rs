@@ -18,7 +18,7 @@ Examples:
   retake man | man -l -
   retake man --output ~/.local/share/man/man1")]
 pub(crate) struct Arguments {
-    /// Write a page for every command into that folder.
+    /// Write a page for every command to this folder.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 }
@@ -61,9 +61,9 @@ impl Arguments {
     }
 }
 
-/// The pages of a command and of all below it: `retake-entry-add.1` and so on.
+/// The pages of a command and its subcommands: `retake-entry-add.1` and so on.
 fn pages(mut command: clap::Command) -> Vec<(String, Vec<u8>)> {
-    // Fills in what is inherited: global options, and the full name of each command.
+    // Fills in inherited values: global options and full command names.
     command.build();
     let mut pages = Vec::new();
     let mut waiting = vec![command];

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Show which providers and models can be asked, and what is missing for the others.
+/// List providers and models, and which are ready to use.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -15,12 +15,11 @@ Examples:
   retake config set agent.model anthropic/claude-sonnet-4-5
   retake settings set model gpt-5             for one thread
 
-Any model's name can be given; those shown are the ones that Retake knows a price for, or that your configuration
-names.")]
+Any model name can be used; the list shows models with a known price, and those in your configuration.")]
 pub(crate) struct Arguments {}
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same interface")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let answer = context.setup().models(&Surroundings::of_process());
         context.answer(&answer, |out, styles| {

@@ -1,8 +1,7 @@
-//! What undo, redo and jump say of themselves: which changes were taken back or made again, and how the thread
-//! stands now.
+//! Runs undo, redo and jump, and reports which changes they undid or redid and the resulting state.
 //!
-//! A move is durable before it is described, and others may change the thread in between. So everything here
-//! is read off the log at the versions that the move itself wrote, never off the newest state.
+//! A move is durable before it is reported, and other processes may change the thread in between. The report is therefore
+//! read from the log at the versions that the move wrote, never from the newest state.
 
 use std::io::{self, Write};
 
@@ -27,23 +26,22 @@ use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 use crate::ui::width::width;
 
-/// How many changes an answer tells one by one.
+/// How many changes a report lists.
 const TOLD: usize = 100;
-/// How many of them people are shown.
+/// How many of them the text output shows.
 const SHOWN: usize = 10;
 
-/// How far an undo or a redo goes.
 #[derive(Args)]
 pub(crate) struct Steps {
     /// How many.
     #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// Count single operations, not turns.
+    /// Count operations instead of turns.
     #[arg(long = "step")]
     single: bool,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
@@ -51,7 +49,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Makes the move, and tells it under a verb such as "Undid".
+    /// Runs the move and reports it with a verb such as "Undid".
     pub(crate) fn go(
         self,
         context: &Context,
@@ -60,7 +58,7 @@ impl Steps {
     ) -> Result<(), Failure> {
         let undoes = matches!(goal(Unit::Turn, 1), Goal::Undo(..));
         let looking = context.timeline()?.look()?;
-        // Deleting a thread made another one current: an undo that names none takes back the deletion.
+        // Deleting a thread made another one current: an undo without a target undoes the deletion.
         let names_none = self.target.thread.is_none() && self.target.take.is_none();
         let deleted = if undoes && names_none { context.just_deleted(&looking)? } else { None };
         let (thread, take) = if let Some(row) = &deleted {
@@ -91,13 +89,13 @@ impl Steps {
         }
         if made < self.count {
             let (made, asked) = (counted(made, "step", "steps"), bytes::count(self.count));
-            context.remark(&format!("{verb} {made} of {asked}: there are no more."))?;
+            context.remark(&format!("{verb} only {made} of {asked}: no more available."))?;
         }
         Ok(())
     }
 }
 
-/// Moves along the log, after a look ahead where there is someone to look, and tells it.
+/// Moves along the log, after a preview and confirmation if the session is interactive, and reports the result.
 pub(crate) fn go(
     context: &Context,
     (thread, take): (ThreadId, Option<TakeId>),
@@ -116,13 +114,13 @@ pub(crate) fn go(
     }
 }
 
-/// The report of a move whose details cannot be read. The move is durable all the same.
+/// The report of a move whose details could not be read. The move itself succeeded.
 #[derive(Serialize)]
 struct Undetailed {
     #[serde(flatten)]
     moved: Moved,
     files: Option<FileReport>,
-    /// Why there is no more to report.
+    /// Why the details are missing.
     report_failed: String,
 }
 
@@ -132,7 +130,7 @@ fn report(
     (files, take): (Option<FileReport>, Option<TakeId>),
     told: impl FnOnce(&Story, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    // The move is made: what cannot be read afterwards must not make it look failed.
+    // The move succeeded: a report that cannot be read must not look like a failure.
     let story = match tell(context, moved.clone(), (files.clone(), take)) {
         Ok(story) => story,
         Err(failure) => {
@@ -143,7 +141,7 @@ fn report(
                 writeln!(out, "{} version {}", sanitize(&done, Lines::Fold), answer.moved.done.version)?;
                 write_if_any(out, context, answer.files.as_ref())?;
                 let why = sanitize(&answer.report_failed, Lines::Fold);
-                writeln!(out, "This was done, but its details cannot be shown: {why}")
+                writeln!(out, "Done, but the details cannot be shown: {why}")
             });
         }
     };
@@ -157,57 +155,53 @@ fn report(
     Ok(())
 }
 
-/// What came of an undo, a redo or a jump.
+/// The result of an undo, a redo or a jump.
 #[derive(Serialize)]
 pub(crate) struct Story {
     #[serde(flatten)]
     pub(crate) moved: Moved,
-    /// The change that was current before.
+    /// The current change before the move.
     pub(crate) from: Version,
-    /// How many changes an undo took back or a redo made again; 0 after a jump, which may do both.
+    /// How many changes were undone or redone; 0 after a jump, which can do both.
     pub(crate) count: u64,
-    /// The changes that an undo took back (newest first) or a redo made again (oldest first): the newest
-    /// 100 of them at most.
+    /// The undone changes (newest first) or redone changes (oldest first), at most 100.
     pub(crate) changes: Vec<Change>,
-    /// How the thread stood before.
+    /// The thread before the move.
     pub(crate) before: Stand,
-    /// How it stands now.
+    /// The thread after the move.
     pub(crate) after: Stand,
-    /// What became of files; none where no files are known, or only the conversation moved.
+    /// File changes; `None` if no files are recorded or only the conversation moved.
     pub(crate) files: Option<FileReport>,
-    /// The threads that came or went along.
+    /// Other threads that the move archived or restored.
     #[serde(skip)]
     also: Vec<ThreadSummary>,
-    /// Whether the conversation stayed where it was.
+    /// Whether only files moved.
     #[serde(skip)]
     files_alone: bool,
 }
 
-/// A change in the log.
 #[derive(Serialize)]
 pub(crate) struct Change {
     version: Version,
     kind: OperationKind,
     preview: Option<String>,
-    /// The change in words.
     #[serde(skip)]
     words: String,
 }
 
-/// What a person sees of a thread's state.
+/// A summary of a thread's state.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Stand {
-    /// The thread's title.
     title: String,
-    /// The name of the take that was moved: the active one if none was named.
+    /// The name of the take that moved: the active one if none was named.
     take: String,
-    /// How many entries it has.
+    /// Number of entries in the take.
     entries: u64,
-    /// How many takes there are.
+    /// Number of takes in the thread.
     takes: u64,
 }
 
-/// Tells the story of a move that was just made.
+/// Describes a completed move.
 pub(crate) fn tell(
     context: &Context,
     moved: Moved,
@@ -226,7 +220,7 @@ pub(crate) fn tell(
         _ => moved.position,
     };
     let files_alone = matches!(moved.done.kind, Some(OperationKind::FilesMoved { .. }));
-    // A jump goes back and forth; where it led is told instead.
+    // A jump can both undo and redo; only its target is reported.
     let jumped = matches!(moved.done.kind, Some(OperationKind::Jumped { .. }));
     let route = if jumped { &[] } else { moved.route.as_slice() };
     let mut changes = log.changes(route)?;
@@ -239,16 +233,16 @@ pub(crate) fn tell(
     for thread in &moved.also {
         also.push(looking.thread(*thread)?.summary);
     }
-    // A move is one operation, so how the thread stood before it is known.
+    // A move is one operation, so the state before it is the previous version.
     let before = log.stand(if moved.done.changed() { version - 1 } else { version }, take)?;
     let after = log.stand(version, take)?;
     Ok(Story { from, count, changes, before, after, files, also, files_alone, moved })
 }
 
 impl Story {
-    /// Writes what was done, under a verb such as "Undid".
+    /// Writes the changes after a verb such as "Undid".
     pub(crate) fn write_changes(&self, out: &mut dyn Write, styles: &Styles, verb: &str) -> io::Result<()> {
-        let verb = if self.files_alone { format!("{verb} in the files alone") } else { verb.to_owned() };
+        let verb = if self.files_alone { format!("{verb} (files only)") } else { verb.to_owned() };
         if let [change] = self.changes.as_slice() {
             return writeln!(out, "{verb}: {}", change.label(styles));
         }
@@ -264,13 +258,13 @@ impl Story {
         Ok(())
     }
 
-    /// Writes how the thread stands now, and what can be done next.
+    /// Writes the resulting state and the possible next steps.
     pub(crate) fn write_stand(&self, out: &mut dyn Write, context: &Context) -> io::Result<()> {
         let muted = context.styles.muted;
         if self.files_alone {
             return writeln!(
                 out,
-                "The conversation is where it was. {muted}`{}` takes this back.{muted:#}",
+                "The conversation did not move. {muted}`{}` undoes this.{muted:#}",
                 context.undo_command(&self.moved.done)
             );
         }
@@ -287,13 +281,13 @@ impl Story {
         writeln!(out, "{stand}{}{muted}{next}{muted:#}", if fits { ' ' } else { '\n' })
     }
 
-    /// Writes which other threads came or went along, because a take had been promoted.
+    /// Lists other threads that were archived or restored, because a take had been promoted.
     pub(crate) fn write_also(&self, out: &mut dyn Write, context: &Context) -> io::Result<()> {
         let id = context.styles.id;
         for thread in &self.also {
-            let what = if thread.deleted.is_some() { "was put away" } else { "came back" };
+            let what = if thread.deleted.is_some() { "was archived" } else { "was restored" };
             let title = sanitize(&thread.title, Lines::Fold);
-            writeln!(out, "Thread {title} {id}{}{id:#} {what} along with it.", thread.id.short())?;
+            writeln!(out, "Thread {title} {id}{}{id:#} {what} too.", thread.id.short())?;
         }
         Ok(())
     }
@@ -310,7 +304,7 @@ impl Change {
 }
 
 impl Stand {
-    /// The stand in words, with what it was where that differs.
+    /// Describes the state, and the previous one where it differs.
     fn told_after(&self, before: &Self) -> String {
         let mut told = format!("on {}, {}", self.take, counted(self.entries, "entry", "entries"));
         let mut was = Vec::new();
@@ -325,13 +319,12 @@ impl Stand {
             told = format!("{told}, {}", counted(self.takes, "take", "takes"));
         }
         if self.title != before.title {
-            told = format!("{told}, called {:?}", self.title);
+            told = format!("{told}, titled {:?}", self.title);
         }
         if was.is_empty() { told } else { format!("{told} (before: {})", was.join(", ")) }
     }
 }
 
-/// The log of one thread, as far as a story needs it.
 struct Log<'looking, 'timeline> {
     looking: &'looking Looking<'timeline>,
     thread: ThreadId,
@@ -345,7 +338,7 @@ impl Log<'_, '_> {
         Ok(found.ok_or(LookError::NoSuchVersion { asked: version, current })?)
     }
 
-    /// The first changes of a route.
+    /// Describes the first changes of a route.
     fn changes(&self, route: &[RouteStep]) -> Result<Vec<Change>, Failure> {
         let mut changes = Vec::new();
         for step in route.iter().take(TOLD) {
@@ -356,7 +349,7 @@ impl Log<'_, '_> {
         Ok(changes)
     }
 
-    /// Leaves out what changed no file.
+    /// Removes changes that did not change files.
     fn keep_filed(&self, changes: &mut Vec<Change>) -> Result<(), Failure> {
         let mut kept = Vec::new();
         for change in changes.drain(..) {

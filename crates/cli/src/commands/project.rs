@@ -1,4 +1,4 @@
-//! `retake project`: the folder, and what Retake knows it as.
+//! `retake project`: the folders that Retake works in.
 
 mod adopt;
 mod find;
@@ -13,36 +13,35 @@ use clap::{Args, Subcommand};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Show which project this folder is, make it one, and take over the threads of another.
+/// Show the project of this folder, create one, or adopt the threads of another.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake project                     what this folder is known as
+    retake project                     the project of this folder
   retake project list
-  retake project init                this folder is a project of its own
-  retake project forget              this folder is no project any more; its threads are kept
-  retake project adopt 7f3kq2p9      its threads appear in this folder
-  retake project root add lib ../lib the files of ../lib move together with those of this folder")]
+    retake project init                make this folder a project
+    retake project forget              this folder is no longer a project; its threads are kept
+    retake project adopt 7f3kq2p9      use the threads of that project in this folder
+    retake project root add lib ../lib record the files of ../lib with this project")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-/// Commands on projects.
 #[derive(Subcommand)]
 enum Command {
-    /// Show which project this folder is (the default).
+    /// Show the project of this folder (the default command).
     Show(show::Arguments),
-    /// List all projects that Retake has seen.
+    /// List all known projects.
     #[command(visible_alias = "ls")]
     List(list::Arguments),
-    /// Make this folder a project of its own, whatever is above it.
+    /// Make this folder a project, even inside another one.
     Init(init::Arguments),
-    /// Forget which folder a project is in. Files stay as they are, and threads are kept.
+    /// Forget the folder of a project. Files and threads are kept.
     Forget(forget::Arguments),
-    /// Say that this folder is a project that is known from elsewhere.
+    /// Use the threads of another project in this folder.
     Adopt(adopt::Arguments),
-    /// Name further folders whose files belong to this project.
+    /// Manage additional folders of this project.
     #[command(subcommand)]
     Root(root::Command),
 }

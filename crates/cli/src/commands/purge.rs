@@ -17,44 +17,39 @@ use crate::ui::confirm::{Answer as Said, Consent, confirm};
 use crate::ui::label::Label;
 use crate::ui::style::{Styles, stderr};
 
-/// Destroy threads with all their history. This is the only command that does, and it asks first.
+/// Destroy threads and their history, after confirmation. No other command does this.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake purge \"Fix the login\"
   retake purge --deleted --older-than 30 --dry-run
   retake purge --deleted --all --yes
-  retake purge --deleted --to-fit \"2 GB\" --dry-run    a plan: which threads would go, the oldest first
+    retake purge --deleted --to-fit \"2 GB\" --dry-run    plan which threads to destroy, oldest first
 
-If the current thread is destroyed, the most lately changed of the others becomes current. The last thread of a project
-can be destroyed too; then none is current. To put a thread away without destroying anything, there is
-`retake thread delete`.")]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+If the current thread is destroyed, the most recently changed of the others becomes current, or none if it was the last.
+To archive a thread without destroying anything, use `retake thread delete`.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub(crate) struct Arguments {
-    /// The threads: titles, or beginnings of ids.
+    /// Threads: titles or id prefixes.
     #[arg(required_unless_present = "deleted", conflicts_with = "deleted")]
     threads: Vec<String>,
-    /// All threads of this project that were put away.
+    /// All archived threads of this project.
     #[arg(long)]
     deleted: bool,
-    /// Only those that were put away that many days ago or earlier.
+    /// Only threads archived at least this many days ago.
     #[arg(long, value_name = "DAYS", requires = "deleted")]
     older_than: Option<u32>,
-    /// Those of all projects.
+    /// Threads of all projects.
     #[arg(short, long, requires = "deleted")]
     all: bool,
-    /// Only as many, those that were put away first, as it takes for the project to fit into that much room
-    /// [default: as `files.budget` says].
+    /// Only as many threads, oldest first, as needed for the project to fit into this size [default: `files.budget`].
     #[arg(long, value_name = "SIZE", num_args = 0..=1, requires = "deleted", conflicts_with = "all")]
-    #[expect(
-        clippy::option_option,
-        reason = "an option that is there without a value is another thing than none"
-    )]
+    #[expect(clippy::option_option, reason = "an option without a value differs from no option")]
     to_fit: Option<Option<Size>>,
-    /// Only say what would be destroyed.
+    /// Only show what would be destroyed.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     yes: bool,
 }
@@ -64,7 +59,7 @@ struct Answer {
     dry_run: bool,
     threads: Vec<Gone>,
     purged: Purged,
-    /// Threads that were promoted from those, and stay without the files of the entries that they inherited.
+    /// Threads that were promoted from the destroyed ones and lose the files of inherited entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     promoted: Vec<Gone>,
 }
@@ -78,7 +73,7 @@ struct Gone {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        // Files that a crash caught on their way come to rest first: later nobody would know where to.
+        // Finishes interrupted file moves first: once the thread is gone, nothing knows their target.
         timeline.recover()?;
         let mut rows = self.meant(context, &timeline.look()?)?;
         if let Some(room) = self.to_fit {
@@ -92,7 +87,7 @@ impl Arguments {
         if !self.dry_run && !ids.is_empty() {
             let consent = Consent::from_flag(self.yes);
             if consent == Consent::Ask && !context.general.json {
-                // Beside the question, so that output can still be piped.
+                // On standard error, so that output can still be piped.
                 let mut out = stderr(context.general.color);
                 write_what(&mut out, context, &rows, &purged)?;
                 write_promoted(&mut out, &context.styles, &promoted)?;
@@ -106,7 +101,7 @@ impl Arguments {
         let answer = Answer { dry_run: self.dry_run, threads: threads.collect(), purged, promoted };
         context.report(&answer, |out, styles| {
             if rows.is_empty() {
-                return writeln!(out, "There is nothing to destroy.");
+                return writeln!(out, "Nothing to destroy.");
             }
             if self.dry_run {
                 write_what(out, context, &rows, &answer.purged)?;
@@ -141,10 +136,10 @@ impl Arguments {
     }
 }
 
-/// Leaves the threads that must go for their project to fit into that much room: those that were put away first.
+/// Keeps only the threads, oldest first, that must go for the project to fit.
 fn fit(context: &Context, rows: &mut Vec<ThreadRow>, room: Option<Size>) -> Result<(), Failure> {
     let Some(Size(room)) = room.or(context.config.files.budget) else {
-        let message = "how much room? Name a size after --to-fit, or set files.budget";
+        let message = "--to-fit needs a size: pass one, or set files.budget";
         return Err(Failure::new(Code::Usage, message));
     };
     let store = context.timeline()?.store();
@@ -156,7 +151,7 @@ fn fit(context: &Context, rows: &mut Vec<ThreadRow>, room: Option<Size>) -> Resu
         let ids: Vec<ThreadId> = rows[..count].iter().map(|row| row.summary.id).collect();
         Ok(taken.saturating_sub(store.would_purge(&ids)?.bytes))
     };
-    // The more go, the less is left.
+    // Binary search: the more threads go, the less space remains.
     let (mut few, mut enough) = (0, rows.len());
     while few < enough {
         let middle = usize::midpoint(few, enough);
@@ -164,14 +159,13 @@ fn fit(context: &Context, rows: &mut Vec<ThreadRow>, room: Option<Size>) -> Resu
     }
     let still = left(few)?;
     let (taken, wanted, left) = (size(taken), size(room), size(still));
-    let verdict = if still > room { "; put more threads away to make more room" } else { "" };
+    let verdict = if still > room { "; archive more threads to free more space" } else { "" };
     rows.truncate(few);
-    context.remark(&format!(
-        "The project takes {taken}, and {wanted} are wanted: {left} would be left{verdict}."
-    ))
+    context
+        .remark(&format!("The project uses {taken}; the target is {wanted}; {left} would remain{verdict}."))
 }
 
-/// Refuses threads whose files were caught on their way in a folder that is not there.
+/// Refuses threads with an unfinished file move in a missing folder.
 fn check_at_rest(context: &Context, threads: &[ThreadId]) -> Result<(), Failure> {
     for stored in context.timeline()?.look()?.queries().intents()? {
         let roots = stored.intent.roots.iter().map(|(_, path)| path_from_text(path));
@@ -183,8 +177,8 @@ fn check_at_rest(context: &Context, threads: &[ThreadId]) -> Result<(), Failure>
     Ok(())
 }
 
-/// Refuses threads with a take that is open in a worktree: its files would be left without their history. One that was
-/// deleted has none, unless an older version deleted it.
+/// Refuses threads with a take in a worktree, whose files would lose their history. Deleted threads have none, unless an
+/// older version deleted them.
 fn check_no_worktree(context: &Context, rows: &[ThreadRow]) -> Result<(), Failure> {
     let looking = context.timeline()?.look()?;
     for open in looking.apart_folders()? {
@@ -199,7 +193,7 @@ fn check_no_worktree(context: &Context, rows: &[ThreadRow]) -> Result<(), Failur
     Ok(())
 }
 
-/// The threads that stay and were promoted, with files, from those that go.
+/// Remaining threads that were promoted, with files, from the destroyed ones.
 fn promoted_from(looking: &Looking<'_>, gone: &[ThreadId]) -> Result<Vec<Gone>, Failure> {
     let mut promoted = Vec::new();
     for parent in gone {
@@ -225,8 +219,8 @@ fn write_promoted(out: &mut dyn Write, styles: &Styles, promoted: &[Gone]) -> io
         let title = Label::new().plain(&thread.title);
         writeln!(
             out,
-            "{warning}note:{warning:#} {title} was promoted from here: a fork, branch or retry at an entry from before \
-             that will not know the files of that entry"
+            "{warning}note:{warning:#} {title} was promoted from here; a fork, branch or retry at an entry from before \
+             the promotion will not know the files of that entry"
         )?;
     }
     Ok(())
@@ -252,7 +246,7 @@ fn write_what(out: &mut dyn Write, context: &Context, rows: &[ThreadRow], purged
 
 fn sum(purged: &Purged) -> String {
     format!(
-        "{} with {} and {} of content ({}) that nothing else has",
+        "{} with {} and {} of unshared content ({})",
         counted(purged.threads, "thread", "threads"),
         counted(purged.operations, "operation", "operations"),
         counted(purged.objects, "piece", "pieces"),
@@ -260,7 +254,7 @@ fn sum(purged: &Purged) -> String {
     )
 }
 
-/// Says where copies of what was destroyed may still be.
+/// Notes where copies of the destroyed content may remain.
 pub(crate) fn write_copies(
     out: &mut dyn Write,
     styles: &Styles,
@@ -269,12 +263,12 @@ pub(crate) fn write_copies(
 ) -> io::Result<()> {
     let warning = styles.warning;
     if log == Some(LogState::HeldByReader) {
-        let text = "another program is reading: the database's log keeps copies until the next change";
+        let text = "another process is reading; the write-ahead log keeps copies until the next change";
         writeln!(out, "{warning}note:{warning:#} {text}")?;
     }
     if backups > 0 {
         let backups = counted(backups, "backup", "backups");
-        writeln!(out, "{warning}note:{warning:#} {backups} beside the store may still hold copies")?;
+        writeln!(out, "{warning}note:{warning:#} {backups} of the store may still contain copies")?;
     }
     Ok(())
 }

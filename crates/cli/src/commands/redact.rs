@@ -22,10 +22,9 @@ use crate::ui::input::LIMIT;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
-/// Lists are cut off after that many lines.
 const MOST_LISTED: usize = 20;
 
-/// Destroy an entry, or every entry that holds a text, in all takes and all history. For secrets that got into a conversation.
+/// Destroy an entry, or every entry that contains a text, in all takes and all history. For leaked secrets.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -34,33 +33,32 @@ Examples:
   retake redact --text sk-live-123456 --dry-run
   pass show api-key | retake redact --text-file - --yes      keeps the secret out of the shell history
 
-Without --text, every version that the entry ever had is destroyed, in every thread that has it; \"[redacted]\" stands
-in its place. With --text, every version of any entry that holds the text is destroyed as well: answers and tool calls
-that repeat it, in all threads. Titles, drafts, names, lists of files, shared settings, what was sent to models, remembered
-approvals and the trace are rid of it too: the log is written anew from where it held it. Captured files are kept, and
-sealed files are encrypted. The answer lists every place in the store that still holds the text, compressed content and
-backups included.
-Refused while a turn runs there. This cannot be undone. If it is interrupted, run it again to finish it. An entry that was
-deleted can be named by its whole id.")]
+Without --text, every version of the entry is destroyed in every thread that has it and replaced by \"[redacted]\". With
+--text, every version of any entry that contains the text is destroyed too, in all threads, including answers and tool
+calls. The text is also removed from titles, drafts, names, file lists, shared settings, sent requests, remembered
+approvals and the trace; affected operations are rewritten. Captured files are kept, and sealed files are encrypted.
+The answer lists every place in the store that still contains the text, including compressed content and backups.
+Refused while a turn runs in the thread. Cannot be undone. If interrupted, run the command again to finish it. A deleted
+entry can be named by its full id.")]
 pub(crate) struct Arguments {
-    /// Which entry: its number, `last`, or the beginning of its id.
+    /// Entry: number, `last` or id prefix.
     #[arg(required_unless_present_any = ["text", "text_file"])]
     entry: Option<String>,
-    /// Destroy every entry that holds this text. May be repeated.
+    /// Destroy every entry that contains this text; can be repeated.
     #[arg(long, value_name = "TEXT")]
     text: Vec<String>,
-    /// Read such a text from a file, or from standard input if it is `-`. May be repeated.
+    /// Read the text from a file, or from standard input if `-`; can be repeated.
     #[arg(long, value_name = "FILE")]
     text_file: Vec<PathBuf>,
     #[command(flatten)]
     target: TakeTarget,
-    /// Destroy nothing unless the thread is at that version.
+    /// Fail unless the thread is at this version.
     #[arg(long, value_name = "VERSION")]
     expect: Option<u64>,
     /// Only list the entries that would be destroyed.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     yes: bool,
 }
@@ -68,15 +66,15 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     dry_run: bool,
-    /// The entry that was named.
+    /// The named entry.
     entry: Option<EntryId>,
-    /// All entries that were destroyed.
+    /// All destroyed entries.
     entries: Vec<RedactedEntry>,
     versions: BTreeSet<ContentId>,
     redacted: Redacted,
-    /// Where the same text still is.
+    /// Places that still contain the text.
     remaining: Vec<SecretLocation>,
-    /// Pictures that stay, because a captured file or another entry has the same content.
+    /// Images that remain because a captured file or another entry has the same content.
     kept_pictures: BTreeSet<ContentId>,
 }
 
@@ -90,18 +88,18 @@ impl Arguments {
         drop(looking);
         let plan = timeline.plan_redaction(&RedactionRequest { entry, texts: texts.clone() })?;
         let Some(plan) = plan else {
-            return Err(Failure::new(Code::NotFound, "no thread ever had that entry"));
+            return Err(Failure::new(Code::NotFound, "no thread has or had this entry"));
         };
         let mut redacted = Redacted::default();
         if !self.dry_run {
-            // A text may be in what any turn is about to write.
+            // Any running turn may be about to write the text.
             let threads: Vec<ThreadId> = if texts.is_empty() {
                 plan.threads.clone()
             } else {
                 all.iter().map(|row| row.summary.id).collect()
             };
             context.check_no_turn(&threads)?;
-            // There is nothing to ask about where it only finishes.
+            // No confirmation is needed to finish an interrupted redaction.
             let is_finishing = texts.is_empty() && plan.versions().is_empty();
             let consent = Consent::from_flag(self.yes || is_finishing);
             if confirm(&question(&plan), consent)? == Said::No {
@@ -156,7 +154,7 @@ impl Arguments {
         }
         if texts.iter().any(|text| text.trim().len() < SHORTEST_SECRET) {
             let message = format!(
-                "a text to redact needs {SHORTEST_SECRET} bytes or more: a shorter one is nearly everywhere"
+                "a text to redact needs at least {SHORTEST_SECRET} bytes; a shorter one would match nearly everything"
             );
             return Err(Failure::new(Code::Usage, message));
         }
@@ -175,7 +173,7 @@ fn question(plan: &RedactionPlan) -> String {
         text.push_str(&["and ", &more.to_string(), " more\n"].concat());
     }
     let what = match plan.entries.len() {
-        0 => "No entry holds the text. Destroy it in titles, drafts, names and the trace?".to_owned(),
+        0 => "No entry contains the text. Destroy it in titles, drafts, names and the trace?".to_owned(),
         1 => format!("Destroy this entry: {}?", sum(plan)),
         entries => format!("Destroy these {entries} entries: {}?", sum(plan)),
     };
@@ -197,30 +195,27 @@ impl Answer {
                 writeln!(out, "{}{id}{:#} {preview}", styles.id, styles.id)?;
             }
             let versions = counted(self.versions.len() as u64, "version", "versions");
-            return writeln!(out, "This would destroy {versions} of entries. Nothing was changed.");
+            return writeln!(out, "Would destroy {versions} of entries. Nothing was changed.");
         }
         if self.versions.is_empty() && self.redacted.objects == 0 && self.redacted.operations == 0 {
-            writeln!(out, "No content was left to destroy; freed space and logs were overwritten.")?;
+            writeln!(out, "No content left to destroy; freed space and logs were overwritten.")?;
         } else {
             let pieces = counted(self.redacted.objects, "piece", "pieces");
-            writeln!(out, "Destroyed {pieces} of content. \"[redacted]\" stands in their place.")?;
+            writeln!(out, "Destroyed {pieces} of content. Replaced by \"[redacted]\".")?;
         }
         if self.redacted.operations > 0 {
             let operations = counted(self.redacted.operations, "operation was", "operations were");
-            writeln!(
-                out,
-                "It was in titles, drafts or names as well: {operations} written anew without it."
-            )?;
+            writeln!(out, "It was also in titles, drafts or names: {operations} rewritten without it.")?;
         }
         if !self.kept_pictures.is_empty() {
-            let pictures = counted(self.kept_pictures.len() as u64, "picture stays", "pictures stay");
+            let pictures = counted(self.kept_pictures.len() as u64, "image remains", "images remain");
             writeln!(
                 out,
                 "{warning}note:{warning:#} {pictures}: a captured file or another entry has the same content."
             )?;
         }
         if !self.remaining.is_empty() {
-            let places = counted(self.remaining.len() as u64, "place still holds", "places still hold");
+            let places = counted(self.remaining.len() as u64, "place still contains", "places still contain");
             writeln!(out, "{warning}note:{warning:#} {places} the same text:")?;
             for place in self.remaining.iter().take(MOST_LISTED) {
                 let SecretLocation { file, table, kind, id } = place;
@@ -235,10 +230,10 @@ impl Answer {
                 )?;
             }
             if self.remaining.len() > MOST_LISTED {
-                writeln!(out, "  and {} more, with --json", self.remaining.len() - MOST_LISTED)?;
+                writeln!(out, "  and {} more; --json lists all", self.remaining.len() - MOST_LISTED)?;
             }
             if self.remaining.iter().any(|place| place.kind.as_deref() == Some("entry")) {
-                writeln!(out, "`retake redact --text TEXT` destroys the entries that hold it.")?;
+                writeln!(out, "`retake redact --text TEXT` destroys the entries that contain it.")?;
             }
         }
         write_copies(out, styles, Some(self.redacted.log), self.redacted.backups)

@@ -7,7 +7,7 @@ use super::moving::Steps;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Make what was undone again.
+/// Redo turns.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -15,7 +15,7 @@ Examples:
   retake redo 3
   retake redo --step                      one operation, not the whole turn
 
-A new change after an undo ends what can be redone; `retake jump` still reaches it.")]
+A new change after an undo ends the redo history; `retake jump` still reaches the undone versions.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     steps: Steps,

@@ -15,21 +15,21 @@ use crate::ui::bytes::counted;
 use crate::ui::progress::Progress;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Mend what can be mended, and say what is lost.
+/// Repair the store and report what was lost.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake verify            what is wrong
+    retake verify            check first
   retake repair
   retake repair --json
 
-Nothing is thrown away: what is damaged is put aside in the store, and a damaged file is kept in `backups`.
-Afterwards everything is checked again; the exit code is 6 if something is still wrong.
+Nothing is deleted: damaged content is moved aside in the store, and a damaged file is kept in `backups`. The store is
+checked again afterwards; the exit code is 6 if problems remain.
 
-A move of files that a crash cut off is finished by the next command. Where its folder is gone for good,
-`retake repair --forget-folder FOLDER` gives it up: the thread stays where it was before the move.")]
+The next command finishes a file move that a crash interrupted. If its folder no longer exists,
+`retake repair --forget-folder FOLDER` abandons the move: the thread stays where it was.")]
 pub(crate) struct Arguments {
-    /// Give up the move of files that was cut off in this folder, which is gone. Nothing else is done.
+    /// Abandon the interrupted file move in this folder, which no longer exists. Does nothing else.
     #[arg(long, value_name = "FOLDER")]
     forget_folder: Option<std::path::PathBuf>,
 }
@@ -38,12 +38,11 @@ pub(crate) struct Arguments {
 struct Answer {
     #[serde(flatten)]
     repaired: Repaired,
-    /// Whether the search index was made anew.
     search_rebuilt: bool,
-    /// Where a ledger is kept that was damaged; a new one is begun by the next turn.
+    /// The backup of a damaged runtime database; the next turn creates a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger_kept_as: Option<String>,
-    /// What a check found afterwards.
+    /// The result of the check afterwards.
     after: Report,
 }
 
@@ -57,7 +56,7 @@ impl Arguments {
         let mut progress = Progress::begin("Repairing", context.audience());
         let mut stage = None;
         let folder = context.config.folder()?;
-        // Before anyone opens the store, which may not be possible.
+        // Before anything opens the store, which may be impossible.
         let repaired = Store::salvage(
             &folder,
             &mut |at| {
@@ -79,25 +78,25 @@ impl Arguments {
             if let Some(salvaged) = &answer.repaired.salvaged {
                 let kept = salvaged.kept_as.to_string_lossy();
                 let rows = counted(salvaged.rows, "row was", "rows were");
-                writeln!(out, "The file was damaged; {rows} read out of it into a new one.")?;
-                writeln!(out, "{muted}The old one is kept as {}{muted:#}", sanitize(&kept, Lines::Fold))?;
+                writeln!(out, "The database was damaged; {rows} copied to a new one.")?;
+                writeln!(out, "{muted}The damaged file is kept as {}{muted:#}", sanitize(&kept, Lines::Fold))?;
             }
             for change in &answer.repaired.changes {
                 writeln!(out, "{added}•{added:#} {}", sanitize(&change.to_string(), Lines::Fold))?;
             }
             if answer.search_rebuilt {
-                writeln!(out, "{added}•{added:#} the search index was made anew")?;
+                writeln!(out, "{added}•{added:#} the search index was rebuilt")?;
             }
             if let Some(kept) = &answer.ledger_kept_as {
                 let kept = sanitize(kept, Lines::Fold);
                 writeln!(
                     out,
-                    "{added}•{added:#} the ledger was damaged and is kept as {kept}; no thread is lost"
+                    "{added}•{added:#} the runtime database was damaged and is kept as {kept}; no thread is affected"
                 )?;
             }
             let mended = answer.search_rebuilt || answer.ledger_kept_as.is_some();
             if answer.repaired.is_unchanged() && !mended {
-                writeln!(out, "Nothing had to be mended.")?;
+                writeln!(out, "No repairs were needed.")?;
             }
             let losses = answer.repaired.losses().count() as u64;
             if losses > 0 {
@@ -110,7 +109,7 @@ impl Arguments {
     }
 }
 
-/// Makes the search index anew if it is wrong, or follows a log that was changed.
+/// Rebuilds the search index if it is wrong, and updates it after a changed log.
 fn mend_search(context: &Context, repaired: &Repaired, progress: &mut Progress) -> Result<bool, Failure> {
     let timeline = context.timeline()?;
     let folder = timeline.store().folder();

@@ -10,18 +10,18 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::confirm::{Answer as Said, Consent, confirm};
 
-/// Clear entries, drafts, files and settings of a whole thread. One undo brings all back.
+/// Clear all entries, drafts, file lists and settings of a thread. One undo restores them.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake reset
   retake reset --yes -t \"Fix the login\"
-  retake undo                             and all is back
+    retake undo                             restores everything
 
-Takes, titles, tags, roles and history stay, and so do the prompts that threads share (`global_system_prompt`,
-`project_system_prompt`).")]
+Takes, titles, tags, roles and history are kept, as are the shared prompts `global_system_prompt` and
+`project_system_prompt`.")]
 pub(crate) struct Arguments {
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -44,26 +44,26 @@ impl Arguments {
         let mut expect = self.target.expect;
         if takes_away != Cleared::default() {
             let question = format!(
-                "This clears {}; one `retake undo` brings all back.\nReset {:?}?",
+                "This clears {}; one `retake undo` restores everything.\nReset {:?}?",
                 cleared(&takes_away),
                 thread.title
             );
             if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
                 return context.remark("Nothing was changed.");
             }
-            // What was agreed to is what was shown.
+            // The user confirmed the state that was shown.
             expect = expect.or((!self.yes).then_some(thread.version));
         }
         let done = context.change(thread.id, Command::Reset, expect)?;
         let answer = Answer { done, cleared: takes_away };
         context.report(&answer, |out, styles| {
             if !answer.done.changed() {
-                return writeln!(out, "There is nothing to reset.");
+                return writeln!(out, "Nothing to reset.");
             }
             let (muted, undo) = (styles.muted, context.undo_command(&answer.done));
             writeln!(
                 out,
-                "Reset the thread: cleared {}. {muted}version {}; one `{undo}` brings all back{muted:#}",
+                "Reset the thread: cleared {}. {muted}version {}; one `{undo}` restores everything{muted:#}",
                 cleared(&answer.cleared),
                 answer.done.version
             )

@@ -10,25 +10,25 @@ use crate::desk::{Careful, Carried};
 use crate::failure::Failure;
 use crate::moments::moments;
 
-/// Make files exactly what they were at another moment: all of them, or only some.
+/// Restore files to another version: all of them, or only some.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake restore 12                       all files as they were at version 12
+    retake restore 12                       all files of version 12
   retake restore 12 src/main.rs docs      only these
-  retake restore \"before the rewrite\"     a moment that was saved under that name
-  retake restore take:main src/lib.rs     one file as another take has it
-  retake restore 3f9c01                   a snapshot, as `retake snapshot list` names it
+    retake restore \"before the rewrite\"     a saved version
+    retake restore take:main src/lib.rs     one file of another take
+    retake restore 3f9c01                   a snapshot, by id (see `retake snapshot list`)
   retake restore 12 --dry-run
 
-Unlike undo, this does not ask who changed what: the files become that moment's. What is there now is recorded
-first, and `retake undo` brings it back. What is not held (ignored files, secrets) is never touched,
-but for files that the agent's own tools replaced, once they are sealed.")]
+Unlike undo, this replaces the files no matter who changed them. The current files are recorded first, and `retake undo`
+brings them back. Excluded files (ignored files, secrets) are never touched, except sealed files that the agent's own
+tools replaced.")]
 pub(crate) struct Arguments {
-    /// A version, the name of a saved moment, `take:NAME`, or the beginning of a snapshot's id.
-    #[arg(value_name = "MOMENT")]
+    /// Version, name of a saved version, `take:NAME`, or prefix of a snapshot id.
+    #[arg(value_name = "REVISION")]
     moment: String,
-    /// Only these files and folders.
+    /// Limit to these files and folders.
     #[arg(value_name = "PATH")]
     paths: Vec<std::path::PathBuf>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ impl Arguments {
             match &restored.done {
                 Some(done) => {
                     let undo = context.undo_command(done);
-                    writeln!(out, "{muted}version {}; `{undo}` takes it back{muted:#}", done.version)
+                    writeln!(out, "{muted}version {}; `{undo}` undoes it{muted:#}", done.version)
                 }
                 None => Ok(()),
             }

@@ -11,7 +11,7 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Go on with a turn that failed, or whose program was killed.
+/// Resume a turn that failed or whose process was killed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
   retake resume --model openai/gpt-5      with another model
   retake resume --take main_take_1
 
-A tool that was running when the program died is never run again: the model is told that it was interrupted.")]
+A tool that was running when the process died is not run again; the model gets a result that reports the interruption.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     agent: AgentFlags,

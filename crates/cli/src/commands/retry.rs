@@ -14,30 +14,30 @@ use crate::context::Context;
 use crate::desk::Conflicts;
 use crate::failure::{Code, Failure};
 
-/// Try a message again, in a take of its own: the same or another prompt, the same or another model.
+/// Retry a message in a new take, with the same or another prompt or model.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake retry                            the last message, once more
-  retake retry 3                          message 3
-  retake retry 3 \"Only the dates, please\"  said differently
+    retake retry                            retry the last message
+    retake retry 3                          retry message 3
+    retake retry 3 \"Only the dates, please\"  with another prompt
   retake retry --model openai/gpt-5 --name by-gpt
-  retake compare main by-gpt              then see which is better
+    retake compare main by-gpt              then compare the two
 
-The new take has everything before the message, with the files as they were then. Fork, files and the beginning of the
-turn are one operation: where any of it fails, there is no new take. The old take stays as it is.")]
+The new take contains everything before the message, and the files as they were then. The fork, its files and the start
+of the turn are one operation: if any of them fails, no take is created. The old take is not changed.")]
 pub(crate) struct Arguments {
-    /// The message: its number, `last`, or the beginning of its id [default: the last message of yours].
+    /// Message to retry: number, `last` or id prefix [default: your last message].
     entry: Option<String>,
-    /// What to say instead.
+    /// New prompt [default: the same].
     prompt: Option<String>,
-    /// What to call the new take [default: the next free name].
+    /// Name of the new take [default: the next free name].
     #[arg(short, long)]
     name: Option<String>,
-    /// What to do with a file that was changed since in a way that does not merge.
+    /// How to handle a file whose later changes cannot be merged.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     conflicts: Conflicts,
-    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
@@ -52,9 +52,9 @@ impl Arguments {
         let meant = context.meant(&looking, &self.target)?;
         let thread = meant.thread.summary.id;
         let at = match self.entry.as_deref() {
-            Some("last") | None => looking.last_message(thread, &meant.take)?.ok_or_else(|| {
-                Failure::new(Code::NotFound, "this take has no message of yours to try again")
-            })?,
+            Some("last") | None => looking
+                .last_message(thread, &meant.take)?
+                .ok_or_else(|| Failure::new(Code::NotFound, "this take has no message of yours to retry"))?,
             Some(entry) => looking.find_entry(&meant.take, entry)?.1,
         };
         let settings = looking.effective_settings(meant.thread.summary.id)?;
@@ -79,12 +79,12 @@ impl Arguments {
             let again = Again { from: meant.take.id, at, name, on_conflict, shared };
             shop.retry(thread, again, beginning, cancel, audience)
         })?;
-        // The turn is over: a name that cannot be read is no failure of it.
+        // The turn is over: failing to read the take's name is not an error.
         let looking = context.timeline()?.look()?;
         let take = looking.state(thread).ok().map(|state| state.take(&looking.queries(), outcome.take));
         if let Some(Ok(Some(take))) = take {
             context.remark(&format!(
-                "This is take {}; `retake compare {} {}` puts the two side by side.",
+                "Created take {}; `retake compare {} {}` compares the two.",
                 take.name, meant.take.name, take.name
             ))?;
         }

@@ -1,4 +1,4 @@
-//! `retake role`: the roles that a thread's entries are given.
+//! `retake role`: the roles offered for new entries.
 
 mod add;
 mod list;
@@ -14,9 +14,9 @@ use crate::arguments::{Target, ThreadTarget};
 use crate::context::{Context, Meant};
 use crate::failure::Failure;
 
-/// The roles that the entries of a project's threads are given. The first is that of a new entry where none is named.
+/// Manage the roles offered for new entries. The first one is the default.
 #[derive(Args)]
-// The arguments of the default command are a group of the same name.
+// Without this, clap reports two groups of the same name.
 #[group(skip)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +24,7 @@ Examples:
   retake role add Reviewer
   retake role remove \"Vendor API\"
 
-The roles are those of all threads of the project. The list is what is offered. An entry may have any role: see `retake entry role`.")]
+All threads of a project share the list. An entry can have any role: see `retake entry role`.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Defaulted<Command, list::Arguments>,
@@ -32,12 +32,12 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List the roles (this is the default).
+    /// List the roles (the default command).
     #[command(visible_alias = "ls")]
     List(list::Arguments),
     /// Add roles.
     Add(add::Arguments),
-    /// Remove roles. Entries keep theirs.
+    /// Remove roles. Existing entries keep them.
     #[command(visible_alias = "rm")]
     Remove(remove::Arguments),
 }
@@ -58,7 +58,7 @@ struct Roles {
     roles: Vec<String>,
 }
 
-/// Changes the list of roles, and says what came of it.
+/// Changes the list of roles and reports the result.
 fn change(
     context: &Context,
     target: ThreadTarget,

@@ -18,35 +18,35 @@ use crate::desk::FileFlags;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 
-/// Ask the agent to do something, and watch it work.
+/// Run a turn: send a prompt to the agent and show its work.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake run \"Why does the login test fail?\"
-  retake run --approve edits \"Fix it\"           write files without asking; ask about commands
-  cargo test 2>&1 | retake run \"What is wrong?\"  what is piped in goes along
+    retake run --approve edits \"Fix it\"           write files without asking; ask before commands
+    cargo test 2>&1 | retake run \"What is wrong?\"  adds the piped text to the prompt
   retake run --model anthropic/claude-sonnet-4-5 \"Once more, with care\"
-  retake run --json \"…\"                         one event a line
+    retake run --json \"…\"                         one event per line
 
-Without a thread one is made. The turn is one step of undo, with the files that it changed. Ctrl-C ends the turn and
-keeps what arrived; `retake stop` does from another terminal. Without any configuration Retake's own assistant answers:
-no model, but real tools; ask it anything and it says what it can do.
+If there is no thread, one is created. A turn is one undo step, including its file changes. Ctrl-C, or `retake stop` in
+another terminal, stops the turn and saves the partial answer. Without any configuration, Retake's offline assistant
+answers: it is not a model, but it uses real tools and lists what it can do.
 
-The answer goes to standard output, everything else to standard error. Where nobody is at the terminal, calls that
-would have to be asked about are refused. Exit codes: 0 answered, 1 failed, 130 interrupted.")]
+The answer goes to standard output, everything else to standard error. If the session is not interactive, calls that
+need approval are denied. Exit codes: 0 answered, 1 failed, 130 interrupted.")]
 pub(crate) struct Arguments {
-    /// What to ask [default: standard input, or the draft with --draft].
+    /// Prompt [default: standard input, or the draft with --draft].
     prompt: Vec<String>,
     /// Send the take's draft.
     #[arg(long, conflicts_with = "prompt")]
     draft: bool,
-    /// Make a thread for it.
+    /// Create a new thread.
     #[arg(long, conflicts_with_all = ["thread", "take", "draft"])]
     new: bool,
-    /// Refuse unless the commit that the thread started from is checked out, and print how to return to it.
+    /// Refuse unless the thread's start commit is checked out, and print how to return to it.
     #[arg(long, conflicts_with = "new")]
     at_start_commit: bool,
-    /// A picture to show; may be given several times.
+    /// Attach an image; can be repeated.
     #[arg(short, long, value_name = "FILE")]
     image: Vec<std::path::PathBuf>,
     #[command(flatten)]
@@ -61,10 +61,10 @@ impl Arguments {
         if !self.draft && text.trim().is_empty() && self.image.is_empty() {
             return Err(Failure::new(
                 Code::Usage,
-                "there is nothing to ask; say it, pipe it in, or use --draft",
+                "no prompt: pass it as an argument, through a pipe, or with --draft",
             ));
         }
-        // Whatever can be refused is, before a thread is made or a take is switched to.
+        // All refusals come before a thread is created or a take is switched.
         let target = TurnTarget::find(context, &self.target, self.new)?;
         if self.at_start_commit {
             target.check_start_commit(context)?;
@@ -95,13 +95,13 @@ impl Arguments {
     }
 }
 
-/// What is asked: the words of the command line, and what is piped in behind them.
+/// The prompt: the arguments, followed by piped input.
 fn prompt(words: &[String]) -> Result<String, Failure> {
     let mut text = words.join(" ");
     if words == ["-"] {
         text.clear();
     }
-    // A pipe that nobody writes to must not make the program wait, where the words are there already.
+    // An idle pipe must not block if the prompt was given as an argument.
     let piped = !io::stdin().is_terminal() && (text.is_empty() || something_is_piped());
     if piped {
         let mut rest = String::new();
@@ -116,7 +116,7 @@ fn prompt(words: &[String]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Whether standard input is a pipe or a file, and not a null device or something inherited that never ends.
+/// Whether standard input is a pipe or a file, and not a null device or an inherited stream that never ends.
 fn something_is_piped() -> bool {
     use std::os::fd::AsFd;
     use std::os::unix::fs::FileTypeExt;
@@ -125,16 +125,16 @@ fn something_is_piped() -> bool {
     kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file())
 }
 
-/// The thread and the take that a turn is for.
+/// The thread and take of a turn.
 pub(super) enum TurnTarget {
-    /// They are there; the take may have to be switched to.
+    /// Existing ones; the take may have to be switched to.
     There(Box<Meant>),
-    /// A thread is made for it.
+    /// A thread that is created for the turn.
     NewThread,
 }
 
 impl TurnTarget {
-    /// Finds out which are meant. Nothing is changed.
+    /// Resolves the target without changing anything.
     pub(super) fn find(context: &Context, target: &Target, new: bool) -> Result<Self, Failure> {
         let looking = context.timeline()?.look()?;
         let in_use = |thread| looking.thread(thread).is_ok_and(|row| row.summary.deleted.is_none());
@@ -142,7 +142,7 @@ impl TurnTarget {
         let current = chosen || context.project()?.current.is_some_and(in_use);
         if new || (target.thread.is_none() && !current) {
             if target.take.is_some() || target.expect.is_some() {
-                // They are of a thread that is not there.
+                // These options refer to an existing thread.
                 context.meant(&looking, target)?;
             }
             return Ok(Self::NewThread);
@@ -150,7 +150,7 @@ impl TurnTarget {
         Ok(Self::There(Box::new(context.meant(&looking, target)?)))
     }
 
-    /// The settings that the turn begins with.
+    /// The settings of the turn.
     pub(super) fn settings(&self, context: &Context) -> Result<Settings, Failure> {
         match self {
             Self::There(meant) => {
@@ -169,7 +169,7 @@ impl TurnTarget {
         Ok(default_role(&roles).to_owned())
     }
 
-    /// Refuses unless the commit that the thread started from is checked out.
+    /// Refuses unless the thread's start commit is checked out.
     pub(super) fn check_start_commit(&self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::There(meant) => {
@@ -177,12 +177,12 @@ impl TurnTarget {
             }
             Self::NewThread => Err(Failure::new(
                 Code::Refused,
-                "there is no thread yet, so there is no commit that it started from",
+                "there is no thread yet, so it has no start commit; omit --at-start-commit",
             )),
         }
     }
 
-    /// Opens the folder that the turn needs. Nothing is changed.
+    /// Opens the folder of the turn without changing anything.
     pub(super) fn check_place(&self, context: &Context) -> Result<(), Failure> {
         context.check_place(match self {
             Self::There(meant) => Some((meant.thread.summary.id, meant.take.id)),
@@ -190,7 +190,7 @@ impl TurnTarget {
         })
     }
 
-    /// Refuses to send a draft that is empty, or in a role that no prompt has.
+    /// Refuses to send an empty draft, or one whose role is not a prompt role.
     fn check_draft(&self, role: &str) -> Result<(), Failure> {
         match self {
             Self::There(meant) if !meant.take.draft.trim().is_empty() || !meant.take.attached.is_empty() => {
@@ -201,8 +201,8 @@ impl TurnTarget {
         }
     }
 
-    /// Makes the thread, or switches to the take whose files are not in the folder. Also gives the version that the turn
-    /// expects: where a switch was made for it, the one after the switch.
+    /// Creates the thread, or switches to the take whose files are not in the folder. Also returns the version that the turn
+    /// expects, which follows the switch if there was one.
     pub(super) fn prepare(
         self,
         context: &Context,
@@ -212,10 +212,10 @@ impl TurnTarget {
         let meant = match self {
             Self::There(meant) => *meant,
             Self::NewThread => {
-                // What it is about is said in the first line.
+                // The title is taken from the first line of the prompt.
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 let done = new_thread(context, &preview(first))?;
-                context.remark(&format!("Made thread “{}”.", done.summary.title))?;
+                context.remark(&format!("Created thread “{}”.", done.summary.title))?;
                 let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
                 return Ok((context.meant(&context.timeline()?.look()?, &target)?, None));
             }
@@ -233,9 +233,9 @@ impl TurnTarget {
     }
 }
 
-/// A thread that is called after what is asked, and is the current one.
+/// Creates a thread titled after the prompt and makes it current.
 fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
-    // What cannot stand in a title is left out of it; the prompt itself is kept as it is.
+    // Characters that are not allowed in a title are dropped; the prompt is unchanged.
     let title = retake_model::name::for_title(title);
     let project = context.project()?;
     let mut number = 1;
@@ -247,11 +247,11 @@ fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
         };
         let new = NewThread { title, current: true, ..NewThread::in_project(project.id) };
         match context.timeline()?.create_thread_in(project, new, context.caller_here(None)?) {
-            // The same was asked before.
+            // Another thread already has this title.
             Err(CreateError::Change(ChangeError::TitleTaken(_))) => number += 1,
             other => {
                 let done = other?;
-                // A folder that was new is a project now.
+                // A new folder becomes a project.
                 context.own_project()?;
                 return Ok(done);
             }

@@ -11,20 +11,20 @@ use crate::failure::Failure;
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Give the present version a name to come back to, or list the saved ones.
+/// Name the current version, or list the saved ones.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake save \"before the rewrite\"
   retake jump \"before the rewrite\"
-  retake save --list                      the versions that were saved, newest first
+    retake save --list                      saved versions, newest first
 
-A name can be used again; `retake jump` then means the newest moment of that name.")]
+A name can be reused; `retake jump` then goes to the newest version with that name.")]
 pub(crate) struct Arguments {
-    /// The name.
+    /// Name of the version.
     #[arg(required_unless_present = "list")]
     name: Option<String>,
-    /// List the versions that were saved.
+    /// List the saved versions.
     #[arg(long, conflicts_with_all = ["name", "expect"])]
     list: bool,
     #[command(flatten)]
@@ -49,12 +49,11 @@ impl Arguments {
             let entries = counted(active.entries, "entry", "entries");
             let name = sanitize(&name, Lines::Fold);
             write!(out, "Saved version {} as “{name}”: on {take}, {entries}.", done.version)?;
-            writeln!(out, " {muted}`retake jump \"{name}\"` comes back here{muted:#}")
+            writeln!(out, " {muted}`retake jump \"{name}\"` returns to it{muted:#}")
         })
     }
 }
 
-/// The versions of a thread that were saved.
 #[derive(Serialize)]
 struct Saves {
     saved: Vec<SavedVersion>,
@@ -66,7 +65,7 @@ fn list(context: &Context, thread: ThreadId) -> Result<(), Failure> {
     context.answer(&answer, |out, styles| {
         let (id, muted) = (styles.id, styles.muted);
         if answer.saved.is_empty() {
-            return writeln!(out, "No version was saved. {muted}`retake save NAME` saves one{muted:#}");
+            return writeln!(out, "No saved versions. {muted}`retake save NAME` saves one{muted:#}");
         }
         for saved in &answer.saved {
             let (name, ago) = (sanitize(&saved.name, Lines::Fold), context.ago(saved.time));

@@ -17,45 +17,45 @@ use crate::ui::moment::{Edge, parse};
 use crate::ui::progress::Progress;
 use crate::ui::style::Styles;
 
-/// Find entries by their words, in all takes.
+/// Search entries in all takes.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake search login cookie                 both words, anywhere in an entry
-  retake search '\"read it on the server\"'    these words, one after another
-  retake search 'pars*' -- -test             words that begin with pars, without test
+    retake search login cookie                 both words, anywhere in an entry
+    retake search '\"read it on the server\"'    this phrase
+    retake search 'pars*' -- -test             words that start with pars, without test
   retake search theme --role AI --since 3d
-  retake search theme --history              also what was edited away, deleted or undone
-  retake search --since yesterday --newest   everything that was said lately
+    retake search theme --history              include edited, deleted and undone versions
+    retake search --since yesterday --newest   all recent entries
   retake search theme --all --json")]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub(crate) struct Arguments {
-    /// What to look for [default: everything that the options let through].
+    /// Search terms [default: all entries that match the options].
     words: Vec<String>,
-    /// Only what that role said; may be given several times.
+    /// Only entries of this role; can be repeated.
     #[arg(short, long, value_name = "ROLE")]
     role: Vec<String>,
     #[command(flatten)]
     facets: Facets,
-    /// Only what was said or edited then or later: 2026-11-01, "2026-11-01 14:30", 3d, 12h, yesterday.
+    /// Only entries added or edited at or after this time: 2026-11-01, "2026-11-01 14:30", 3d, 12h, yesterday.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only what was said or edited then or earlier.
+    /// Only entries added or edited at or before this time.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// In the threads of all projects.
+    /// Search the threads of all projects.
     #[arg(short, long)]
     all: bool,
-    /// Also versions that no take holds any more.
+    /// Include versions that are no longer in any take.
     #[arg(long)]
     history: bool,
-    /// Also in threads that were put away.
+    /// Include archived threads.
     #[arg(long)]
     deleted: bool,
-    /// At most that many hits.
+    /// Maximum number of results.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// The newest first, instead of the best.
+    /// Sort by time, newest first, instead of by relevance.
     #[arg(long)]
     newest: bool,
 }
@@ -63,7 +63,6 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     hits: Vec<Line>,
-    /// Whether there are more than the limit let through.
     more: bool,
 }
 
@@ -71,7 +70,7 @@ struct Answer {
 struct Line {
     #[serde(flatten)]
     found: FoundEntry,
-    /// The command that shows it where it stands.
+    /// The command that shows the entry in its thread.
     command: String,
 }
 
@@ -84,18 +83,18 @@ impl Arguments {
         let mut progress = Progress::begin("Indexing", context.audience());
         index.catch_up(&looking.queries(), &mut |at| progress.reach(at.reached as u64, at.goal as u64))?;
         drop(progress);
-        let mut progress = Progress::begin("Looking through history", context.audience());
+        let mut progress = Progress::begin("Searching history", context.audience());
         let found = looking.search(&index, &query, &mut |done, total| progress.reach(done, total))?;
         drop(progress);
         let answer = Answer { hits: found.hits.into_iter().map(Line::of).collect(), more: found.more };
         context.answer(&answer, |out, styles| {
             if answer.hits.is_empty() {
-                return writeln!(out, "Nothing found.{}", self.hint());
+                return writeln!(out, "No results.{}", self.hint());
             }
             write_hits(out, context, styles, &answer.hits)?;
             if answer.more {
                 let muted = styles.muted;
-                writeln!(out, "{muted}There are more: --limit shows them, more words narrow them.{muted:#}")?;
+                writeln!(out, "{muted}More results exist; refine your search or raise --limit.{muted:#}")?;
             }
             Ok(())
         })
@@ -123,11 +122,11 @@ impl Arguments {
         })
     }
 
-    /// Where else one might look.
+    /// A hint where else to search.
     fn hint(&self) -> &'static str {
         match (self.all, self.history) {
-            (false, _) => " --all looks in all projects.",
-            (true, false) => " --history looks at all versions that ever were.",
+            (false, _) => " --all searches all projects.",
+            (true, false) => " --history searches all old versions.",
             (true, true) => "",
         }
     }
@@ -140,20 +139,20 @@ impl Line {
         } else {
             String::new()
         };
-        let moment = found.at.map(|at| format!(" --at {at}")).unwrap_or_default();
+        let version = found.at.map(|at| format!(" --at {at}")).unwrap_or_default();
         let (thread, number) = (found.thread.short(), found.number);
-        let command = format!("retake thread show {thread}{place} --from {number}{moment}");
+        let command = format!("retake thread show {thread}{place} --from {number}{version}");
         Self { found, command }
     }
 }
 
-/// A take as it can be typed in any shell.
+/// The take's name, or its id if the name would need quoting.
 fn typeable(name: Option<&str>, id: TakeId) -> String {
     let plain = |name: &&str| name.chars().all(|one| one.is_ascii_alphanumeric() || "_-.".contains(one));
     name.filter(plain).map_or_else(|| id.short(), str::to_owned)
 }
 
-/// Hits in their order, those of one thread together where the first of them stands.
+/// Groups hits by thread, in the order of their best hit.
 fn write_hits(out: &mut dyn Write, context: &Context, styles: &Styles, hits: &[Line]) -> io::Result<()> {
     let mut threads: Vec<ThreadId> = Vec::new();
     for hit in hits {

@@ -1,8 +1,7 @@
-//! Changes that are worked out from what the thread was seen to be, such as a list with one more item.
+//! Changes computed from the current state, such as a list with one more item.
 //!
-//! The list goes to the timeline as a whole, so it must not be published on top of somebody else's: it says
-//! which version it was made for, and is made anew where the thread has moved on. A caller who named a version
-//! is told instead.
+//! The whole list is written, so it must not overwrite a concurrent change: the change names the version it was computed
+//! from, and is computed again after a conflict. If the caller passed `--expect`, the conflict is reported instead.
 
 use retake_timeline::{Command, Done};
 
@@ -10,10 +9,9 @@ use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::failure::Failure;
 
-/// How often a change is made anew before the conflict is told.
 const TRIES: usize = 20;
 
-/// Makes a change that depends on what was seen.
+/// Applies a change that depends on the current state.
 pub(super) fn change_seen(
     context: &Context,
     target: &Target,

@@ -11,20 +11,20 @@ use retake_api::TokenFile;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Serve the studio to a browser, and the HTTP API to any program.
+/// Serve the studio and the HTTP API.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  retake serve --open                       the studio, in your browser
-  retake serve                              on 127.0.0.1:7878, for this folder's project
-  retake serve --listen 127.0.0.1:0         on any free port
+    retake serve --open                       open the studio in your browser
+    retake serve                              listen on 127.0.0.1:7878, for this folder's project
+    retake serve --listen 127.0.0.1:0         use any free port
   curl -H \"Authorization: Bearer $(retake serve token)\" http://127.0.0.1:7878/v1/threads
-  retake serve link                         a link that lets a browser in, once
-  retake serve token --rotate               a new token; the old one, and whoever came in by it, is out at once
+    retake serve link                         print a single-use login link for a browser
+    retake serve token --rotate               replace the token; old sessions end at once
 
-The server answers on this machine alone, and to nobody without the token. GET /docs lists all that it can do."
+The server listens on this machine only and requires the token. GET /docs documents the API."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -35,9 +35,9 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print the token, or make a new one.
+    /// Print the API token, or replace it.
     Token(token::Arguments),
-    /// Make a link that lets a browser in, once.
+    /// Print a single-use login link for a browser.
     Link(link::Arguments),
 }
 
@@ -51,7 +51,6 @@ impl Arguments {
     }
 }
 
-/// The file that the token is in.
 fn token_file(context: &Context) -> Result<TokenFile, Failure> {
     Ok(TokenFile::at(context.timeline()?.store().folder().join("serve.token")))
 }

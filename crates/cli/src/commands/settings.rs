@@ -12,9 +12,9 @@ use super::defaulted::Defaulted;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Settings of a thread: prompts, sampling, model.
+/// Show and change settings of a thread: prompts, sampling, model.
 #[derive(Args)]
-// The arguments of the default command are a group of the same name.
+// Without this, clap reports two groups of the same name.
 #[group(skip)]
 #[command(after_help = "\
 Examples:
@@ -24,12 +24,12 @@ Examples:
   retake settings unset temperature
 
 Settings: project_system_prompt, global_system_prompt, base_system_prompt, use_default_base_prompt,
-temperature, top_p, max_tokens, auto_add_history, provider, model. They are part of the thread and of its
-history; how Retake itself behaves is set with `retake config`.
+temperature, top_p, max_tokens, auto_add_history, provider, model. They belong to the thread and its history;
+to configure Retake itself, use `retake config`.
 
-The global prompt holds in all projects, and the project prompt in all threads of the project, whichever thread sets
-it; an undo there takes it back. With auto_add_history, an entry before each prompt names the files that were changed
-since the last turn, by hand or by a command.")]
+The global prompt applies to all projects and the project prompt to all threads of a project, whichever thread sets
+them; an undo in that thread reverts them. With auto_add_history, an entry before each prompt lists the files that
+changed since the last turn.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Defaulted<Command, list::Arguments>,
@@ -37,14 +37,14 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List all settings (this is the default).
+    /// List all settings (the default command).
     #[command(visible_alias = "ls")]
     List(list::Arguments),
-    /// Show the value of one setting.
+    /// Print the value of a setting.
     Get(get::Arguments),
-    /// Set one setting, or several at once.
+    /// Set one or more settings.
     Set(set::Arguments),
-    /// Bring settings back to their defaults.
+    /// Reset settings to their defaults.
     Unset(unset::Arguments),
 }
 
@@ -59,7 +59,6 @@ impl Arguments {
     }
 }
 
-/// The name, if it is one of a setting.
 fn known(name: &str) -> Result<&'static str, Failure> {
     let found = NAMES.into_iter().find(|known| *known == name);
     found.ok_or_else(|| Failure::new(Code::NotFound, BadSetting::Unknown(name.chars().take(40).collect())))

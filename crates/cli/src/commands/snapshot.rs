@@ -1,4 +1,4 @@
-//! `retake snapshot`: the files of a thread at its moments.
+//! `retake snapshot`: the recorded files of a thread.
 
 mod list;
 mod take;
@@ -8,12 +8,11 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Commands on snapshots.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Record the files as they are now.
+    /// Record the current files.
     Take(take::Arguments),
-    /// List the moments at which files are known, newest first.
+    /// List snapshots, newest first.
     #[command(visible_alias = "ls")]
     List(list::Arguments),
 }

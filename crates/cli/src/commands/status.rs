@@ -14,18 +14,18 @@ use crate::failure::Failure;
 use crate::ui::bytes::{counted, size};
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Show what was changed by hand since Retake last looked, and what is not held.
+/// Show your changes since the last snapshot, and excluded files.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake status
-  retake status --left-out                every path that is not held, and why
+    retake status --excluded                every excluded path, and why
 
-Looking records what was changed by hand as yours, so that an undo of the agent's work keeps it.")]
+Your changes are recorded as yours, so that undoing the agent's work keeps them.")]
 pub(crate) struct Arguments {
-    /// Name every path that is not held.
+    /// List every excluded path.
     #[arg(long)]
-    left_out: bool,
+    excluded: bool,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -34,17 +34,16 @@ pub(crate) struct Arguments {
 struct Answer {
     snapshot: retake_model::content::ContentId,
     version: u64,
-    /// Files and links that are held, and their bytes.
+    /// Number and size of captured files and links.
     files_held: u64,
     bytes_held: u64,
-    /// What was changed by hand since the last look.
+    /// Changes since the last snapshot.
     changed: FileReport,
-    /// What is not held.
     left_out: Vec<NotHeld>,
 }
 
-const YOURS: &str = "Changed by hand, and recorded as yours:";
-const THEIRS: &str = "Changed by what is at work here, or was when it died, and recorded as its doing:";
+const YOURS: &str = "Your changes, now recorded:";
+const THEIRS: &str = "Changed by a running or crashed tool, now recorded:";
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
@@ -61,7 +60,7 @@ impl Arguments {
             left_out: looking.left_out(&snapshot)?,
             changed: seen.files,
         };
-        // A tool or a program that is at work, or that did not live to say what it did.
+        // Otherwise a running or crashed tool made the changes.
         let by_hand = seen
             .operation
             .as_ref()
@@ -73,14 +72,14 @@ impl Arguments {
                 write_recovered(out, context, recovered)?;
             }
             if answer.changed.paths.is_empty() {
-                writeln!(out, "Nothing was changed by hand since the last look.")?;
+                writeln!(out, "No changes since the last snapshot.")?;
             } else {
                 writeln!(out, "{}", if by_hand { YOURS } else { THEIRS })?;
                 write_report(out, context, &answer.changed)?;
             }
             let (files, bytes) = (counted(answer.files_held, "file", "files"), size(answer.bytes_held));
-            writeln!(out, "Held: {files}, {bytes}.")?;
-            write_left_out(out, styles, &answer.left_out, self.left_out)
+            writeln!(out, "Captured: {files}, {bytes}.")?;
+            write_left_out(out, styles, &answer.left_out, self.excluded)
         })
     }
 }
@@ -92,7 +91,7 @@ pub(crate) fn write_left_out(
     all: bool,
 ) -> std::io::Result<()> {
     let muted = styles.muted;
-    // What is ignored was left out on purpose; the rest a person may want to know of.
+    // Ignored files are excluded on purpose; the others are worth listing.
     let (ignored, other): (Vec<&NotHeld>, Vec<&NotHeld>) =
         left.iter().partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
     for left in other.iter().chain(ignored.iter().filter(|_| all)) {
@@ -100,32 +99,31 @@ pub(crate) fn write_left_out(
             if left.root.is_empty() { left.path.clone() } else { format!("{}:{}", left.root, left.path) };
         writeln!(
             out,
-            "  {muted}not held{muted:#} {}  {muted}{}{muted:#}",
+            "  {muted}excluded{muted:#} {}  {muted}{}{muted:#}",
             sanitize(&name, Lines::Fold),
             words(left.reason)
         )?;
     }
     if !ignored.is_empty() && !all {
         let count = counted(ignored.len() as u64, "path is", "paths are");
-        writeln!(out, "{muted}{count} ignored; --left-out names them.{muted:#}")?;
+        writeln!(out, "{muted}{count} ignored; --excluded lists them.{muted:#}")?;
     }
     Ok(())
 }
 
-/// Why a path is not held, in words.
 pub(crate) fn words(reason: Reason) -> &'static str {
     match reason {
         Reason::Ignored => "ignored",
-        Reason::Secret => "likely a secret; `files.include` holds it all the same",
-        Reason::TooLarge => "larger than files.largest",
-        Reason::Special => "a pipe, a socket or a device",
-        Reason::Unreadable => "it cannot be read",
-        Reason::Changing => "it kept changing while it was read",
+        Reason::Secret => "likely a secret; `files.include` captures it anyway",
+        Reason::TooLarge => "larger than `files.largest`",
+        Reason::Special => "pipe, socket or device",
+        Reason::Unreadable => "not readable",
+        Reason::Changing => "kept changing while it was read",
         Reason::Repository => "belongs to version control",
-        Reason::BadName => "its name cannot be restored",
+        Reason::BadName => "the name cannot be restored",
         Reason::Mounted => "another file system",
         Reason::OtherProject => "another project, or the worktree of a take",
-        Reason::NotSealed => "its bytes were not sealed here",
-        Reason::ModeBits => "held, but without its setuid, setgid or sticky bit",
+        Reason::NotSealed => "not sealed on this machine",
+        Reason::ModeBits => "captured without its setuid, setgid or sticky bit",
     }
 }

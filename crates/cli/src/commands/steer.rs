@@ -9,14 +9,14 @@ use crate::arguments::{TakeTarget, Target};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Tell the turn that runs something, from another terminal: the model hears it before it is called again.
+/// Send a message to the running turn. The model gets it with its next request.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake steer \"Leave the tests alone\"
   retake steer --take main_take_1 \"Use the old parser\"")]
 pub(crate) struct Arguments {
-    /// What to tell it.
+    /// The message.
     message: String,
     #[command(flatten)]
     target: TakeTarget,
@@ -31,14 +31,14 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         if self.message.trim().is_empty() {
-            return Err(Failure::new(Code::Usage, "there is nothing to tell it"));
+            return Err(Failure::new(Code::Usage, "the message is empty"));
         }
         let meant = context.meant(&context.timeline()?.look()?, &Target::from(&self.target))?;
         let sender = Sender::new(context.timeline()?)?;
         match sender.steer(meant.take.id, &self.message) {
-            Ok(entry) => context.report(&Answer { entry }, |out, _| writeln!(out, "It will hear it.")),
+            Ok(entry) => context.report(&Answer { entry }, |out, _| writeln!(out, "Message sent.")),
             Err(error @ Unreached::NothingRuns) => {
-                let message = format!("{error}; `retake run` begins one");
+                let message = format!("{error}; `retake run` starts one");
                 Err(Failure::new(Code::NotFound, message))
             }
             Err(error) => Err(error.into()),

@@ -9,14 +9,14 @@ use crate::arguments::{TakeTarget, Target};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// End the turn that runs in a take, in whatever terminal, or close one whose program was killed.
+/// Stop the running turn of a take, from any terminal, or close one whose process was killed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake stop
   retake stop --take main_take_1
 
-What arrived so far is kept, and a running tool is stopped. `retake undo` takes the whole turn back.")]
+The partial answer is saved, and a running tool is stopped. `retake undo` undoes the whole turn.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: TakeTarget,
@@ -24,9 +24,9 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Answer {
-    /// Whether a turn was running that was told to end.
+    /// Whether a running turn was asked to stop.
     stopped: bool,
-    /// Whether a turn was left unfinished that was closed.
+    /// Whether an unfinished turn was closed.
     closed: bool,
 }
 
@@ -55,7 +55,7 @@ impl Arguments {
             writeln!(
                 out,
                 "{}",
-                if answer.stopped { "Told it to end." } else { "Closed the unfinished turn." }
+                if answer.stopped { "Stopping the turn." } else { "Closed the unfinished turn." }
             )
         })
     }

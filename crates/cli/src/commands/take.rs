@@ -1,11 +1,9 @@
 //! `retake take`: the branches of a thread.
 
 mod branch;
-mod close;
 mod delete;
 mod fork;
 mod list;
-mod open;
 mod promote;
 mod rename;
 mod switch;
@@ -20,26 +18,21 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Commands on takes.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Branch off at an entry, keeping everything up to it, and go there.
+    /// Create a take that ends at an entry, and switch to it.
     Branch(branch::Arguments),
-    /// Go back to a user message: everything before it, the message itself as the draft.
+    /// Create a take that ends before a message, which becomes its draft.
     Fork(fork::Arguments),
-    /// Work on another take.
+    /// Switch to another take.
     Switch(switch::Arguments),
-    /// Make a take a thread of its own.
+    /// Turn a take into a thread.
     Promote(promote::Arguments),
-    /// Give a take another name.
+    /// Rename a take.
     Rename(rename::Arguments),
-    /// Delete a take. `undo` brings it back.
+    /// Delete a take. `retake undo` restores it.
     #[command(visible_alias = "rm")]
     Delete(delete::Arguments),
-    /// Give a take a folder of its own, so that several takes are alive at once.
-    Open(open::Arguments),
-    /// End a take's own folder, recording its last state.
-    Close(close::Arguments),
     /// List the takes of a thread.
     #[command(visible_alias = "ls")]
     List(list::Arguments),
@@ -53,24 +46,22 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Promote(arguments) => arguments.run(context),
         Command::Rename(arguments) => arguments.run(context),
         Command::Delete(arguments) => arguments.run(context),
-        Command::Open(arguments) => arguments.run(context),
-        Command::Close(arguments) => arguments.run(context),
         Command::List(arguments) => arguments.run(context),
     }
 }
 
-/// What came of a change after which another take may be the active one.
+/// The result of a command that may change the active take.
 #[derive(Serialize)]
 struct NowOn {
     #[serde(flatten)]
     done: Done,
-    /// The take that was made, or that is active now.
+    /// The new take, or the active one.
     take: TakeSummary,
-    /// What became of files; none where only the conversation changed.
+    /// File changes; `None` if only the conversation changed.
     files: Option<FileReport>,
 }
 
-/// The take that a command made, and where that leaves the user, in words.
+/// The new take, and a sentence about the active take.
 fn new_take(context: &Context, done: &Done) -> Result<(TakeSummary, String), Failure> {
     let active = done.summary.active.clone();
     let made = match &done.kind {
@@ -80,10 +71,10 @@ fn new_take(context: &Context, done: &Done) -> Result<(TakeSummary, String), Fai
     let looking = context.timeline()?.look()?;
     let takes = looking.queries().takes_of(looking.thread(done.thread)?.number)?;
     match takes.into_iter().find(|take| take.summary.id == made && made != active.id) {
-        None => Ok((active, "; you are on it now".to_owned())),
+        None => Ok((active, "; it is now the active take".to_owned())),
         Some(take) => {
             let place = format!(
-                "; the active take stays {}, and no file moved. `retake take open {} --apart` gives the new one a folder",
+                "; the active take is still {}, and no files moved. `retake worktree add {}` checks out the new take",
                 sanitize(&active.name, Lines::Fold),
                 sanitize(&take.summary.name, Lines::Fold)
             );
@@ -93,7 +84,7 @@ fn new_take(context: &Context, done: &Done) -> Result<(TakeSummary, String), Fai
 }
 
 impl NowOn {
-    /// `None` if it was only a look ahead.
+    /// Returns `None` for a dry run.
     fn of(changed: Option<Changed>) -> Option<Self> {
         let Changed { done, files } = changed?;
         let done = done?;

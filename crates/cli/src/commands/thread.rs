@@ -1,4 +1,4 @@
-//! `retake thread`: conversations.
+//! `retake thread`: conversations with their own history.
 
 mod delete;
 mod entry;
@@ -20,33 +20,32 @@ pub(crate) use list::Facets;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Commands on threads.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Make a thread and work on it.
+    /// Create a thread and make it current.
     New(new::Arguments),
-    /// List threads, pinned ones first, then the most lately changed.
+    /// List threads: pinned ones first, then by last change.
     #[command(visible_alias = "ls")]
     List(list::Arguments),
     /// Show the entries of a thread.
     Show(show::Arguments),
-    /// Show everything that is known about a thread.
+    /// Show all metadata of a thread.
     Info(info::Arguments),
-    /// Work on another thread (or on another take of it, as THREAD/TAKE).
+    /// Switch to another thread, or to a take of it (THREAD/TAKE).
     Switch(switch::Arguments),
-    /// Give a thread another title.
+    /// Rename a thread.
     Rename(rename::Arguments),
-    /// Add tags to a thread, or remove them.
+    /// Add or remove tags of a thread.
     Tag(tag::Arguments),
-    /// Keep a thread on top of lists.
+    /// Pin a thread to the top of lists.
     Pin(pin::PinArguments),
-    /// No longer keep a thread on top of lists.
+    /// Unpin a thread.
     Unpin(pin::UnpinArguments),
     /// Set who may see a thread on a hub.
     Share(share::Arguments),
-    /// Delete a thread. Nothing is destroyed: `undo` or `thread restore` brings it back.
+    /// Archive a thread. `retake undo` or `retake thread restore` restores it.
     Delete(delete::DeleteArguments),
-    /// Take a thread that was put away back into use.
+    /// Restore an archived thread.
     Restore(delete::RestoreArguments),
 }
 

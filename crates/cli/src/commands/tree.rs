@@ -23,28 +23,28 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Draw the project's threads and their takes.
+/// Show the project's threads and takes as a tree.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake tree
   retake tree --all
   retake tree -t \"Fix the login\"
-  retake tree --entries                   where each take leaves the others, message by message
+    retake tree --entries                   where takes diverge, message by message
 
-● is where you are, ○ the active take of another thread. \"from #4\" says that a take shares its first four
-entries with the take above it. What a take is shown by are the first words that are its own.")]
+● is the active take of the current thread, ○ of other threads. \"from #4\" means that a take shares its first four entries
+with the take above it. Each take shows the start of its first own message.")]
 pub(crate) struct Arguments {
-    /// The threads of all projects.
+    /// Show the threads of all projects.
     #[arg(short, long)]
     all: bool,
-    /// Also threads that were put away.
+    /// Include archived threads.
     #[arg(long)]
     deleted: bool,
-    /// One thread, and those that were promoted from it.
+    /// Show one thread, and those promoted from it.
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
-    /// The messages of one thread [default: the current one], with the takes where they end.
+    /// Show the messages of one thread [default: the current thread], and where takes end.
     #[arg(short, long, conflicts_with = "all")]
     entries: bool,
 }
@@ -52,12 +52,11 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer<'tree> {
     threads: &'tree [TreeThread],
-    /// The project's current thread.
     current: Option<ThreadId>,
-    /// With `--entries`: where the messages of each thread stand.
+    /// With `--entries`: the tree of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<&'tree shape::Shape>,
-    /// Moves of files that have begun and not ended.
+    /// File moves that were started and not finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
 }
@@ -72,7 +71,7 @@ impl Arguments {
             None => None,
         };
         let deleted = self.deleted || one.as_ref().is_some_and(|thread| thread.deleted.is_some());
-        // A thread that was named may belong to another project.
+        // A named thread may belong to another project.
         let within = (!self.all && one.is_none()).then_some(project.id);
         let deleted = if deleted { Deleted::Shown } else { Deleted::Hidden };
         let mut tree = looking.tree(within, deleted)?;
@@ -94,14 +93,14 @@ impl Arguments {
             let forest = match (&shape, tree.threads.first()) {
                 (Some(shape), Some(thread)) => draw::messages(context, thread, shape),
                 (None, Some(_)) => draw::threads(context, &tree, project),
-                _ => return writeln!(out, "No threads here. `retake thread new` makes one."),
+                _ => return writeln!(out, "No threads; `retake thread new` creates one."),
             };
             write!(out, "{}", forest.draw(context.screen.columns(), styles.muted))
         })
     }
 }
 
-/// Leaves one thread, which comes first, and those below it.
+/// Keeps only this thread, moved to the root, and its descendants.
 fn keep_below(tree: &mut Tree, thread: ThreadId) {
     let below: HashMap<ThreadId, Option<ThreadId>> =
         tree.threads.iter().map(|thread| (thread.summary.id, thread.below)).collect();

@@ -14,10 +14,9 @@ Examples:
   retake truncate 3
   retake truncate 0 -k main_take_2        the same as `retake clear -k main_take_2`
 
-A pair is a user entry with all that follows it up to the next one: answers, tool results and notes stay
-with what they belong to.")]
+A pair is a user entry and everything up to the next one: answers, tool results and notes.")]
 pub(crate) struct Arguments {
-    /// How many pairs of user and AI entries to keep.
+    /// Number of pairs of user and AI entries to keep.
     pairs: u64,
     #[command(flatten)]
     target: Target,

@@ -12,15 +12,15 @@ use crate::failure::Failure;
 use crate::ui::bytes::{count, size};
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Show how much room the store takes, and what models were used, with what that cost.
+/// Show storage use, and model use with its cost.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake usage
-  retake usage --projects                     what each project takes
-  retake config set storage.budget \"5 GB\"    warn before it grows beyond that")]
+    retake usage --projects                     per project
+    retake config set storage.budget \"5 GB\"    warn when the store grows beyond 5 GB")]
 pub(crate) struct Arguments {
-    /// Also show what each project takes. All of history is walked for it.
+    /// Show the use of each project; this reads the whole history.
     #[arg(long)]
     projects: bool,
 }
@@ -29,9 +29,8 @@ pub(crate) struct Arguments {
 struct Line {
     #[serde(flatten)]
     share: Share,
-    /// Its folder.
     path: Option<String>,
-    /// Whether it takes more than `files.budget`.
+    /// Whether it exceeds `files.budget`.
     over: bool,
 }
 
@@ -41,10 +40,10 @@ struct Answer {
     #[serde(flatten)]
     usage: Usage,
     budget: Option<u64>,
-    against: Option<BudgetState>,
-    /// Models that answered, over all threads, as far as the communications log reaches back.
+    budget_status: Option<BudgetState>,
+    /// Use of each model in all threads, as far back as the trace goes.
     models: Vec<ModelUse>,
-    /// What each project takes, the largest first, if that was asked for.
+    /// Use of each project, largest first, with `--projects`.
     #[serde(skip_serializing_if = "Option::is_none")]
     projects: Option<Vec<Line>>,
 }
@@ -58,7 +57,7 @@ impl Arguments {
             folder: store.folder().to_string_lossy().into_owned(),
             usage,
             budget,
-            against: budget.map(|budget| usage.against(budget)),
+            budget_status: budget.map(|budget| usage.against(budget)),
             models: models_used(store, None)?,
             projects: if self.projects { Some(shares(context)?) } else { None },
         };
@@ -67,12 +66,12 @@ impl Arguments {
             for (name, value) in [
                 ("folder", sanitize(&answer.folder, Lines::Fold).into_owned()),
                 ("database", size(usage.database)),
-                ("its log", size(usage.log)),
+                ("write-ahead log", size(usage.log)),
                 ("search index", size(usage.search)),
-                ("what was said", size(usage.ledger)),
+                ("trace and turns", size(usage.ledger)),
                 ("backups", size(usage.backups)),
                 ("files in packs", size(usage.packs)),
-                ("about folders", size(usage.folders)),
+                ("folder data", size(usage.folders)),
                 ("all", size(usage.total)),
                 ("threads", count(usage.threads)),
                 ("operations", count(usage.operations)),
@@ -87,7 +86,7 @@ impl Arguments {
                 )?,
                 Some(budget) => {
                     write!(out, "{muted}        budget{muted:#}  {}", size(budget))?;
-                    match answer.against {
+                    match answer.budget_status {
                         Some(BudgetState::Near { percent } | BudgetState::Over { percent }) => {
                             writeln!(out, "{warning}, {percent} % used{warning:#}")?;
                         }
@@ -100,13 +99,13 @@ impl Arguments {
                 let own = size(share.own_bytes);
                 write!(
                     out,
-                    "{muted}{:>14}{muted:#}  {path}{muted}, {own} its own{muted:#}",
+                    "{muted}{:>14}{muted:#}  {path}{muted}, {own} unshared{muted:#}",
                     size(share.bytes)
                 )?;
                 if *over {
                     write!(
                         out,
-                        "{warning}, above files.budget{warning:#}: `retake purge --deleted --to-fit`"
+                        "{warning}, above files.budget{warning:#}: run `retake purge --deleted --to-fit`"
                     )?;
                 }
                 writeln!(out)?;

@@ -15,38 +15,37 @@ use crate::ui::progress::Progress;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
-/// Check everything that is stored. Nothing is changed.
+/// Check the integrity of the store without changing it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake verify
   retake verify --json | jq .problems
 
-Every object is hashed again, every reference resolved, every log followed, every index compared with what
-it is derived from. The exit code is 6 if anything is wrong; `retake repair` mends what can be mended.
-A file that a newer Retake wrote is no damage: update this program to use it.")]
+Every object is hashed, every reference and log is followed, and every index is compared with its source. The exit code
+is 6 if there are problems; `retake repair` repairs them where possible. A file written by a newer version of Retake is
+not damage: update this program to use it.")]
 pub(crate) struct Arguments {}
 
-/// What was found.
 #[derive(Serialize)]
 pub(crate) struct Report {
     clean: bool,
     #[serde(flatten)]
     store: Verified,
-    /// What is wrong with the search index, in words.
+    /// Problems of the search index.
     search_problems: Vec<String>,
-    /// What is wrong with the ledger of what was said to models.
+    /// A problem of the runtime database, such as damage to the trace.
     ledger_problem: Option<String>,
-    /// That a newer program made the ledger. It is no damage.
+    /// Set if a newer version wrote the runtime database. This is not damage.
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger_newer: Option<String>,
-    /// Moves of files that have begun and not ended. They are no damage.
+    /// Unfinished file moves. These are not damage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same interface")]
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
         let report = Report::make(context)?;
         context.answer(&report, |out, styles| report.write(out, styles))?;
@@ -70,7 +69,7 @@ impl Report {
         let ledger_problem = timeline.store().ledger_problem();
         let ledger_newer = timeline.store().newer_ledger().map(|newer| newer.to_string());
         let clean = store.is_clean() && search_problems.is_empty() && ledger_problem.is_none();
-        // A store that is damaged may not be able to say.
+        // A damaged store may not be able to list them.
         let pending_moves = match context.pending_moves(|_| true) {
             Err(_) if !clean => Vec::new(),
             other => other?,
@@ -104,7 +103,7 @@ impl Report {
             let problems = (found.problems.len() + beside) as u64;
             let problems = counted(problems, "problem", "problems");
             writeln!(out, "\n{error}{problems}{error:#} in {counts}")?;
-            writeln!(out, "{muted}`retake repair` mends what can be mended.{muted:#}")?;
+            writeln!(out, "{muted}`retake repair` repairs what it can.{muted:#}")?;
         }
         if let Some(newer) = &self.ledger_newer {
             let warning = styles.warning;
@@ -112,20 +111,20 @@ impl Report {
         }
         if found.known_losses > 0 {
             let losses = count(found.known_losses);
-            writeln!(out, "{muted}{losses} pieces of content are known to be lost.{muted:#}")?;
+            writeln!(out, "{muted}{losses} pieces of content were lost earlier.{muted:#}")?;
         }
         Ok(())
     }
 }
 
-/// What is wrong with the search index. One that was never made has nothing wrong with it.
+/// Problems of the search index; none if it was never built.
 fn search_problems(context: &Context) -> Result<Vec<String>, Failure> {
     let timeline = context.timeline()?;
     let folder = timeline.store().folder();
     if !folder.join("search.db").exists() {
         return Ok(Vec::new());
     }
-    // An interrupted purge is no damage, and is finished here as by every command.
+    // An interrupted purge is not damage; it is finished here, as by every command.
     timeline.store().finish_erasing()?;
     let looking = timeline.look()?;
     let problems = SearchIndex::open(folder)?.check(&looking.queries())?;

@@ -1,4 +1,4 @@
-//! Editing the configuration as text: comments, order and everything else that a person wrote stay.
+//! Edits the configuration as text, preserving comments, order and formatting.
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
@@ -6,7 +6,7 @@ use super::keys::{Key, Takes};
 use super::{Config, Size};
 use crate::failure::{Code, Failure};
 
-/// What a text says for a key, if it says anything.
+/// The value of a key in the text, if it is set.
 pub(crate) fn get(text: &str, name: &str) -> Result<Option<Value>, Failure> {
     let document = parse(text)?;
     let (section, name) = parts(name);
@@ -18,7 +18,7 @@ pub(crate) fn get(text: &str, name: &str) -> Result<Option<Value>, Failure> {
     }))
 }
 
-/// The text with a key set to what a person typed.
+/// The text with a key set to a typed value.
 pub(crate) fn set(text: &str, key: &Key, typed: &str) -> Result<String, Failure> {
     let mut document = parse(text)?;
     let value = value(key, typed)?;
@@ -30,7 +30,7 @@ pub(crate) fn set(text: &str, key: &Key, typed: &str) -> Result<String, Failure>
         .ok_or_else(|| Failure::new(Code::Usage, format!("`{section}` is not a section in the file")))?;
     match table.get_mut(name).and_then(Item::as_value_mut) {
         Some(before) => {
-            // What stands around the value, such as a comment behind it, belongs to the person.
+            // Keeps the formatting around the value, such as a trailing comment.
             let decor = before.decor().clone();
             *before = value;
             *before.decor_mut() = decor;
@@ -42,7 +42,7 @@ pub(crate) fn set(text: &str, key: &Key, typed: &str) -> Result<String, Failure>
     Ok(document.to_string())
 }
 
-/// The text without a key; `None` if it did not have it.
+/// The text without a key; `None` if the key was not set.
 pub(crate) fn unset(text: &str, name: &str) -> Result<Option<String>, Failure> {
     let mut document = parse(text)?;
     let (section, name) = parts(name);
@@ -55,10 +55,10 @@ pub(crate) fn unset(text: &str, name: &str) -> Result<Option<String>, Failure> {
     Ok(removed.map(|_| document.to_string()))
 }
 
-/// What a person typed, as the key takes it.
+/// Parses a typed value according to the key's type.
 fn value(key: &Key, typed: &str) -> Result<Value, Failure> {
     let wrong = |why: String| Failure::new(Code::Usage, format!("{}: {why}", key.name));
-    match key.takes {
+    match key.value_type {
         Takes::Flag => match typed {
             "true" | "yes" | "on" => Ok(true.into()),
             "false" | "no" | "off" => Ok(false.into()),
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<DocumentMut, Failure> {
     })
 }
 
-/// The section and the name in it. A name without a section stands at the top.
+/// Splits a key into section and name. A name without a section is at the top level.
 fn parts(name: &str) -> (&str, &str) {
     name.split_once('.').unwrap_or(("", name))
 }
@@ -106,7 +106,7 @@ fn section_of<'text>(document: &'text DocumentMut, section: &str) -> Option<&'te
     }
 }
 
-/// The text, if it is a configuration that this program can use.
+/// Returns the text if it is a valid configuration.
 pub(crate) fn checked(text: String, path: &std::path::Path) -> Result<String, Failure> {
     Config::parse(&text, path)?;
     Ok(text)
@@ -132,7 +132,7 @@ budget = \"5 GB\"
     }
 
     #[test]
-    fn what_a_person_wrote_stays() {
+    fn comments_and_order_are_preserved() {
         let changed = set_key(WRITTEN, "output.pager", "no").expect("a flag");
         assert_eq!(changed, WRITTEN.replace("pager = true", "pager = false"));
         let changed = set_key(WRITTEN, "output.entries", "7").expect("a number");
@@ -143,7 +143,7 @@ budget = \"5 GB\"
     }
 
     #[test]
-    fn sections_are_made_and_all_ways_of_writing_them_are_known() {
+    fn sections_are_created_and_all_notations_are_accepted() {
         assert_eq!(set_key("", "history.depth", "3").expect("a number"), "[history]\ndepth = 3\n");
         for text in ["history.depth = 1\n", "history = { depth = 1 }\n", "[history]\ndepth = 1\n"] {
             let changed = set_key(text, "history.depth", "3").expect("a number");
@@ -156,7 +156,7 @@ budget = \"5 GB\"
     }
 
     #[test]
-    fn values_that_make_no_sense_are_refused() {
+    fn invalid_values_are_refused() {
         for (name, typed) in [
             ("output.pager", "maybe"),
             ("output.entries", "-1"),

@@ -1,19 +1,18 @@
-//! Every key of the configuration: what it takes, what it is without being set, and what it is for.
+//! All configuration keys, with type, default and purpose.
 
 use crate::failure::{Code, Failure};
 
-/// One key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The section and the name in it.
+    /// Section and name.
     pub(crate) name: &'static str,
-    pub(crate) takes: Takes,
-    /// What it is unless it is set, as TOML; `None` if that is nothing fixed.
+    pub(crate) value_type: Takes,
+    /// The default as TOML; `None` if there is none.
     pub(crate) default: Option<&'static str>,
     pub(crate) purpose: &'static str,
 }
 
-/// What a key takes.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Path,
@@ -21,12 +20,12 @@ pub(crate) enum Takes {
     Number,
     Flag,
     Text,
-    /// Texts, with commas between them.
+    /// Comma-separated strings.
     List,
 }
 
 impl Takes {
-    /// In words, for people and programs alike.
+    /// The name of the type, for text and JSON output.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -39,144 +38,139 @@ impl Takes {
     }
 }
 
-/// All keys, in the order in which they are listed.
+/// All keys, in listing order.
 pub(crate) const KEYS: [Key; 23] = [
     Key {
         name: "storage.folder",
-        takes: Takes::Path,
+        value_type: Takes::Path,
         default: None,
-        purpose: "where the store lives; RETAKE_HOME goes before it",
+        purpose: "folder of the store; RETAKE_HOME overrides it",
     },
     Key {
         name: "storage.budget",
-        takes: Takes::Size,
+        value_type: Takes::Size,
         default: None,
-        purpose: "warn before the store grows beyond this, such as \"5 GB\"; nothing is ever deleted for it",
+        purpose: "warn when the store approaches this size, such as \"5 GB\"; nothing is deleted",
     },
     Key {
         name: "storage.gc_grace_days",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: Some("14"),
-        purpose: "how many days gc leaves garbage alone",
+        purpose: "how many days gc keeps unreferenced content",
     },
     Key {
         name: "history.depth",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: Some("0"),
-        purpose: "how many changes undo reaches back; 0 for all of them",
+        purpose: "how many changes undo can reach; 0 for all",
     },
     Key {
         name: "history.typing_pause_ms",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: Some("2000"),
-        purpose: "typing that pauses for less than this is one undo step",
+        purpose: "typing with shorter pauses is one undo step",
     },
-    Key { name: "output.pager", takes: Takes::Flag, default: Some("true"), purpose: "page long output" },
+    Key { name: "output.pager", value_type: Takes::Flag, default: Some("true"), purpose: "page long output" },
     Key {
         name: "output.entries",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: Some("50"),
         purpose: "how many entries `thread show` shows",
     },
     Key {
         name: "files.enabled",
-        takes: Takes::Flag,
+        value_type: Takes::Flag,
         default: Some("true"),
-        purpose: "whether takes bring their files along; undo and redo do in any case",
+        purpose: "whether switching takes moves files; undo and redo always do",
     },
     Key {
         name: "files.confirm",
-        takes: Takes::Flag,
+        value_type: Takes::Flag,
         default: Some("true"),
-        purpose: "on a terminal, show what files would do and ask before they do it",
+        purpose: "in a terminal, preview file changes and ask first",
     },
     Key {
         name: "files.budget",
-        takes: Takes::Size,
+        value_type: Takes::Size,
         default: None,
-        purpose: "how much of the store one project may take; `usage --projects` compares, `purge --to-fit` plans",
+        purpose: "maximum size of one project; see `usage --projects` and `purge --to-fit`",
     },
     Key {
         name: "files.largest",
-        takes: Takes::Size,
+        value_type: Takes::Size,
         default: Some("104857600"),
-        purpose: "files that are larger are not held",
+        purpose: "larger files are excluded",
     },
     Key {
         name: "files.include",
-        takes: Takes::List,
+        value_type: Takes::List,
         default: Some("[]"),
-        purpose: "patterns, as in .gitignore, of what is held even if it is ignored or likely a secret",
+        purpose: "patterns, as in .gitignore, of files to capture even if ignored or likely secret",
     },
     Key {
         name: "files.exclude",
-        takes: Takes::List,
+        value_type: Takes::List,
         default: Some("[]"),
-        purpose: "patterns of what is not held, beside .gitignore, .ignore and .retakeignore",
+        purpose: "patterns of files to exclude, in addition to .gitignore, .ignore and .retakeignore",
     },
     Key {
         name: "files.secrets",
-        takes: Takes::List,
+        value_type: Takes::List,
         default: Some("[]"),
-        purpose: "patterns of what is likely a secret, beyond the usual",
+        purpose: "patterns of likely secrets, in addition to the built-in ones",
     },
     Key {
         name: "agent.provider",
-        takes: Takes::Text,
+        value_type: Takes::Text,
         default: None,
-        purpose: "who serves the model; one of `retake models`",
+        purpose: "default provider; `retake models` lists them",
     },
-    Key {
-        name: "agent.model",
-        takes: Takes::Text,
-        default: None,
-        purpose: "which model answers, where a thread does not say",
-    },
+    Key { name: "agent.model", value_type: Takes::Text, default: None, purpose: "default model" },
     Key {
         name: "agent.approval",
-        takes: Takes::Text,
+        value_type: Takes::Text,
         default: Some("\"ask\""),
-        purpose: "what tools may do without being asked about: ask, edits, all or none",
+        purpose: "what tools may do without approval: ask, edits, all or none",
     },
     Key {
         name: "agent.thinking",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: None,
-        purpose: "how many tokens a model may think for",
+        purpose: "thinking budget in tokens",
     },
     Key {
         name: "agent.attempts",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: Some("5"),
-        purpose: "how often a call that failed is tried",
+        purpose: "how often a failed model call is tried",
     },
     Key {
         name: "agent.rounds",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: Some("200"),
-        purpose: "how often a model is called in one turn before a person has to look",
+        purpose: "maximum number of model calls in a turn",
     },
     Key {
         name: "agent.window",
-        takes: Takes::Number,
+        value_type: Takes::Number,
         default: None,
-        purpose: "how many tokens the model takes, where Retake does not know",
+        purpose: "context window in tokens, for unknown models",
     },
     Key {
         name: "serve.listen",
-        takes: Takes::Text,
+        value_type: Takes::Text,
         default: Some("\"127.0.0.1:7878\""),
-        purpose: "the address that `retake serve` listens on",
+        purpose: "address that `retake serve` listens on",
     },
     Key {
         name: "serve.hosts",
-        takes: Takes::List,
+        value_type: Takes::List,
         default: Some("[]"),
-        purpose: "names that the server may be called by, beside those of this machine",
+        purpose: "accepted host names, in addition to local ones",
     },
 ];
 
-/// The key of that name; otherwise a failure that names those it may have been meant for.
+/// Finds a key by name; the error suggests similar keys.
 pub(crate) fn key(name: &str) -> Result<&'static Key, Failure> {
     KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
         let near = near(name);
@@ -184,11 +178,11 @@ pub(crate) fn key(name: &str) -> Result<&'static Key, Failure> {
             [] => "`retake config list` shows all keys".to_owned(),
             near => format!("did you mean {}?", near.join(" or ")),
         };
-        Failure::new(Code::Usage, format!("there is no key {name:?}; {hint}")).with("near", near)
+        Failure::new(Code::Usage, format!("unknown key {name:?}; {hint}")).with("suggestions", near)
     })
 }
 
-/// Keys that a name may have been meant for, the nearest first.
+/// Keys similar to a name, the closest first.
 fn near(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
     let mut found: Vec<(usize, usize, &'static str)> = KEYS
@@ -198,7 +192,7 @@ fn near(name: &str) -> Vec<&'static str> {
             let typed = name.rsplit_once('.').map_or(name.as_str(), |(_, typed)| typed);
             let whole = distance(&name, key.name);
             let distance = distance(typed, last).min(whole);
-            // Two sections may have a key of one name: the section that was typed goes before the other.
+            // If two sections have the same key, the typed section wins.
             (distance <= (last.len() / 3).max(1)).then_some((distance, whole, key.name))
         })
         .collect();
@@ -206,7 +200,7 @@ fn near(name: &str) -> Vec<&'static str> {
     found.into_iter().map(|(_, _, name)| name).take(3).collect()
 }
 
-/// How many letters must be added, dropped or replaced to make one word the other.
+/// The edit distance of two words.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -228,7 +222,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn misspelt_keys_find_their_neighbours() {
+    fn misspelt_keys_get_suggestions() {
         let check = |name: &str, expected: &[&str]| assert_eq!(near(name), expected, "{name}");
         check("storage.bugdet", &["storage.budget", "files.budget"]);
         check("budget", &["files.budget", "storage.budget"]);

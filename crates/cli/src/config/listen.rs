@@ -1,4 +1,4 @@
-//! An address to listen on, as people write it.
+//! The address to listen on.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -7,15 +7,14 @@ use serde::Deserialize;
 
 use crate::failure::{Code, Failure};
 
-/// An address, or a name with a port. A name is looked up only where it is needed.
+/// An address, or a host name with a port. Names are resolved when needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listen(String);
 
 impl Listen {
-    /// The address that is meant. Of several, one that is written with dots: that is the one that others try first.
+    /// Resolves the address. Of several, prefers IPv4, which clients try first.
     pub(crate) fn address(&self) -> Result<SocketAddr, Failure> {
-        let failed =
-            |why: String| Failure::new(Code::Usage, format!("{} cannot be listened on: {why}", self.0));
+        let failed = |why: String| Failure::new(Code::Usage, format!("cannot listen on {}: {why}", self.0));
         let found: Vec<SocketAddr> =
             self.0.to_socket_addrs().map_err(|error| failed(error.to_string()))?.collect();
         let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
@@ -41,7 +40,7 @@ impl FromStr for Listen {
         if text.parse::<SocketAddr>().is_ok() || named().is_some() {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("{text:?} is no address such as 127.0.0.1:7878, [::1]:7878 or localhost:7878"))
+        Err(format!("{text:?} is not an address such as 127.0.0.1:7878, [::1]:7878 or localhost:7878"))
     }
 }
 
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_numbers_or_a_name_and_always_a_port() {
+    fn an_address_is_an_ip_or_a_name_with_a_port() {
         let check = |text: &str, expected: Option<&str>| {
             let found = text.parse::<Listen>().ok().and_then(|listen| listen.address().ok());
             assert_eq!(found.map(|address| address.to_string()).as_deref(), expected, "{text}");

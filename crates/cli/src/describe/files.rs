@@ -1,4 +1,4 @@
-//! What became of files, for people.
+//! Text output for file changes.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use crate::context::Context;
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// How many paths are shown one by one.
+/// How many paths are listed.
 const SHOWN: usize = 20;
 
-/// Writes what became of files, or what would.
+/// Writes file changes, or a preview of them.
 pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &FileReport) -> io::Result<()> {
     let styles = &context.styles;
     if let Some(recovered) = &report.recovered {
@@ -23,26 +23,26 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
         let (warning, begins) = (styles.warning, if report.preview { "would begin" } else { "begins" });
         writeln!(
             out,
-            "{warning}note:{warning:#} the files of that entry are not known here; the new take {begins} with the last files \
-             of its take. `retake restore` brings back those of another version."
+            "{warning}note:{warning:#} the files of that entry are unknown; the new take {begins} with the last files \
+             of its source. `retake restore` restores those of another version."
         )?;
     }
     let told: Vec<&PathReport> = report
         .paths
         .iter()
         .filter(|path| path.outcome != Outcome::Unchanged)
-        // A folder that comes or goes with what is in it says nothing of its own.
+        // A created or removed folder is implied by its files.
         .filter(|path| !is_plain_folder(path))
         .collect();
     if told.is_empty() {
         return writeln!(
             out,
-            "{0}No file {1}.{0:#}",
+            "{0}No files {1}.{0:#}",
             styles.muted,
-            if report.preview { "would move" } else { "moved" }
+            if report.preview { "would change" } else { "changed" }
         );
     }
-    // What was left alone is what a person has to know, so it comes first.
+    // Files that were left alone come first: they need attention.
     let (left, moved): (Vec<&PathReport>, Vec<&PathReport>) =
         told.into_iter().partition(|path| path.outcome.left());
     writeln!(out, "{}", summary(report.preview, &left, &moved))?;
@@ -52,20 +52,20 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
     let more = (left.len() + moved.len()).saturating_sub(SHOWN);
     if more > 0 {
         let muted = styles.muted;
-        writeln!(out, "  {muted}… and {more} more; --json names them all{muted:#}")?;
+        writeln!(out, "  {muted}… and {more} more; --json lists all{muted:#}")?;
     }
     if report.paths.iter().any(|path| matches!(path.outcome, Outcome::Conflicted { written: false, .. })) {
         let muted = styles.muted;
         writeln!(
             out,
-            "{muted}Both versions of what conflicts are kept: `--conflicts take` or `--conflicts mark` decides \
-             otherwise, `retake restore` brings one version of one file.{muted:#}"
+            "{muted}Both versions of conflicting files are kept: pass `--conflicts take` or `--conflicts mark` to resolve \
+             them, or restore one file with `retake restore`.{muted:#}"
         )?;
     }
     Ok(())
 }
 
-/// Writes what would become of files, and which changes would be recorded first.
+/// Writes a preview of the file changes, and the changes that would be recorded first.
 pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Preview) -> io::Result<()> {
     let muted = context.styles.muted;
     let changed: Vec<&PathReport> = preview.unrecorded.iter().filter(|path| !is_plain_folder(path)).collect();
@@ -77,7 +77,7 @@ pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Pr
         }
         match changed.len().saturating_sub(SHOWN) {
             0 => {}
-            more => writeln!(out, "  {muted}… and {more} more; --json names them all{muted:#}")?,
+            more => writeln!(out, "  {muted}… and {more} more; --json lists all{muted:#}")?,
         }
     }
     if !preview.shared.is_empty() {
@@ -85,7 +85,7 @@ pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Pr
         let files = counted(preview.shared.len() as u64, "file", "files");
         writeln!(
             out,
-            "{warning}Not known whose:{warning:#} {files} changed while another command or tool ran here:"
+            "{warning}Author unknown:{warning:#} {files} changed while another command or tool was running:"
         )?;
         for path in preview.shared.iter().take(SHOWN) {
             writeln!(out, "  {}", sanitize(&path.to_string(), Lines::Fold))?;
@@ -94,7 +94,7 @@ pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Pr
     match (&preview.worktree, &preview.files) {
         (Some(worktree), _) => write_worktree(out, worktree),
         (None, Some(report)) => write_report(out, context, report),
-        (None, None) => writeln!(out, "{muted}No file would move.{muted:#}"),
+        (None, None) => writeln!(out, "{muted}No files would change.{muted:#}"),
     }
 }
 
@@ -103,20 +103,20 @@ fn write_worktree(out: &mut dyn Write, worktree: &WorktreePreview) -> io::Result
         WorktreePreview::Open(opened) => {
             let path = opened.path.display().to_string();
             let files = counted(opened.files, "file", "files");
-            writeln!(out, "The take would be in {}: {files}.", sanitize(&path, Lines::Fold))
+            writeln!(out, "Would create a worktree in {}: {files}.", sanitize(&path, Lines::Fold))
         }
         WorktreePreview::Close { path, gone, removed } => {
             let what = match (gone, removed) {
-                (true, _) => "is gone, or another folder is in its place; it would be forgotten",
-                (_, true) => "would be no take's folder any more, and its recorded files would be removed",
-                (_, false) => "would be no take's folder any more, and would stay as it is",
+                (true, _) => "is missing or was replaced; it would be forgotten",
+                (_, true) => "would no longer be a worktree, and its recorded files would be removed",
+                (_, false) => "would no longer be a worktree; its files would be kept",
             };
             writeln!(out, "{} {what}.", sanitize(path, Lines::Fold))
         }
     }
 }
 
-/// The same where any file moved or was left; otherwise there is nothing to say.
+/// Writes the report only if any file changed or was left alone.
 pub(crate) fn write_if_any(
     out: &mut dyn Write,
     context: &Context,
@@ -135,7 +135,7 @@ pub(crate) fn write_if_any(
     }
 }
 
-/// Writes which files a power cut had emptied, and what became of them.
+/// Reports files that a power cut had emptied.
 pub(crate) fn write_emptied(
     out: &mut dyn Write,
     context: &Context,
@@ -144,14 +144,14 @@ pub(crate) fn write_emptied(
     let warning = context.styles.warning;
     let restored = emptied.iter().filter(|path| path.outcome.moved()).count() as u64;
     let files = counted(emptied.len() as u64, "file", "files");
-    writeln!(out, "{warning}Recovered:{warning:#} a power cut had emptied {files}; restored {restored}.")?;
+    writeln!(out, "{warning}Recovered:{warning:#} a power cut had emptied {files}; {restored} restored.")?;
     for path in emptied.iter().take(SHOWN) {
         write_path(out, context, path)?;
     }
     Ok(())
 }
 
-/// Writes what a crash had left, and what was done about it.
+/// Reports a file move that a crash had interrupted.
 pub(crate) fn write_recovered(
     out: &mut dyn Write,
     context: &Context,
@@ -165,7 +165,7 @@ pub(crate) fn write_recovered(
         let paths = counted(recovered.paths.len() as u64, "file was", "files were");
         writeln!(
             out,
-            "{warning}Recovered:{warning:#} {what} had been interrupted; {paths} brought to their place."
+            "{warning}Recovered:{warning:#} {what} was interrupted; {paths} moved to their place."
         )?;
         for path in recovered.paths.iter().take(SHOWN) {
             write_path(out, context, path)?;
@@ -175,7 +175,10 @@ pub(crate) fn write_recovered(
             more => writeln!(out, "  {0}… and {more} more{0:#}", context.styles.muted),
         }
     } else {
-        writeln!(out, "{warning}Given up:{warning:#} {what} had been interrupted, and its folder is gone.")
+        writeln!(
+            out,
+            "{warning}Abandoned:{warning:#} {what} was interrupted, and its folder no longer exists."
+        )
     }
 }
 
@@ -185,7 +188,7 @@ fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String]) -> io::
         let file = sanitize(file, Lines::Fold);
         writeln!(
             out,
-            "{warning}Kept aside:{warning:#} {file} holds a version of which Retake has no copy and whose place was taken."
+            "{warning}Moved aside:{warning:#} {file} contains an unrecorded version that another file replaced."
         )?;
     }
     Ok(())
@@ -206,13 +209,13 @@ fn summary(preview: bool, left: &[&PathReport], moved: &[&PathReport]) -> String
         parts.push(format!("{} {would}written", counted(written, "file", "files")));
     }
     if merged > 0 {
-        parts.push(format!("{merged} of them merged with what was changed since"));
+        parts.push(format!("{merged} of them merged with later changes"));
     }
     if removed > 0 {
         parts.push(format!("{} {would}removed", counted(removed, "file", "files")));
     }
     if !left.is_empty() {
-        parts.push(format!("{} left as it is", counted(left.len() as u64, "file", "files")));
+        parts.push(format!("{} left unchanged", counted(left.len() as u64, "file", "files")));
     }
     format!("Files: {}.", parts.join(", "))
 }
@@ -222,15 +225,15 @@ fn write_path(out: &mut dyn Write, context: &Context, path: &PathReport) -> io::
     let (mark, style, why): (&str, Style, String) = match &path.outcome {
         Outcome::Written if path.before.is_none() => ("+", styles.added, String::new()),
         Outcome::Written => ("~", styles.count, String::new()),
-        Outcome::Merged => ("~", styles.count, "merged with what was changed since".to_owned()),
+        Outcome::Merged => ("~", styles.count, "merged with later changes".to_owned()),
         Outcome::Removed => ("-", styles.removed, String::new()),
         Outcome::Unchanged => ("=", styles.muted, String::new()),
         Outcome::Conflicted { written: true, .. } => {
-            ("!", styles.warning, "written over a conflict".to_owned())
+            ("!", styles.warning, "overwritten despite a conflict".to_owned())
         }
-        Outcome::Conflicted { .. } => ("!", styles.warning, "changed since; left as it is".to_owned()),
-        Outcome::Kept => ("!", styles.warning, "changed just now; left as it is".to_owned()),
-        Outcome::Skipped { reason } => ("!", styles.warning, format!("{reason}; left as it is")),
+        Outcome::Conflicted { .. } => ("!", styles.warning, "changed since; left unchanged".to_owned()),
+        Outcome::Kept => ("!", styles.warning, "changed just now; left unchanged".to_owned()),
+        Outcome::Skipped { reason } => ("!", styles.warning, format!("{reason}; left unchanged")),
     };
     let why = match path.note {
         Some(note) if why.is_empty() => note.to_owned(),

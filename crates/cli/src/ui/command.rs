@@ -1,13 +1,12 @@
-//! The programs that a user chose for us: which, and with what arguments.
+//! Programs that the user configured, such as editor and pager.
 //!
-//! `EDITOR="code --wait"` and `PAGER='less -R'` are commands, not file names. They are split as a shell
-//! would split them, but no shell runs: what the variable says is what starts, on every system, and nothing
-//! in a path can be taken for syntax.
+//! `EDITOR="code --wait"` and `PAGER='less -R'` are commands, not file names. They are split like a shell would, but run
+//! without a shell, so that nothing in a path is interpreted as syntax.
 
 use std::env;
 use std::process::Command;
 
-/// Reads one environment variable.
+/// Reads an environment variable.
 ///
 /// Tests pass a table; the program passes [`environment`].
 pub(crate) trait Environment {
@@ -20,7 +19,6 @@ impl<Function: Fn(&str) -> Option<String>> Environment for Function {
     }
 }
 
-/// The environment of this process.
 pub(crate) fn environment(name: &str) -> Option<String> {
     env::var(name).ok()
 }
@@ -32,16 +30,15 @@ pub(crate) struct Program {
     arguments: Vec<String>,
 }
 
-/// A variable's value is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable} is not a command that can be run: {value:?} has a quote that is not closed")]
+#[error("{variable} is not a valid command: {value:?} has an unclosed quote")]
 pub(crate) struct NotACommand {
     variable: String,
     value: String,
 }
 
 impl Program {
-    /// The program of the first of these variables that is set, or `None` if none is, or the first is blank.
+    /// The program of the first variable that is set; `None` if none is set or the first is blank.
     pub(crate) fn from_variables(
         names: &[&str],
         environment: &impl Environment,
@@ -61,17 +58,14 @@ impl Program {
         Ok(None)
     }
 
-    /// A program without arguments.
     pub(crate) fn named(name: &str) -> Self {
         Self { name: name.to_owned(), arguments: Vec::new() }
     }
 
-    /// The name as it was written.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// A command that starts it.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.name);
         command.args(&self.arguments);
@@ -79,12 +73,10 @@ impl Program {
     }
 }
 
-/// What a variable that is set asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// This program.
     Program(Program),
-    /// The value is blank: none, on purpose.
+    /// A blank value: explicitly no program.
     Nothing,
 }
 
@@ -116,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_value_is_a_choice() {
+    fn a_blank_value_means_no_program() {
         assert_eq!(chosen("  "), Ok(Some(Chosen::Nothing)));
         assert_eq!(Program::from_variables(&["UNSET"], &|_: &str| None), Ok(None));
     }
 
     #[test]
-    fn an_open_quote_is_named() {
+    fn an_unclosed_quote_is_reported() {
         let error = chosen("vim 'oops").expect_err("the quote is open");
         assert!(error.to_string().contains("SET"), "{error}");
     }

@@ -1,10 +1,9 @@
-//! A question before something that cannot be taken back.
+//! Confirmation before irreversible actions.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::sanitize::{Lines, sanitize};
 
-/// Whether the user has agreed beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
     /// `--yes`.
@@ -13,13 +12,11 @@ pub(crate) enum Consent {
 }
 
 impl Consent {
-    /// From the `--yes` flag.
     pub(crate) fn from_flag(yes: bool) -> Self {
         if yes { Self::Given } else { Self::Ask }
     }
 }
 
-/// What the user said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Yes,
@@ -29,13 +26,13 @@ pub(crate) enum Answer {
 /// The question could not be asked; nothing was done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfirmError {
-    #[error("this needs a yes, and there is no terminal to ask on; pass --yes to agree beforehand")]
+    #[error("confirmation required, but there is no terminal; pass --yes to confirm")]
     NoTerminal,
-    #[error("the question could not be asked")]
+    #[error("could not ask for confirmation")]
     Io(#[from] io::Error),
 }
 
-/// Asks on the terminal: the question on standard error, so that output can still be piped.
+/// Asks on standard error, so that output can still be piped.
 pub(crate) fn confirm(question: &str, consent: Consent) -> Result<Answer, ConfirmError> {
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     confirm_on(question, consent, terminal.then(|| (io::stdin().lock(), io::stderr().lock())))
@@ -53,7 +50,7 @@ fn confirm_on(
     }
 }
 
-/// Asks until the answer is one. No answer, or the end of input, means no.
+/// Asks until the answer is valid. An empty answer or the end of input means no.
 fn ask(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Answer> {
     let question = sanitize(question, Lines::Keep);
     loop {
@@ -97,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn consent_given_beforehand_asks_nothing() {
+    fn with_yes_nothing_is_asked() {
         let nobody = None::<(&[u8], Vec<u8>)>;
         let answer = confirm_on("Sure?", Consent::from_flag(true), nobody).expect("nothing is asked");
         assert_eq!(answer, Answer::Yes);
     }
 
     #[test]
-    fn without_a_terminal_the_error_says_what_to_pass() {
+    fn without_a_terminal_the_error_suggests_yes() {
         let nobody = None::<(&[u8], Vec<u8>)>;
         let error =
             confirm_on("Sure?", Consent::from_flag(false), nobody).expect_err("there is nobody to ask");

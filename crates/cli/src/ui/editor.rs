@@ -1,9 +1,8 @@
-//! Text edited in the user's own editor.
+//! Edits text in the user's editor.
 //!
-//! The text waits in a file that only its owner can read, in a folder of its own, because editors put
-//! their backups and swap files beside it. What the user wrote is never thrown away by accident: if the
-//! editor failed after saving something new, or saved what is not text, the file stays and the error says
-//! where.
+//! The text is in a file that only its owner can read, in a separate folder, because editors put backups and swap files next
+//! to it. User input is never lost: if the editor fails after saving, or saves invalid UTF-8, the file is kept and the error
+//! names it.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -16,42 +15,38 @@ use tempfile::TempDir;
 use super::command::{Chosen, Environment, NotACommand, Program};
 use super::signals::Foreground;
 
-/// Markdown, so that the editor highlights what most entries are.
+/// Markdown, so that the editor highlights it.
 const FILE: &str = "RETAKE_EDIT.md";
 
-/// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edited {
-    /// The new text.
     Changed(String),
-    /// The user left the text as it was.
+    /// The user did not change the text.
     Unchanged,
 }
 
-/// The editor gave no new text; nothing was changed.
+/// The editor returned no new text; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EditError {
     #[error(transparent)]
     NotACommand(#[from] NotACommand),
-    #[error(
-        "the editor {editor:?} was not found; set RETAKE_EDITOR, VISUAL or EDITOR to one that is installed"
-    )]
+    #[error("editor {editor:?} not found; set RETAKE_EDITOR, VISUAL or EDITOR to an installed one")]
     Missing { editor: String },
-    #[error("the editor {editor:?} cannot be started")]
+    #[error("editor {editor:?} cannot be started")]
     Start { editor: String, source: io::Error },
-    #[error("the editor ended with {status}; nothing was changed{}", whereabouts(.kept.as_deref()))]
+    #[error("the editor failed ({status}); nothing was changed{}", whereabouts(.kept.as_deref()))]
     Failed { status: ExitStatus, kept: Option<PathBuf> },
-    #[error("what the editor saved is not UTF-8 (byte {offset}); nothing was changed{}", whereabouts(Some(.kept)))]
+    #[error("the edited text is not valid UTF-8 (byte {offset}); nothing was changed{}", whereabouts(Some(.kept)))]
     NotText { offset: usize, kept: PathBuf },
-    #[error("the file for the editor cannot be used")]
+    #[error("cannot access the editor's file")]
     File(#[from] io::Error),
 }
 
 fn whereabouts(path: Option<&Path>) -> String {
-    path.map_or_else(String::new, |path| format!(", and your text is in {}", path.display()))
+    path.map_or_else(String::new, |path| format!("; your text is in {}", path.display()))
 }
 
-/// Lets the user edit this text, in the editor that the environment names.
+/// Opens the text in the editor that the environment names.
 pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited, EditError> {
     let editor = choose(environment)?;
     let folder =
@@ -90,7 +85,7 @@ pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited,
 
 fn choose(environment: &impl Environment) -> Result<Program, NotACommand> {
     for name in ["RETAKE_EDITOR", "VISUAL", "EDITOR"] {
-        // A blank variable is how some systems say "not set".
+        // Some systems set blank variables; treat them as unset.
         if let Some(Chosen::Program(program)) = Program::from_variables(&[name], environment)? {
             return Ok(program);
         }
@@ -105,26 +100,26 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn keep(folder: TempDir, path: &Path) -> PathBuf {
-    // The path must not be cleaned up behind the message that names it.
+    // The file must survive, because the error message names it.
     let _ = folder.keep();
     path.to_owned()
 }
 
-/// A signal ends the program while the editor runs: whatever it saved or rescued stays, and only that.
+/// Runs when a signal ends the program while the editor is open: keeps only files with user input.
 fn leave(initial: &str, folder: &Path) {
     let path = folder.join(FILE);
     let saved = fs::read(&path).is_ok_and(|saved| saved != initial.as_bytes());
     let others = fs::read_dir(folder).is_ok_and(|names| names.count() > 1);
     if saved || others {
         let shown = if saved { path.as_path() } else { folder };
-        // The terminal may be gone.
+        // The terminal may already be closed.
         let _ = writeln!(io::stderr(), "Ended by a signal; your text is in {}", shown.display());
     } else {
         let _ = fs::remove_dir_all(folder);
     }
 }
 
-/// Editors end a file with a newline whether the text had one or not; one that they added is not an edit.
+/// Editors append a final newline; one that the text did not have is not an edit.
 fn without_added_newline(before: &str, mut saved: String) -> String {
     if !before.ends_with('\n') && saved.ends_with('\n') {
         saved.pop();
@@ -143,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn text_comes_back() {
+    fn edited_text_is_returned() {
         for (before, script, wanted) in [
             ("old", r#"printf "new" > "$1""#, Edited::Changed("new".to_owned())),
             ("old", r#"printf "new\n" > "$1""#, Edited::Changed("new".to_owned())),
@@ -178,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_kept_aside() {
+    fn invalid_utf8_is_kept_in_a_file() {
         let error = with_script("old", r#"printf "ab\377" > "$1""#).expect_err("this is not UTF-8");
         let EditError::NotText { offset: 2, kept } = &error else { panic!("{error}") };
         fs::remove_dir_all(kept.parent().expect("a folder of its own")).expect("cleaning up");

@@ -1,4 +1,4 @@
-//! Content for an entry: from an argument, a file, a pipe, or the user's editor.
+//! Reads entry content from an argument, a file, a pipe or the editor.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -7,25 +7,24 @@ use super::command::Environment;
 use super::editor::{EditError, Edited, edit};
 use crate::files::open_regular;
 
-/// The most that one entry may hold. Larger things are files, and belong into the workspace.
+/// The maximum size of an entry. Larger content belongs in files.
 pub(crate) const LIMIT: u64 = 64 * 1024 * 1024;
 
-/// Where content comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The command line itself.
     Argument(String),
     /// `--file PATH`.
     File(PathBuf),
-    /// `--file -`: what is piped, even if that is nothing.
+    /// `--file -`: standard input, even if empty.
     Stdin,
-    /// Something is piped into a command that was given no content.
+    /// Piped input of a command without content arguments.
     Pipe,
-    /// Nothing was given: the user writes it, starting from this text.
-    Editor { initial: String },
+    /// The editor, starting with this text.
+    Editor {
+        initial: String,
+    },
 }
 
-/// What standard input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stdin {
     Terminal,
@@ -33,22 +32,21 @@ pub(crate) enum Stdin {
 }
 
 impl Stdin {
-    /// What it is for this process.
     pub(crate) fn detect() -> Self {
         if io::stdin().is_terminal() { Self::Terminal } else { Self::Piped }
     }
 }
 
-/// There is no content; nothing was changed.
+/// No content; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
-    #[error("content was given twice: as an argument and with --file")]
+    #[error("content given twice: as an argument and with --file")]
     Twice,
     #[error("no content: pass it as an argument, with --file, or through a pipe")]
     Nothing,
-    #[error("{from} is larger than 64 MiB, the most that an entry can hold")]
+    #[error("{from} exceeds 64 MiB, the maximum size of an entry")]
     TooLarge { from: String },
-    #[error("{from} is not UTF-8: byte {offset} does not belong there")]
+    #[error("{from} is not valid UTF-8 (byte {offset})")]
     NotText { from: String, offset: usize },
     #[error("{from} cannot be read")]
     Unreadable { from: String, source: io::Error },
@@ -57,7 +55,7 @@ pub(crate) enum InputError {
 }
 
 impl Source {
-    /// What the command line asks for. `initial` is the text that an editor would open with.
+    /// Selects the source from the command line. `initial` is the editor's initial text.
     pub(crate) fn choose(
         argument: Option<String>,
         file: Option<PathBuf>,
@@ -74,7 +72,7 @@ impl Source {
         }
     }
 
-    /// The content, or `Unchanged` if the user left an editor without changing anything.
+    /// Reads the content; `Unchanged` if the user left the editor without changes.
     pub(crate) fn read(self, stdin: impl Read, environment: &impl Environment) -> Result<Edited, InputError> {
         match self {
             Self::Argument(text) => limited(text.into_bytes().as_slice(), LIMIT, "the argument"),
@@ -87,7 +85,7 @@ impl Source {
             }
             Self::Stdin => limited(stdin, LIMIT, "standard input"),
             Self::Pipe => match limited(stdin, LIMIT, "standard input")? {
-                // A script without input is a mistake more often than an empty entry is meant.
+                // For a script, missing input is more likely a mistake than an empty entry.
                 text if text.is_empty() => Err(InputError::Nothing),
                 text => Ok(text),
             },
@@ -106,7 +104,7 @@ impl Source {
 
 fn limited(from: impl Read, limit: u64, name: &str) -> Result<String, InputError> {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells "too large" from "just fits" without reading on forever.
+    // Reading one byte more distinguishes "too large" from "just fits" without reading everything.
     from.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|source| InputError::Unreadable { from: name.to_owned(), source })?;
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_read_from_where_it_is() {
+    fn content_is_read_from_its_source() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("notes.md");
         fs::write(&path, "from a file\n").expect("writing");
@@ -166,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_content_is_named() {
+    fn invalid_content_is_reported() {
         let error = Source::Pipe.read(io::empty(), &no_environment).expect_err("nothing is piped");
         assert!(matches!(error, InputError::Nothing));
 
@@ -175,7 +173,7 @@ mod tests {
         assert_eq!(error.to_string(), "no/such/file cannot be read");
 
         let error = Source::Stdin.read(&b"ab\xff"[..], &no_environment).expect_err("not text");
-        assert_eq!(error.to_string(), "standard input is not UTF-8: byte 2 does not belong there");
+        assert_eq!(error.to_string(), "standard input is not valid UTF-8 (byte 2)");
     }
 
     #[test]

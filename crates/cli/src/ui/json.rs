@@ -1,8 +1,8 @@
-//! JSON that is safe to look at.
+//! JSON output that is safe on a terminal.
 //!
-//! JSON escapes the controls of ASCII and no others, yet terminals also obey those above it (U+009B begins a
-//! sequence as `ESC [` does), and marks of direction make a line read differently from what it says. Here they
-//! are escaped too: the same value to every program, and harmless to a person who looks at it.
+//! JSON only escapes ASCII control characters, but terminals also interpret C1 controls (U+009B starts a sequence like
+//! `ESC [`), and bidirectional marks can make a line misleading. These are escaped too: the value is the same, and safe to
+//! display.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,6 @@ pub(crate) fn write(out: impl Write, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Harmless)).map_err(io::Error::from)
 }
 
-/// The value on one line.
 pub(crate) fn to_text(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     write(&mut bytes, value).expect("writing to memory cannot fail");
@@ -29,7 +28,7 @@ impl Formatter for Harmless {
         escape(out, fragment)
     }
 
-    // A value that was kept as it came. What is escaped here stands nowhere but in its texts.
+    // A raw value. Characters that need escaping only occur in its strings.
     fn write_raw_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         escape(out, fragment)
     }
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_is_escaped_and_means_the_same() {
+    fn unsafe_characters_are_escaped_without_changing_the_value() {
         let value = json!({"a\u{9b}": "\u{1b}[2J\u{9b}2J\u{7f}\u{202e}evil\u{2028}", "plain": "日本 👩‍👩‍👧‍👦 é"});
         let text = to_text(&value);
         assert!(!text.chars().any(|character| character.is_control() || acts(character)), "{text}");

@@ -1,7 +1,7 @@
-//! One line of text in pieces, each with its meaning.
+//! A line of styled text.
 //!
-//! A label is safe by construction: every piece goes through [`sanitize`] as it is added. It knows its width
-//! without its styles, so tables and trees can cut and align it and colour it afterwards.
+//! Every piece goes through [`sanitize`] when it is added, so a label is always safe to print. Its width excludes styles, so
+//! tables and trees can cut and align it.
 
 use std::fmt;
 
@@ -10,19 +10,17 @@ use anstyle::Style;
 use super::sanitize::{Lines, sanitize};
 use super::width;
 
-/// A line of styled, safe text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Label {
     pieces: Vec<(Style, String)>,
 }
 
 impl Label {
-    /// A label without text.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// The label with this text at its end, in this style.
+    /// Appends text in this style.
     #[must_use]
     pub(crate) fn with(mut self, style: Style, text: &str) -> Self {
         if !text.is_empty() {
@@ -31,24 +29,24 @@ impl Label {
         self
     }
 
-    /// The label with this text at its end, without a style.
+    /// Appends unstyled text.
     #[must_use]
     pub(crate) fn plain(self, text: &str) -> Self {
         self.with(Style::new(), text)
     }
 
-    /// The columns it takes.
+    /// The display width in columns.
     pub(crate) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, text)| width::width(text)).sum()
     }
 
-    /// Cut to that many columns, its end then marked by `…`.
+    /// Cuts the label to a width and marks the cut with `…`.
     #[must_use]
     pub(crate) fn truncate(mut self, columns: usize) -> Self {
         if self.width() <= columns {
             return self;
         }
-        // The piece that is cut leaves room for the mark, even if it would fit without it.
+        // The cut piece leaves room for the mark, even if it would fit without it.
         let mut left = columns;
         let mut kept = 0;
         while kept < self.pieces.len() {
@@ -65,7 +63,7 @@ impl Label {
         self
     }
 
-    /// Filled up with spaces to that many columns.
+    /// Pads the label to a width.
     #[must_use]
     pub(crate) fn pad(mut self, columns: usize, align: width::Align) -> Self {
         let fill = " ".repeat(columns.saturating_sub(self.width()));
@@ -79,19 +77,17 @@ impl Label {
         self
     }
 
-    /// The label followed by another.
     #[must_use]
     pub(crate) fn join(mut self, other: Self) -> Self {
         self.pieces.extend(other.pieces);
         self
     }
 
-    /// Whether there is nothing in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// The text without its styles.
+    /// The text without styles.
     pub(crate) fn text(&self) -> String {
         self.pieces.iter().map(|(_, text)| text.as_str()).collect()
     }
@@ -124,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_cannot_get_in() {
+    fn hostile_text_is_sanitized() {
         let label = Label::new().with(Style::new(), "a\u{1b}[2Jb\nc");
         assert_eq!(label.to_string(), "a␛[2Jb c");
     }

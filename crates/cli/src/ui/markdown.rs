@@ -1,4 +1,4 @@
-//! Markdown as a person reads it: read mode.
+//! Renders Markdown for a terminal.
 //!
 //! ```text
 //!   stored text ──► pulldown-cmark ──► blocks ──► flow (words into lines), grid (tables), code (colours) ──► labels
@@ -6,11 +6,11 @@
 //!        └──► nothing: the caller shows the source
 //! ```
 //!
-//! Every piece becomes a [`Label`], so nothing gets past [`super::sanitize`]: not what stands in the text, and not
-//! what the text spells as `&#27;`, which is only there once the Markdown has been read.
+//! Every piece becomes a [`Label`], so all text goes through [`super::sanitize`], including control characters written as
+//! `&#27;`, which only exist after parsing.
 //!
-//! Text may be made to be slow. What is longer than [`READ_BYTES`] or nested deeper than [`DEEPEST`] is therefore not
-//! rendered at all, and code is coloured up to [`CODE_BYTES`] only: the cost of an entry has a bound.
+//! Input can be crafted to be slow. Text longer than [`READ_BYTES`] or nested deeper than [`DEEPEST`] is not rendered, and
+//! code is highlighted only up to [`CODE_BYTES`], which bounds the cost of an entry.
 
 mod blocks;
 mod code;
@@ -20,34 +20,32 @@ mod grid;
 use super::label::Label;
 use super::style::Styles;
 
-/// Texts beyond this many bytes are shown as they are.
+/// Longer texts are shown as source.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
-/// Texts with quotes and lists nested deeper than this are shown as they are.
+/// Texts with deeper nesting are shown as source.
 pub(crate) const DEEPEST: usize = 32;
-/// Code of one text beyond this many bytes is not coloured.
+/// Code beyond this size is not highlighted.
 pub(crate) const CODE_BYTES: usize = 64 * 1024;
-/// A block of code that has a longer line is not coloured.
+/// Code blocks with longer lines are not highlighted.
 pub(crate) const CODE_LINE_BYTES: usize = 2000;
 
-/// How the marks of Markdown are shown.
+/// How Markdown markers are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// By what the terminal can do: bold, italic, colours.
+    /// As terminal styles: bold, italic, colours.
     Styled,
-    /// As they are written, since the terminal shows no styles.
+    /// As source characters, if the terminal shows no styles.
     Written,
 }
 
-/// What a text is rendered for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look<'styles> {
-    /// The columns that lines must fit into.
     pub(crate) columns: usize,
     pub(crate) styles: &'styles Styles,
     pub(crate) marks: Marks,
 }
 
-/// The text in lines, or nothing if it is one that is better shown as it is.
+/// Renders the text; `None` if it should be shown as source.
 pub(crate) fn render(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
     if text.len() > READ_BYTES || text.lines().any(is_deep) {
         return None;
@@ -55,8 +53,8 @@ pub(crate) fn render(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
     blocks::lines(text, look)
 }
 
-/// Whether one line alone opens more quotes and lists than are rendered. The parser would take it, but every blank
-/// line that follows would cost as much as there are lists.
+/// Whether a single line nests too deeply. The parser would accept it, but each following blank line would cost as much as
+/// there are lists.
 fn is_deep(line: &str) -> bool {
     let mut opened = 0;
     let mut rest = line.bytes().peekable();

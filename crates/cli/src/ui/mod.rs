@@ -1,7 +1,6 @@
-//! What every command shares of the terminal.
+//! Terminal output.
 //!
-//! Commands say *what* to show; these modules decide how it looks on this terminal, and that it is safe
-//! to show. Text travels one way:
+//! Commands say *what* to show; these modules decide how, and that it is safe. Text flows one way:
 //!
 //! ```text
 //!   stored text ──► sanitize ──► label (text with meaning) ──► table, tree ──► pager ──► terminal
@@ -9,19 +8,17 @@
 //!                   sequences      is, not which colour           to the screen     where unwanted
 //! ```
 //!
-//! Three rules hold everywhere.
+//! Three rules apply everywhere.
 //!
-//! **Stored text is hostile.** A model, a tool, a file or a stranger's thread may carry escape sequences
-//! that repaint the screen, or invisible characters that hide what a line says. A [`label::Label`] can only
-//! be made through [`sanitize`], so that a table or a tree cannot forget it.
+//! **Stored text is hostile.** Text from a model, a tool, a file or a shared thread may contain escape sequences that
+//! repaint the screen, or invisible characters that hide content. A [`label::Label`] can only be created through
+//! [`sanitize`], so tables and trees cannot forget it.
 //!
-//! **The surroundings are arguments.** Whether there is a terminal, how wide it is, what time it is and
-//! what the environment says are read once, at the edge ([`screen::Screen::detect`],
-//! [`style::Surroundings::of_stdout`], [`command::Environment`]); the rest are functions of them, tested as
-//! tables.
+//! **The environment is an argument.** Terminal, width, time and environment variables are read once, at the edge
+//! ([`screen::Screen::detect`], [`style::Surroundings::of_stdout`], [`command::Environment`]); everything else is a pure
+//! function with table tests.
 //!
-//! **A reader may leave at any time.** Quitting the pager or piping into `head` ends the output and is not
-//! a failure: see [`pager`].
+//! **A closed pipe is not an error.** Quitting the pager or piping into `head` ends the output: see [`pager`].
 
 pub(crate) use retake_words::number as bytes;
 pub(crate) mod command;

@@ -1,4 +1,4 @@
-//! Moments as people type them.
+//! Parses times on the command line.
 //!
 //! ```text
 //!   3d   12h   2 weeks      that long ago
@@ -8,26 +8,25 @@
 //!   2026-11-01T13:30:00Z    a moment anywhere
 //! ```
 //!
-//! What names a day means all of it: since a day is since its first moment, until a day is until its last.
+//! A day, month or year means all of it: `--since` uses its start, `--until` its end.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan, Zoned};
 use retake_model::time::Timestamp;
 
-/// Which end of what was named is meant.
+/// Which end of a period to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edge {
     First,
     Last,
 }
 
-/// The text names no moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a time; write 2026-11-01, \"2026-11-01 14:30\", 3d, 12h, today or yesterday")]
 pub(crate) struct NotAMoment(String);
 
-/// The moment that a person means, as seen from now.
+/// Parses a time relative to now.
 pub(crate) fn parse(
     text: &str,
     now: Timestamp,
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_read_as_people_type_them() {
+    fn common_notations_are_accepted() {
         for (text, first, last) in [
             ("now", "2026-11-15T20:49:00.000Z", "2026-11-15T20:49:00.000Z"),
             ("3d", "2026-11-12T20:49:00.000Z", "2026-11-12T20:49:00.000Z"),

@@ -1,4 +1,4 @@
-//! Standard output, through a pager once it is longer than the screen.
+//! Standard output, through a pager if it is longer than the screen.
 //!
 //! ```text
 //!            fits on the screen until the end          ┌──► stdout
@@ -10,10 +10,9 @@
 //!             └──► closed: every write says `BrokenPipe`, so that the writer stops early
 //! ```
 //!
-//! Nothing waits for the end of a long output: the pager shows its first page as soon as it is there.
-//! A reader who leaves is not an error: commands write with `?` and wrap up with [`Pager::finish`], which
-//! turns that one error into success. Dropping a pager waits for it too, so no failure leaves the
-//! terminal to two programs at once.
+//! The pager starts as soon as the output exceeds the screen. A closed pager is not an error: commands write with `?` and
+//! finish with [`Pager::finish`], which turns a broken pipe into success. Dropping a pager also waits for it, so that two
+//! programs never share the terminal.
 
 use std::io::{self, BufWriter, Write};
 use std::mem;
@@ -27,7 +26,6 @@ use super::screen::Screen;
 use super::signals::Foreground;
 use super::width;
 
-/// Whether long output may go through a pager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paging {
     Allowed,
@@ -35,16 +33,15 @@ pub(crate) enum Paging {
     Off,
 }
 
-/// Standard output of one command.
 #[derive(Debug)]
 pub(crate) struct Pager {
     page: Page,
-    /// Takes colours out, where they are unwanted. It remembers a sequence that spans two writes.
+    /// Strips colours if they are unwanted. Keeps state across writes, for split sequences.
     strip: Option<StripBytes>,
 }
 
 impl Pager {
-    /// Output to this screen, with the pager that the environment names.
+    /// Output to this screen, with the configured pager.
     pub(crate) fn new(
         screen: Screen,
         paging: Paging,
@@ -61,10 +58,9 @@ impl Pager {
         Self { page: Page { state }, strip: (colours == ColorChoice::Never).then(StripBytes::new) }
     }
 
-    /// Shows what is still held, waits for the reader, and turns the outcome of writing into that of
-    /// showing: a reader who left is no failure.
+    /// Writes the buffered output, waits for the pager, and returns the result. A closed pager is not an error.
     pub(crate) fn finish(mut self, written: io::Result<()>) -> io::Result<()> {
-        // Even after a failed write the reader gets to see what came before.
+        // After a failed write, the output so far is still shown.
         let shown = self.page.close();
         reader_may_leave(written.and(shown))
     }
@@ -84,7 +80,7 @@ impl Write for Pager {
     }
 }
 
-/// A broken pipe as what it is at the end of a command: someone has read enough.
+/// Treats a broken pipe as success.
 pub(crate) fn reader_may_leave(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -92,13 +88,13 @@ pub(crate) fn reader_may_leave(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Quit if it fits, keep colours, leave the text on the screen, and quit on Ctrl-C.
+/// Quit if one screen, raw colours, no screen reset, quit on Ctrl-C.
 const LESS_DEFAULTS: &str = "FRXK";
 
-/// The pager, if there is to be one. A variable that makes no sense costs the pager, never the output.
+/// The configured pager, if any. An invalid value disables the pager, not the output.
 fn choose(environment: &impl Environment) -> Option<Program> {
     match Program::from_variables(&["RETAKE_PAGER", "PAGER"], environment) {
-        // The customary way to say "no pager".
+        // `cat` conventionally means "no pager".
         Ok(Some(Chosen::Program(program))) if program.name() == "cat" => None,
         Ok(Some(Chosen::Program(program))) => Some(program),
         Ok(None) => Some(Program::named("less")),
@@ -115,9 +111,9 @@ struct Page {
 enum State {
     Held {
         held: Vec<u8>,
-        /// Where the line begins that is still being written.
+        /// Start of the unfinished line.
         line_start: usize,
-        /// Screen rows of the lines before it.
+        /// Screen rows of the finished lines.
         used: usize,
         columns: usize,
         rows: usize,
@@ -127,7 +123,7 @@ enum State {
     Paged {
         child: Child,
         foreground: Foreground,
-        /// Gone once the reader has left.
+        /// `None` once the pager is closed.
         input: Option<BufWriter<ChildStdin>>,
     },
     Plain(BufWriter<io::Stdout>),
@@ -135,7 +131,7 @@ enum State {
 }
 
 impl State {
-    /// Standard output alone writes every line by itself, which is slow for many.
+    /// Buffered, because standard output alone flushes every line.
     fn plain() -> Self {
         Self::Plain(BufWriter::new(io::stdout()))
     }
@@ -147,7 +143,7 @@ impl Page {
             State::Held { held, .. } => io::stdout().write_all(&held).and_then(|()| io::stdout().flush()),
             State::Paged { mut child, foreground, input } => {
                 let shown = input.map_or(Ok(()), |mut input| input.flush());
-                // How a pager exits says something about its reader, nothing about us.
+                // The pager's exit status is irrelevant.
                 child.wait()?;
                 foreground.end();
                 shown
@@ -157,7 +153,7 @@ impl Page {
         }
     }
 
-    /// Hands over from holding to showing.
+    /// Switches from buffering to output.
     fn open(&mut self) -> io::Result<()> {
         let State::Held { held, program, less, .. } = mem::replace(&mut self.state, State::plain()) else {
             return Ok(());
@@ -168,7 +164,7 @@ impl Page {
             command.env("LESS", options);
         }
         let foreground = Foreground::begin()?;
-        // A pager that cannot start is no reason to show nothing: the output then goes to the terminal.
+        // If the pager cannot start, the output goes to the terminal.
         if let Ok(mut child) = command.spawn() {
             foreground.started(child.id());
             let input = child.stdin.take().map(BufWriter::new);
@@ -187,7 +183,7 @@ impl Write for Page {
                 while let Some(length) = held[*line_start..].iter().position(|&byte| byte == b'\n') {
                     *used += line_rows(&held[*line_start..*line_start + length], *columns);
                     *line_start += length + 1;
-                    // The shell's next prompt takes a row as well.
+                    // Leaves one row for the shell's prompt.
                     if *used >= *rows {
                         self.open()?;
                         break;
@@ -210,7 +206,7 @@ impl Write for Page {
     }
 }
 
-/// Does something with the pager's input, and closes it for good once the reader has left.
+/// Runs an action on the pager's input, and closes it once the reader has quit.
 fn unless_left<Done>(
     input: &mut Option<BufWriter<ChildStdin>>,
     act: impl FnOnce(&mut BufWriter<ChildStdin>) -> io::Result<Done>,
@@ -227,12 +223,12 @@ fn unless_left<Done>(
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // Only reached with something open after a failure that is already being reported.
+        // Only reached after a failure that is already being reported.
         let _ = self.close();
     }
 }
 
-/// The rows that a line takes once the terminal has wrapped it.
+/// The number of rows of a wrapped line.
 fn line_rows(line: &[u8], columns: usize) -> usize {
     let visible = strip_bytes(line).into_vec();
     width::width(&String::from_utf8_lossy(&visible)).div_ceil(columns.max(1)).max(1)
@@ -270,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_leaves_stops_the_writer_without_an_error() {
+    fn a_closed_pager_stops_the_writer_without_an_error() {
         let mut pager = pager("true", Paging::Allowed);
         let written = (0..1_000_000).try_for_each(|number| writeln!(pager, "line {number}"));
         assert_eq!(written.as_ref().map_err(io::Error::kind), Err(io::ErrorKind::BrokenPipe));
@@ -278,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pager_that_is_not_there_costs_nothing() {
+    fn a_missing_pager_is_ignored() {
         let mut pager = pager("retake-no-such-pager", Paging::Allowed);
         for number in 0..5 {
             writeln!(pager, "line {number}").expect("standard output is open");
@@ -313,13 +309,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_held_where_there_is_no_pager() {
+    fn without_a_pager_output_is_not_buffered() {
         assert!(!is_held(&pager("cat", Paging::Allowed)));
         assert!(!is_held(&pager("more", Paging::Off)));
     }
 
     #[test]
-    fn rows_count_what_the_terminal_wraps() {
+    fn rows_include_wrapped_lines() {
         for (line, rows) in [
             ("", 1),
             ("ab", 1),

@@ -1,8 +1,8 @@
-//! Output that waits for a slow reader, but not beyond the wish to stop.
+//! Output that waits for a slow reader until the turn is cancelled.
 //!
-//! A pipe or a terminal that nobody reads makes a write wait for ever, in the middle of a turn. Output is therefore
-//! written in pieces that fit into what the system says is free, with a look in between at whether the turn is to end.
-//! Then the reader has a last moment, and is given up.
+//! Writing to a pipe or terminal that nobody reads blocks forever, in the middle of a turn. Output is therefore written in
+//! chunks that fit into the free buffer, checking for cancellation in between. After cancellation the reader gets a short
+//! grace period.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,20 +14,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// A pipe that is ready takes this much without waiting.
+/// A pipe that polls as ready accepts this much without blocking.
 const PIECE: usize = 4096;
-/// How often the wish to stop is looked at.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// How long to wait for a terminal that is ready, but not for as much as the next character needs.
+/// Delay before retrying a terminal that is ready but has too little space for the next character.
 const NEARLY_FULL: Duration = Duration::from_millis(10);
-/// How long a reader has to read on once the turn is to end.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// Standard output or standard error of a turn.
 pub(crate) struct PatientOutput<'a> {
     stream: Stream,
     cancel: &'a Cancel,
-    /// When the reader is given up.
+    /// The end of the grace period.
     until: Option<Instant>,
 }
 
@@ -46,13 +44,13 @@ impl<'a> PatientOutput<'a> {
         Self { stream: Stream::Error, cancel, until: None }
     }
 
-    /// Waits until something can be written; fails if the reader is given up.
+    /// Waits until the stream is writable; fails after the grace period.
     fn wait(&mut self, output: BorrowedFd<'_>) -> io::Result<()> {
         loop {
             let mut wanted = [PollFd::new(&output, PollFlags::OUT)];
             match poll(&mut wanted, Some(&LOOK)) {
                 Ok(0) | Err(Errno::INTR) => self.check_given_up()?,
-                // Ready, or broken, which the write reports.
+                // Ready, or closed, which the write reports.
                 Ok(_) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
@@ -85,8 +83,8 @@ impl<'a> PatientOutput<'a> {
 }
 
 impl Stream {
-    /// The same terminal, opened so that a write never waits: a terminal is ready as soon as it takes one byte. Only this
-    /// one is opened so, since the others are shared with the programs around.
+    /// The same terminal, opened in non-blocking mode: a terminal polls as ready as soon as it accepts one byte. The standard
+    /// streams themselves stay blocking, since other processes share them.
     fn terminal(self) -> Option<BorrowedFd<'static>> {
         static TERMINALS: [OnceLock<Option<OwnedFd>>; 2] = [OnceLock::new(), OnceLock::new()];
         let open = || {
@@ -106,7 +104,7 @@ impl Write for PatientOutput<'_> {
         let terminal = self.stream.terminal();
         match self.stream {
             Stream::Output => {
-                // Past its buffer, which would wait until it has written all of it.
+                // Bypasses the buffer, whose flush would block.
                 let mut output = io::stdout();
                 output.flush()?;
                 self.write_piece(terminal.unwrap_or(output.as_fd()), bytes)

@@ -1,7 +1,6 @@
-//! Progress of work that takes long enough to wonder about.
+//! A progress bar for long operations.
 //!
-//! A bar on standard error, only where a person sees it, and only once the work has taken half a second: most
-//! commands end before, and a bar that flashes up is worse than none.
+//! Shown on standard error, only on a terminal, and only after half a second: a bar that flashes briefly is worse than none.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -12,7 +11,6 @@ use super::sanitize::{Lines, sanitize};
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Whether there is anyone to show progress to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     Person,
@@ -21,13 +19,12 @@ pub(crate) enum Audience {
 }
 
 impl Audience {
-    /// A person, if standard error is a terminal.
     pub(crate) fn detect() -> Self {
         if io::stderr().is_terminal() { Self::Person } else { Self::Nobody }
     }
 }
 
-/// One piece of work under way. Dropping it takes the bar away.
+/// A running operation. Dropping it removes the bar.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -42,7 +39,7 @@ enum Shown {
 }
 
 impl Progress {
-    /// Work that begins now, on a number of things that becomes known on the way.
+    /// Starts an operation whose total is not known yet.
     pub(crate) fn begin(what: &str, audience: Audience) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let template = "{msg} {wide_bar} {human_pos}/{human_len} {eta}";
@@ -55,7 +52,6 @@ impl Progress {
         Self { bar, shown }
     }
 
-    /// That many things are done now, of that many.
     pub(crate) fn reach(&mut self, done: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(done);
@@ -68,7 +64,7 @@ impl Progress {
         };
     }
 
-    /// The work goes on with other things.
+    /// Starts the next stage of the operation.
     pub(crate) fn turn_to(&mut self, what: &str) {
         self.bar.set_message(sanitize(what, Lines::Fold).into_owned());
         self.bar.set_position(0);
@@ -94,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn long_work_is_shown_to_a_person_only() {
+    fn long_work_shows_a_bar_only_on_a_terminal() {
         for (audience, wanted) in [(Audience::Person, Shown::Yes), (Audience::Nobody, Shown::Never)] {
             let mut progress = Progress::begin("Verifying", audience);
             if let Shown::NotBefore(moment) = &mut progress.shown {

@@ -1,11 +1,10 @@
-//! Stored text, made safe to show.
+//! Makes stored text safe to print.
 //!
-//! Text that came from a model, a tool, a file or another person may hold sequences that move the cursor,
-//! set the window title, write to the clipboard, or make a line read differently from what it says. Such
-//! characters are not dropped, since hiding them would be another lie: they are shown. An escape becomes
-//! `␛`, a bidirectional override becomes `\u{202e}`.
+//! Text from a model, a tool, a file or another person may contain sequences that move the cursor, set the window title,
+//! write to the clipboard, or make a line misleading. Such characters are not dropped, which would hide them, but made
+//! visible: an escape becomes `␛`, a bidirectional override becomes `\u{202e}`.
 //!
-//! Some invisible characters are dangerous in one place and needed in another, so their place decides:
+//! Some invisible characters are dangerous in one context and needed in another:
 //!
 //! | character | stays | is shown |
 //! |---|---|---|
@@ -13,21 +12,21 @@
 //! | variation selectors, U+034F | one after a visible character | in runs, which can smuggle whole texts |
 //! | tag characters U+E0020.. | in a flag: 🏴, at most six tags, the cancel tag | elsewhere, for the same reason |
 //!
-//! The place is judged by what has already been written, so making safe text safe again changes nothing.
+//! The decision depends only on text already written, so sanitizing is idempotent.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// What becomes of line breaks and tabs.
+/// How line breaks and tabs are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lines {
-    /// They stay: for text shown as a text. `\r\n` becomes `\n`.
+    /// Kept, for multi-line text. `\r\n` becomes `\n`.
     Keep,
-    /// A line break with the blanks around it becomes one space, a tab too: for places of one line.
+    /// Line breaks with surrounding blanks, and tabs, become one space, for single lines.
     Fold,
 }
 
-/// The text with everything that could act on the terminal, or deceive its reader, made visible.
+/// Makes everything visible that could affect the terminal or deceive the reader.
 pub(crate) fn sanitize(text: &str, lines: Lines) -> Cow<'_, str> {
     if is_plain(text, lines) {
         return Cow::Borrowed(text);
@@ -78,7 +77,7 @@ pub(crate) fn sanitize(text: &str, lines: Lines) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Most text is printable ASCII, and passes without a copy.
+/// Fast path: printable ASCII is returned without a copy.
 fn is_plain(text: &str, lines: Lines) -> bool {
     text.bytes()
         .all(|byte| matches!(byte, b' '..=b'~') || (lines == Lines::Keep && matches!(byte, b'\n' | b'\t')))
@@ -95,19 +94,19 @@ enum Kind {
 
 fn kind(character: char) -> Kind {
     match character {
-        // C0, DEL and C1: the alphabet of terminal control, 8-bit CSI and OSC included.
+        // C0, DEL and C1: terminal control, including 8-bit CSI and OSC.
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Marks, embeddings, overrides and isolates of direction.
+        // Bidirectional marks, embeddings, overrides and isolates.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Line and paragraph separators, which some programs break lines at and others do not.
+        // Line and paragraph separators, which programs treat inconsistently.
         | '\u{2028}' | '\u{2029}'
-        // Nothing to see, yet another text: soft hyphen, zero-width space, word joiner, invisible
-        // operators, byte order mark, deprecated format controls, annotations.
+        // Invisible characters: soft hyphen, zero-width space, word joiner, invisible operators, byte order mark, deprecated format
+        // controls, annotations.
         | '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
         | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
-        // Letters that are blank: Hangul fillers, inherent Khmer vowels.
+        // Blank letters: Hangul fillers, inherent Khmer vowels.
         | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{17b4}' | '\u{17b5}'
-        // Format controls of shorthand and of music.
+        // Format controls of shorthand and musical notation.
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => Kind::Unsafe,
         '\u{200c}' | '\u{200d}' => Kind::Joiner,
         '\u{34f}' | '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}'
@@ -126,7 +125,7 @@ fn may_join(before: Option<char>) -> bool {
         !before.is_ascii()
             && !before.is_whitespace()
             && !matches!(kind(before), Kind::Joiner | Kind::Tag)
-            // An emoji may carry a variation selector before its joiner: ❤️‍🔥.
+            // An emoji may have a variation selector before its joiner: ❤️‍🔥.
             && (kind(before) != Kind::Selector || before == '\u{fe0f}')
     })
 }
@@ -136,7 +135,7 @@ fn may_select(before: Option<char>) -> bool {
     before.is_some_and(|before| !before.is_whitespace() && kind(before) == Kind::Visible)
 }
 
-/// The bytes of a regional flag's tags that start with `character`, or 0 if this is none.
+/// The length in bytes of a regional flag's tags that start with `character`, or 0.
 fn flag_length(before: Option<char>, character: char, tail: &str) -> usize {
     const BLACK_FLAG: char = '\u{1f3f4}';
     const CANCEL: char = '\u{e007f}';
@@ -152,7 +151,7 @@ fn flag_length(before: Option<char>, character: char, tail: &str) -> usize {
 
 fn show(safe: &mut String, character: char) {
     match character {
-        // The control pictures stand in the order of the controls.
+        // The control pictures are in the order of the controls.
         '\0'..='\u{1f}' => safe.extend(char::from_u32(0x2400 + u32::from(character))),
         '\u{7f}' => safe.push('␡'),
         _ => write!(safe, "\\u{{{:x}}}", u32::from(character)).expect("writing to a string cannot fail"),
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_on_the_terminal_is_shown() {
+    fn control_characters_are_made_visible() {
         for (text, shown) in [
             ("plain", "plain"),
             ("\u{1b}[31mred\u{1b}[0m", "␛[31mred␛[0m"),
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn invisible_characters_out_of_place_are_shown() {
+    fn misplaced_invisible_characters_are_made_visible() {
         for (text, shown) in [
             ("pay\u{200d}pal", "pay\\u{200d}pal"),
             ("\u{200d}a", "\\u{200d}a"),
@@ -230,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Any text, with far more than its share of characters that matter here.
+    /// Random text with many relevant characters.
     fn hostile() -> impl Strategy<Value = String> {
         let character = prop_oneof![
             any::<char>(),

@@ -1,18 +1,19 @@
-//! The size of what we write to.
+//! The size of the output.
 
 use std::io::{self, IsTerminal};
 
-/// Where standard output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Screen {
-    /// A terminal of this size.
-    Terminal { columns: usize, rows: usize },
-    /// A pipe or a file: nothing is cut, nothing is paged.
+    Terminal {
+        columns: usize,
+        rows: usize,
+    },
+    /// A pipe or a file: nothing is cut or paged.
     None,
 }
 
 impl Screen {
-    /// The screen behind standard output, now. Terminals that do not tell their size get the classic one.
+    /// The current terminal, or 80×24 if it does not report its size.
     pub(crate) fn detect() -> Self {
         let stdout = io::stdout();
         if !stdout.is_terminal() {
@@ -26,7 +27,7 @@ impl Screen {
         }
     }
 
-    /// The columns that lines must fit into, if there is a limit.
+    /// The width limit for lines, if any.
     pub(crate) fn columns(self) -> Option<usize> {
         match self {
             Self::Terminal { columns, .. } => Some(columns),
@@ -34,7 +35,7 @@ impl Screen {
         }
     }
 
-    /// The columns to lay running text out for: no wider than reads well, also into a pipe.
+    /// The width for running text, capped for readability.
     pub(crate) fn text_columns(self) -> usize {
         const READABLE: usize = 100;
         self.columns().unwrap_or(READABLE).min(READABLE)
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_never_laid_out_wider_than_reads_well() {
+    fn text_width_is_capped_for_readability() {
         for (columns, wanted) in [(40, 40), (100, 100), (300, 100)] {
             assert_eq!(Screen::Terminal { columns, rows: 24 }.text_columns(), wanted);
         }

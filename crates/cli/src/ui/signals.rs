@@ -1,4 +1,4 @@
-//! Signals that end the program, and programs that have the terminal meanwhile.
+//! Termination signals, and child programs that own the terminal.
 //!
 //! ```text
 //!   nothing under way      SIGHUP, SIGINT and SIGTERM end the program, as by default
@@ -7,8 +7,8 @@
 //!   a command has it       back as it was, and then the program ends by the same signal
 //! ```
 //!
-//! A handler that was once installed stays, and unregistering an action does not bring the default back: the default
-//! is therefore an action of its own, which is switched off while something is under way.
+//! An installed handler cannot be removed, and unregistering an action does not restore the default. The default is
+//! therefore an action too, which is disabled while something is running.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,22 +21,20 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 
-/// The signals that end a program.
 pub(crate) const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
-/// How often it is looked whether a signal came.
 const LOOK: Duration = Duration::from_millis(30);
-/// How long a program has to end by itself.
+/// How long a child has to exit after a signal.
 const GRACE: Duration = Duration::from_millis(500);
 
 struct Defaults {
     /// Whether signals end the program.
     active: Arc<AtomicBool>,
-    /// How much is under way.
+    /// How many guards are alive.
     held: AtomicUsize,
 }
 
-/// While this is held, signals do not end the program by themselves.
+/// While this value is alive, signals do not end the program.
 pub(crate) struct Held(&'static Defaults);
 
 impl Held {
@@ -65,7 +63,7 @@ impl Drop for Held {
     }
 }
 
-/// The terminal belongs to another program, from before it starts until it has ended.
+/// A child program owns the terminal, from before it starts until it has ended.
 pub(crate) struct Foreground {
     shared: Arc<Shared>,
     actions: Vec<SigId>,
@@ -73,12 +71,12 @@ pub(crate) struct Foreground {
 }
 
 struct Shared {
-    /// The signal that came; none if 0.
+    /// The received signal; 0 for none.
     came: Arc<AtomicUsize>,
     over: AtomicBool,
-    /// How the terminal was before.
+    /// The terminal settings before the child started.
     terminal: Option<Termios>,
-    /// Done before the program ends by the signal. Whoever ends it holds the lock to the end.
+    /// Runs before the signal ends the program. Whoever ends the program holds the lock until then.
     last_act: Mutex<Option<LastAct>>,
 }
 
@@ -91,7 +89,7 @@ impl std::fmt::Debug for Foreground {
 }
 
 impl Foreground {
-    /// Before the program starts.
+    /// Call before the child starts.
     pub(crate) fn begin() -> io::Result<Self> {
         let held = Held::new()?;
         let came = Arc::new(AtomicUsize::new(0));
@@ -105,12 +103,11 @@ impl Foreground {
         Ok(Self { shared, actions, held: Some(held) })
     }
 
-    /// Does this before a signal ends the program.
+    /// Registers an action to run before a signal ends the program.
     pub(crate) fn before_end(&self, act: impl FnOnce() + Send + 'static) {
         *self.shared.last_act.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
     }
 
-    /// The program runs as that process.
     pub(crate) fn started(&self, process: u32) {
         let shared = Arc::clone(&self.shared);
         let process = i32::try_from(process).ok().and_then(Pid::from_raw);
@@ -128,7 +125,7 @@ impl Foreground {
         });
     }
 
-    /// The program has ended. If a signal came meanwhile, this one ends by it.
+    /// The child has ended. If a signal was received, this process ends with it.
     pub(crate) fn end(self) {
         self.shared.over.store(true, Ordering::SeqCst);
         self.shared.end();
@@ -138,7 +135,7 @@ impl Foreground {
 impl Drop for Foreground {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // First, so that no signal falls between the two and has no effect.
+        // Dropped first, so that no signal is lost between the two handlers.
         self.held = None;
         for action in self.actions.drain(..) {
             low_level::unregister(action);
@@ -147,12 +144,12 @@ impl Drop for Foreground {
 }
 
 impl Shared {
-    /// Ends by the signal that came, if one did.
+    /// Ends the process with the received signal, if any.
     fn end(&self) {
         let Ok(signal @ 1..) = i32::try_from(self.came.load(Ordering::SeqCst)) else { return };
         let mut last_act = self.last_act.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(terminal) = &self.terminal {
-            // The program that was killed may have left it without echo.
+            // The killed child may have disabled echo.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal)
                 .or_else(|_| tcsetattr(io::stdout(), OptionalActions::Now, terminal));
         }
@@ -163,7 +160,7 @@ impl Shared {
     }
 }
 
-/// Asks a program to end, and makes it.
+/// Terminates a child, forcibly after the grace period.
 fn stop(process: Pid, over: &AtomicBool) {
     let _ = kill_process(process, Signal::TERM);
     let until = Instant::now() + GRACE;

@@ -1,9 +1,8 @@
 //! Colours by meaning, and when to use them.
 //!
-//! A command names what a piece of text *is*; [`Styles`] is the one place that says how that looks. Only
-//! the sixteen basic colours are used, which every theme keeps readable on its own background. Styled text
-//! always carries its sequences; the stream that writes it takes them out where colours are unwanted, so
-//! nothing but [`decide`] needs to know.
+//! Commands name what a piece of text *is*; [`Styles`] defines how that looks. Only the sixteen basic colours are used, which
+//! every theme keeps readable. Styled text always contains escape sequences; the output stream strips them if colours are
+//! unwanted, so only [`decide`] needs to know.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,68 +14,62 @@ use anstyle::{AnsiColor, Style};
 /// The `--color` option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless the environment overrides it.
     #[default]
     Auto,
-    /// Also into pipes and files.
+    /// Even in pipes and files.
     Always,
     /// Not even on a terminal.
     Never,
 }
 
-/// How each meaning looks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Styles {
-    /// Titles of sections and columns.
+    /// Headings of sections and columns.
     pub(crate) heading: Style,
-    /// The title of a thread.
+    /// Thread titles.
     pub(crate) title: Style,
-    /// An id that can be typed back.
+    /// Ids that can be used as arguments.
     pub(crate) id: Style,
-    /// What is there for completeness: times, gutters, hints.
+    /// Secondary information: times, gutters, hints.
     pub(crate) muted: Style,
-    /// What the human said.
+    /// The user's role.
     pub(crate) user: Style,
-    /// What the model said.
+    /// The model's role.
     pub(crate) assistant: Style,
-    /// Instructions.
+    /// The system role.
     pub(crate) system: Style,
     /// Tool calls and their results.
     pub(crate) tool: Style,
-    /// Lines that came.
+    /// Added lines.
     pub(crate) added: Style,
-    /// Lines that went.
+    /// Removed lines.
     pub(crate) removed: Style,
-    /// Something to look at.
     pub(crate) warning: Style,
-    /// Something that did not work.
     pub(crate) error: Style,
-    /// Something that did.
     pub(crate) success: Style,
-    /// Where the user is: the active take, the current state.
+    /// The active take or current state.
     pub(crate) active: Style,
-    /// Numbers of things.
     pub(crate) count: Style,
-    /// A command to type.
+    /// Commands to type.
     pub(crate) command: Style,
-    /// What a search matched.
+    /// Search matches.
     pub(crate) matched: Style,
-    /// A name or a command inside running text.
+    /// Inline code.
     pub(crate) code: Style,
-    /// Where a link leads.
+    /// Link targets.
     pub(crate) link: Style,
-    /// Texts in code.
+    /// Strings in code.
     pub(crate) code_text: Style,
-    /// Numbers and other values in code.
+    /// Numbers and other literals in code.
     pub(crate) code_value: Style,
-    /// Words of the language in code.
+    /// Keywords in code.
     pub(crate) code_keyword: Style,
-    /// What code gives a name to.
+    /// Names defined in code.
     pub(crate) code_name: Style,
 }
 
 impl Styles {
-    /// The palette.
     pub(crate) const fn new() -> Self {
         let plain = Style::new();
         Self {
@@ -114,26 +107,22 @@ const fn color(color: AnsiColor) -> Style {
 /// What the choice of colours depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Surroundings {
-    /// Where the stream goes.
     pub(crate) shown: Shown,
-    /// The first of the environment's wishes that applies.
+    /// The first applicable preference in the environment.
     pub(crate) wish: Wish,
 }
 
-/// Where a stream goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// To a terminal that understands colours.
     Terminal,
-    /// To a pipe, a file, or a terminal that prints sequences as they are.
+    /// A pipe, a file, or a terminal without colour support.
     #[default]
     Elsewhere,
 }
 
-/// What the environment asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// Nothing: the terminal decides.
+    /// None: the terminal decides.
     #[default]
     None,
     /// `NO_COLOR`, or `CLICOLOR=0`.
@@ -143,12 +132,10 @@ pub(crate) enum Wish {
 }
 
 impl Surroundings {
-    /// As they are for the standard output of this process.
     pub(crate) fn of_stdout() -> Self {
         Self::read(io::stdout().is_terminal(), |name| env::var_os(name))
     }
 
-    /// As they are for the standard error of this process.
     pub(crate) fn of_stderr() -> Self {
         Self::read(io::stderr().is_terminal(), |name| env::var_os(name))
     }
@@ -170,7 +157,7 @@ impl Surroundings {
     }
 }
 
-/// Whether to use colours. An option of the command line beats the environment, which beats the terminal.
+/// Whether to use colours: the option overrides the environment, which overrides the terminal.
 pub(crate) fn decide(when: ColorWhen, surroundings: Surroundings) -> ColorChoice {
     match (when, surroundings.wish, surroundings.shown) {
         (ColorWhen::Always, _, _)
@@ -180,12 +167,11 @@ pub(crate) fn decide(when: ColorWhen, surroundings: Surroundings) -> ColorChoice
     }
 }
 
-/// Standard error with colours as decided: for messages, which are never paged.
+/// Standard error for messages, which are never paged.
 pub(crate) fn stderr(when: ColorWhen) -> AutoStream<io::Stderr> {
     AutoStream::new(io::stderr(), stderr_choice(when))
 }
 
-/// Whether standard error has colours.
 pub(crate) fn stderr_choice(when: ColorWhen) -> ColorChoice {
     decide(when, Surroundings::of_stderr())
 }

@@ -1,8 +1,7 @@
-//! Small tables, aligned by display width.
+//! Tables aligned by display width.
 //!
-//! Columns are as wide as their widest cell. Where that is wider than the screen, the flexible columns
-//! share what has to go, widest first; if even that is not enough, columns that can be done without go, first ones
-//! first; and if that is not enough, lines are cut at the edge.
+//! Columns are as wide as their widest cell. If the table is too wide, flexible columns shrink, widest first; then
+//! dispensable columns are dropped; then lines are cut.
 
 use std::fmt::Write;
 
@@ -12,12 +11,11 @@ use super::label::Label;
 use super::width::Align;
 
 const GAP: usize = 2;
-/// Below this a flexible column says nothing any more.
+/// The minimum width of a flexible column.
 const NARROWEST: usize = 8;
-/// Rather than that a flexible column gets narrower than this, a dispensable one goes.
+/// Dispensable columns are dropped before a flexible one gets narrower than this.
 const READABLE: usize = 16;
 
-/// One column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     heading: Label,
@@ -29,35 +27,34 @@ pub(crate) struct Column {
 enum Stretch {
     Fixed,
     Flexible,
-    /// Shown whole, or not at all.
+    /// Shown completely or not at all.
     Dispensable,
 }
 
 impl Column {
-    /// Text.
+    /// A left-aligned column.
     pub(crate) fn left(heading: &str) -> Self {
         Self { heading: heading.into(), align: Align::Left, stretch: Stretch::Fixed }
     }
 
-    /// Numbers.
+    /// A right-aligned column.
     pub(crate) fn right(heading: &str) -> Self {
         Self { align: Align::Right, ..Self::left(heading) }
     }
 
-    /// The column may shrink where the screen is narrow.
+    /// The column may shrink on a narrow screen.
     #[must_use]
     pub(crate) fn flexible(self) -> Self {
         Self { stretch: Stretch::Flexible, ..self }
     }
 
-    /// The column may go where the screen is narrow.
+    /// The column may be dropped on a narrow screen.
     #[must_use]
     pub(crate) fn dispensable(self) -> Self {
         Self { stretch: Stretch::Dispensable, ..self }
     }
 }
 
-/// Rows under headings.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<const N: usize> {
     columns: [Column; N],
@@ -65,18 +62,15 @@ pub(crate) struct Table<const N: usize> {
 }
 
 impl<const N: usize> Table<N> {
-    /// A table without rows.
     pub(crate) fn new(columns: [Column; N]) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
-    /// Adds a row.
     pub(crate) fn row(&mut self, cells: [Label; N]) {
         self.rows.push(cells);
     }
 
-    /// The lines of the table, fitted into `columns` if there is a limit. Without any heading, without that
-    /// line.
+    /// Renders the table within `columns`, if there is a limit. Omits the heading line if no column has a heading.
     pub(crate) fn render(self, columns: Option<usize>, heading: Style) -> String {
         let widths = self.widths(columns);
         let aligns = self.columns.each_ref().map(|column| column.align);
@@ -92,7 +86,7 @@ impl<const N: usize> Table<N> {
         text
     }
 
-    /// How wide each column is; nothing for one that has to go.
+    /// The width of each column; `None` for dropped ones.
     fn widths(&self, limit: Option<usize>) -> [Option<usize>; N] {
         let mut widths = self.columns.each_ref().map(|column| Some(column.heading.width()));
         for row in &self.rows {
@@ -107,7 +101,7 @@ impl<const N: usize> Table<N> {
             let gaps = GAP * shown.saturating_sub(1);
             (widths.iter().flatten().sum::<usize>() + gaps).saturating_sub(limit)
         };
-        // What flexible columns can give is looked at first: without need, no column goes.
+        // Flexible columns shrink first, so no column is dropped needlessly.
         let spare = |widths: &[Option<usize>; N]| -> usize {
             let flexible = (0..N).filter(|&index| is(index, Stretch::Flexible));
             flexible.filter_map(|index| widths[index]).map(|width| width.saturating_sub(READABLE)).sum()
@@ -142,7 +136,7 @@ fn write_row<const N: usize>(
             line = line.plain(&" ".repeat(GAP));
         }
         let cell = cell.truncate(width);
-        // The last column ends the line: no blanks behind it.
+        // No trailing blanks after the last column.
         let last = index + 1 == N && aligns[index] == Align::Left;
         line = line.join(if last { cell } else { cell.pad(width, aligns[index]) });
     }

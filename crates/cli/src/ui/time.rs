@@ -1,21 +1,20 @@
-//! Moments as people say them.
+//! Formats times for people.
 //!
-//! The nearer a moment is, the more its distance matters; the farther, the more its date. Pure functions of
-//! now, the moment and the time zone: the caller reads the clock once, so that all lines of one output
-//! agree.
+//! Recent times are shown as distances, older ones as dates. Pure functions of now, the time and the zone: the caller reads
+//! the clock once, so that all lines of an output agree.
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 use retake_model::time::Timestamp;
 
-/// The moment as seen from now: "5 min ago", "yesterday 14:02", "12 Mar 2025".
+/// The time relative to now: "5 min ago", "yesterday 14:02", "12 Mar 2025".
 pub(crate) fn relative(now: Timestamp, moment: Timestamp, zone: &TimeZone) -> String {
     let (Some(local_now), Some(local)) = (local(now, zone), local(moment, zone)) else {
-        // Beyond the calendar: the exact value is all that can be said.
+        // Out of the calendar's range: shows the raw value.
         return moment.to_string();
     };
     let millis = now.millis_since(moment);
-    // Clocks of two machines differ; a moment ahead of ours is said as plainly as one behind.
+    // Clocks differ between machines, so a time can be in the future.
     let said = |distance: String| {
         if millis < 0 { format!("in {distance}") } else { format!("{distance} ago") }
     };
@@ -24,7 +23,7 @@ pub(crate) fn relative(now: Timestamp, moment: Timestamp, zone: &TimeZone) -> St
     match (minutes, days) {
         (0, _) => "just now".to_owned(),
         (1..60, _) => said(format!("{minutes} min")),
-        // A few hours stay a few hours across midnight.
+        // Less than six hours ago is shown in hours, even across midnight.
         (60..360, _) | (_, 0) => said(format!("{} h", minutes / 60)),
         (_, 1) => local.strftime("yesterday %H:%M").to_string(),
         (_, -1) => local.strftime("tomorrow %H:%M").to_string(),
@@ -33,7 +32,7 @@ pub(crate) fn relative(now: Timestamp, moment: Timestamp, zone: &TimeZone) -> St
     }
 }
 
-/// The moment to the second, in local time: "2026-11-15 20:49:03".
+/// Local time to the second: "2026-11-15 20:49:03".
 pub(crate) fn exact(moment: Timestamp, zone: &TimeZone) -> String {
     local(moment, zone)
         .map_or_else(|| moment.to_string(), |local| local.strftime("%Y-%m-%d %H:%M:%S").to_string())
@@ -44,9 +43,9 @@ fn local(moment: Timestamp, zone: &TimeZone) -> Option<Zoned> {
     Some(moment.to_zoned(zone.clone()))
 }
 
-/// Whole calendar days from one to the other, as a calendar on the wall counts them.
+/// Calendar days between two dates.
 fn days_between(from: &Zoned, to: &Zoned) -> i32 {
-    // A span of two dates in days always fits; the default unit of `until` for dates is days.
+    // A span of two dates always fits; the default unit of `until` for dates is days.
     from.date().until(to.date()).map_or(i32::MAX, |span| span.get_days())
 }
 
@@ -60,7 +59,7 @@ mod tests {
 
     #[test]
     fn distances() {
-        // Spelled out, since a bare machine may have no time zone data.
+        // Written out, since a minimal machine may have no time zone data.
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("the rules of Warsaw");
         // 15:30 in Warsaw.
         let now = at("2026-06-17T13:30:00Z");

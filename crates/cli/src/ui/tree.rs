@@ -1,7 +1,6 @@
-//! A forest, drawn so that it stays readable when it is long and deep.
+//! Draws a forest that stays readable when it is long and deep.
 //!
-//! A conversation is mostly straight, so a node with one child stands right above it: indents appear only
-//! where there is a choice.
+//! A conversation is mostly linear, so an only child is drawn directly below its parent: indents appear only at branch points.
 //!
 //! ```text
 //!   Fix the parser                 a straight run stays flat
@@ -12,12 +11,11 @@
 //!      Done
 //! ```
 //!
-//! A node may have a tail: facts such as counts and times, which stand in a column of their own at the right,
-//! so that they can be compared, and stay where a long label is cut.
+//! A node may have a tail, such as counts and times, in an aligned column at the right, which stays visible when a long label
+//! is cut.
 //!
-//! Gutters take at most half of the width. Deeper than that, the outer levels give way to a `⋯`: where a
-//! deep node hangs is told by the levels next to it. Several roots are drawn as if they had a common parent
-//! above the first line, since flat runs under flat roots could not be told apart.
+//! Gutters take at most half of the width. Beyond that, outer levels are replaced by `⋯`, since the inner levels show where a
+//! node hangs. Several roots are drawn as if they had a common parent, to tell flat runs apart.
 
 use std::fmt::Write;
 
@@ -26,18 +24,17 @@ use anstyle::Style;
 use super::label::Label;
 use super::width::Align;
 
-/// The columns of one level.
 const LEVEL: usize = 3;
-/// The columns that gutters may take where there is no screen to take half of.
+/// The maximum width of gutters if the screen width is unlimited.
 const UNLIMITED_ROOM: usize = 60;
-/// The columns between a label and its tail.
+/// The gap between a label and its tail.
 const GAP: usize = 2;
-/// Below this a label says too little; the tail goes instead.
+/// If the label would get narrower than this, the tail is dropped.
 const SHORTEST_LABEL: usize = 16;
-/// Where tails begin at the latest if there is no screen: one long label must not push them all away.
+/// The maximum position of tails without a screen, so that one long label does not push them away.
 const LATEST_TAIL: usize = 100;
 
-/// Nodes under zero or more roots. A node is added below one that is there, so there is no cycle.
+/// Nodes under zero or more roots. Nodes are added below existing ones, so there are no cycles.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forest {
     nodes: Vec<Node>,
@@ -48,9 +45,9 @@ pub(crate) struct Forest {
 struct Node {
     label: Label,
     tail: Label,
-    /// The user is here, or below.
+    /// The user is at this node or below it.
     active: bool,
-    /// It does not go on where its parent ends, but leaves it to the side.
+    /// Branches off from its parent instead of continuing it.
     aside: bool,
     parent: Option<usize>,
     children: Vec<usize>,
@@ -63,11 +60,10 @@ impl Node {
     }
 }
 
-/// Names a node of the forest that gave it.
+/// A handle to a node of this forest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeKey(usize);
 
-/// Whether the user is at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Here {
     Yes,
@@ -75,17 +71,16 @@ pub(crate) enum Here {
 }
 
 impl Forest {
-    /// A forest without nodes.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a node after its siblings, below `parent`, or as a root.
+    /// Adds a node after its siblings, below `parent` or as a root.
     pub(crate) fn add(&mut self, parent: Option<NodeKey>, label: Label, here: Here) -> NodeKey {
         self.add_with_tail(parent, label, Label::new(), here)
     }
 
-    /// Adds a node with facts that stand at the right.
+    /// Adds a node with a tail.
     pub(crate) fn add_with_tail(
         &mut self,
         parent: Option<NodeKey>,
@@ -96,7 +91,7 @@ impl Forest {
         self.grow(parent, Node::new(label, tail, here))
     }
 
-    /// Adds a node that leaves its parent to the side: it is indented even if it is the only one that does.
+    /// Adds a node that is indented even if it is an only child.
     pub(crate) fn add_aside(&mut self, parent: NodeKey, label: Label, tail: Label, here: Here) -> NodeKey {
         self.grow(Some(parent), Node { aside: true, ..Node::new(label, tail, here) })
     }
@@ -112,7 +107,7 @@ impl Forest {
         NodeKey(index)
     }
 
-    /// The drawing, a line per node, each no wider than `columns` if there is a limit.
+    /// Draws one line per node, within `columns` if there is a limit.
     pub(crate) fn draw(mut self, columns: Option<usize>, gutter: Style) -> String {
         self.mark_paths();
         let room = columns.map_or(UNLIMITED_ROOM, |columns| columns / 2);
@@ -132,7 +127,7 @@ impl Forest {
         drawing
     }
 
-    /// Where the tails stand: right behind the widest label, but on the screen; `None` if that is too narrow.
+    /// The column of the tails: after the widest label, but on the screen; `None` if it is too narrow.
     fn tails(&self, columns: Option<usize>, room: usize) -> Option<Tails> {
         let mut widest = 0;
         for_each_node(self, |node, levels| {
@@ -146,9 +141,9 @@ impl Forest {
         (start >= widest.min(SHORTEST_LABEL) + GAP).then_some(Tails { start, width })
     }
 
-    /// Lets every node know whether the user is below it, and puts that branch first.
+    /// Marks the ancestors of the current node, and moves that branch to the front.
     fn mark_paths(&mut self) {
-        // Children have greater indexes than their parents, so one pass from the end reaches every root.
+        // Children have greater indexes than their parents, so one pass from the end is enough.
         for index in (0..self.nodes.len()).rev() {
             let node = &self.nodes[index];
             if let (true, Some(parent)) = (node.active, node.parent) {
@@ -162,18 +157,17 @@ impl Forest {
     }
 }
 
-/// The column that tails stand in.
 struct Tails {
     start: usize,
     width: usize,
 }
 
 impl Tails {
-    /// A node's label and tail behind a gutter of that width.
+    /// The label and tail of a node after a gutter of this width.
     fn line(&self, node: &Node, used: usize, columns: Option<usize>) -> Label {
         let label = node.label.clone();
         let left = self.start.saturating_sub(GAP + used);
-        // A deep line has no room for both: what it is about goes before the facts about it.
+        // If there is no room for both, the label wins.
         let crowded = columns.is_some() && left < label.width().min(SHORTEST_LABEL);
         if node.tail.width() == 0 || crowded {
             return fit(label, used, columns);
@@ -188,7 +182,7 @@ impl Tails {
     }
 }
 
-/// The label, cut to what is left of the screen behind a gutter.
+/// Cuts the label to the width left beside the gutter.
 fn fit(label: Label, used: usize, columns: Option<usize>) -> Label {
     match columns {
         Some(columns) => label.truncate(columns - used),
@@ -196,14 +190,14 @@ fn fit(label: Label, used: usize, columns: Option<usize>) -> Label {
     }
 }
 
-/// What one level of gutter shows on one line.
+/// One level of the gutter on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// A sibling of this level is still to come.
+    /// More siblings follow below.
     Passing,
-    /// The last sibling was drawn.
+    /// No more siblings.
     Over,
-    /// The node of this line, with siblings to come.
+    /// The node of this line, with more siblings.
     Fork,
     /// The node of this line, the last of its siblings.
     Corner,
@@ -219,7 +213,7 @@ impl Level {
         }
     }
 
-    /// The same level on the lines below.
+    /// The same level on the next lines.
     fn below(self) -> Self {
         match self {
             Self::Passing | Self::Fork => Self::Passing,
@@ -228,20 +222,19 @@ impl Level {
     }
 }
 
-/// A node that waits to be drawn.
 struct Waiting {
     node: usize,
-    /// How many levels stand before it, its own included.
+    /// Number of levels, including its own.
     depth: usize,
-    /// Its own level, if it is one of several siblings.
+    /// Its own level, if it has siblings.
     own: Option<Level>,
 }
 
-/// Visits nodes from top to bottom with their levels. An explicit stack: a thread may be a million deep.
+/// Visits nodes in drawing order. Uses an explicit stack, because a thread can be a million entries deep.
 fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
     let mut levels: Vec<Level> = Vec::new();
     let mut waiting = Vec::new();
-    // A list of bare roots cannot be misread; only roots with something below them need a common parent.
+    // Bare roots are unambiguous; only roots with children need a common parent.
     let bare = forest.roots.iter().all(|&root| forest.nodes[root].children.is_empty());
     if bare {
         waiting.extend(forest.roots.iter().rev().map(|&node| Waiting { node, depth: 0, own: None }));
@@ -276,7 +269,7 @@ fn push_siblings(forest: &Forest, waiting: &mut Vec<Waiting>, siblings: &[usize]
     }
 }
 
-/// The gutters of one line, and the columns they take: all levels, or the innermost that there is room for.
+/// The gutters of a line and their width: all levels, or the innermost that fit.
 fn gutters(levels: &[Level], room: usize) -> (String, usize) {
     let mut text = String::new();
     let mut used = levels.len() * LEVEL;
@@ -299,7 +292,7 @@ mod tests {
     use super::*;
     use crate::ui::width;
 
-    /// Builds a forest from an outline: two spaces per generation, `*` marks where the user is.
+    /// Builds a forest from an outline: two spaces per level, `*` marks the current node.
     fn forest(outline: &str) -> Forest {
         let mut forest = Forest::new();
         let mut ancestors: Vec<NodeKey> = Vec::new();
@@ -372,7 +365,7 @@ a
         check("a\n  a long label\n  日本語日本語", Some(12), "a\n├─ a long l…\n└─ 日本語日…\n");
     }
 
-    /// A forest of the same outline where `|` stands before a tail.
+    /// The same, with `|` before a tail.
     fn with_tails(outline: &str) -> Forest {
         let mut forest = forest(outline);
         for node in &mut forest.nodes {
@@ -406,7 +399,7 @@ a title
    c                                   8
 ",
             ),
-            // Too narrow for facts.
+            // Too narrow for tails.
             (Some(20), "\na title\n├─ main, with a rat…\n└─ 日本語\n   c\n"),
         ] {
             let drawn = with_tails(outline).draw(columns, Style::new());
@@ -420,7 +413,7 @@ a title
     }
 
     #[test]
-    fn deep_levels_give_way() {
+    fn outer_levels_are_elided() {
         let deep =
             "a\n  b\n    c\n      d\n        e\n          f\n          g\n        h\n      i\n    j\n  k";
         check(
@@ -453,7 +446,7 @@ a
     fn a_hundred_thousand_nodes_of_any_shape() {
         let straight = |index: usize| index.checked_sub(1);
         let broad = |index: usize| (index > 0).then_some(0);
-        // Every second node carries on, so each generation is one level deeper.
+        // Every second node continues the chain, so each generation is one level deeper.
         let comb = |index: usize| index.checked_sub(1).map(|before| before / 2 * 2);
         for parent in [&straight as &dyn Fn(usize) -> Option<usize>, &broad, &comb] {
             let mut forest = Forest::new();

@@ -1,21 +1,21 @@
-//! What a command waits for, if that takes long.
+//! Reports when the command waits for another process.
 //!
-//! Writers of all processes queue on one lock. As a rule they wait for milliseconds; but a process that was stopped
-//! while it wrote holds the lock until it goes on or ends, and a command that says nothing looks broken. Linux tells
-//! who waits for whom, so a watcher can say it, without the store having to know of a terminal.
+//! All writers wait for one lock, usually for milliseconds. A process that was suspended while writing holds the lock until
+//! it continues, and a silent command looks broken. Linux lists lock waiters, so a watcher thread can report this without
+//! the store knowing about terminals.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often the system is asked. Who waits at two looks in a row has waited long.
+/// Polling interval. A process that waits at two consecutive polls has waited long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Tells, once, if this process waits for the lock at that path. The watcher ends with the process.
+/// Reports once if this process waits for the lock at this path. The watcher ends with the process.
 pub(crate) fn watch(lock: PathBuf, tell: impl Fn(&str) + Send + 'static) {
     let own = std::process::id();
-    // A watcher that cannot be started is one that is done without.
+    // If the watcher cannot start, the command runs without it.
     let _ = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
         let mut looks = 0;
         while looks < 2 {
@@ -23,9 +23,9 @@ pub(crate) fn watch(lock: PathBuf, tell: impl Fn(&str) + Send + 'static) {
             looks = if holder_of(&lock, own).is_some() { looks + 1 } else { 0 };
         }
         match holder_of(&lock, own) {
-            Some(0) | None => tell("Waiting for another program that is writing to the store."),
+            Some(0) | None => tell("Waiting for another process that is writing to the store."),
             Some(process) => tell(&format!(
-                "Waiting for process {process}, which is writing to the store. If it is stopped, let it go on or end it."
+                "Waiting for process {process}, which is writing to the store. If it is suspended, resume or end it."
             )),
         }
     });
@@ -36,8 +36,8 @@ fn holder_of(lock: &Path, own: u32) -> Option<u32> {
     holder(&fs::read_to_string("/proc/locks").ok()?, inode, own)
 }
 
-/// The process that holds the lock on a file, if that process waits for it. Lines look like
-/// `3: FLOCK  ADVISORY  WRITE 812 fd:01:1234 0 EOF`, and those of who waits like `3: -> FLOCK …`.
+/// The process that holds the lock on a file, if process `own` waits for it. Lines look like
+/// `3: FLOCK  ADVISORY  WRITE 812 fd:01:1234 0 EOF`; waiters like `3: -> FLOCK …`.
 fn holder(locks: &str, inode: u64, own: u32) -> Option<u32> {
     let end = format!(":{inode}");
     let mut holding = None;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_whom() {
+    fn the_lock_holder_is_found() {
         let locks = "\
 1: POSIX  ADVISORY  READ  40 fd:01:1234 128 128
 2: FLOCK  ADVISORY  WRITE 812 fd:01:1234 0 EOF

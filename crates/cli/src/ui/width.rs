@@ -1,8 +1,7 @@
-//! Text measured, cut and wrapped by the columns it takes on a terminal.
+//! Measures, cuts and wraps text by display width.
 //!
-//! The unit is the grapheme cluster, what a reader takes for one character: it is never torn apart. A
-//! cluster mostly takes one or two columns. These functions measure text as it is, so text goes through
-//! [`super::sanitize`] first; styles are put around pieces after they are measured.
+//! The unit is the grapheme cluster, which is never split and usually takes one or two columns. Text is measured as it is, so
+//! it must go through [`super::sanitize`] first; styles are added after measuring.
 
 use std::borrow::Cow;
 
@@ -12,7 +11,6 @@ use unicode_width::UnicodeWidthStr;
 const ELLIPSIS: &str = "…";
 const TAB_STOP: usize = 4;
 
-/// Which edge of its column a text keeps to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Align {
     #[default]
@@ -20,9 +18,9 @@ pub(crate) enum Align {
     Right,
 }
 
-/// The columns that a line of text takes.
+/// The display width of a line.
 pub(crate) fn width(text: &str) -> usize {
-    // Cluster by cluster, so that the sum agrees with what cutting and wrapping count.
+    // Cluster by cluster, consistent with cutting and wrapping.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         text.len()
     } else {
@@ -30,7 +28,7 @@ pub(crate) fn width(text: &str) -> usize {
     }
 }
 
-/// The text cut to that many columns, its end then marked by `…`.
+/// Cuts the text to a width and marks the cut with `…`.
 pub(crate) fn truncate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -42,10 +40,10 @@ pub(crate) fn truncate(text: &str, columns: usize) -> String {
     format!("{}{ELLIPSIS}", kept.trim_end_matches(' '))
 }
 
-/// The text in lines of at most that many columns, broken between words, or inside those that are longer
-/// than a line. Line breaks, indents and empty lines stay; tabs become spaces.
+/// Wraps text between words, or inside words longer than a line. Line breaks, indents and empty lines are kept; tabs become
+/// spaces.
 ///
-/// A cluster that is wider than a whole line gets a line of its own.
+/// A cluster wider than a line gets its own line.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = Vec::new();
@@ -55,7 +53,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// How many bytes of the text fit into that many columns, whole clusters only.
+/// How many bytes of the text fit, in whole clusters.
 pub(crate) fn prefix(text: &str, columns: usize) -> usize {
     let mut used = 0;
     for (start, cluster) in text.grapheme_indices(true) {
@@ -71,7 +69,7 @@ fn cell(cluster: &str) -> usize {
     cluster.width()
 }
 
-/// The line with its tabs as spaces.
+/// Replaces tabs by spaces.
 pub(crate) fn expand_tabs(line: &str) -> Cow<'_, str> {
     if !line.contains('\t') {
         return Cow::Borrowed(line);
@@ -100,7 +98,7 @@ fn wrap_line(line: &str, columns: usize, lines: &mut Vec<String>) {
             lines.push(finish(&mut current));
             used = 0;
             if solid.is_empty() {
-                // The blank that was broken at is not carried into the next line.
+                // The blank at a line break is dropped.
                 continue;
             }
         }

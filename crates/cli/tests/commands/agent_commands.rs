@@ -84,7 +84,7 @@ fn a_person_is_asked_and_what_they_say_holds() {
         let sandbox = Sandbox::new();
         let lines = sandbox.answered_when(100, &["run", "create a.txt with x"], &[("instead: ", typed)]);
         let screen = lines.join("\n");
-        assert!(screen.contains("Allow it?"), "{screen}");
+        assert!(screen.contains("Allow?"), "{screen}");
         assert_eq!(sandbox.read("a.txt").is_some(), exists, "{typed:?}: {screen}");
     };
     check("y\n", true);
@@ -177,7 +177,7 @@ fn what_was_said_outlives_undo_and_reset_and_goes_with_its_thread() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "list"]);
     let kinds = |sandbox: &Sandbox| -> Vec<String> {
-        let text = sandbox.done(&["comms", "--all", "--json"]);
+        let text = sandbox.done(&["trace", "--all", "--json"]);
         let kind = |line: &str| {
             let record: Value = serde_json::from_str(line).expect("one record a line");
             record["kind"].as_str().expect("a kind").to_owned()
@@ -189,7 +189,7 @@ fn what_was_said_outlives_undo_and_reset_and_goes_with_its_thread() {
     sandbox.done(&["undo"]);
     sandbox.done(&["reset", "--yes"]);
     assert_eq!(kinds(&sandbox), said);
-    assert!(sandbox.done(&["comms", "4"]).contains("tool_result"));
+    assert!(sandbox.done(&["trace", "4"]).contains("tool_result"));
     let usage = sandbox.json(&["usage"]);
     assert_eq!(usage["models"][0]["answers"], 2, "{usage}");
     let id = sandbox.json(&["thread", "info"])["id"].as_str().expect("an id").to_owned();

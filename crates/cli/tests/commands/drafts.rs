@@ -86,7 +86,7 @@ fn what_was_written_by_hand_is_kept_where_it_is_refused() {
         let arguments = [command, &["--expect", "1"]].concat();
         let (lines, code) = sandbox.on_terminal(200, &arguments, &[editor]);
         assert!(code == 4 || code == 2, "{command:?}: {lines:?}");
-        let kept = lines.iter().find_map(|line| line.split_once("Your text is kept in "));
+        let kept = lines.iter().find_map(|line| line.split_once("Your text was saved to "));
         let path = kept.unwrap_or_else(|| panic!("{command:?}: {lines:?}")).1;
         let text = std::fs::read_to_string(path).expect("it is there");
         assert_eq!(text, "written by hand", "{command:?}");
@@ -103,12 +103,12 @@ fn pictures_go_along_with_a_draft() {
     assert_eq!(sandbox.refused(&["draft", "attach", "a.gif", "c.txt"]).0, 2);
     assert_eq!(sandbox.json(&["draft"])["pictures"], serde_json::json!([]), "all or none");
     let done = sandbox.done(&["draft", "attach", "a.gif", "b.gif"]);
-    assert!(done.starts_with("The draft of main_take_1 is “Fix it. (and 2 pictures)” now."), "{done}");
+    assert!(done.starts_with("Draft of main_take_1: “Fix it. (and 2 pictures)”."), "{done}");
     assert_eq!(sandbox.done(&["draft", "attach", "b.gif"]), "Nothing to change.\n");
     let shown = sandbox.json(&["draft"]);
     let name = shown["pictures"][1]["picture"].as_str().expect("a name");
     let text = sandbox.done(&["draft"]);
-    assert!(text.contains("picture 2") && text.contains(&name[..12]), "{text}");
+    assert!(text.contains("image 2") && text.contains(&name[..12]), "{text}");
     for none in ["0", "3", "zzzz", ""] {
         assert_eq!(sandbox.refused(&["draft", "detach", none]).0, 3, "{none:?}");
     }

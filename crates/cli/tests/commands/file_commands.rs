@@ -55,7 +55,7 @@ fn nothing_to_show_is_said_beside_the_answer() {
     let sandbox = project();
     let output = sandbox.run(&["diff", "folder", "folder"]);
     assert_eq!((output.stdout.as_str(), output.code), ("", 0));
-    assert!(output.stderr.contains("Nothing differs"), "{}", output.stderr);
+    assert!(output.stderr.contains("No differences"), "{}", output.stderr);
 }
 
 #[test]

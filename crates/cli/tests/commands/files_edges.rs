@@ -25,7 +25,7 @@ fn apart(sandbox: &Sandbox) -> PathBuf {
 }
 
 fn open_apart(sandbox: &Sandbox, take: &str) {
-    sandbox.done(&["take", "open", take, "--apart", &apart(sandbox).to_string_lossy()]);
+    sandbox.done(&["worktree", "add", take, &apart(sandbox).to_string_lossy()]);
 }
 
 #[test]
@@ -95,24 +95,24 @@ fn a_take_that_is_open_apart_stays_where_it_is() {
         let message = error["message"].as_str().expect("a message");
         assert_eq!(code, 5, "{arguments:?}: {message}");
         assert!(
-            message.contains(&place) && message.contains("retake take close"),
+            message.contains(&place) && message.contains("retake worktree remove"),
             "{arguments:?}: {message}"
         );
     };
     // An undo of the switch would bring it here, one of the branch would take it away: an undo passes over both.
     for undo in [&["undo"][..], &["undo", "--conversation"]] {
         sandbox.done(undo);
-        assert!(sandbox.done(&["take", "list"]).contains(&format!("second is open apart in {place}.")));
+        assert!(sandbox.done(&["take", "list"]).contains(&format!("second is checked out in {place}.")));
         sandbox.done(&["redo"]);
     }
     check(&["take", "delete", "second"]);
     check(&["take", "delete", "second", "--conversation"]);
     check(&["take", "switch", "second", "--conversation"]);
     check(&["take", "promote", "second"]);
-    assert!(sandbox.done(&["take", "list"]).contains(&format!("second is open apart in {place}.")));
-    assert_eq!(sandbox.json(&["take", "list"])["apart"][0]["path"], place.as_str());
-    sandbox.done(&["take", "close", "second"]);
-    assert!(!sandbox.done(&["take", "list"]).contains("open apart"));
+    assert!(sandbox.done(&["take", "list"]).contains(&format!("second is checked out in {place}.")));
+    assert_eq!(sandbox.json(&["take", "list"])["worktrees"][0]["path"], place.as_str());
+    sandbox.done(&["worktree", "remove", "second"]);
+    assert!(!sandbox.done(&["take", "list"]).contains("checked out"));
     sandbox.done(&["undo"]);
     assert_eq!(sandbox.read("a").as_deref(), Some("second\n"));
 }
@@ -137,10 +137,10 @@ fn a_thread_with_an_open_worktree_is_neither_deleted_nor_purged() {
         let (code, error) = sandbox.refused(refused);
         let message = error["message"].as_str().expect("a message");
         assert_eq!(code, 5, "{refused:?}: {message}");
-        assert!(message.contains("retake take close") || refused[0] == "redo", "{refused:?}: {message}");
+        assert!(message.contains("retake worktree remove") || refused[0] == "redo", "{refused:?}: {message}");
         assert!(sandbox.done(&["take", "list", thread[0], thread[1]]).contains(&place), "{refused:?}");
     }
-    sandbox.done(&["take", "close", "second", thread[0], thread[1]]);
+    sandbox.done(&["worktree", "remove", "second", thread[0], thread[1]]);
     sandbox.done(&["thread", "delete", "Fix the login"]);
 }
 
@@ -150,13 +150,14 @@ fn a_worktree_is_not_closed_under_a_command_that_runs_in_it() {
     sandbox.done(&["take", "switch", "main"]);
     open_apart(&sandbox, "second");
     let there = apart(&sandbox);
-    let close = format!("{} take close second 2> ../said; echo $? > ../code", env!("CARGO_BIN_EXE_retake"));
+    let close =
+        format!("{} worktree remove second 2> ../said; echo $? > ../code", env!("CARGO_BIN_EXE_retake"));
     let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", &close], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
     let said = |name: &str| fs::read_to_string(there.with_file_name(name)).expect("it was written");
     assert_eq!(said("code"), "5\n", "{}", said("said"));
-    assert!(said("said").contains("at work in this folder"), "{}", said("said"));
-    sandbox.done(&["take", "close", "second"]);
+    assert!(said("said").contains("running in this folder"), "{}", said("said"));
+    sandbox.done(&["worktree", "remove", "second"]);
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn fewer_steps_than_asked_for_are_told() {
     sandbox.done(&["entry", "add", "two"]);
     let output = sandbox.run(&["undo", "5"]);
     assert_eq!(output.code, 0);
-    assert!(output.stderr.contains("Undid 2 steps of 5: there are no more."), "{}", output.stderr);
+    assert!(output.stderr.contains("Undid only 2 steps of 5: no more available."), "{}", output.stderr);
     let output = sandbox.run(&["redo", "2"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(sandbox.json(&["undo", "5"])["steps"], 2);
@@ -222,24 +223,24 @@ fn opening_and_closing_a_take_can_be_previewed() {
     sandbox.done(&["take", "switch", "main"]);
     let there = apart(&sandbox);
     let folder = there.to_string_lossy().into_owned();
-    let open = ["take", "open", "second", "--apart", &folder, "--dry-run"];
+    let open = ["worktree", "add", "second", &folder, "--dry-run"];
     let said = sandbox.done(&open);
-    assert!(said.contains(&format!("The take would be in {folder}: 1 file.")), "{said}");
-    let would = sandbox.json(&open)["would"]["worktree"].clone();
+    assert!(said.contains(&format!("Would create a worktree in {folder}: 1 file.")), "{said}");
+    let would = sandbox.json(&open)["preview"]["worktree"].clone();
     assert_eq!((&would["action"], &would["files"]), (&json!("open"), &json!(1)), "{would}");
     assert!(!there.exists());
     // A preview is refused where the command is.
-    let (code, _) = sandbox.refused(&["take", "open", "second", "--apart", "inner", "--dry-run"]);
+    let (code, _) = sandbox.refused(&["worktree", "add", "second", "inner", "--dry-run"]);
     assert_eq!(code, 5);
     open_apart(&sandbox, "second");
     fs::write(there.join("late"), "new\n").expect("its folder");
-    let close = ["take", "close", "second", "--remove", "--dry-run"];
+    let close = ["worktree", "remove", "second", "--delete-files", "--dry-run"];
     let said = sandbox.done(&close);
     assert!(said.contains("late") && said.contains("would be removed"), "{said}");
-    let would = sandbox.json(&close)["would"].clone();
+    let would = sandbox.json(&close)["preview"].clone();
     assert_eq!(would["worktree"]["removed"], true, "{would}");
     assert!(there.join("late").exists());
-    assert!(sandbox.done(&["take", "list"]).contains("second is open apart"));
+    assert!(sandbox.done(&["take", "list"]).contains("second is checked out"));
 }
 
 #[test]
@@ -290,21 +291,21 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
         assert!(output.stdout.contains(said), "{arguments:?}: {}", output.stdout);
         assert_eq!(output.code == 0, !said.is_empty(), "{arguments:?}: {}", output.stderr);
     };
-    let one = "in the files alone: changed 1 file";
+    let one = "(files only): changed 1 file";
     check(&["undo", "--files"], "2\n", &format!("Undid {one}"));
     // The talk in between is passed over.
     check(&["undo", "--files"], "1\n", &format!("Undid {one}"));
     check(&["undo", "--files"], "0\n", &format!("Undid {one}"));
     check(&["undo", "--files"], "0\n", "");
     check(&["redo", "--files"], "1\n", &format!("Redid {one}"));
-    check(&["redo", "--files", "2"], "3\n", "Redid in the files alone 2 changes:");
+    check(&["redo", "--files", "2"], "3\n", "Redid (files only) 2 changes:");
     check(&["redo", "--files"], "3\n", "");
-    check(&["undo", "--files", "2"], "1\n", "Undid in the files alone 2 changes:");
+    check(&["undo", "--files", "2"], "1\n", "Undid (files only) 2 changes:");
     assert!(sandbox.done(&["thread", "show"]).contains("only talk"), "the conversation stays");
     // Each was a change of its own.
     check(&["undo"], "3\n", "Undid: moved");
     check(&["redo"], "1\n", "Redid: moved");
-    check(&["jump", "--files", "1"], "0\n", "The files are those of version 1 now.");
+    check(&["jump", "--files", "1"], "0\n", "Restored the files of version 1.");
     check(&["redo", "--files"], "1\n", "Redid");
 }
 

@@ -75,7 +75,7 @@ fn each_half_moves_alone() {
 fn a_look_ahead_asks_on_a_terminal() {
     let sandbox = project();
     let screen = sandbox.answered(80, &["undo"], "n\r");
-    assert!(screen.join("\n").contains("Go on? [Y/n]"), "{screen:?}");
+    assert!(screen.join("\n").contains("Continue? [Y/n]"), "{screen:?}");
     assert_eq!(sandbox.read("old.rs"), None, "the answer was no");
     let screen = sandbox.answered(80, &["undo"], "\r");
     assert!(screen.join("\n").contains("Undid: changed 3 files"), "{screen:?}");
@@ -106,9 +106,9 @@ fn what_overlapping_commands_changed_is_asked_about() {
     assert_eq!(code, 5, "{error}");
     let message = error["message"].as_str().unwrap_or_default();
     assert!(message.contains("both") && message.contains("--shared"), "{error}");
-    assert_eq!(sandbox.json(&["undo", "--dry-run"])["would"]["shared"][0]["path"], "both");
+    assert_eq!(sandbox.json(&["undo", "--dry-run"])["preview"]["shared"][0]["path"], "both");
     let screen = sandbox.answered(80, &["undo"], "\r").join("\n");
-    assert!(screen.contains("Not known whose") && screen.contains("both"), "{screen}");
+    assert!(screen.contains("Author unknown") && screen.contains("both"), "{screen}");
     assert_eq!(sandbox.read("both"), None);
     sandbox.done(&["redo", "--yes"]);
     sandbox.done(&["undo", "--shared"]);
@@ -129,7 +129,7 @@ fn a_fork_branch_or_retry_asks_about_what_overlapping_commands_changed() {
         let with = |flag| [command, &[flag]].concat();
         if command != ["retry", "1"] {
             let ahead = sandbox.json(&with("--dry-run"));
-            assert_eq!(ahead["would"]["shared"][0]["path"], "both", "{command:?}");
+            assert_eq!(ahead["preview"]["shared"][0]["path"], "both", "{command:?}");
         }
         let (code, error) =
             sandbox.refused(&if command == ["retry", "1"] { command.to_vec() } else { with("--yes") });
@@ -185,14 +185,14 @@ fn takes_bring_their_files_and_can_live_apart() {
     let answer = sandbox.json(&["take", "switch", "main"]);
     assert_eq!(outcome(&answer, "take.txt"), "removed");
     let apart = sandbox.project().join("../apart");
-    let opened = sandbox.json(&["take", "open", "second", "--apart", "../apart"]);
+    let opened = sandbox.json(&["worktree", "add", "second", "../apart"]);
     assert_eq!(opened["files"], 3);
     assert_eq!(fs::read_to_string(apart.join("take.txt")).expect("a file"), "second\n");
     let (code, error) = sandbox.refused(&["take", "switch", "second"]);
     assert_eq!(code, 5, "{error}");
     // Commands in its folder mean that take.
     fs::write(apart.join("take.txt"), "changed\n").expect("our folder");
-    let output = sandbox.run_in(&apart, &["take", "close", "--remove", "--json"], "");
+    let output = sandbox.run_in(&apart, &["worktree", "remove", "--delete-files", "--json"], "");
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(!apart.exists());
     sandbox.done(&["take", "switch", "second"]);
@@ -209,9 +209,9 @@ fn bad_input_is_refused_with_a_way_out() {
     };
     check(&["restore", "99"], 3, "versions 1 to");
     check(&["restore", "nothing like it"], 3, "retake snapshot list");
-    check(&["restore", "1", "/etc/passwd"], 2, "not in the project");
+    check(&["restore", "1", "/etc/passwd"], 2, "outside the project");
     check(&["restore", "1", ".git/config"], 2, "repository");
-    check(&["take", "close"], 3, "retake take list");
+    check(&["worktree", "remove"], 3, "retake worktree list");
     check(&["-C", "/", "status"], 3, "project");
     assert_eq!(sandbox.run(&["undo", "--conflicts", "maybe"]).code, 2);
 }

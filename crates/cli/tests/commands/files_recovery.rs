@@ -70,7 +70,7 @@ fn a_folder_that_is_not_there_keeps_its_move() {
     fs::create_dir(&elsewhere).expect("our folder");
     let output = sandbox.run_in(&elsewhere, &["repair", "--forget-folder", &there], "");
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(output.stdout.contains("Given up:"), "{}", output.stdout);
+    assert!(output.stdout.contains("Abandoned:"), "{}", output.stdout);
     let output = sandbox.run_in(&elsewhere, &["repair", "--forget-folder", &there], "");
     assert_eq!(output.code, 3, "{}", output.stderr);
 }

@@ -81,15 +81,15 @@ fn folders_that_share_files_are_refused() {
         assert_eq!(found, code, "{name} {path}: {message}");
         assert!(message.contains(said), "{name} {path}: {message}");
     };
-    check("lib", "../new", 5, "there");
-    check("lib", "../other", 5, "taken");
+    check("lib", "../new", 5, "existing folder");
+    check("lib", "../other", 5, "already in use");
     check("deep", "../lib/inner", 5, "inside");
     check("own", "inner", 5, "inside");
     check("around", "..", 5, "");
     check("theirs", "../other", 5, "share files");
     check("theirs", "../other/inner", 5, "share files");
-    check("a/b", "../new", 2, "cannot be the name");
-    check("", "../new", 2, "cannot be the name");
+    check("a/b", "../new", 2, "not a valid name");
+    check("", "../new", 2, "not a valid name");
     let (code, _) = sandbox.refused(&["project", "root", "remove", "nothing"]);
     assert_eq!(code, 3);
     assert_eq!(sandbox.json(&["project", "root", "list"])["roots"].as_array().map(Vec::len), Some(1));
@@ -119,7 +119,7 @@ fn another_folder_at_the_path_of_a_root_is_refused_and_left_alone() {
     }
     assert_eq!(read(&lib.join("f")).as_deref(), Some("changed\n"), "it is another folder");
     assert!(lib.join("g").exists());
-    assert!(sandbox.done(&["project", "root", "list"]).contains("(gone)"));
+    assert!(sandbox.done(&["project", "root", "list"]).contains("(missing)"));
     // Another root does not make it the right one.
     beside(&sandbox, "more");
     sandbox.done(&["project", "root", "add", "more", "../more"]);

@@ -33,9 +33,12 @@ fn json_in(sandbox: &Sandbox, folder: &Path, arguments: &[&str]) -> Value {
 fn a_change_in_another_take_is_undone_there_and_the_files_here_stay() {
     let sandbox = two_takes();
     let deleted = sandbox.done(&["entry", "delete", "last", "-k", "second"]);
-    assert!(deleted.contains("`retake undo -k second` takes it back"), "{deleted}");
+    assert!(deleted.contains("`retake undo -k second` undoes it"), "{deleted}");
     let ahead = sandbox.json(&["undo", "-t", "T/second", "--dry-run"]);
-    assert_eq!((&ahead["would"]["entries_before"], &ahead["would"]["entries_after"]), (&json!(1), &json!(2)));
+    assert_eq!(
+        (&ahead["preview"]["entries_before"], &ahead["preview"]["entries_after"]),
+        (&json!(1), &json!(2))
+    );
     assert_eq!(ahead["files"], Value::Null, "{ahead}");
     let undone = sandbox.json(&["undo", "-k", "second"]);
     assert_eq!((&undone["after"]["take"], &undone["after"]["entries"]), (&json!("second"), &json!(2)));
@@ -74,7 +77,7 @@ fn a_change_with_files_in_a_take_without_a_folder_is_refused() {
 fn the_hint_names_the_thread_and_the_take_that_an_undo_must_name() {
     let sandbox = two_takes();
     let here = sandbox.done(&["entry", "add", "here"]);
-    assert!(here.contains("`retake undo` takes it back"), "{here}");
+    assert!(here.contains("`retake undo` undoes it"), "{here}");
     let id = sandbox.json(&["thread", "show"])["thread"]["id"].as_str().expect("an id").to_owned();
     sandbox.done(&["thread", "new", "Other"]);
     for (arguments, wanted) in [
@@ -116,7 +119,7 @@ fn a_take_that_would_be_ignored_is_refused() {
 fn in_a_worktree_the_undo_status_is_that_of_its_take() {
     let sandbox = two_takes();
     let folder = sandbox.project().with_file_name("worktree");
-    sandbox.done(&["take", "open", "second", "--apart", &folder.to_string_lossy()]);
+    sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     sandbox.done(&["undo"]);
     assert_eq!(sandbox.json(&["history"])["history"]["can_redo"], true);
     for arguments in [&["history"][..], &["thread", "show"], &["thread", "info"]] {
@@ -136,7 +139,7 @@ fn a_switch_that_is_declined_leaves_the_current_thread() {
     assert!(screen.join("\n").contains("Nothing was changed."), "{screen:?}");
     assert_eq!(sandbox.json(&["thread", "show"])["thread"]["title"], "Other");
     let screen = sandbox.answered(80, &["thread", "switch", "T/second"], "y\r");
-    assert!(screen.join("\n").contains("Working on T, take second"), "{screen:?}");
+    assert!(screen.join("\n").contains("Switched to T, take second"), "{screen:?}");
     assert_eq!(sandbox.json(&["thread", "show"])["thread"]["title"], "T");
 }
 
@@ -189,7 +192,7 @@ fn paths_of_context_files_are_those_of_the_threads_folder() {
     assert_eq!(kept(&sandbox.json(&["context"])), "notes.md");
 
     let folder = sandbox.project().with_file_name("worktree");
-    sandbox.done(&["take", "open", "second", "--apart", &folder.to_string_lossy()]);
+    sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     let added = sandbox.run_in(&folder, &["context", "add", "second.txt"], "");
     assert!(added.code == 0 && !added.stderr.contains("There is no file"), "{}", added.stderr);
     assert_eq!(kept(&json_in(&sandbox, &folder, &["context"])), "second.txt");

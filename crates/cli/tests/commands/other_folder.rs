@@ -79,7 +79,7 @@ fn a_folder_that_is_gone_or_another_one_now_is_refused() {
     fs::rename(sandbox.project(), &away).expect("it moves");
     let gone = undo();
     assert!(gone.code != 0);
-    assert!(gone.stderr.contains("is not at"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("is missing at"), "{}", gone.stderr);
     fs::create_dir(sandbox.project()).expect("another folder");
     fs::write(sandbox.project().join("a.txt"), "theirs\n").expect("a file");
     assert!(undo().code != 0);
@@ -103,7 +103,7 @@ fn a_dry_run_switches_and_forks_nothing() {
     let dry = sandbox.json(&["take", "switch", "main", "--conversation", "--dry-run"]);
     assert_eq!(dry["dry_run"], true, "{dry}");
     let dry = sandbox.json(&["take", "fork", "1", "--dry-run"]);
-    assert_eq!(dry["would"]["unrecorded"][0]["path"], "mine.txt", "{dry}");
+    assert_eq!(dry["preview"]["unrecorded"][0]["path"], "mine.txt", "{dry}");
     for arguments in [&["take", "delete", "main", "--dry-run"][..], &["undo", "--dry-run"]] {
         sandbox.done(arguments);
     }
@@ -118,7 +118,7 @@ fn a_fork_in_a_worktree_is_made_once_and_leaves_the_active_take_active() {
     sandbox.done(&["take", "branch", "--name", "second"]);
     sandbox.done(&["take", "switch", "main"]);
     let folder = sandbox.project().with_file_name("apart");
-    sandbox.done(&["take", "open", "second", "--apart", &folder.to_string_lossy()]);
+    sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     let count = || sandbox.json(&["take", "list"])["takes"].as_array().map_or(0, Vec::len);
     let dry = sandbox.run_in(&folder, &["take", "fork", "1", "--dry-run", "--json"], "");
     succeeded(&dry);
@@ -140,7 +140,7 @@ fn a_worktree_that_was_moved_elsewhere_is_recognised_by_every_command() {
         &["diff"],
         &["entry", "add", "more"],
         &["take", "list"],
-        &["take", "close", "--remove"],
+        &["worktree", "remove", "--delete-files"],
     ];
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
@@ -148,7 +148,7 @@ fn a_worktree_that_was_moved_elsewhere_is_recognised_by_every_command() {
     sandbox.agent("echo 1 > a");
     sandbox.done(&["take", "switch", "main"]);
     let mut folder = sandbox.project().with_file_name("apart");
-    sandbox.done(&["take", "open", "second", "--apart", &folder.to_string_lossy()]);
+    sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     succeeded(&sandbox.run_in(&folder, &["exec", "--", "sh", "-c", "echo 1 > b"], ""));
     for (number, command) in commands.into_iter().enumerate() {
         let parent = sandbox.project().with_file_name(format!("parent {number}"));
@@ -170,7 +170,7 @@ fn the_files_of_a_moved_worktree_are_found_from_elsewhere_once_a_command_ran_in_
     sandbox.agent("echo 1 > a");
     sandbox.done(&["take", "switch", "main"]);
     let folder = sandbox.project().with_file_name("apart");
-    sandbox.done(&["take", "open", "second", "--apart", &folder.to_string_lossy()]);
+    sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     succeeded(&sandbox.run_in(&folder, &["exec", "--", "sh", "-c", "echo 1 > b"], ""));
     let parent = sandbox.project().with_file_name("parent");
     std::fs::create_dir(&parent).expect("our folder");

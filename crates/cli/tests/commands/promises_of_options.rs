@@ -53,7 +53,7 @@ fn a_title_that_came_back_is_told_apart_by_id() {
     sandbox.done(&["thread", "new", "Fix the login"]);
     let undone = sandbox.run(&["undo", "-t", "Second"]);
     assert_eq!(undone.code, 0);
-    assert!(undone.stderr.contains("is called \"Fix the login\" too"), "{}", undone.stderr);
+    assert!(undone.stderr.contains("has the same title \"Fix the login\""), "{}", undone.stderr);
     let (code, error) = sandbox.refused(&["thread", "show", "Fix the login"]);
     assert_eq!((code, error["candidates"].as_array().map(Vec::len)), (5, Some(2)), "{error}");
     // Giving the name once more is refused as ever.

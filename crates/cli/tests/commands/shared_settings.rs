@@ -136,7 +136,7 @@ fn the_start_commit_is_looked_for_where_the_take_works() {
     sandbox.done(&["take", "switch", "main"]);
     let worktree = sandbox.project().with_file_name("worktree");
     let path = worktree.to_str().expect("text");
-    sandbox.done(&["take", "open", "main_take_1", "--apart", path]);
+    sandbox.done(&["worktree", "add", "main_take_1", path]);
     let run = |folder: &Path| sandbox.run_in(folder, &["run", "--at-start-commit", "say hi"], "");
     assert_eq!(run(&sandbox.project()).code, 0);
     // The take's own folder is no repository.

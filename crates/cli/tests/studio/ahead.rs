@@ -43,7 +43,7 @@ fn an_undo_names_the_settings_and_the_draft_that_change() {
     browser.click("[data-act=undo]:not(:disabled)");
     browser.until_text("#dialog-body .fields", "temperature");
     browser.until_text("#dialog-body .fields del", "0.5");
-    browser.until_text("#dialog-body .between", "No entries come or go");
+    browser.until_text("#dialog-body .between", "No entries change");
     studio.confirm_move();
     browser.until("!document.getElementById('set-to').textContent.includes('temperature')");
 

@@ -104,7 +104,7 @@ fn old_entries_give_way_to_a_summary() {
         (0..12).map(|number| (if number % 2 == 0 { "User" } else { "AI" }, long.as_str())).collect();
     let studio = Studio::with_entries(&talk);
     studio.more("compress");
-    studio.browser.until_text("#toasts", "A summary stands for");
+    studio.browser.until_text("#toasts", "Compressed");
     studio.browser.until("Number(document.getElementById('conversation').dataset.count) < 12");
     let said = studio.said();
     assert!(said.len() < 12, "{}", said.len());

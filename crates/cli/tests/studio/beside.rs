@@ -31,7 +31,7 @@ fn parted() -> Studio {
 fn what_two_takes_share_is_folded_and_their_turns_are_aligned() {
     let studio = parted();
     let browser = &studio.browser;
-    browser.until_text("#compare .both summary", "Both begin with the same 4 entries");
+    browser.until_text("#compare .both summary", "4 shared entries");
     // The last that both have is there as what they go on from.
     browser.until_count("#compare .both > .entry", 1);
     browser.click("#compare .both summary");
@@ -100,7 +100,7 @@ fn the_other_take_is_worked_on_or_made_a_thread_from_there() {
     let studio = parted();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     let (thread, page) = (studio.thread(), browser.url());
-    browser.until_text("#compare .side:first-child h2", "worked on");
+    browser.until_text("#compare .side:first-child h2", "active");
     browser.until_count("#compare .side:first-child [data-about=promote]", 0);
     // Files move, and that is shown first.
     browser.click("#compare .side:last-child [data-act=switch]");
@@ -112,7 +112,7 @@ fn the_other_take_is_worked_on_or_made_a_thread_from_there() {
     assert_eq!(sandbox.read("c.txt"), None);
 
     browser.go(&page);
-    browser.until_text("#compare .side:last-child h2", "worked on");
+    browser.until_text("#compare .side:last-child h2", "active");
     browser.click("#compare .side:first-child [data-about=promote]");
     browser.until(&format!(
         "document.getElementById('draft') && document.getElementById('fact-thread').value !== {thread:?}"

@@ -26,7 +26,7 @@ fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
     assert_eq!(who.len(), 4, "lines that were written together are told once: {who:?}");
     assert!(who[0].starts_with("create a.txt") && who[2] == who[0], "{who:?}");
     assert!(who[1].starts_with("edit a.txt"), "{who:?}");
-    assert_eq!(who[3], "by hand");
+    assert_eq!(who[3], "you");
     browser.picture("blame-panel");
 
     // To the very entry.
@@ -42,7 +42,7 @@ fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
     browser.click("[data-tab=files]");
     browser.click("#files .in-all li a");
     browser.click("#blame .who a");
-    browser.until_text(".notice", "This is how it was after operation");
+    browser.until_text(".notice", "of this thread");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -70,7 +70,7 @@ fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
     browser.until_count("#blame td.number", 500);
     // Who opened nothing that there is is told so on a page.
     browser.go(&at.replace("long.txt", "none.txt"));
-    browser.until_text("#failed", "there is no such file");
+    browser.until_text("#failed", "the file does not exist");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -87,7 +87,7 @@ fn a_change_of_very_many_files_is_told_and_not_drawn_whole() {
     browser.until_text("#files .change .stat", "300 files +30000");
     browser.until_text("#files .in-all", "And 250 more.");
     // Of the last of them only the names are there.
-    browser.until_text("#files .change .file:last-of-type", "More lines differ than are shown.");
+    browser.until_text("#files .change .file:last-of-type", "Further lines are not shown.");
     let rows = browser.value("document.querySelectorAll('#files .diff tr').length");
     assert!(rows.as_u64().is_some_and(|rows| rows < 4_000), "{rows}");
     assert_eq!(browser.complaints(), Vec::<String>::new());

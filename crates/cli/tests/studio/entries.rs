@@ -128,7 +128,7 @@ fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
     browser.click("#tree .here .takes li:first-child a");
     studio.until_entries(all);
     assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("first\n"));
-    browser.until_text(".notice", "Another take is being worked on");
+    browser.until_text(".notice", "This take is not active");
     browser.click(".notice [data-act=switch]");
     browser.until_text("#dialog-body", "a.txt");
     studio.confirm();

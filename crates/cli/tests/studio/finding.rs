@@ -21,7 +21,7 @@ fn words_are_found_in_all_threads_and_lead_to_their_entry() {
     browser.until("document.activeElement.textContent.includes('in the haystack')");
     browser.type_into("#find", "nobody said this");
     browser.press(&[], Key::Enter.into());
-    browser.until_text("#found", "Nobody said that");
+    browser.until_text("#found", "No results");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -60,7 +60,7 @@ fn clear_means_the_take_that_is_shown() {
     studio.until_entries(1);
     browser.click("#tree .here .takes li:first-child a");
     studio.until_entries(2);
-    browser.until_text(".notice", "Another take is being worked on");
+    browser.until_text(".notice", "This take is not active");
     studio.more("clear");
     studio.confirm_move();
     studio.until_entries(0);

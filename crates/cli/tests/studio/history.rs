@@ -50,7 +50,7 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     studio.until_entries(1);
     assert_eq!(sandbox.read("a.txt"), None);
     browser.until_text("#history li.current .number", &asked);
-    browser.until_text("#history li.redoable .next", "redo leads here");
+    browser.until_text("#history li.redoable .next", "next redo");
     browser.until("document.querySelector('#history .lanes .ahead')");
     assert_eq!(across(&studio, "redoable"), [8, 8], "what redo leads to is on the line");
     studio.redo();

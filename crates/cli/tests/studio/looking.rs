@@ -12,7 +12,7 @@ fn the_past_is_read_and_not_written() {
     let thread = studio.thread();
     api(browser, "PUT", &format!("/v1/threads/{thread}/draft"), &json!({"text": "of the present"}));
     browser.go(&format!("{}/studio/threads/{thread}?at=2", studio.server.url));
-    browser.until_text(".notice", "This is how it was");
+    browser.until_text(".notice", "of this thread");
     browser.until_count(".piece > .entry", 1);
     assert_eq!(browser.value("document.querySelectorAll('.entry [data-act], #composer').length"), 0);
     browser.click(".notice a");

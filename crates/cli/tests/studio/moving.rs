@@ -98,7 +98,7 @@ fn files_that_do_not_merge_show_both_versions_and_a_choice() {
         if way == "keep" {
             // What was left as it is is told path by path.
             browser.click("#dialog-yes");
-            browser.until_text("#dialog-body h2", "Done in part");
+            browser.until_text("#dialog-body h2", "Partly done");
             browser.until_text("#dialog-body .paths", &file);
             studio.confirm();
             studio.until_idle();
@@ -115,7 +115,7 @@ fn the_tabs_show_history_files_and_settings() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.click("[data-tab=files]");
-    browser.until_text("#files", "No files have changed here yet");
+    browser.until_text("#files", "No files have changed yet");
     browser.choose("#approve", "edits");
     studio.ask("create a.txt with one");
     // What happens is drawn into the tab that is open.
@@ -126,7 +126,7 @@ fn the_tabs_show_history_files_and_settings() {
     browser.until_text("#files", "by hand");
     browser.picture("files");
     browser.click("#files .change:last-of-type h2 a");
-    browser.until_text(".notice", "This is how it was after operation");
+    browser.until_text(".notice", "of this thread");
     browser.click(".notice a");
     browser.until_gone(".notice");
     browser.click("[data-tab=history]");

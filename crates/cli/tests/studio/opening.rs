@@ -35,7 +35,7 @@ fn nobody_is_let_in_without_the_link() {
     let studio = Studio::open();
     let stranger = Browser::open(Look::default());
     stranger.go(&format!("{}/studio", studio.server.url));
-    assert!(!stranger.text("body").contains("Make a thread"), "{}", stranger.text("body"));
+    assert!(!stranger.text("body").contains("Create a thread"), "{}", stranger.text("body"));
 }
 
 #[test]

@@ -148,6 +148,6 @@ fn what_was_last_sent_to_the_model_can_be_read() {
     browser.click("[role=tab][data-tab=settings]");
     browser.until_count("#settings", 1);
     browser.click("#settings .sent summary");
-    browser.until_text("#settings .sent", "The system prompt");
+    browser.until_text("#settings .sent", "System prompt");
     browser.until_text("#settings .sent", "seen by the model");
 }

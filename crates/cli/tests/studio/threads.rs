@@ -26,7 +26,7 @@ fn threads_are_made_found_renamed_and_put_away() {
     browser.click(&format!("#tree [data-thread='{first}'] > a"));
     browser.until(&format!("document.getElementById('fact-thread')?.value === {first:?}"));
 
-    studio.more("put-away");
+    studio.more("archive");
     studio.confirm();
     browser.until(&format!("!document.querySelector('#tree [data-thread=\"{first}\"]')"));
     browser.until_count("#tree .thread", 1);

@@ -137,7 +137,7 @@ fn a_turn_that_runs_is_seen_in_the_tree() {
     browser.until_count("#tree .thread", 1);
     browser.until_count("#tree .thread.here", 1);
     studio.until_idle();
-    browser.until_text("#threads", "Nothing runs.");
+    browser.until_text("#threads", "No turn is running.");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -175,7 +175,7 @@ fn labels_say_what_a_thread_is() {
     browser.until_text("#tree .here > a .facts", "private · claude-sonnet-4");
     browser.picture("tree-labels");
     browser.click("#tree .moments a");
-    browser.until_text(".notice", "This is how it was after operation");
+    browser.until_text(".notice", "of this thread");
 }
 
 #[test]
@@ -202,11 +202,11 @@ fn filters_show_one_kind_and_stay_when_something_happens() {
     until_titles(browser, &["Pinned one"]);
     browser.until("document.querySelector('#filters [value=pinned]').checked");
 
-    choose(browser, "put-away");
+    choose(browser, "archived");
     until_titles(browser, &["Put away one"]);
-    browser.picture("tree-put-away");
+    browser.picture("tree-archived");
     browser.click("#tree .thread .back");
-    browser.until_text("#threads", "No thread is put away.");
+    browser.until_text("#threads", "No thread is archived.");
     choose(browser, "");
     until_titles(browser, &["Pinned one", "Put away one", "A thread", "Private one"]);
     assert_eq!(browser.complaints(), Vec::<String>::new());
@@ -258,7 +258,7 @@ fn threads_far_away_are_found_by_name_take_and_id_or_page_by_page() {
         assert_eq!(browser.value("document.activeElement.id"), "find", "who types is not disturbed");
     }
     browser.fill("#find", "no such thread");
-    browser.until_text("#threads", "No thread is called that.");
+    browser.until_text("#threads", "No thread with this name.");
     browser.fill("#find", "");
     browser.until_count("#tree .thread", 60);
 

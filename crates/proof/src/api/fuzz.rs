@@ -1,4 +1,4 @@
-//! A great many requests, made from the document: none is a mistake of the server's, none is slow.
+//! Random requests generated from the OpenAPI document: none may fail the server or be slow.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,67 +18,67 @@ use crate::dice::Dice;
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation, caught};
 
-/// After so many requests a new store is begun: what is asked of an old one gets slower to judge, not better.
+/// A new store is created after this many requests, because a large store slows the checks down.
 const AFRESH: u64 = 2_500;
-/// A longer export is not imported again.
+/// Larger exports are not imported again.
 const LONGEST_EXPORT: usize = 200_000;
 
-/// How many requests, and what is planted.
+/// The size of a run, and the injected fault.
 #[derive(Clone, Copy, Debug)]
 pub struct FuzzPlan {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
-    /// How many servers are asked side by side, each with a store of its own.
+    /// Number of servers that run in parallel, each with its own store.
     pub lanes: u64,
-    /// No request may take longer.
+    /// Maximum duration of a request.
     pub longest: Duration,
-    /// What goes wrong on purpose.
+    /// The injected fault, for the control.
     pub mistake: Option<FuzzMistake>,
 }
 
-/// What goes wrong on purpose, each for an input that only a good fuzzer finds: an entry with a NUL in it.
+/// Injected faults, each triggered by an input that only a good fuzzer finds: an entry that contains a NUL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FuzzMistake {
     /// The answer is a failure.
     Fails,
-    /// A thread panics; the answer is as ever.
+    /// A thread panics; the answer is unchanged.
     Panics,
-    /// The answer takes its time.
+    /// The answer is slow.
     Dawdles,
-    /// The answer has a status that the document does not name.
+    /// The answer has an undocumented status.
     Surprises,
 }
 
-/// What was seen.
+/// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fuzzed {
-    /// How many requests were answered.
+    /// Number of answered requests.
     pub answered: u64,
-    /// How many of them were carried out.
+    /// Number of requests that succeeded.
     pub done: u64,
-    /// How many were refused.
+    /// Number of refused requests.
     pub refused: u64,
-    /// How many no connection would have carried.
+    /// Number of requests that are not valid HTTP.
     pub not_http: u64,
-    /// How many stores were begun, asked, and verified at the end.
+    /// Number of stores that were created, used and verified.
     pub stores: u64,
-    /// How many routes there are.
+    /// Number of routes.
     pub routes: u64,
-    /// How many of them were carried out at least once.
+    /// Number of routes that succeeded at least once.
     pub routes_done: u64,
     /// The slowest answer.
     pub slowest: Duration,
-    /// What was asked for it.
+    /// The slowest request.
     pub slowest_asked: String,
-    /// How many took longer than a tenth of a second.
+    /// Number of answers that took longer than 100 ms.
     pub slow: u64,
-    /// How many took too long, but not when they were asked again.
+    /// Number of answers that took too long, but not when repeated.
     pub late: u64,
 }
 
-/// Panics of any thread, from when a campaign began to listen.
+/// Panics of any thread since the campaign started.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
@@ -96,7 +96,7 @@ fn listen_for_panics() {
     });
 }
 
-/// Asks.
+/// Runs the campaign.
 pub fn fuzz(plan: FuzzPlan) -> Result<Fuzzed, Failed> {
     listen_for_panics();
     let before = PANICS.load(Ordering::SeqCst);
@@ -128,7 +128,7 @@ pub fn fuzz(plan: FuzzPlan) -> Result<Fuzzed, Failed> {
     Ok(fuzzed)
 }
 
-/// Every mistake that is made on purpose must be found.
+/// Every injected fault must be found.
 pub fn fuzz_controls(seed: u64) -> Result<Vec<Violation>, Trouble> {
     let mistakes = [FuzzMistake::Fails, FuzzMistake::Panics, FuzzMistake::Dawdles, FuzzMistake::Surprises];
     mistakes
@@ -156,22 +156,22 @@ impl Fuzzed {
     }
 }
 
-/// One server after the other, each asked for a while.
+/// Runs one server after another.
 struct Lane {
     plan: FuzzPlan,
     dice: Dice,
-    /// How many panics there were before.
+    /// Number of panics before this worker started.
     panics: u64,
     fuzzed: Fuzzed,
     reached: Vec<bool>,
 }
 
-/// A server with a store and a project, all in one place.
+/// A server with a store and a project in one folder.
 struct World {
     server: InProcess,
     maker: Maker,
     timeline: Timeline,
-    /// Last: what is in it is closed before it goes.
+    /// Declared last, so that it is removed after everything in it is closed.
     _ground: Ground,
 }
 
@@ -208,7 +208,7 @@ impl World {
     }
 }
 
-/// No keys are around: nobody but the offline assistant can be asked.
+/// An environment without keys: only the offline assistant is available.
 fn nothing_around() -> Surroundings<'static> {
     Surroundings { variable: &|_| None, ..Surroundings::of_process() }
 }
@@ -250,7 +250,7 @@ impl Lane {
             self.fuzzed.slowest_asked = format!("{} {}", made.asked.method, made.asked.target);
         }
         if took > self.plan.longest {
-            // Cores that others use may be the reason; what is slow by itself is slow again.
+            // A busy machine can delay an answer; a slow request is slow again when repeated.
             let again = (0..2).map(|_| self.ask(world, &made.asked).1).min().unwrap_or(took);
             if again > self.plan.longest {
                 return Err(format!(
@@ -303,7 +303,7 @@ impl Lane {
         (answered, started.elapsed())
     }
 
-    /// Makes the mistake that is to be made.
+    /// Injects the fault, if its input occurs.
     fn plant(&self, answered: Result<Answered, AskError>, asked: &Asked) -> Result<Answered, AskError> {
         let Some(mistake) = self.plan.mistake else { return answered };
         let body = String::from_utf8_lossy(&asked.body);
@@ -314,7 +314,7 @@ impl Lane {
             FuzzMistake::Fails => answered.status = 500,
             FuzzMistake::Surprises => answered.status = 418,
             FuzzMistake::Dawdles => std::thread::sleep(self.plan.longest + Duration::from_millis(10)),
-            // A thread that panics is what is wanted.
+            // The panic is intentional.
             FuzzMistake::Panics => drop(std::thread::spawn(|| panic!("planted")).join()),
         }
         Ok(answered)
@@ -339,7 +339,7 @@ impl Lane {
     }
 }
 
-/// Whether an answer is one that may be given; what it says, where it is JSON.
+/// Checks an answer, and returns its JSON.
 fn judge(answered: &Answered, operation: Option<&Operation>) -> Result<Option<Value>, String> {
     let status = answered.status;
     let header = |wanted: &str| {
@@ -359,7 +359,7 @@ fn judge(answered: &Answered, operation: Option<&Operation>) -> Result<Option<Va
     }
     let kind = header("content-type").unwrap_or_default();
     if status >= 400 {
-        // The answer to HEAD has no body.
+        // An answer to HEAD has no body.
         let problem: Value = serde_json::from_slice(&answered.body).unwrap_or_default();
         let whole =
             problem["status"] == status && problem["code"].is_string() && problem["action"].is_string();

@@ -1,8 +1,8 @@
-//! The real server, killed while several clients write; started again, and asked what it remembers.
+//! Kills the real server while several clients write, restarts it, and compares its state with the acknowledgements.
 //!
-//! Every request has a key. What was answered before the kill is asked again and must be answered the same; what was cut
-//! off is asked again and must be there once, whether it was done before the kill or not. Then nothing is left: no
-//! turn, no move of files, no file that nobody knows of.
+//! Every request has an idempotency key. A request answered before the kill must get the same answer again; a request cut off
+//! by the kill is repeated and must be executed exactly once. Afterwards no turn, no file move and no temporary file may be
+//! left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,53 +21,53 @@ use crate::folder::Folder;
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation};
 
-/// A store that was killed so often is old enough.
+/// A store is replaced after this many kills.
 const AFRESH: u64 = 10;
-/// A turn that is not over by then never will be.
+/// Longest time to wait for a turn.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How many kills, and what is made of requests that were cut off.
+/// The size of a run, and the interpretation of unanswered requests.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiKillPlan {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many kills.
+    /// Number of kills.
     pub kills: u64,
-    /// How many clients write at once.
+    /// Number of concurrent clients.
     pub clients: usize,
-    /// What a request without an answer is taken for.
+    /// How an unanswered request is interpreted.
     pub cut_off: CutOff,
 }
 
-/// What a request without an answer is taken for.
+/// How an unanswered request is interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutOff {
-    /// For one that may have been done or not.
+    /// Executed or not.
     Unknown,
-    /// For one that was done: the control.
+    /// Executed: the control.
     Done,
 }
 
-/// What was seen.
+/// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiKills {
-    /// How often the server was killed.
+    /// Number of kills.
     pub kills: u64,
-    /// Changes that were acknowledged before a kill, and answered the same after it.
+    /// Changes that were acknowledged before a kill and answered identically after it.
     pub acknowledged: u64,
-    /// Requests that were cut off by a kill.
+    /// Requests that a kill cut off.
     pub cut_off: u64,
-    /// How many of them had been done, as the log said when they were asked again.
+    /// How many of them had been executed.
     pub recovered: u64,
-    /// Turns that a client saw to their end.
+    /// Turns that a client saw end.
     pub turns: u64,
-    /// Turns that a kill left, and that were gone on with.
+    /// Interrupted turns that were resumed.
     pub resumed: u64,
-    /// Turns that a kill left, and that were closed.
+    /// Interrupted turns that were closed.
     pub closed: u64,
 }
 
-/// Kills.
+/// Runs the campaign.
 pub fn api_kill(plan: ApiKillPlan) -> Result<ApiKills, Failed> {
     let mut dice = Dice::new(plan.seed);
     let mut kills = ApiKills::default();
@@ -82,11 +82,10 @@ pub fn api_kill(plan: ApiKillPlan) -> Result<ApiKills, Failed> {
     Ok(kills)
 }
 
-/// What went wrong in a round.
 enum Wrong {
-    /// A promise was broken.
+    /// A broken promise.
     Broken(String),
-    /// The campaign could not go on.
+    /// An error of the campaign itself.
     Trouble(Trouble),
 }
 
@@ -108,27 +107,27 @@ struct World {
     ground: Ground,
 }
 
-/// One who writes, to a thread of its own, and to one that all write to.
+/// A client that writes to its own thread and to a shared one.
 struct Writer {
     name: String,
     own: String,
     shared: String,
     dice: Dice,
     number: u64,
-    /// The last entry of its thread that it knows of.
+    /// The last entry of its own thread.
     entry: Option<String>,
-    /// What it asked since the last kill.
+    /// Requests since the last kill.
     asked: Vec<Told>,
-    /// Operations that it was told of, by thread.
+    /// Acknowledged operations, by thread.
     operations: BTreeMap<String, Vec<String>>,
-    /// The keys of its requests that were carried out.
+    /// Keys of executed requests.
     keys: Vec<String>,
-    /// Files of turns that it saw to their end.
+    /// Files of finished turns.
     files: Vec<String>,
     turns: u64,
 }
 
-/// A request, and what was said to it; `None` if it was cut off.
+/// A request and its answer; `None` if it was cut off.
 struct Told {
     request: Request,
     reply: Option<Reply>,
@@ -200,7 +199,7 @@ impl World {
         }
     }
 
-    /// Lets all write, kills the server, and asks the next one what became of it.
+    /// Lets all clients write, kills the server, and compares its successor's state.
     fn round(&mut self, kills: &mut ApiKills) -> Result<(), Wrong> {
         let mut server = self.server()?;
         let pause = Duration::from_millis(20 + self.dice.below(500));
@@ -243,7 +242,7 @@ impl World {
         self.look()
     }
 
-    /// Everything that was acknowledged is in the log, each request once; nothing is left half done.
+    /// Every acknowledged operation is in the log, each request exactly once, and nothing is unfinished.
     fn look(&self) -> Result<(), Wrong> {
         for look in 0..2 {
             let output = self.command(&["status", "--thread", "shared"]).output()?;
@@ -252,7 +251,7 @@ impl World {
             }
             let answer: Value = serde_json::from_slice(&output.stdout)?;
             let paths = answer["changed"]["paths"].as_array().cloned().unwrap_or_default();
-            // The first look may find what a turn wrote whose program died before it could say so.
+            // The first check may record files of a turn whose process died before it recorded them.
             if look > 0 && !paths.is_empty() {
                 return broken(format!("looking again finds {paths:?}, and nobody worked by hand"));
             }
@@ -302,7 +301,7 @@ impl World {
         Ok(())
     }
 
-    /// The store is whole.
+    /// The store verifies.
     fn end(&self) -> Result<(), Wrong> {
         let timeline = Timeline::open(&self.store(), Rules::default())?;
         let verified = timeline.store().verify(&mut |_| {})?;
@@ -311,7 +310,7 @@ impl World {
 }
 
 impl Writer {
-    /// Writes until nobody answers.
+    /// Writes until the server is killed.
     fn write(&mut self, mut client: Client) -> Result<(), String> {
         loop {
             let (request, file) = self.next();
@@ -323,7 +322,7 @@ impl Writer {
             }
             let alive = reply.is_some();
             let good = reply.as_ref().is_some_and(Reply::good);
-            // What was refused has changed nothing, and its key is free.
+            // A refused request changes nothing, and its key can be reused.
             if good || !alive {
                 self.asked.push(Told { request, reply });
             }
@@ -350,7 +349,7 @@ impl Writer {
         }
     }
 
-    /// Waits for a turn; whether it ended well, or `None` if nobody answers.
+    /// Waits for a turn: whether it succeeded, or `None` if the server is gone.
     fn wait(&self, client: &mut Client) -> Option<bool> {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
@@ -363,7 +362,7 @@ impl Writer {
         Some(false)
     }
 
-    /// The next change; of a turn, the file that it writes.
+    /// The next change, and the file that a turn writes.
     fn next(&mut self) -> (Request, Option<String>) {
         self.number += 1;
         let (name, number) = (&self.name, self.number);
@@ -390,7 +389,7 @@ impl Writer {
         (Request { path, body: body.to_string(), key }, file)
     }
 
-    /// Looks ahead at an undo: what the kill interrupted is finished, and never stands against a preview.
+    /// Previews an undo: interrupted moves are finished and never block a preview.
     fn preview(&mut self, client: &mut Client) -> Result<(), Wrong> {
         self.number += 1;
         let path = format!("/v1/threads/{}/undo?dry_run=true", self.own);
@@ -403,7 +402,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Asks again for all that was asked before the kill.
+    /// Repeats all requests from before the kill.
     fn settle(&mut self, client: &mut Client, cut_off: CutOff, kills: &mut ApiKills) -> Result<(), Wrong> {
         self.close(client, kills)?;
         kills.turns += std::mem::take(&mut self.turns);
@@ -444,7 +443,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Remembers what was acknowledged.
+    /// Records an acknowledged change.
     fn note(&mut self, request: &Request, reply: &Reply) {
         let thread = if request.path.contains(&self.shared) { &self.shared } else { &self.own };
         if let Some(operation) = reply.body["operation"].as_str() {
@@ -453,7 +452,7 @@ impl Writer {
         self.keys.push(request.key.clone());
     }
 
-    /// Goes on with a turn that is not over, or closes it, until none is left.
+    /// Resumes or closes unfinished turns until none is left.
     fn close(&mut self, client: &mut Client, kills: &mut ApiKills) -> Result<(), Wrong> {
         let home = format!("/v1/threads/{}", self.own);
         let until = Instant::now() + PATIENCE;
@@ -479,7 +478,7 @@ impl Writer {
             match reply.status {
                 200..300 if resumes => kills.resumed += 1,
                 200..300 => kills.closed += 1,
-                // It ended by itself between the look and the letter.
+                // The turn ended between the check and the message.
                 409 => {}
                 _ => return broken(format!("{what} of a turn that a kill left was answered with {reply:?}")),
             }

@@ -1,19 +1,18 @@
-//! What the document says that can be asked.
+//! Parses the operations of the OpenAPI document.
 
 use serde_json::Value;
 
-/// A route with a method, as the document describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
-    /// The statuses that it may answer with.
+    /// Documented statuses.
     pub(super) statuses: Vec<u16>,
 }
 
-/// Something that a request says outside of its body.
+/// A path, query or header parameter.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
     pub(super) name: String,
@@ -22,7 +21,6 @@ pub(super) struct Parameter {
     pub(super) schema: Value,
 }
 
-/// Where it says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Path,
@@ -30,7 +28,6 @@ pub(super) enum Place {
     Header,
 }
 
-/// What body a request has.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
     pub(super) kind: String,
@@ -40,7 +37,6 @@ pub(super) struct Body {
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// All that a document describes.
 pub(super) fn operations(document: &Value) -> Vec<Operation> {
     let paths = document["paths"].as_object().into_iter().flatten();
     let described = paths.flat_map(|(path, methods)| {

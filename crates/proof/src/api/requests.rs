@@ -1,4 +1,4 @@
-//! Requests: right ones, ones with a mistake, and ones that mean harm.
+//! Generates valid, faulty and hostile requests.
 
 use retake_api::client::Asked;
 use serde_json::{Value, json};
@@ -7,28 +7,27 @@ use super::operations::{Operation, Place};
 use super::values::Seen;
 use crate::dice::Dice;
 
-/// Makes requests for one server.
 pub(super) struct Maker {
     pub(super) operations: Vec<Operation>,
     pub(super) seen: Seen,
     pub(super) token: String,
-    /// How many requests were made, for names that no other has.
+    /// Number of generated requests, for unique names.
     pub(super) made: u64,
-    /// Below it lies all that a request may name on this machine.
+    /// The folder that contains every path a request may name.
     pub(super) place: String,
-    /// What was exported last; what is imported is this, or nonsense.
+    /// The last export, which imports use.
     pub(super) exported: Vec<u8>,
 }
 
-/// A request, and the route that it is for.
+/// A request and its operation.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub(super) asked: Asked,
-    /// Which of the operations; none if it may lead anywhere.
+    /// Index of the operation; `None` if the route is arbitrary.
     pub(super) operation: Option<usize>,
 }
 
-/// A request before it is written down.
+/// A request before serialization.
 struct Draft {
     method: String,
     path: String,
@@ -61,7 +60,6 @@ const ODD: [&str; 18] = [
 ];
 
 impl Maker {
-    /// The next request.
     pub(super) fn next(&mut self, dice: &mut Dice) -> Made {
         self.made += 1;
         let index = dice.index(self.operations.len());
@@ -77,7 +75,7 @@ impl Maker {
         }
     }
 
-    /// As the document says.
+    /// A valid request.
     fn right(&self, operation: &Operation, dice: &mut Dice) -> Draft {
         let mut draft = Draft {
             method: operation.method.clone(),
@@ -102,7 +100,7 @@ impl Maker {
                     draft.headers.push((name, value.into_bytes()));
                 }
                 Place::Header => {
-                    // Some are used again.
+                    // Reuses some keys.
                     let number = if dice.once_in(3) { dice.below(5) } else { self.made };
                     draft.headers.push((name, format!("key-{number}").into_bytes()));
                 }
@@ -117,7 +115,7 @@ impl Maker {
         draft
     }
 
-    /// One thing is not as the document says.
+    /// Makes one part of a valid request invalid.
     fn mistake(&self, draft: &mut Draft, dice: &mut Dice) {
         let odd = || -> String { String::new() };
         match dice.below(6) {
@@ -150,7 +148,7 @@ impl Maker {
         }
     }
 
-    /// Nothing need be as the document says.
+    /// An arbitrary request.
     fn hostile(&self, mut draft: Draft, index: usize, dice: &mut Dice) -> Made {
         let kind = draft.kind.clone();
         let mut operation = None;
@@ -235,7 +233,7 @@ impl Maker {
             }
             _ => {
                 operation = Some(index);
-                // Long, but not so long that nothing else would be asked.
+                // Long, but rarely so long that it slows the campaign down.
                 let doublings = if dice.once_in(50) { 21 } else { 14 };
                 let long = "x".repeat(1 << dice.below(doublings));
                 if let Some(Value::Object(fields)) = &mut draft.body {
@@ -254,7 +252,7 @@ impl Maker {
         Made { asked, operation }
     }
 
-    /// Whatever a request says, no folder outside of the place is ever named.
+    /// Keeps all paths inside the campaign's folder.
     fn keep_inside(&self, value: &mut Value) {
         match value {
             Value::Array(values) => values.iter_mut().for_each(|value| self.keep_inside(value)),
@@ -314,7 +312,7 @@ fn with_kind(mut asked: Asked, kind: &str) -> Asked {
     asked
 }
 
-/// Makes one part of a body wrong, somewhere in it.
+/// Makes a random part of the body invalid.
 fn spoil(value: &mut Value, dice: &mut Dice) {
     let deeper = match value {
         Value::Object(fields) if !fields.is_empty() && !dice.once_in(3) => {
@@ -364,7 +362,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Text as it can stand in an address.
+/// Escapes text for a URL.
 fn escape(text: &str) -> String {
     text.bytes().fold(String::new(), |escaped, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

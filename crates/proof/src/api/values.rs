@@ -1,4 +1,4 @@
-//! Values as a schema describes them, out of what was seen in answers where that fits.
+//! Generates values for a schema, preferring values from earlier answers.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use serde_json::{Map, Value, json};
 
 use crate::dice::Dice;
 
-/// How many values are kept under a name.
+/// Maximum number of values per name.
 const KEPT: usize = 48;
 
-/// What was seen in answers, by the name that requests know it by.
+/// Values from answers, by parameter name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     values: BTreeMap<String, Vec<Value>>,
 }
 
-/// Names under which a value of another name fits.
+/// Other names that a value fits.
 const ALSO: [(&str, &str); 14] = [
     ("before", "entry"),
     ("after", "entry"),
@@ -33,7 +33,7 @@ const ALSO: [(&str, &str); 14] = [
     ("path", "file"),
 ];
 
-/// What the offline assistant understands, without commands that could do any harm.
+/// Instructions of the offline assistant that cannot do harm.
 const PROMPTS: [&str; 14] = [
     "create a.txt with one",
     "create b/c.txt with two",
@@ -54,7 +54,7 @@ const WORDS: [&str; 8] = ["a", "b", "User", "AI", "some words", "Größe 日本 
 const FILES: [&str; 5] = ["a.txt", "b/c.txt", "b", "nowhere", "a.txt/b"];
 
 impl Seen {
-    /// Knows what can always be said; folders lie below that place.
+    /// Starts with generally valid values; folders are below `place`.
     pub(super) fn new(place: &str) -> Self {
         let mut seen = Self::default();
         let all = |texts: &[&str]| texts.iter().map(|text| json!(text)).collect::<Vec<_>>();
@@ -68,9 +68,9 @@ impl Seen {
         seen
     }
 
-    /// Looks through the answer to a request to that path.
+    /// Collects values from an answer.
     pub(super) fn look(&mut self, path: &str, answer: &Value, dice: &mut Dice) {
-        // What a list of entries calls `id`, requests call `entry`.
+        // A list of entries has `id`; requests call it `entry`.
         let last = path.rsplit('/').find(|part| !part.starts_with('{')).unwrap_or_default();
         let items = match last {
             "entries" | "session" => "entry",
@@ -118,13 +118,13 @@ impl Seen {
         }
     }
 
-    /// A value that goes by that name.
+    /// A value for this name.
     pub(super) fn pick(&self, name: &str, dice: &mut Dice) -> Option<Value> {
         let other = ALSO.iter().find(|(known, _)| *known == name).map_or(name, |(_, other)| other);
         dice.pick(self.values.get(other)?).cloned()
     }
 
-    /// A value of that schema, for something that goes by that name.
+    /// A value for this name and schema.
     pub(super) fn value(&self, name: &str, schema: &Value, dice: &mut Dice) -> Value {
         if let Some(choices) = schema["enum"].as_array() {
             return dice.pick(choices).cloned().unwrap_or_default();
@@ -165,7 +165,7 @@ impl Seen {
             Some("number") => json!(dice.below(20) as f64 / 10.0),
             Some("boolean") => json!(dice.once_in(2)),
             Some(_) => Value::Null,
-            // Anything at all.
+            // No type given: any value.
             None => dice
                 .pick(&[json!(null), json!("text"), json!(7), json!([1]), json!({"a": 1})])
                 .cloned()
@@ -198,7 +198,7 @@ fn kind_of(schema: &Value, dice: &mut Dice) -> Option<String> {
     }
 }
 
-/// An id that names nothing.
+/// An id that does not exist.
 fn id(dice: &mut Dice) -> String {
     const LETTERS: &[u8] = b"0123456789abcdefghjkmnpqrstvwxyz";
     (0..26).map(|_| char::from(LETTERS[dice.index(LETTERS.len())])).collect()

@@ -1,4 +1,4 @@
-//! A server as a process, and a client that speaks to it over a connection of its own.
+//! A server process, and a client with its own connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,10 +10,8 @@ use serde_json::Value;
 
 use crate::violation::Trouble;
 
-/// Nobody waits longer for an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The real server.
 pub(super) struct Server {
     child: Child,
     pub(super) address: SocketAddr,
@@ -21,7 +19,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts what that command starts, over that store.
+    /// Starts the server with this command and store.
     pub(super) fn start(mut command: Command, store: &Path) -> Result<Self, Trouble> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut line = String::new();
@@ -33,7 +31,7 @@ impl Server {
         Ok(Self { child, address, token })
     }
 
-    /// Kills it, without any warning.
+    /// Sends SIGKILL.
     pub(super) fn kill(&mut self) -> io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop)
@@ -42,7 +40,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have exited already.
         let _ = self.kill();
     }
 }
@@ -55,7 +53,6 @@ pub(super) struct Request {
     pub(super) key: String,
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -69,7 +66,6 @@ impl Reply {
     }
 }
 
-/// A connection.
 pub(super) struct Client {
     writer: TcpStream,
     reader: BufReader<TcpStream>,
@@ -90,13 +86,11 @@ impl Client {
         Ok(Self { writer, reader, head })
     }
 
-    /// Asks for a change.
     pub(super) fn post(&mut self, request: &Request) -> io::Result<Reply> {
         let key = format!("Idempotency-Key: {}\r\n", request.key);
         self.send("POST", &request.path, &request.body, &key)
     }
 
-    /// Looks.
     pub(super) fn get(&mut self, path: &str) -> io::Result<Reply> {
         self.send("GET", path, "", "")
     }

@@ -1,4 +1,4 @@
-//! The rules that hold for any command line.
+//! Rules for all command lines.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,13 +7,13 @@ use super::observe::{Kind, Observation, Tree, differences};
 use super::report::{aside, reported};
 use super::world::{Line, Ran, Stop};
 
-/// The names that version control systems use for their data. Letter case does not matter.
+/// The data folders of version control systems, in any letter case.
 const PROTECTED: [&str; 7] = [".git", ".hg", ".svn", ".jj", ".bzr", "cvs", "_darcs"];
 
-/// The exit codes of a damaged store, a failed disk and a panic: none of them happens here.
+/// Exit codes for a damaged store, a failed disk and a panic, which must not occur.
 const NEVER: [i32; 3] = [6, 7, 101];
 
-/// Checks a command. One that failed may have recorded what the user had done to files before, if that is all.
+/// Checks a command. A failed command may have recorded the user's earlier file changes, but nothing else.
 pub(super) fn general(line: &Line, ran: &Ran, recorded_hand_edits: bool) -> Result<(), Stop> {
     let broken = |what: String| {
         Err(Stop::Broken(format!("{what} (exit code {:?}: {})", ran.output.code, ran.output.errors.trim())))
@@ -66,7 +66,7 @@ pub(super) fn general(line: &Line, ran: &Ran, recorded_hand_edits: bool) -> Resu
     Ok(())
 }
 
-/// The first difference of two worlds in words.
+/// Describes the first difference of two worlds.
 fn difference(before: &Observation, after: &Observation, without_store: bool) -> Option<String> {
     let names: BTreeSet<&String> = before.folders.keys().chain(after.folders.keys()).collect();
     for name in names {
@@ -79,13 +79,13 @@ fn difference(before: &Observation, after: &Observation, without_store: bool) ->
     if without_store { None } else { before.store_difference(after) }
 }
 
-/// The data of version control systems is neither written nor removed.
+/// The data of version control systems must not change.
 fn protected(before: &Tree, after: &Tree) -> Result<(), String> {
     let changed = differences(before, after).into_iter().find(|path| is_protected(path));
     changed.map_or(Ok(()), |path| Err(format!("{} belongs to version control and changed", path.display())))
 }
 
-/// Whether a path is the data of a version control system, or inside.
+/// Whether a path is the data of a version control system, or inside it.
 pub(super) fn is_protected(path: &Path) -> bool {
     path.components().any(|part| {
         let name = part.as_os_str().to_string_lossy().to_lowercase();
@@ -93,7 +93,7 @@ pub(super) fn is_protected(path: &Path) -> bool {
     })
 }
 
-/// A move reports exactly the files that it changed, and each bit that it lost.
+/// A move must report exactly the files that it changed, and each lost permission bit.
 fn moved(ran: &Ran, folder: &str) -> Result<(), String> {
     let (before, after) = ran.folder(folder);
     let Some(report) = reported(&ran.output.answer) else {

@@ -1,4 +1,4 @@
-//! What an undo must do, known from what `exec` did.
+//! Expected results of an undo, derived from the changes that `exec` made.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::observe::{Kind, Node, Tree, differences};
 use super::report::{aside, reported, undone};
 use super::world::{LARGEST, Line, Ran, Stop, World};
 
-/// The files of a folder before and after one program ran in it.
+/// The files of a folder before and after one program.
 #[derive(Clone, Debug)]
 pub(super) struct FileEffect {
     folder: String,
@@ -22,12 +22,12 @@ impl FileEffect {
     }
 }
 
-/// Kinds of operations that have no files.
+/// Operations without files.
 const WITHOUT_FILES: [&str; 6] =
     ["entries_added", "draft_set", "renamed", "tags_set", "settings_changed", "entry_edited"];
 
 impl World {
-    /// Remembers what a program did that `exec` ran, and nothing else meanwhile.
+    /// Records the changes of a program that ran alone under `exec`.
     pub(super) fn remember(&mut self, ran: &Ran, folder: &str) {
         let done = &ran.output.answer["operation"];
         if let (Some(thread), Some(version)) = (done["thread"].as_str(), done["version"].as_u64()) {
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// An undo of what programs did takes back that and nothing else.
+    /// An undo must revert exactly the changes of the undone programs.
     pub(super) fn check_undo(&mut self, line: &Line, ran: &Ran, folder: &str) -> Result<(), Stop> {
         let answer = &ran.output.answer;
         let (Some(changes), Some(thread)) = (undone(answer), answer["thread"].as_str()) else {
@@ -91,38 +91,37 @@ impl World {
     }
 }
 
-/// Whether it only depends on the program what an undo does to a path: ignored files and version control are left alone,
-/// and so is whatever is behind a name that may be a link to a folder.
+/// Whether the result of an undo at this path is predictable: ignored files, version control data and paths behind possible
+/// links are not.
 fn is_known(path: &Path) -> bool {
     let ignored = path.extension().is_some_and(|extension| extension == "log");
     !ignored && !is_protected(path) && !path.starts_with("d") && !path.starts_with("l")
 }
 
-/// What must be at a path after an undo.
 enum Expected {
-    /// Exactly this, or nothing.
+    /// Exactly this content, or no file.
     Known(Option<Node>),
-    /// Somebody changed it in between, or what was there was not captured.
+    /// Not predictable: the path changed in between, or its content was not captured.
     Unknown,
 }
 
-/// What must be at a path after these effects, newest first, are undone.
+/// The expected content of a path after undoing these effects, newest first.
 fn expected(effects: &[&FileEffect], path: &Path, now: Option<&Node>) -> Expected {
     let mut expected = now.cloned();
     for effect in effects.iter().filter(|effect| effect.before.get(path) != effect.after.get(path)) {
-        // A file that was never captured is not known to the change that made it.
+        // A file that was never captured is unknown to the change that created it.
         let unknown = !effect.before.contains_key(path) && !is_captured(effect.after.get(path));
         if unknown || expected.as_ref() != effect.after.get(path) {
             return Expected::Unknown;
         }
         expected = effect.before.get(path).cloned();
     }
-    // Several steps back to where nothing was leave a file that is not captured by now, and name it.
+    // Undoing several steps keeps a file that is no longer captured, and reports it.
     let left = expected.is_none() && !is_captured(now);
     if left || !is_captured(expected.as_ref()) { Expected::Unknown } else { Expected::Known(expected) }
 }
 
-/// Whether what is at a path is in snapshots. That nothing is there is known as well.
+/// Whether the content of a path is in snapshots. A missing file counts as known.
 fn is_captured(node: Option<&Node>) -> bool {
     node.is_none_or(|node| match &node.kind {
         Kind::File(bytes) => bytes.len() <= LARGEST,
@@ -131,7 +130,6 @@ fn is_captured(node: Option<&Node>) -> bool {
     })
 }
 
-/// A node in few words.
 fn shown(node: Option<&Node>) -> String {
     match node.map(|node| (&node.kind, node.mode)) {
         None => "nothing".to_owned(),

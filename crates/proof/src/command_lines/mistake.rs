@@ -1,4 +1,4 @@
-//! A program that lies: the controls.
+//! Programs with an injected fault: the controls.
 
 use std::path::Path;
 
@@ -8,43 +8,43 @@ use super::observe::Kind;
 use super::world::{Line, Output, World};
 use crate::violation::Trouble;
 
-/// What the program does wrong on purpose.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A command for another project's thread also writes where it was started.
+    /// A command for another project's thread also writes to the current folder.
     WritesWhereItStarted,
-    /// A dry run is carried out.
+    /// A dry run is executed.
     DropsDryRun,
-    /// A command that failed leaves a file.
+    /// A failed command leaves a file.
     WritesAfterFailure,
-    /// A command that failed leaves an entry.
+    /// A failed command leaves an entry.
     AddsAnEntryAfterFailure,
-    /// A preview names one path less.
+    /// A preview omits a path.
     ShortensPreview,
-    /// An undo takes back one step more, and reports one.
+    /// An undo reverts two steps and reports one.
     UndoesTwice,
-    /// An undo leaves one file as it was.
+    /// An undo skips one file.
     UndoesAllButOneFile,
-    /// Undo takes back shared changes without being asked to.
+    /// An undo reverts shared changes without `--shared`.
     UndoesSharedChanges,
-    /// A move writes into the data of a version control system.
+    /// A move writes to version control data.
     WritesProtected,
-    /// A move clears a setuid bit that it reports nothing about.
+    /// A move clears a setuid bit without reporting it.
     ClearsBits,
-    /// Special bits are not listed among what is not captured.
+    /// Special bits are missing in the list of excluded content.
     HidesBits,
-    /// The message of a failed turn has the key in it.
+    /// The message of a failed turn contains the key.
     ShowsTheKey,
     /// A new take has no git commit.
     ForgetsTheCommit,
-    /// A folder that took the place of another is used.
+    /// A folder that replaced another one is used.
     UsesAnotherFolder,
-    /// A time that no clock shows is written.
+    /// An invalid time is written.
     WritesAnyTime,
 }
 
 impl Mistake {
-    /// All of them.
+    /// Every variant.
     pub const ALL: [Self; 15] = [
         Self::WritesWhereItStarted,
         Self::DropsDryRun,
@@ -63,7 +63,7 @@ impl Mistake {
         Self::WritesAnyTime,
     ];
 
-    /// The arguments that are really used.
+    /// The arguments that are really passed.
     pub(super) fn arguments(self, line: &Line) -> Vec<String> {
         let mut arguments = line.arguments.clone();
         let is_undo = arguments.first().is_some_and(|first| first == "undo");
@@ -79,7 +79,7 @@ impl Mistake {
 }
 
 impl World {
-    /// What the lying program does beyond its command, or says instead.
+    /// Applies the fault to the world or to the output.
     pub(super) fn lie(&mut self, line: &Line, output: &mut Output) -> Result<(), Trouble> {
         let Some(mistake) = self.mistake else { return Ok(()) };
         let failed = output.code != Some(0);
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Makes the last file of an undo what it was before, and leaves it out of the answer and of the preview.
+    /// Restores the last file of an undo, and removes it from the answer and the preview.
     fn leave_one_file(&self, line: &Line, folder: &str, output: &mut Output) -> Result<(), Trouble> {
         let Some(path) = paths_of(output).and_then(Vec::pop) else { return Ok(()) };
         if line.is_dry() {

@@ -1,4 +1,4 @@
-//! Undo, redo, jump, restore and changes of takes, with and without a preview.
+//! Undo, redo, jump, restore and take commands, with and without a preview.
 
 use super::report::reported;
 use super::steps::Target;
@@ -26,7 +26,7 @@ impl World {
             }
             8 => {
                 let path = self.dice.pick(&["f0", "d", "run.sh", ".gitignore"]).copied().unwrap_or("f0");
-                // A path goes on from the folder of the command, if that is inside the thread's.
+                // A path is relative to the current folder if that is inside the thread's.
                 let paths: &[&str] = if self.dice.once_in(2) { &[] } else { &[path] };
                 let line = target.line(&[&["restore", version.as_str()], paths].concat());
                 self.previewed(&line).map(drop)
@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// An undo, with or without a preview, and the rules of it.
+    /// Runs an undo, with or without a preview, and checks it.
     pub(super) fn undo(&mut self, line: &Line, folder: &str) -> Result<(), Stop> {
         let ran = self.previewed(line)?;
         if ran.succeeded() { self.check_undo(line, &ran, folder) } else { Ok(()) }
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Sometimes the same in a take that is named. Its files are in its worktree, or in the project's folder.
+    /// Sometimes runs the command in a named take, whose files are in its worktree or in the project's folder.
     fn in_some_take(&mut self, target: &Target, line: Line) -> Line {
         let thread =
             self.threads.iter().find(|thread| Some(&thread.title) == target.thread.as_ref()).cloned();
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// Runs a line, half of the time after its dry run: that names exactly what is then done.
+    /// Runs a command, half of the time after a dry run, which must predict it exactly.
     pub(super) fn previewed(&mut self, line: &Line) -> Result<Ran, Stop> {
         if self.dice.once_in(2) {
             return self.run(line);
@@ -110,7 +110,7 @@ impl World {
         let dry = self.run(&line.clone().with(&["--dry-run"]))?;
         let real = self.run(line)?;
         self.summary.previews += 1;
-        let would = &dry.output.answer["would"];
+        let would = &dry.output.answer["preview"];
         let names_shared = !would["shared"].is_null() && !line.has("--shared");
         if dry.succeeded() && !real.succeeded() && names_shared {
             return Ok(real);

@@ -1,4 +1,4 @@
-//! The whole world as plain values: every file of every folder, and every row of the store's databases.
+//! Reads every file of every folder, and every row of the store's databases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use rusqlite::types::ValueRef;
 
 use crate::violation::Trouble;
 
-/// What is at a path. Unlike the folders of other campaigns, these have pipes in them.
+/// The type of a node. Unlike other campaigns, this one has pipes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File(Vec<u8>),
@@ -20,26 +20,25 @@ pub(super) enum Kind {
     Special,
 }
 
-/// One thing in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    /// The permissions, with the setuid, setgid and sticky bits.
+    /// Permissions, including setuid, setgid and sticky bits.
     pub(super) mode: u32,
 }
 
-/// Everything below one folder, by path.
+/// Everything below a folder, by path.
 pub(super) type Tree = BTreeMap<PathBuf, Node>;
 
 /// Everything that a command could change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Observation {
     pub(super) folders: BTreeMap<String, Tree>,
-    /// The rows of each table, as text that is long enough to be told apart.
+    /// The rows of each table as text.
     pub(super) store: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Columns that say when something was last used. Every command may set them.
+/// Columns with the time of last use, which every command may set.
 const TOUCHED: [(&str, &str); 1] = [("project", "last_seen")];
 
 impl Observation {
@@ -63,14 +62,14 @@ impl Observation {
         Ok(Self { folders, store: tables })
     }
 
-    /// The tables of the store that differ.
+    /// The tables that differ.
     pub(super) fn changed_tables(&self, other: &Self) -> Vec<String> {
         let tables: BTreeSet<&String> = self.store.keys().chain(other.store.keys()).collect();
         let differs = |table: &&String| self.store.get(*table) != other.store.get(*table);
         tables.into_iter().filter(differs).cloned().collect()
     }
 
-    /// The first difference of the stores in words.
+    /// Describes the first difference of the stores.
     pub(super) fn store_difference(&self, other: &Self) -> Option<String> {
         let empty = BTreeSet::new();
         let tables: BTreeSet<&String> = self.store.keys().chain(other.store.keys()).collect();
@@ -84,7 +83,7 @@ impl Observation {
     }
 }
 
-/// The paths at which two folders differ.
+/// The paths that differ.
 pub(super) fn differences<'tree>(before: &'tree Tree, after: &'tree Tree) -> Vec<&'tree Path> {
     let paths: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
     let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
@@ -124,7 +123,7 @@ fn read_tables(path: &Path, tables: &mut BTreeMap<String, BTreeSet<String>>) -> 
     for name in names {
         let mut statement = database.prepare(&format!("SELECT * FROM \"{name}\""))?;
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        // A digest of the row covers the column too that is only a time.
+        // The digest of a row also covers its time column.
         let passed = |column: &str| {
             TOUCHED.contains(&(name.as_str(), column)) || (name == "project" && column == "digest")
         };

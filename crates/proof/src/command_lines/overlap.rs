@@ -1,4 +1,4 @@
-//! Two programs in one folder at once, while the user makes a file there.
+//! Two programs in one folder at once, while the user creates a file there.
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -24,7 +24,7 @@ impl World {
         for which in 0..2 {
             let title = titles[self.dice.index(titles.len())].clone();
             let up = self.signals().join(format!("up-{number}-{which}"));
-            // A program that nobody lets go on ends by itself.
+            // The program ends by itself if no signal comes.
             let script = format!(
                 "echo {number} > own-{number}-{which}; : > \"$W/signals/up-{number}-{which}\"; i=0; \
                  while [ ! -e \"$W/signals/go-{number}\" ] && [ $i -lt 3000 ]; do sleep 0.02; i=$((i+1)); done; \

@@ -1,4 +1,4 @@
-//! Steps that look for one thing: refusals, folders that are gone, commits, bits, keys and clocks.
+//! Targeted steps: refusals, missing folders, commits, permission bits, keys and clocks.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::observe::Kind;
 use super::world::{LARGEST, Line, Stop, World};
 use crate::secrets::places;
 
-/// Times that no clock should show, in milliseconds.
+/// Invalid times in milliseconds.
 const WRONG_TIMES: [i64; 5] = [i64::MIN, -86_400_000, -1, 253_402_300_800_000, i64::MAX];
 
-/// How a key may stand in the value of a header.
+/// Header formats that contain a key.
 const HEADERS: [(&str, &str); 4] = [
     ("x-api-key", "KEY"),
     ("authorization", "Bearer KEY"),
@@ -25,7 +25,6 @@ const HEADERS: [(&str, &str); 4] = [
     ("x-auth", "Token token=\"KEY\""),
 ];
 
-/// A clock that stands still.
 struct Stopped(i64, Seeded);
 
 impl Clock for Stopped {
@@ -39,7 +38,7 @@ impl Clock for Stopped {
 }
 
 impl World {
-    /// Commands that cannot be carried out.
+    /// Commands that must fail.
     pub(super) fn failing(&mut self) -> Result<(), Stop> {
         let anywhere: [&[&str]; 19] = [
             &["run", "--provider", "nosuch", "hello"],
@@ -60,7 +59,7 @@ impl World {
             &["exec", "--expect", "999999", "--", "touch", "astray"],
             &["settings", "set", "nosuch", "1"],
             &["thread", "switch", "nosuch"],
-            &["take", "open", "main", "--apart", "../outside"],
+            &["worktree", "add", "main", "../outside"],
         ];
         let without_project: [&[&str]; 8] = [
             &["run", "--provider", "nosuch", "hello"],
@@ -80,7 +79,7 @@ impl World {
         self.run(&Line { must_fail: true, ..line }).map(drop)
     }
 
-    /// A folder that is not where it was, and then another one in its place.
+    /// Moves a folder away, and puts another one in its place.
     pub(super) fn folder_gone(&mut self) -> Result<(), Stop> {
         let thread = self.some_thread();
         let (project, title) = (thread.project.clone(), thread.title.clone());
@@ -99,13 +98,13 @@ impl World {
             ];
             let line = Line::new(place, refused[self.dice.index(refused.len())]).with(&["-t", &title]);
             self.run(&Line { must_fail: true, ..line })?;
-            // What only the conversation has may be undone; no file of any folder changes.
+            // An undo without files is allowed; no folder may change.
             self.run(&Line::new(place, &["undo", "-t", &title]))?;
         }
         self.by_hand("outside", &format!("rm -rf ../{project}; mv ../{project}-away ../{project}"))
     }
 
-    /// A new take has the commit at which the take that it comes from was last changed.
+    /// A new take must have the commit at which its source was last changed.
     pub(super) fn anchor(&mut self) -> Result<(), Stop> {
         let Some(thread) = self.threads.iter().rfind(|thread| thread.project == "c").cloned() else {
             return Ok(());
@@ -145,12 +144,12 @@ impl World {
         format!("{:032x}{:032x}", half(), half())[..40].to_owned()
     }
 
-    /// Setuid, setgid and sticky bits are named among what is not captured.
+    /// Setuid, setgid and sticky bits must be listed as not captured.
     pub(super) fn special_bits(&mut self) -> Result<(), Stop> {
         let thread = self.some_thread();
         let script = "for i in f0 run.sh; do [ -f $i ] || rm -rf $i; echo 1 > $i; done; chmod 4755 f0; chmod 2711 run.sh";
         self.by_hand(&thread.project, script)?;
-        let line = Line::new(&thread.project, &["status", "--left-out", "-t", &thread.title]);
+        let line = Line::new(&thread.project, &["status", "--excluded", "-t", &thread.title]);
         let ran = self.run(&line)?;
         if !ran.succeeded() {
             return Ok(());
@@ -173,7 +172,7 @@ impl World {
         Ok(())
     }
 
-    /// A key in the value of a header, which the server repeats as it refuses the request, is kept nowhere.
+    /// A key that the server repeats in an error must not be stored.
     pub(super) fn header_key(&mut self) -> Result<(), Stop> {
         let key = format!("key-{:016x}{:016x}", self.dice.roll(), self.dice.roll());
         let (header, value) = HEADERS[self.dice.index(HEADERS.len())];
@@ -209,7 +208,7 @@ impl World {
         }
     }
 
-    /// Whatever a clock shows, what is written by it is no damage.
+    /// A wrong clock must not produce a damaged store.
     pub(super) fn wrong_clock(&mut self) -> Result<(), Stop> {
         let millis = WRONG_TIMES[self.dice.index(WRONG_TIMES.len())];
         let thread = self.some_thread();
@@ -236,7 +235,7 @@ impl World {
         self.verify()
     }
 
-    /// The store is whole.
+    /// The store verifies.
     pub(super) fn verify(&mut self) -> Result<(), Stop> {
         let ran = self.run(&Line { reads: true, ..Line::new("a", &["verify"]) })?;
         if ran.succeeded() {

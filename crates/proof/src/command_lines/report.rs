@@ -1,11 +1,11 @@
-//! What a command says about files, read from its answer.
+//! Parses the file report of an answer.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// One path of a report, with what became of it.
+/// A path of the report, with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reported {
     pub(super) path: PathBuf,
@@ -15,13 +15,13 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    /// Whether the path is said to be another than before.
+    /// Whether the path changed.
     pub(super) fn is_change(&self) -> bool {
         matches!(self.outcome.as_str(), "written" | "merged" | "removed") || self.written
     }
 }
 
-/// The paths that an answer names in its report of files; `None` if it has no report.
+/// The paths in the file report of an answer; `None` if it has none.
 pub(super) fn reported(answer: &Value) -> Option<Vec<Reported>> {
     let paths = answer["files"]["paths"].as_array()?;
     let read = |path: &Value| Reported {
@@ -33,13 +33,13 @@ pub(super) fn reported(answer: &Value) -> Option<Vec<Reported>> {
     Some(paths.iter().map(read).collect())
 }
 
-/// Where files are now that were moved aside.
+/// The paths of files that were moved aside.
 pub(super) fn aside(answer: &Value) -> BTreeSet<PathBuf> {
     let paths = answer["files"]["aside"].as_array().into_iter().flatten();
     paths.filter_map(Value::as_str).map(PathBuf::from).collect()
 }
 
-/// The operations that an undo took back: the version and kind of each; `None` if not all are listed.
+/// The undone operations, as version and kind; `None` if the list is incomplete.
 pub(super) fn undone(answer: &Value) -> Option<Vec<(u64, String)>> {
     let changes = answer["changes"].as_array()?;
     if answer["count"].as_u64() != Some(changes.len() as u64) {

@@ -1,47 +1,47 @@
-//! The campaign: worlds one after another, each for so many steps.
+//! The campaign: a sequence of worlds, each for a number of steps.
 
 use super::mistake::Mistake;
 use super::world::{Line, Ran, Stop, World};
 use crate::dice::Dice;
 use crate::violation::{Failed, Trouble, Violation, caught};
 
-/// A world is left after so many steps, and another one made: logs would grow without end.
+/// A world is replaced after this many steps, because its logs grow.
 const STEPS_OF_A_WORLD: u64 = 100;
 
-/// Steps within which each control is caught.
+/// Every control must be caught within this many steps.
 const CONTROL_STEPS: u64 = 1_000;
 
-/// How far to go.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandsPlan {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many steps.
+    /// Number of steps.
     pub steps: u64,
-    /// What the program does wrong.
+    /// The injected fault.
     pub mistake: Option<Mistake>,
 }
 
-/// What was done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandsSummary {
-    /// Steps, each of one or more commands.
+    /// Steps of one or more commands.
     pub steps: u64,
-    /// Command lines that were run.
+    /// Executed command lines.
     pub commands: u64,
-    /// How many of them failed, and changed nothing.
+    /// Command lines that failed without changing anything.
     pub failed: u64,
-    /// How many of them were dry runs.
+    /// Dry runs.
     pub dry: u64,
-    /// How many meant a folder other than the one they were started in.
+    /// Commands for a folder other than the current one.
     pub elsewhere: u64,
-    /// Previews that were compared with what was then done.
+    /// Previews that were compared with the result.
     pub previews: u64,
-    /// Paths that undo brought back to what is known to have been there.
+    /// Paths whose restored content was checked.
     pub undone_paths: u64,
-    /// How often two programs ran at once.
+    /// Steps with two programs at once.
     pub overlaps: u64,
-    /// New takes whose commit was compared.
+    /// New takes whose commit was checked.
     pub anchors: u64,
     /// Keys that a server repeated.
     pub keys: u64,
@@ -92,7 +92,7 @@ pub fn commands(plan: CommandsPlan) -> Result<CommandsSummary, Failed> {
     Ok(summary)
 }
 
-/// The controls: each lie of the program must be caught. Gives by what each was.
+/// The controls: each fault must be caught. Returns the violation that caught it.
 pub fn controls(seed: u64) -> Result<Vec<(Mistake, Violation)>, Trouble> {
     let control = |mistake| {
         let plan = CommandsPlan { seed, steps: CONTROL_STEPS, mistake: Some(mistake) };

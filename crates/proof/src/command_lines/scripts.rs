@@ -1,10 +1,10 @@
-//! What users and programs do to files, as lines of a shell.
+//! Shell scripts that change files as users and programs do.
 
 use crate::dice::Dice;
 
 const NAMES: [&str; 8] = ["f0", "f1", "f2", "f3", "run.sh", "note.txt", "x.log", "y.log"];
 
-/// A few random changes of files. They do not wait for a pipe, and do not write through links that lead outside.
+/// A few random file changes that neither block on a pipe nor write through links that lead outside.
 pub(super) fn changes(dice: &mut Dice) -> String {
     let lines: Vec<String> = (0..=dice.below(3)).map(|_| change(dice)).collect();
     lines.join("; ")
@@ -29,7 +29,7 @@ fn change(dice: &mut Dice) -> String {
     }
 }
 
-/// What only a user does: links that lead away, and the data of version control systems.
+/// Changes that only a user makes: links that lead outside, and version control data.
 pub(super) fn changes_by_hand(dice: &mut Dice) -> String {
     let number = dice.below(10_000);
     let system = dice.pick(&[".HG", ".svn", ".Jj", ".bzr", "CVS", "_Darcs", ".hg"]).copied().unwrap_or(".hg");

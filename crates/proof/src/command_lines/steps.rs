@@ -3,14 +3,13 @@
 use super::scripts::{changes, changes_by_hand};
 use super::world::{Line, NO_PROJECT, PROJECTS, Stop, ThreadRecord, World};
 
-/// Where a command is started, which thread it means, and which folder has the files of that thread.
+/// Where a command starts, its thread, and the folder of that thread's files.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) place: String,
-    /// The thread that is named; none if it is the current one.
+    /// The named thread; `None` for the current one.
     pub(super) thread: Option<String>,
     pub(super) folder: String,
-    /// Whether that folder is a worktree.
     pub(super) is_worktree: bool,
 }
 
@@ -24,7 +23,7 @@ impl Target {
         }
     }
 
-    /// One that may only change the conversation.
+    /// A command line that may only change the conversation.
     fn words(&self, arguments: &[&str]) -> Line {
         Line { may_change: None, ..self.line(arguments) }
     }
@@ -32,7 +31,7 @@ impl Target {
 
 impl World {
     pub(super) fn step(&mut self) -> Result<(), Stop> {
-        // A control is caught sooner where the rare steps are not that rare.
+        // Controls need the rare steps more often.
         let rare = self.mistake.is_some() && self.dice.once_in(3);
         let chosen = if rare { 86 + self.dice.below(12) } else { self.dice.below(100) };
         match chosen {
@@ -55,7 +54,7 @@ impl World {
     }
 
     pub(super) fn some_thread(&mut self) -> ThreadRecord {
-        // Mostly one of the first, so that there is something to undo.
+        // Prefers the first threads, which have more to undo.
         let among = if self.dice.once_in(4) { self.threads.len() } else { 3 };
         self.threads[self.dice.index(among)].clone()
     }
@@ -64,13 +63,13 @@ impl World {
         PROJECTS[self.dice.index(PROJECTS.len())]
     }
 
-    /// A thread, named or not, from anywhere.
+    /// A random thread, named or not, from a random folder.
     pub(super) fn target(&mut self) -> Target {
         let thread = self.some_thread();
         let mut places: Vec<String> =
             PROJECTS.iter().chain(&NO_PROJECT).map(|place| (*place).to_owned()).collect();
         places.extend(self.worktrees.iter().map(|worktree| worktree.folder.clone()));
-        // Half of all commands are started where the thread is.
+        // Half of all commands start in the thread's folder.
         let place = if self.dice.once_in(2) {
             thread.project.clone()
         } else {
@@ -104,7 +103,7 @@ impl World {
         if self.dice.once_in(2) {
             return Ok(());
         }
-        // Often the change is undone at once, or after the user changed other files.
+        // Often undoes the change, sometimes after the user changed other files.
         if self.dice.once_in(2) {
             let script = changes_by_hand(&mut self.dice);
             self.by_hand(&target.folder, &script)?;
@@ -128,15 +127,15 @@ impl World {
             return self.open_worktree();
         }
         let Some(worktree) = self.dice.pick(&self.worktrees).cloned() else { return Ok(()) };
-        let mut line = Line::new(&worktree.folder, &["take", "close"]).changing(&worktree.folder);
+        let mut line = Line::new(&worktree.folder, &["worktree", "remove"]).changing(&worktree.folder);
         if self.dice.once_in(2) {
             let project = self.threads.iter().find(|thread| thread.title == worktree.thread);
             let place = project.map_or_else(|| "a".to_owned(), |thread| thread.project.clone());
-            line = Line::new(&place, &["take", "close", &worktree.take, "-t", &worktree.thread])
+            line = Line::new(&place, &["worktree", "remove", &worktree.take, "-t", &worktree.thread])
                 .changing(&worktree.folder);
         }
         if self.dice.once_in(2) {
-            line = line.with(&["--remove"]);
+            line = line.with(&["--delete-files"]);
         }
         if self.dice.once_in(2) {
             self.run(&line.clone().with(&["--dry-run"]))?;
@@ -155,7 +154,7 @@ impl World {
         let folder = format!("w{}", self.number());
         let place = if self.dice.once_in(2) { thread.project.as_str() } else { "e" };
         let apart = format!("../{folder}");
-        let line = Line::new(place, &["take", "open", &take, "--apart", &apart, "-t", &thread.title]);
+        let line = Line::new(place, &["worktree", "add", &take, &apart, "-t", &thread.title]);
         let line = line.changing(&folder);
         if self.dice.once_in(2) {
             self.run(&line.clone().with(&["--dry-run"]))?;
@@ -173,11 +172,11 @@ impl World {
         }
         let thread = self.some_thread();
         let place = if self.dice.once_in(3) { project } else { thread.project.as_str() };
-        // Another project's thread does not become the current one here, and no file moves.
+        // Another project's thread must not become current here, and no file may move.
         self.run(&Line::new(place, &["thread", "switch", &thread.title])).map(drop)
     }
 
-    /// A turn of the offline assistant, which writes a file: an ordinary one, or one that it must not.
+    /// A turn of the offline assistant that writes a file, which may be a protected one.
     fn turn(&mut self) -> Result<(), Stop> {
         let paths =
             ["f1", "note.txt", ".git/x", ".GIT/x", "d/.svn/y", "CVS/Root", "d/x", "_DARCS/x", "l", "x.log"];
@@ -188,7 +187,7 @@ impl World {
         self.run(&Line { failure_may_change: true, ..line }).map(drop)
     }
 
-    /// Commands that read, and dry runs of those that tidy up.
+    /// Read-only commands, and dry runs of maintenance commands.
     fn maintenance(&mut self) -> Result<(), Stop> {
         let target = self.target();
         let lines: [&[&str]; 10] = [

@@ -1,4 +1,4 @@
-//! The world that commands are run in, and how one is run, observed and written down.
+//! The world that commands run in, and how they are run, observed and recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,14 +19,14 @@ use crate::dice::Dice;
 use crate::ground::Ground;
 use crate::violation::Trouble;
 
-/// Files that are larger are not captured; small enough that scripts make some.
+/// Larger files are not captured. Small enough that scripts exceed it.
 pub(super) const LARGEST: usize = 4096;
 
-/// The folders that are there from the beginning.
+/// The initial folders.
 pub(super) const PROJECTS: [&str; 3] = ["a", "b", "c"];
 pub(super) const NO_PROJECT: [&str; 2] = ["e", "outside"];
 
-/// The tables that change when the files of a folder are recorded.
+/// Tables that change when a folder is recorded.
 const LOOK_TABLES: [&str; 10] = [
     "facet",
     "folder",
@@ -42,7 +42,7 @@ const LOOK_TABLES: [&str; 10] = [
 
 const CONFIG: &str = "[files]\nlargest = 4096\n[agent]\nattempts = 1\n";
 
-/// Why a step did not end well: a rule was broken, or the campaign cannot go on.
+/// A broken rule, or an error of the campaign itself.
 #[derive(Debug)]
 pub(super) enum Stop {
     Broken(String),
@@ -55,19 +55,18 @@ impl<E: Into<Trouble>> From<E> for Stop {
     }
 }
 
-/// One command line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    /// The folder of the world that it is started in.
+    /// The current folder.
     pub(super) place: String,
     pub(super) arguments: Vec<String>,
-    /// The only folder whose files it may change; none for a command that only touches the conversation.
+    /// The only folder that it may change; `None` for commands that only change the conversation.
     pub(super) may_change: Option<String>,
-    /// Whether a failure may leave something: a turn, or what a program did before it failed.
+    /// Whether a failure may leave changes, such as those of a program that failed later.
     pub(super) failure_may_change: bool,
-    /// Whether anything but a failure breaks a rule.
+    /// Whether it must fail.
     pub(super) must_fail: bool,
-    /// Whether it reads and must change nothing.
+    /// Whether it must change nothing.
     pub(super) reads: bool,
 }
 
@@ -81,7 +80,7 @@ impl Line {
         Self { may_change: Some(folder.to_owned()), ..self }
     }
 
-    /// With more arguments at the end, or before `--`.
+    /// Adds arguments at the end, or before `--`.
     pub(super) fn with(mut self, more: &[&str]) -> Self {
         let at = self.arguments.iter().position(|argument| argument == "--").unwrap_or(self.arguments.len());
         let more = more.iter().map(|argument| (*argument).to_owned());
@@ -101,7 +100,7 @@ impl Line {
         self.arguments.first().is_some_and(|first| first == "exec")
     }
 
-    /// Whether it moves files along the history, and reports each path.
+    /// Whether it moves files along the history and reports each path.
     pub(super) fn is_move(&self) -> bool {
         let words: Vec<&str> = self.arguments.iter().take(2).map(String::as_str).collect();
         matches!(words[..], ["undo" | "redo" | "jump" | "restore", ..])
@@ -114,7 +113,7 @@ impl Line {
     }
 }
 
-/// A text as one word of a shell.
+/// Quotes text for a shell.
 fn quoted(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:,=+".contains(letter);
     if !text.is_empty() && text.chars().all(plain) {
@@ -123,7 +122,6 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// What a program left when it ended.
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) code: Option<i32>,
@@ -132,7 +130,7 @@ pub(super) struct Output {
     pub(super) errors: String,
 }
 
-/// A command line that was run: its output, and the world around it.
+/// An executed command line, with the world before and after.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) output: Output,
@@ -152,7 +150,7 @@ impl Ran {
     }
 }
 
-/// A thread, by its title, which no other has.
+/// A thread with a unique title.
 #[derive(Clone, Debug)]
 pub(super) struct ThreadRecord {
     pub(super) id: String,
@@ -161,7 +159,6 @@ pub(super) struct ThreadRecord {
     pub(super) takes: Vec<String>,
 }
 
-/// A take in a folder of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Worktree {
     pub(super) thread: String,
@@ -169,23 +166,22 @@ pub(super) struct Worktree {
     pub(super) folder: String,
 }
 
-/// The world.
 pub(super) struct World {
     ground: Ground,
     program: PathBuf,
     pub(super) dice: Dice,
     pub(super) mistake: Option<Mistake>,
-    /// Everything that was done, as lines of a shell script.
+    /// Everything that was done, as a shell script.
     pub(super) script: Vec<String>,
-    /// What the world is like now.
+    /// The current state of the world.
     pub(super) seen: Observation,
     pub(super) threads: Vec<ThreadRecord>,
     pub(super) worktrees: Vec<Worktree>,
-    /// What `exec` did, by thread and version.
+    /// Changes made by `exec`, by thread and version.
     pub(super) effects: BTreeMap<(String, u64), FileEffect>,
-    /// Files that the user made while several programs ran, by folder.
+    /// Files that the user created while several programs ran, by folder.
     pub(super) made_meanwhile: BTreeSet<(String, PathBuf)>,
-    /// The key of the provider that answers with its own headers.
+    /// The key of the provider that repeats its headers.
     pub(super) key: Option<String>,
     pub(super) summary: CommandsSummary,
     numbers: u64,
@@ -226,7 +222,7 @@ impl World {
         Ok(this)
     }
 
-    /// A script that makes this world and repeats what was done in it.
+    /// A script that recreates this world and repeats all steps.
     pub(super) fn as_script(&self) -> String {
         let config = CONFIG.replace('\n', "\\n");
         let head = format!(
@@ -252,7 +248,7 @@ impl World {
         self.ground.path().join("signals")
     }
 
-    /// A number that was not given before.
+    /// A unique number.
     pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
@@ -264,14 +260,14 @@ impl World {
 
     /// Changes a folder as a user does.
     pub(super) fn by_hand(&mut self, place: &str, script: &str) -> Result<(), Stop> {
-        // A script that is pasted in part must not do this in another folder.
+        // The subshell keeps a partially pasted script from running in another folder.
         self.script.push(format!("(cd \"$W/world/{place}\" && {{ {script}; }})"));
         self.quietly(place, script)?;
         self.seen = self.observe()?;
         Ok(())
     }
 
-    /// Runs a script without writing it down or looking at what it did.
+    /// Runs a script without recording or observing it.
     pub(super) fn quietly(&self, place: &str, script: &str) -> Result<(), Trouble> {
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(self.folder(place)).env("W", self.ground.path());
@@ -279,7 +275,6 @@ impl World {
         if status.code().is_some() { Ok(()) } else { Err(format!("{script:?} was killed").into()) }
     }
 
-    /// The program, ready to run.
     pub(super) fn command(&self, place: &str, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -300,7 +295,7 @@ impl World {
         Ok(Output::of(&self.command(place, arguments).output()?))
     }
 
-    /// Runs a command line and checks what holds for any.
+    /// Runs a command line and checks the rules for all commands.
     pub(super) fn run(&mut self, line: &Line) -> Result<Ran, Stop> {
         self.script.push(line.as_shell());
         let arguments =
@@ -316,8 +311,7 @@ impl World {
         Ok(ran)
     }
 
-    /// Whether all that a command did was to record what the user had changed in the folder before: a command that looks
-    /// at the folder does so even if it is then refused.
+    /// Whether the command only recorded the user's earlier file changes, which even a refused command may do.
     fn only_recorded_hand_edits(&self, ran: &Ran) -> Result<bool, Trouble> {
         let changed = ran.before.changed_tables(&ran.after);
         if changed.is_empty() || changed.iter().any(|table| !LOOK_TABLES.contains(&table.as_str())) {
@@ -342,7 +336,7 @@ impl World {
         Ok(added == 1 && matches!(kind, Some(OperationKind::FilesSeen { .. })))
     }
 
-    /// A new thread of a project, which becomes its current one.
+    /// Creates a thread, which becomes current.
     pub(super) fn new_thread(&mut self, project: &str) -> Result<(), Stop> {
         let title = format!("thread-{}", self.number());
         let ran = self.run(&Line::new(project, &["thread", "new", &title]))?;
@@ -359,7 +353,7 @@ impl World {
         Ok(())
     }
 
-    /// The program, started in the background; the script has it as well.
+    /// Starts the program in the background, and records it in the script.
     pub(super) fn start(&mut self, line: &Line) -> Result<std::process::Child, Trouble> {
         self.script.push(format!("{} &", line.as_shell()));
         let mut command = self.command(&line.place, &line.arguments);

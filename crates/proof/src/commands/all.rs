@@ -1,4 +1,4 @@
-//! `proof all`: every campaign and every control, at the documented sizes, as a table.
+//! `campaigns all`: every campaign and every control at the documented sizes, as a table.
 
 use std::time::Instant;
 
@@ -30,13 +30,13 @@ const LANES: u64 = 2;
 const SERVER_KILLS: u64 = 100;
 const CLIENTS: usize = 4;
 
-/// What a row of the table does; it says what it did.
+/// Runs one row of the table and returns its summary.
 type Row<'run> = &'run dyn Fn() -> Result<String, Trouble>;
 
-/// All campaigns with their controls, at the documented sizes.
+/// Run all campaigns and their controls at the documented sizes.
 #[derive(Args, Debug)]
 pub(crate) struct All {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,4 +1,4 @@
-//! `proof api`.
+//! `campaigns api`.
 
 use std::time::{Duration, Instant};
 
@@ -6,39 +6,39 @@ use clap::{Args, Subcommand};
 use retake_proof::api::{ApiKillPlan, CutOff, FuzzPlan, api_kill, fuzz, fuzz_controls};
 use retake_proof::violation::{Trouble, caught};
 
-/// No request may take longer.
+/// Maximum duration of a request.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The API: asked whatever can be asked, or killed while it is asked.
+/// Send random requests to the API, or kill the server under load.
 #[derive(Args, Debug)]
 pub(crate) struct Api {
     #[command(subcommand)]
     campaign: Campaign,
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1, global = true)]
     seed: u64,
-    /// Do it wrong on purpose instead; this must be caught.
+    /// Run the controls, which must be caught.
     #[arg(long, global = true)]
     control: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Campaign {
-    /// Requests made from the document: right ones, mistaken ones, hostile ones.
+    /// Send requests generated from the OpenAPI document: valid, faulty and hostile ones.
     Fuzz {
-        /// How many requests.
+        /// Number of requests.
         #[arg(default_value_t = 1_000_000)]
         requests: u64,
-        /// How many servers are asked side by side.
+        /// Number of servers that run in parallel.
         #[arg(long, default_value_t = 2)]
         lanes: u64,
     },
-    /// The real server, killed while several clients write.
+    /// Kill the real server while several clients write.
     Kill {
-        /// How many kills.
+        /// Number of kills.
         #[arg(default_value_t = 100)]
         kills: u64,
-        /// How many clients write at once.
+        /// Number of concurrent clients.
         #[arg(long, default_value_t = 4)]
         clients: usize,
     },

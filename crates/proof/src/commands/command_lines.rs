@@ -1,19 +1,19 @@
-//! `proof commands`.
+//! `campaigns commands`.
 
 use clap::Args;
 use retake_proof::command_lines::{CommandsPlan, commands, controls};
 use retake_proof::violation::Trouble;
 
-/// Random command lines over several projects and folders, with rules that hold for any of them.
+/// Run random command lines over several projects and folders, checked against rules for all commands.
 #[derive(Args, Debug)]
 pub(crate) struct Commands {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many steps.
+    /// Number of steps.
     #[arg(long, default_value_t = 5_000)]
     steps: u64,
-    /// Let the program lie instead, in one way after another; each must be caught.
+    /// Run the controls: inject one fault after another; each must be caught.
     #[arg(long)]
     control: bool,
 }

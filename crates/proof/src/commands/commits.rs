@@ -1,4 +1,4 @@
-//! `proof commits`: a program that stays open, for faults that only such a program meets.
+//! `campaigns commits`: a long-running process, for faults that only such a process meets.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use retake_proof::violation::Trouble;
 use retake_store::{StoreError, ThreadFilter};
 use retake_timeline::{Caller, ChangeError, Command, NewThread, Rules, Spot, Timeline};
 
-/// Commits in a row, each with what was said about it.
+/// Commit in a loop and report each result.
 #[derive(Args, Debug)]
 pub(crate) struct Commits {
-    /// Where the store is.
+    /// Folder of the store.
     folder: PathBuf,
-    /// How many.
+    /// Number of commits.
     count: u64,
 }
 

@@ -1,30 +1,30 @@
-//! `proof cuts`.
+//! `campaigns power-cuts`.
 
 use clap::Args;
 use retake_proof::cuts::{CutsPlan, Syncs, cut};
 use retake_proof::files::Home;
 use retake_proof::violation::{Trouble, caught};
 
-/// Power cuts under the real program, on an ext4 of their own; needs root and loop devices.
+/// Cut the power under the real program, on a separate ext4 file system; needs root and loop devices.
 #[derive(Args, Debug)]
 pub(crate) struct Cuts {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many cuts.
+    /// Number of power cuts.
     #[arg(long = "cuts", default_value_t = 300)]
     count: u64,
-    /// Keep the store on another disk, which keeps its power.
+    /// Keep the store on another disk, which is not cut.
     #[arg(long)]
     store_elsewhere: bool,
-    /// Let syncs lie instead; this must be caught.
+    /// Run the control: syncs do nothing; this must be caught.
     #[arg(long)]
     control: bool,
 }
 
 impl Cuts {
     pub(super) fn run(self) -> Result<(), Trouble> {
-        println!("cuts: seed {}", self.seed);
+        println!("power-cuts: seed {}", self.seed);
         let home = if self.store_elsewhere { Home::Elsewhere } else { Home::Beside };
         let said = if self.control { control() } else { campaign(self.seed, self.count, home) };
         println!("cuts: {}", said?);

@@ -1,19 +1,19 @@
-//! `proof edits`.
+//! `campaigns edits`.
 
 use clap::Args;
 use retake_proof::edits::{EditsPlan, controls, walk};
 use retake_proof::violation::Trouble;
 
-/// Random edits in one folder by several hands, against a naive model.
+/// Run random edits in one folder by several authors, compared with a reference model.
 #[derive(Args, Debug)]
 pub(crate) struct Edits {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many steps.
+    /// Number of steps.
     #[arg(long, default_value_t = 100_000)]
     steps: u64,
-    /// Let the model be wrong instead, in one way after another; each must be noticed.
+    /// Run the controls: inject one fault after another into the model; each must be noticed.
     #[arg(long)]
     control: bool,
 }

@@ -1,19 +1,19 @@
-//! `proof errors`.
+//! `campaigns errors`.
 
 use clap::Args;
 use retake_proof::faults::{ErrorsPlan, errors, errors_control};
 use retake_proof::violation::{Trouble, caught};
 
-/// The real program, with every write-class system call of every command failing.
+/// Fail every write-class system call of every command of the real program.
 #[derive(Args, Debug)]
 pub(crate) struct Errors {
-    /// What the dice start from, where not every point is struck.
+    /// Seed for selecting the points, if not all are tested.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// About how many points [default: every one there is].
+    /// Approximate number of points [default: all].
     #[arg(long)]
     points: Option<u64>,
-    /// Take failures for successes instead; this must be caught.
+    /// Run the control: treat failures as successes; this must be caught.
     #[arg(long)]
     control: bool,
 }

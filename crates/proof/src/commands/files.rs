@@ -1,4 +1,4 @@
-//! `proof files`: kills and errors while files move.
+//! `campaigns files`: kills and errors while files move.
 
 use clap::{Args, Subcommand};
 use retake_proof::faults::{ErrorsPlan, KillPlan};
@@ -7,29 +7,29 @@ use retake_proof::files::{
 };
 use retake_proof::violation::{Trouble, caught};
 
-/// The real program, struck while it moves files.
+/// Inject faults into the real program while it moves files.
 #[derive(Args, Debug)]
 pub(crate) struct Files {
     #[command(subcommand)]
     fault: Fault,
-    /// What the dice start from, where not every point is struck.
+    /// Seed for selecting the points, if not all are tested.
     #[arg(long, default_value_t = 1, global = true)]
     seed: u64,
-    /// About how many points [default: every one there is].
+    /// Approximate number of points [default: all].
     #[arg(long, global = true)]
     points: Option<u64>,
-    /// Do it wrong on purpose instead; this must be caught.
+    /// Run the control, which must be caught.
     #[arg(long, global = true)]
     control: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Fault {
-    /// Killed at every write-class system call.
+    /// Kill the program at every write-class system call.
     Kill,
-    /// Every write-class system call fails.
+    /// Fail every write-class system call.
     Errors,
-    /// Killed while ignored and secret files that tools replaced come back.
+    /// Kill the program while it restores sealed files.
     Sealed,
 }
 

@@ -1,22 +1,22 @@
-//! `proof flips`.
+//! `campaigns flips`.
 
 use clap::Args;
 use retake_proof::flips::{Options, Summary, forged, survey};
 use retake_proof::violation::{Trouble, caught};
 
-/// Bytes flipped and cut in the database and its log.
+/// Flip and cut bytes in the database and its write-ahead log.
 #[derive(Args, Debug)]
 pub(crate) struct Flips {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many times a copy is damaged.
+    /// Number of damaged copies.
     #[arg(long, default_value_t = 5_000)]
     points: u64,
-    /// Also write pages over other pages, which leaves every page whole in itself.
+    /// Also overwrite pages with other valid pages.
     #[arg(long)]
     misplaced: bool,
-    /// Compare with a forged store instead; this must be caught.
+    /// Run the control: compare with a forged store; this must be caught.
     #[arg(long)]
     control: bool,
 }

@@ -1,19 +1,19 @@
-//! `proof kill`.
+//! `campaigns kill`.
 
 use clap::Args;
 use retake_proof::faults::{KillPlan, control, kill, kill_redaction, redaction_control};
 use retake_proof::violation::{Trouble, caught};
 
-/// The real program, killed at every write-class system call of every command.
+/// Kill the real program at every write-class system call of every command.
 #[derive(Args, Debug)]
 pub(crate) struct Kill {
-    /// What the dice start from, where not every point is struck.
+    /// Seed for selecting the points, if not all are tested.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// About how many points [default: every one there is].
+    /// Approximate number of points [default: all].
     #[arg(long)]
     points: Option<u64>,
-    /// Let syncs lie instead; this must be caught.
+    /// Run the control: syncs do nothing; this must be caught.
     #[arg(long)]
     control: bool,
 }

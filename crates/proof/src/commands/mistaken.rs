@@ -1,20 +1,20 @@
-//! `proof mistaken`: the control that moves files before anybody has written it down.
+//! `campaigns wrong-order`: the control that moves files before their intent is durable.
 
 use clap::Args;
 use retake_proof::files::{mistaken_remove, mistaken_undo};
 use retake_proof::violation::Trouble;
 
-/// Undoes in the wrong order.
+/// Executes an undo or a removal in the wrong order.
 #[derive(Args, Debug)]
 pub(crate) struct Mistaken {
-    /// What is asked for: `undo`, or `take close TAKE --remove`.
+    /// The command: `undo`, or `worktree remove TAKE --delete-files`.
     what: String,
     /// The rest of the command.
     rest: Vec<String>,
-    /// As of `retake take close`.
+    /// As for `retake worktree remove`.
     #[arg(long)]
-    remove: bool,
-    /// For the sake of whoever calls it like `retake`.
+    delete_files: bool,
+    /// Accepted because callers use the options of `retake`.
     #[arg(long)]
     json: bool,
 }
@@ -24,10 +24,10 @@ impl Mistaken {
         let store = std::env::var_os("RETAKE_HOME").ok_or("RETAKE_HOME is not set")?;
         match self.what.as_str() {
             "undo" => mistaken_undo(store.as_ref(), &std::env::current_dir()?),
-            "take" if self.remove && self.rest.first().is_some_and(|word| word == "close") => {
+            "worktree" if self.delete_files && self.rest.first().is_some_and(|word| word == "remove") => {
                 mistaken_remove(store.as_ref())
             }
-            other => Err(format!("{other} cannot be done wrong").into()),
+            other => Err(format!("{other} has no variant in the wrong order").into()),
         }
     }
 }

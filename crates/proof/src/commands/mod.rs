@@ -1,4 +1,4 @@
-//! The commands, one file for each campaign.
+//! The command line, one file per campaign.
 
 mod all;
 mod api;
@@ -21,7 +21,7 @@ mod worktrees;
 use clap::{Parser, Subcommand};
 use retake_proof::violation::Trouble;
 
-/// Campaigns that try to break Retake's promises.
+/// Campaigns that test Retake's guarantees under faults.
 #[derive(Debug, Parser)]
 #[command(name = "proof", version, about)]
 pub(crate) struct Proof {
@@ -31,48 +31,48 @@ pub(crate) struct Proof {
 
 #[derive(Debug, Subcommand)]
 enum Campaign {
-    /// The real program, killed at every write-class system call of every command.
+    /// Kill the real program at every write-class system call of every command.
     Kill(kill::Kill),
-    /// The real program, with every write-class system call of every command failing.
+    /// Fail every write-class system call of every command of the real program.
     Errors(errors::Errors),
-    /// The real program, killed or refused at every write-class system call while it moves files.
+    /// Kill or fail the real program at every write-class system call while it moves files.
     Files(files::Files),
-    /// Real power cuts on a file system of its own, while files move.
+    /// Cut the power on a separate file system while files move.
     Cuts(cuts::Cuts),
-    /// Random edits in one folder by several hands, against a naive model.
+    /// Run random edits in one folder by several authors, compared with a reference model.
     Edits(edits::Edits),
-    /// Random command lines over several projects and folders, with rules that hold for any of them.
+    /// Run random command lines over several projects and folders, checked against rules for all commands.
     Commands(command_lines::Commands),
-    /// Two processes on one folder, some killed at random.
+    /// Run two processes on one folder, killing some at random.
     Crowd(crowd::Crowd),
-    /// Two processes in two takes of one thread, one of them in a worktree.
+    /// Run two processes in two takes of one thread, one of them in a worktree.
     Worktrees(worktrees::Worktrees),
-    /// A folder that never rests while it is recorded and moved.
+    /// Record and move files while other writers change the same folder.
     Restless(crowd::Restless),
-    /// Random questions to the timeline and to a naive model, which must agree.
+    /// Send random requests to the timeline and to a reference model, which must agree.
     Model(model::Model),
-    /// Eight processes on one store, some killed at random.
+    /// Run eight processes on one store, killing some at random.
     Processes(processes::Processes),
-    /// Random histories, told to every provider by its rules.
+    /// Project random histories for every provider, checked against its rules.
     Projection(projection::Projection),
-    /// Many turns with tools, while the model's server fails and people interfere; or killed at every point.
+    /// Run turns with tools under failing servers and concurrent changes, or kill them at every point.
     Turns(turns::Turns),
-    /// Bytes flipped and cut in the database and its log.
+    /// Flip and cut bytes in the database and its write-ahead log.
     Flips(flips::Flips),
-    /// The API: asked whatever can be asked, or killed while it is asked.
+    /// Send random requests to the API, or kill the server under load.
     Api(api::Api),
-    /// All campaigns with their controls, at the documented sizes.
+    /// Run all campaigns and their controls at the documented sizes.
     All(all::All),
-    /// Commits in a row, each with what was said about it.
+    /// Commit in a loop and report each result.
     #[command(hide = true)]
     Commits(commits::Commits),
-    /// An undo in the wrong order.
+    /// Execute an undo in the wrong order.
     #[command(hide = true)]
     Mistaken(mistaken::Mistaken),
-    /// One worker of `processes`.
+    /// A worker of `processes`.
     #[command(hide = true)]
     Worker(processes::Worker),
-    /// One reader of `processes`.
+    /// A reader of `processes`.
     #[command(hide = true)]
     Reader(processes::Reader),
 }

@@ -1,4 +1,4 @@
-//! `proof model`.
+//! `campaigns model`.
 
 use std::fmt::Write;
 
@@ -7,19 +7,19 @@ use retake_proof::model::mutant::Mutant;
 use retake_proof::model::{Options, run};
 use retake_proof::violation::{Trouble, caught};
 
-/// Steps within which every control is caught.
+/// Every control must be caught within this many steps.
 const CONTROL_STEPS: u64 = 60_000;
 
-/// Random questions to the timeline and to a naive model, which must agree.
+/// Send random requests to the timeline and to a reference model, which must agree.
 #[derive(Args, Debug)]
 pub(crate) struct Model {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many questions are asked.
+    /// Number of requests.
     #[arg(long, default_value_t = 100_000)]
     steps: u64,
-    /// Run with one small mistake at a time instead; each must be caught.
+    /// Run the controls: inject one fault at a time; each must be caught.
     #[arg(long)]
     control: bool,
 }

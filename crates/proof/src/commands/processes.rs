@@ -1,4 +1,4 @@
-//! `proof processes`, and the workers and readers that it starts.
+//! `campaigns processes`, with its workers and readers.
 
 use std::path::PathBuf;
 
@@ -6,22 +6,22 @@ use clap::Args;
 use retake_proof::processes::{Options, Work, read, run, work};
 use retake_proof::violation::{Trouble, caught};
 
-/// Eight processes on one store, some killed at random.
+/// Run eight processes on one store, killing some at random.
 #[derive(Args, Debug)]
 pub(crate) struct Processes {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many processes write.
+    /// Number of writing processes.
     #[arg(long = "processes", default_value_t = 8)]
     workers: usize,
-    /// How many operations each of them makes.
+    /// Number of operations per process.
     #[arg(long, default_value_t = 2_000)]
     operations: u64,
-    /// How many times one of them is killed.
+    /// Number of kills.
     #[arg(long, default_value_t = 200)]
     kills: u64,
-    /// Let workers acknowledge before they write instead; this must be caught.
+    /// Run the control: workers acknowledge before they write; this must be caught.
     #[arg(long)]
     control: bool,
 }
@@ -61,7 +61,7 @@ pub(super) fn control(options: &Options) -> Result<String, Trouble> {
     Ok(format!("the control was caught: {}", violation.what))
 }
 
-/// One worker.
+/// A worker.
 #[derive(Args, Debug)]
 pub(crate) struct Worker {
     ground: PathBuf,
@@ -80,7 +80,7 @@ impl Worker {
     }
 }
 
-/// One reader.
+/// A reader.
 #[derive(Args, Debug)]
 pub(crate) struct Reader {
     ground: PathBuf,

@@ -1,19 +1,19 @@
-//! `proof projection`.
+//! `campaigns projection`.
 
 use clap::Args;
 use retake_proof::projection::{broken, project};
 use retake_proof::violation::{Trouble, caught};
 
-/// Random histories, told to every provider, each request checked against the provider's rules.
+/// Project random histories for every provider, and check each request against the provider's rules.
 #[derive(Args, Debug)]
 pub(crate) struct Projection {
-    /// The first seed; each history has the next one.
+    /// First seed; each history uses the next one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many histories.
+    /// Number of histories.
     #[arg(long, default_value_t = 100_000)]
     histories: u64,
-    /// Send histories as they are instead, as a careless encoder would; this must be caught.
+    /// Run the control: a naive encoder, which must be caught.
     #[arg(long)]
     control: bool,
 }

@@ -1,35 +1,35 @@
-//! `proof turns`.
+//! `campaigns turns`.
 
 use clap::{Args, Subcommand};
 use retake_proof::faults::KillPlan;
 use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, leftover_control, walk};
 use retake_proof::violation::{Trouble, caught};
 
-/// Many turns with tools in one conversation, while the model's server fails and people interfere.
+/// Run turns with tools in one conversation under failing servers and concurrent changes.
 #[derive(Args, Debug)]
 pub(crate) struct Turns {
     #[command(subcommand)]
     fault: Option<Fault>,
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1, global = true)]
     seed: u64,
-    /// How many turns.
+    /// Number of turns.
     #[arg(long = "turns", default_value_t = 1_000)]
     count: u64,
-    /// How many of a hundred answers go wrong.
+    /// Percentage of failing answers.
     #[arg(long, default_value_t = 30)]
     chaos: u64,
-    /// About how many points are struck [default: every one there is].
+    /// Approximate number of points [default: all].
     #[arg(long, global = true)]
     points: Option<u64>,
-    /// Do it wrong on purpose instead; this must be caught.
+    /// Run the controls, which must be caught.
     #[arg(long, global = true)]
     control: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Fault {
-    /// The real program, killed at every write-class system call of whole turns.
+    /// Kill the real program at every write-class system call of whole turns.
     Kill,
 }
 

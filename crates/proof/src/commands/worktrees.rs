@@ -1,22 +1,22 @@
-//! `proof worktrees`.
+//! `campaigns worktrees`.
 
 use clap::Args;
 use retake_proof::violation::{Trouble, caught};
 use retake_proof::worktrees::{WorktreePlan, worktrees};
 
-/// Commands of each worker within which the control is caught.
+/// The control must be caught within this many commands per worker.
 const CONTROL_COMMANDS: u64 = 40;
 
-/// Two processes in two takes of one thread: one in the project's folder, one in a worktree.
+/// Run two processes in two takes of one thread: one in the project's folder, one in a worktree.
 #[derive(Args, Debug)]
 pub(crate) struct Worktrees {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many commands each runs.
+    /// Number of commands per process.
     #[arg(long, default_value_t = 500)]
     commands: u64,
-    /// Undo in the wrong folder instead; this must be caught.
+    /// Run the control: undo in the wrong folder; this must be caught.
     #[arg(long)]
     control: bool,
 }

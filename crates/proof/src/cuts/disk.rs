@@ -1,9 +1,9 @@
-//! A small disk in memory, with a real file system on it, whose power can be cut.
+//! A small disk in memory with a real file system, whose power can be cut.
 //!
 //! ```text
 //!   /dev/shm/…/image  ──loop device──►  ext4  ──mounted at──►  ground/world
 //!                                         │
-//!                             shutdown ioctl, unmount, mount: the log is replayed, the rest is lost
+//!                             shutdown ioctl, unmount, mount: the journal is replayed, the rest is lost
 //! ```
 
 use std::fs::{self, File};
@@ -15,7 +15,6 @@ use crate::violation::Trouble;
 const SIZE: u64 = 96 * 1024 * 1024;
 const SHUTDOWN: &str = include_str!("../../shim/shutdown.c");
 
-/// A mounted disk.
 #[derive(Debug)]
 pub struct Disk {
     image: PathBuf,
@@ -24,8 +23,8 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A disk with an empty ext4 on it, its image in the given folder, mounted at `place` below it. The error
-    /// says what this machine lacks: it takes root, loop devices, `mkfs.ext4` and a C compiler.
+    /// Creates a disk with an empty ext4, its image in `folder`, mounted at `place` below it. Needs root, loop devices,
+    /// `mkfs.ext4` and a C compiler; the error names what is missing.
     pub fn new(folder: &Path, place: &str) -> Result<Self, Trouble> {
         let disk = Self {
             image: folder.join("image"),
@@ -42,22 +41,22 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn place(&self) -> &Path {
         &self.place
     }
 
-    /// Makes everything on it durable.
+    /// Makes everything durable.
     pub fn sync(&self) -> Result<(), Trouble> {
         run(Command::new("sync").arg("-f").arg(&self.place))
     }
 
-    /// Cuts the power: nothing reaches the disk from now on.
+    /// Cuts the power: no further write reaches the disk.
     pub fn cut(&self) -> Result<(), Trouble> {
         run(Command::new(&self.shutdown).arg(&self.place))
     }
 
-    /// Brings it back after a cut, once nobody uses it any more.
+    /// Mounts the disk again after a cut, once no process uses it.
     pub fn bring_back(&self) -> Result<(), Trouble> {
         run(Command::new("umount").arg(&self.place))?;
         self.mount()
@@ -70,7 +69,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily, in case someone still looks at it; the loop device goes with it.
+        // Lazy, in case a process still uses it; the loop device is released with it.
         let _ = Command::new("umount").arg("-l").arg(&self.place).status();
     }
 }

@@ -1,4 +1,4 @@
-//! Cuts at chosen system calls of each command of the script.
+//! Cuts the power at selected system calls of each command of the script.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
@@ -12,20 +12,20 @@ use crate::violation::{Failed, Trouble, Violation};
 
 use super::disk::Disk;
 
-/// How many cuts, and which.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct CutsPlan {
-    /// Picks the points.
+    /// Selects the points.
     pub seed: u64,
-    /// How many cuts, over all commands.
+    /// Number of cuts over all commands.
     pub cuts: u64,
-    /// Where the store is.
+    /// Location of the store.
     pub home: Home,
-    /// Whether syncs do what they say. Where they do not, something must be found missing.
+    /// Whether syncs work. If not, a loss must be found.
     pub syncs: Syncs,
 }
 
-/// Whether syncs do what they say.
+/// Whether syncs work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syncs {
     /// They do.
@@ -34,20 +34,20 @@ pub enum Syncs {
     Lying,
 }
 
-/// What a campaign of cuts came to.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
-    /// How many times the power was cut.
+    /// Number of power cuts.
     pub cuts: u64,
-    /// In the middle of a command.
+    /// Cuts during a command.
     pub within: u64,
-    /// Just after a command was acknowledged.
+    /// Cuts right after a command was acknowledged.
     pub after: u64,
-    /// Of these, just after a program that does not sync what it writes.
+    /// Of these, cuts after a program that does not sync its files.
     pub unsynced: u64,
 }
 
-/// Cuts the power again and again.
+/// Runs the campaign.
 pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
     let ground = Ground::for_files().map_err(Failed::trouble)?;
     let disk = Disk::new(ground.path(), "world")?;
@@ -66,7 +66,7 @@ pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
         }
         let target = plan.cuts * number / SCRIPT.len() as u64;
         while cuts.cuts < target {
-            // The last one is beyond all of them: the command ends, and then the power goes.
+            // The last point is after all calls: the command ends, then the power is cut.
             let call = 1 + dice.below(calls + calls / 4 + 1);
             laboratory.restore()?;
             disk.sync()?;
@@ -87,8 +87,7 @@ pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
     Ok(cuts)
 }
 
-/// Runs a program that does not sync what it writes, and cuts the power as soon as its end is acknowledged: its files must
-/// be there all the same.
+/// Runs a program that does not sync its files, and cuts the power once its end is acknowledged: the files must survive.
 fn unsynced(
     laboratory: &Laboratory,
     disk: &Disk,
@@ -112,10 +111,10 @@ fn unsynced(
     })
 }
 
-/// A call that no command comes to.
+/// A call number that no command reaches.
 const NEVER: u64 = u64::MAX / 2;
 
-/// Runs a command until a call, cuts the power, and brings the disk back.
+/// Runs a command up to a call, cuts the power, and mounts the disk again.
 fn strike(
     laboratory: &Laboratory,
     disk: &Disk,
@@ -140,7 +139,7 @@ fn strike(
     Ok(told)
 }
 
-/// Waits until a process has stopped, all of it, or has ended.
+/// Waits until all threads of the process are stopped, or it has exited.
 fn stopped_or_ended(child: &mut Child) -> Result<Told, Trouble> {
     const PATIENCE: Duration = Duration::from_mins(1);
     let started = Instant::now();
@@ -159,7 +158,6 @@ fn stopped_or_ended(child: &mut Child) -> Result<Told, Trouble> {
     Err("it neither stopped nor ended".into())
 }
 
-/// Whether every thread of a process is stopped.
 fn is_stopped(process: u32) -> Result<bool, Trouble> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Ok(false) };
     for thread in threads {

@@ -1,16 +1,16 @@
-//! Texts with numbered places, and what two changes of one come to.
+//! Texts with numbered values, and their merge.
 
 use std::fmt::Write as _;
 
-/// How many places a text has.
+/// Number of values per text.
 pub(super) const PLACES: usize = 5;
 
-/// A text whose places have these values.
+/// The text with these values.
 pub(super) fn text(values: &[u64; PLACES]) -> Vec<u8> {
     let mut text = String::new();
     for (place, value) in values.iter().enumerate() {
         writeln!(text, "place {place} is {value}").expect("writing into memory cannot fail");
-        // Enough between two places that changes of both never touch.
+        // Enough lines between two values that changes of both never touch.
         for line in 0..3 {
             writeln!(text, "  line {line} after place {place}").expect("writing into memory cannot fail");
         }
@@ -18,7 +18,7 @@ pub(super) fn text(values: &[u64; PLACES]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The values of such a text; nothing for other bytes.
+/// Parses the values; `None` for other bytes.
 pub(super) fn values(bytes: &[u8]) -> Option<[u64; PLACES]> {
     let text = std::str::from_utf8(bytes).ok()?;
     let mut values = [0; PLACES];
@@ -30,7 +30,7 @@ pub(super) fn values(bytes: &[u8]) -> Option<[u64; PLACES]> {
     (found == PLACES).then_some(values)
 }
 
-/// Both changes of a text, place by place; nothing if they exclude each other or are not such texts.
+/// Merges two changes value by value; `None` on a conflict, or for other texts.
 pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let (base, ours, theirs) = (values(base)?, values(ours)?, values(theirs)?);
     let mut merged = [0; PLACES];

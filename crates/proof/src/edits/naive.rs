@@ -1,4 +1,4 @@
-//! The naive model: for each thread a list of operations, each with whole copies of the files around it.
+//! The reference model: a list of operations per thread, each with full copies of the files before and after.
 
 use std::rc::Rc;
 
@@ -11,31 +11,31 @@ use super::replay::{Step, replay};
 use super::splits::Split;
 use super::story::{Author, Event, Story};
 
-/// Something wrong in the model, on purpose.
+/// A fault in the model, for the controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// An undo brings the whole folder back, and with it what others have done since.
+    /// An undo restores the whole folder, reverting changes of others.
     UndoTakesEverybodyAlong,
-    /// Where two changes exclude each other, the older one wins.
+    /// In a conflict, the older change wins.
     ConflictsAreOverwritten,
-    /// A change of permissions is lost in a merge.
+    /// A merge loses a change of permissions.
     PermissionsAreNotMerged,
-    /// A folder goes although someone has put something into it.
+    /// A folder is removed although it contains new files.
     FoldersGoWithWhatIsInThem,
-    /// A redo does not bring back what the undo had found.
+    /// A redo does not restore the state that the undo found.
     RedoForgetsWhatUndoFound,
-    /// A redo also changes files that the undo left alone, and with them what the user reverted or deleted.
+    /// A redo also changes files that the undo left alone.
     RedoOverwritesWhatUndoLeftAlone,
-    /// A switch leaves the files as they are.
+    /// A switch does not change files.
     SwitchForgetsFiles,
-    /// A fork at an entry that the take inherited undoes only what the take itself did.
+    /// A fork at an inherited entry only undoes changes of the take itself.
     ForksIgnoreInheritedChanges,
-    /// A fork at an entry from before a promotion undoes only what was done since.
+    /// A fork at an entry from before a promotion only undoes later changes.
     ForksStopAtAPromotion,
 }
 
 impl Mistake {
-    /// All of them.
+    /// Every variant.
     pub const ALL: [Self; 9] = [
         Self::UndoTakesEverybodyAlong,
         Self::ConflictsAreOverwritten,
@@ -49,45 +49,42 @@ impl Mistake {
     ];
 }
 
-/// One operation.
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
-    /// The change that it was made on; 0 for the first.
+    /// The change that it is based on; 0 for the first.
     parent: usize,
-    /// The change that is current after it.
+    /// The current change after it.
     position: usize,
-    /// Where redo leads.
+    /// The target of redo.
     tip: usize,
-    /// The take that is active after it.
+    /// The active take after it.
     take: usize,
-    /// The files around it, once they are known.
+    /// The files before and after, once known.
     files: Option<(Rc<Folder>, Rc<Folder>)>,
-    /// Whether it is a step of that take, and not of the thread.
+    /// Whether it belongs to a take rather than the thread.
     of_take: bool,
-    /// From where to where it moved, if it only moved.
+    /// Source and target, if it is a move.
     moved: Option<(usize, usize)>,
-    /// What it is undone with: the first operation of the turn.
+    /// The first operation of its turn.
     turn: usize,
-    /// Each take, as it is after it.
+    /// The history of each take after it.
     stories: Rc<Vec<Story>>,
 }
 
-/// One thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     log: Vec<Operation>,
-    /// How many takes there are.
+    /// Number of takes.
     pub(super) takes: usize,
-    /// Whether it was a take of another thread.
+    /// Whether it was promoted from another thread.
     pub(super) is_promoted: bool,
 }
 
-/// The folder and all threads.
 #[derive(Clone, Debug)]
 pub(super) struct Naive {
-    /// The files as they are.
+    /// The current files.
     pub(super) present: Folder,
-    /// The files as they were last seen.
+    /// The files at the last snapshot.
     known: Rc<Folder>,
     pub(super) threads: Vec<Thread>,
     mistake: Option<Mistake>,
@@ -110,12 +107,12 @@ impl Thread {
         Self { log: vec![first], takes: 1, is_promoted: false }
     }
 
-    /// What a take consists of.
+    /// The history of a take.
     pub(super) fn story(&self, take: usize) -> &Story {
         &self.head().stories[take]
     }
 
-    /// All takes, with another story of one of them; of a new one if it is not there yet.
+    /// All histories, with that of one take replaced or added.
     fn with_story(&self, take: usize, story: Story) -> Rc<Vec<Story>> {
         let mut stories = self.head().stories.to_vec();
         stories.resize_with(stories.len().max(take), Story::default);
@@ -126,18 +123,18 @@ impl Thread {
         Rc::new(stories)
     }
 
-    /// The files that were there when the thread began to change some.
+    /// The files before the thread's first change.
     fn first_files(&self) -> Option<Rc<Folder>> {
         self.log.iter().skip(1).find_map(|operation| Some(Rc::clone(&operation.files.as_ref()?.0)))
     }
 
-    /// Whether an operation made another take than that one the active one.
+    /// Whether an operation activated another take.
     fn leaves(&self, version: usize, take: usize) -> bool {
         version > 1 && self.operation(version).take != take && self.operation(version - 1).take == take
     }
 
-    /// The files of a take that an operation left in the folder, or found there and took away, if the take had done then
-    /// just what it has done now: moves along the log show other files of it too.
+    /// The files of a take that an operation left or replaced in the folder, if the take's changes were the same then: moves along
+    /// the log can show other files of it.
     fn shows(&self, version: usize, take: usize) -> Option<&Rc<Folder>> {
         let (before, after) = self.operation(version).files.as_ref()?;
         let leaves = self.leaves(version, take);
@@ -149,13 +146,13 @@ impl Thread {
         same.then_some(if leaves { before } else { after })
     }
 
-    /// The last change of files that a take had made at a version.
+    /// The last file change of a take at a version.
     fn last_work(&self, version: usize, take: usize) -> Option<usize> {
         let way = self.way(self.operation(version).position);
         way.into_iter().find(|step| self.operation(*step).of_take && self.operation(*step).take == take)
     }
 
-    /// Whether a turn goes on behind an operation.
+    /// Whether a turn continues after an operation.
     pub(super) fn is_within_turn(&self, version: usize) -> bool {
         let turn = self.operation(version).turn;
         self.log[version..].iter().any(|later| later.turn == turn)
@@ -174,17 +171,15 @@ impl Thread {
         self.operation(self.version())
     }
 
-    /// The take that is active.
     pub(super) fn active(&self) -> usize {
         self.head().take
     }
 
-    /// Whether any operation has files.
     fn is_filed(&self) -> bool {
         self.log.iter().any(|operation| operation.files.is_some())
     }
 
-    /// The files just after an operation, if they are known.
+    /// The files after an operation, if known.
     pub(super) fn files_at(&self, version: usize) -> Option<Rc<Folder>> {
         self.log[..version].iter().rev().find_map(|operation| Some(Rc::clone(&operation.files.as_ref()?.1)))
     }
@@ -195,7 +190,7 @@ impl Thread {
         dice.pick(&past).map(|(before, _)| Rc::clone(before))
     }
 
-    /// A change and all before it that led there, newest first.
+    /// A change and its ancestors, newest first.
     fn way(&self, version: usize) -> Vec<usize> {
         std::iter::successors(Some(version), |version| {
             Some(self.operation(*version).parent).filter(|v| *v > 0)
@@ -203,12 +198,12 @@ impl Thread {
         .collect()
     }
 
-    /// Where an undo leads.
+    /// The target of an undo.
     pub(super) fn undo(&self) -> Option<usize> {
         self.undo_from(self.head().position)
     }
 
-    /// Where an undo leads from a change.
+    /// The target of an undo from a change.
     pub(super) fn undo_from(&self, change: usize) -> Option<usize> {
         let turn = self.operation(change).turn;
         let mut parent = self.operation(change).parent;
@@ -218,7 +213,7 @@ impl Thread {
         Some(parent).filter(|parent| *parent > 0)
     }
 
-    /// Where a redo leads.
+    /// The target of a redo.
     pub(super) fn redo(&self) -> Option<usize> {
         let head = self.head();
         let way = self.way(head.tip);
@@ -229,12 +224,12 @@ impl Thread {
         Some(way[at])
     }
 
-    /// Where a jump to an operation leads.
+    /// The target of a jump.
     pub(super) fn jump(&self, version: usize) -> usize {
         self.operation(version).position
     }
 
-    /// What a move to a change does to files, after the steps that have the last word.
+    /// The file changes of a move, and those that take precedence.
     fn steps(&self, to: usize) -> (Vec<Step>, Vec<Step>) {
         let from = self.head().position;
         let (there, here) = (self.way(to), self.way(from));
@@ -247,7 +242,7 @@ impl Thread {
         (self.back_over_moves(from, to), steps)
     }
 
-    /// Back over all moves since the one that left where this one leads to.
+    /// The file changes that revert all moves since the one that left this target.
     fn back_over_moves(&self, from: usize, to: usize) -> Vec<Step> {
         let mut back: Vec<Step> = Vec::new();
         let redoes = self.way(to).contains(&from);
@@ -270,7 +265,7 @@ impl Thread {
 }
 
 impl Naive {
-    /// What the last operations of each thread did to a path, for someone who looks into a difference.
+    /// The last operations of each thread on a path, for debugging.
     pub(super) fn outline(&self, path: &std::path::Path) -> String {
         const OPERATIONS: usize = 60;
         let mut text = String::new();
@@ -292,14 +287,14 @@ impl Naive {
         text
     }
 
-    /// So many threads at a folder with these files.
+    /// Creates threads in a folder with these files.
     pub(super) fn new(threads: usize, present: Folder, mistake: Option<Mistake>) -> Self {
         let known = Rc::new(present.clone());
         let threads = (0..threads).map(|_| Thread::new(Story::default(), None)).collect();
         Self { present, known, threads, mistake }
     }
 
-    /// Somebody looks at the folder on behalf of a thread; what is new is nobody's step of undo.
+    /// Records hand edits for a thread; they are not an undo step.
     pub(super) fn look(&mut self, thread: usize) {
         let (before, after) = (Rc::clone(&self.known), Rc::new(self.present.clone()));
         if before == after {
@@ -312,7 +307,7 @@ impl Naive {
         self.threads[thread].log.push(seen);
     }
 
-    /// An agent's work is recorded as a change.
+    /// Records an agent's changes.
     pub(super) fn record(&mut self, thread: usize) {
         let (before, after) = (Rc::clone(&self.known), Rc::new(self.present.clone()));
         if before != after {
@@ -361,7 +356,7 @@ impl Naive {
         });
     }
 
-    /// An entry in the active take, in a turn of its own or in that one.
+    /// Adds an entry to the active take, in a new or an existing turn.
     pub(super) fn say(&mut self, thread: usize, entry: EntryId, author: Author, turn: Option<usize>) {
         let asked = &self.threads[thread];
         let take = asked.active();
@@ -369,7 +364,7 @@ impl Naive {
         self.change(thread, take, None, stories, turn);
     }
 
-    /// The operation that split a take off for a retry added the message once more.
+    /// A retry added the message again in the operation that created the take.
     pub(super) fn retried(&mut self, thread: usize, message: EntryId) {
         let asked = &mut self.threads[thread];
         let take = asked.active();
@@ -380,7 +375,7 @@ impl Naive {
         }
     }
 
-    /// Undo, redo or jump: the change at `to` becomes the current one, and its files come along.
+    /// Undo, redo or jump: makes the change at `to` current, with its files.
     pub(super) fn go(&mut self, thread: usize, to: usize) {
         let filed = self.threads[thread].is_filed();
         if filed {
@@ -415,7 +410,7 @@ impl Naive {
         self.threads[thread].log.push(moved);
     }
 
-    /// The files become those of another moment: all of them, or one path with what is below it.
+    /// Restores the files of another version: all, or one path and everything below it.
     pub(super) fn restore(&mut self, thread: usize, wanted: &Folder, only: Option<&std::path::Path>) {
         self.look(thread);
         let before = Rc::new(self.present.clone());
@@ -440,14 +435,14 @@ impl Naive {
         }
     }
 
-    /// A new take, which goes on with the files that are there.
+    /// Creates a take that continues with the current files.
     pub(super) fn branch(&mut self, thread: usize) {
         self.look(thread);
         let story = self.threads[thread].story(self.threads[thread].active()).split(None);
         self.begin_take(thread, story, &[]);
     }
 
-    /// A new take at an entry of any take: the files of that take, without what was done behind the entry.
+    /// Creates a take at an entry of any take, undoing file changes after the entry.
     pub(super) fn split(&mut self, thread: usize, take: usize, entry: EntryId, how: Split) {
         self.look(thread);
         let asked = &self.threads[thread];
@@ -478,7 +473,7 @@ impl Naive {
         self.change(thread, take, Some((before, after)), stories, None);
     }
 
-    /// Another take: all that this thread did in the folder since it was left is taken back.
+    /// Switches takes: undoes this thread's changes in the folder since the take was left.
     pub(super) fn switch(&mut self, thread: usize, take: usize) {
         self.look(thread);
         let mut steps = self.steps_to(thread, take).unwrap_or_default();
@@ -489,7 +484,7 @@ impl Naive {
         self.carry(thread, take, &steps, stories);
     }
 
-    /// What brings the files of a take back that was left; nothing if they are not known.
+    /// The file changes that restore a take; `None` if its files are unknown.
     fn steps_to(&self, thread: usize, take: usize) -> Option<Vec<Step>> {
         let asked = &self.threads[thread];
         let mut steps = Vec::new();
@@ -506,7 +501,7 @@ impl Naive {
         None
     }
 
-    /// A take becomes a thread of its own, with its last files.
+    /// Promotes a take, with its last files.
     pub(super) fn promote(&mut self, thread: usize, take: usize) {
         let asked = &self.threads[thread];
         let files = (1..=asked.version()).rev().find_map(|version| asked.shows(version, take)).map(Rc::clone);

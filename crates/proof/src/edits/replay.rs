@@ -1,4 +1,4 @@
-//! What becomes of the present files when changes are taken back or made again: the rules, written down naively.
+//! Applies undone and redone changes to the current files: a simple implementation of the merge rules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::folder::{Folder, Thing};
 use super::merge::merge;
 use super::naive::Mistake;
 
-/// A change of files that is carried over: from the first to the second.
+/// A file change, from the first to the second state.
 pub(super) type Step = (Rc<Folder>, Rc<Folder>);
 
 struct At {
@@ -18,7 +18,7 @@ struct At {
     settled: bool,
 }
 
-/// The present files after these steps. Those back over moves, if there are any, have the last word on the paths they touch.
+/// Applies the changes. Those in `back`, if any, take precedence on the paths they touch.
 pub(super) fn replay(present: &Folder, back: &[Step], steps: &[Step], mistake: Option<Mistake>) -> Folder {
     let mut touched: BTreeMap<PathBuf, At> = BTreeMap::new();
     let last_word = !back.is_empty();
@@ -29,7 +29,7 @@ pub(super) fn replay(present: &Folder, back: &[Step], steps: &[Step], mistake: O
             }
         }
         for difference in from.differences(to) {
-            // What the move left alone that is gone back over stays as it is, whoever changed it since.
+            // A path that the reverted move left alone stays, whoever changed it since.
             if number >= back.len() && last_word && mistake != Some(Mistake::RedoOverwritesWhatUndoLeftAlone)
             {
                 continue;
@@ -55,7 +55,7 @@ fn carry(at: &mut At, from: Option<&Thing>, to: Option<&Thing>, mistake: Option<
         #[expect(clippy::single_match_else, reason = "the comment belongs to the other side")]
         match both(from, now, to, mistake) {
             Some(merged) => at.wanted = Some(merged),
-            // It does not go together: it stays as it is from here on.
+            // A conflict: the path stays as it is.
             None => {
                 if mistake == Some(Mistake::ConflictsAreOverwritten) {
                     at.wanted = to.cloned();
@@ -92,7 +92,7 @@ fn both(
     Some(Thing::File { bytes, mode })
 }
 
-/// A folder goes only when nothing is left in it.
+/// Folders are removed only if they are empty.
 fn settle(present: &Folder, touched: &mut BTreeMap<PathBuf, At>, mistake: Option<Mistake>) {
     if mistake == Some(Mistake::FoldersGoWithWhatIsInThem) {
         return;
@@ -123,7 +123,7 @@ fn finished(present: &Folder, touched: &BTreeMap<PathBuf, At>) -> Folder {
             Some(wanted) => drop(files.insert(path.clone(), wanted.clone())),
         }
     }
-    // What is in a folder that went goes with it, which is a mistake unless there was nothing.
+    // Removing a non-empty folder is an injected fault.
     let gone = |path: &Path| {
         path.ancestors()
             .skip(1)
@@ -137,7 +137,7 @@ fn finished(present: &Folder, touched: &BTreeMap<PathBuf, At>) -> Folder {
     for path in orphans {
         files.remove(&path);
     }
-    // A folder on the way to something that comes is made for it.
+    // Creates missing parent folders.
     let missing: Vec<PathBuf> = files
         .keys()
         .flat_map(|path| path.ancestors().skip(1).map(Path::to_owned))

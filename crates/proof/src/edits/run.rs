@@ -1,4 +1,4 @@
-//! The walk: one random step after another, in the real folder and in the model.
+//! The campaign: random steps in the real folder and in the model.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,34 +17,34 @@ use crate::violation::{Failed, Trouble, Violation, caught};
 use super::naive::{Mistake, Naive};
 use super::work::{beginning, edit, revert, write};
 
-/// How far to walk.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct EditsPlan {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many steps.
+    /// Number of steps.
     pub steps: u64,
-    /// What the model gets wrong.
+    /// The injected fault.
     pub mistake: Option<Mistake>,
 }
 
-/// What a walk came to.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// How many steps were made.
+    /// Number of steps.
     pub steps: u64,
-    /// How many of them moved along the log, restored or switched.
+    /// Steps that moved along the log, restored or switched.
     pub moves: u64,
-    /// How many takes were split off at an entry, or promoted.
+    /// Takes that were created at an entry, or promoted.
     pub splits: u64,
-    /// How many paths were left because two changes exclude each other, or were merged.
+    /// Paths that were merged or in conflict.
     pub merged: u64,
 }
 
-/// A walk ends after so many steps and starts anew elsewhere: logs would grow without end.
+/// A project is replaced after this many steps, because its logs grow.
 const LEG: u64 = 150;
 
-/// Walks.
+/// Runs the campaign.
 pub fn walk(plan: EditsPlan) -> Result<Walked, Failed> {
     let mut dice = Dice::new(plan.seed);
     let mut walked = Walked::default();
@@ -63,7 +63,7 @@ pub fn walk(plan: EditsPlan) -> Result<Walked, Failed> {
     Ok(walked)
 }
 
-/// The controls: each mistake of the model must be noticed. Gives how many were.
+/// The controls: each fault of the model must be noticed. Returns their number.
 pub fn controls(seed: u64) -> Result<usize, Trouble> {
     for mistake in Mistake::ALL {
         let plan = EditsPlan { seed, steps: 20_000, mistake: Some(mistake) };
@@ -76,11 +76,11 @@ pub(super) struct Leg {
     ground: Ground,
     pub(super) desk: Desk,
     pub(super) threads: Vec<ThreadId>,
-    /// The takes of each thread, in the order in which they were made.
+    /// The takes of each thread, in order of creation.
     pub(super) takes: Vec<Vec<TakeId>>,
     pub(super) model: Naive,
     pub(super) dice: Dice,
-    /// What did not hold within a step.
+    /// A rule that was broken within a step.
     broken: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl Leg {
         self.ground.path().join("project")
     }
 
-    /// Every path must be what the model says, and every log as long.
+    /// Every path must match the model, and every log must have the same length.
     fn compare(&self) -> Result<(), String> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
@@ -133,7 +133,7 @@ impl Leg {
         }
     }
 
-    /// A few edits by somebody.
+    /// A few edits by one author.
     fn work(&mut self) -> Result<(), Trouble> {
         let before = self.model.present.clone();
         for _ in 0..=self.dice.below(4) {
@@ -142,7 +142,7 @@ impl Leg {
         write(&self.folder(), &before, &self.model.present)
     }
 
-    /// The human brings some paths back to what they once were, or deletes them.
+    /// The user restores old content of some paths, or deletes them.
     fn revert(&mut self) -> Result<(), Trouble> {
         let before = self.model.present.clone();
         let at = self.dice.index(self.threads.len());
@@ -154,8 +154,8 @@ impl Leg {
         write(&self.folder(), &before, &self.model.present)
     }
 
-    /// Undo, perhaps reverts by the human, and redo. This must hold whatever the model says: a redo brings back what the
-    /// undo changed, and leaves alone what the undo left alone.
+    /// Undo, sometimes reverts by the user, then redo. Independently of the model, a redo must restore what the undo changed and
+    /// leave alone what the undo left alone.
     fn there_and_back(&mut self, at: usize) -> Result<String, Trouble> {
         let id = self.threads[at];
         let Some(to) = self.model.threads[at].undo() else { return Ok("nothing to undo".to_owned()) };
@@ -186,7 +186,7 @@ impl Leg {
         Ok(format!("undo and redo in thread {at}"))
     }
 
-    /// Two steps back at once, and forward one by one: everything is as it was.
+    /// Two steps back at once, then forward one by one: nothing may differ.
     fn far_and_back(&mut self, at: usize) -> Result<String, Trouble> {
         let id = self.threads[at];
         let thread = &self.model.threads[at];
@@ -207,7 +207,7 @@ impl Leg {
         Ok(format!("two steps back and forth in thread {at}"))
     }
 
-    /// One step; says what it was.
+    /// One step; returns its description.
     fn step(&mut self, walked: &mut Walked) -> Result<String, Trouble> {
         let at = self.dice.index(self.threads.len());
         let id = self.threads[at];
@@ -256,7 +256,7 @@ impl Leg {
             _ => return self.switch(at),
         };
         let Some((goal, to)) = goal else { return Ok("nothing to do".to_owned()) };
-        // A promoted thread that nobody works on is put away with an undo of the promotion.
+        // Undoing the promotion would archive a promoted thread without further changes.
         if to == 1 && self.model.threads[at].is_promoted {
             return Ok("a promoted thread is still worked on".to_owned());
         }
@@ -281,7 +281,7 @@ impl Leg {
             return Ok("no files yet".to_owned());
         };
         let found = self.desk.timeline().look()?.files_at(self.threads[at], version as u64)?;
-        let snapshot = found.ok_or("the desk knows no files there")?.files.after;
+        let snapshot = found.ok_or("the working copy has no files for this version")?.files.after;
         let paths: Vec<&PathBuf> = wanted.0.keys().collect();
         let only =
             if self.dice.once_in(2) { self.dice.pick(&paths).map(|path| (*path).clone()) } else { None };

@@ -1,4 +1,4 @@
-//! Takes that are split off at random entries, and takes that become threads of their own.
+//! Takes that are created at random entries, and promoted takes.
 
 use retake_model::agent::AgentState;
 use retake_model::command::{Advance, Prompt, Start};
@@ -12,12 +12,11 @@ use crate::violation::Trouble;
 use super::run::{Leg, Walked};
 use super::story::Author;
 
-/// So many takes a thread may have.
+/// Maximum number of takes per thread.
 const TAKES: usize = 12;
-/// So many threads there may be.
+/// Maximum number of threads.
 const THREADS: usize = 5;
 
-/// How a take is split off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Split {
     Fork,
@@ -26,7 +25,7 @@ pub(super) enum Split {
 }
 
 impl Leg {
-    /// The user says something in the active take.
+    /// Adds a user entry to the active take.
     pub(super) fn say(&mut self, at: usize) -> Result<String, Trouble> {
         let (id, timeline) = (self.threads[at], self.desk.timeline());
         let take = timeline.look()?.state(id)?.active;
@@ -45,7 +44,7 @@ impl Leg {
         Ok(last.ok_or("no entry")?.entry)
     }
 
-    /// A take that is there, by its number.
+    /// The index of a random take.
     fn some_take(&mut self, at: usize) -> Result<usize, Trouble> {
         let looking = self.desk.timeline().look()?;
         let state = looking.state(self.threads[at])?;
@@ -93,7 +92,7 @@ impl Leg {
         Ok(format!("{how:?} of take {take} in thread {at}"))
     }
 
-    /// A retry adds the message once more, and the agent answers it, in the same turn.
+    /// A retry adds the message again, and the agent answers in the same turn.
     fn answer(&mut self, at: usize, take: TakeId, turn: TurnId, caller: Caller) -> Result<(), Trouble> {
         let (id, timeline) = (self.threads[at], self.desk.timeline().clone());
         let message = self.last_entry(id, take)?;
@@ -108,7 +107,7 @@ impl Leg {
         Ok(())
     }
 
-    /// A take that is not the active one becomes a thread of its own, in which the user goes on.
+    /// Promotes a take that is not active, and continues in the new thread.
     pub(super) fn promote(&mut self, at: usize, walked: &mut Walked) -> Result<String, Trouble> {
         let take = self.some_take(at)?;
         if self.threads.len() >= THREADS || take == self.model.threads[at].active() {

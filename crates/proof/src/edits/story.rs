@@ -1,4 +1,4 @@
-//! What a take consists of, in the order in which it came about: its entries and the changes of files between them.
+//! The history of a take: its entries and file changes, in order.
 
 use std::rc::Rc;
 
@@ -9,41 +9,39 @@ use crate::folder::Folder;
 use super::naive::Mistake;
 use super::replay::Step;
 
-/// One thing that happened in a take, or in one that it was split off from.
+/// An event in a take, or in one that it was forked from.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// An entry was added. It can be forked at if the user wrote it.
     Entry(EntryId, Author),
-    /// Files were changed.
+    /// Files changed.
     Change(Step),
-    /// The take became a thread of its own, with these files; those were in the folder, if any are known.
+    /// The take was promoted with these files; the second are those in the folder, if known.
     Promoted(Rc<Folder>, Option<Rc<Folder>>),
 }
 
-/// Who wrote an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Author {
     User,
     Agent,
 }
 
-/// The story of a take.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Story {
     pub(super) events: Vec<Event>,
-    /// So many of them happened before the take began.
+    /// Number of events before the take was created.
     inherited: usize,
 }
 
 impl Story {
-    /// The same with one more event.
+    /// The history with one more event.
     pub(super) fn with(&self, event: Event) -> Self {
         let mut story = self.clone();
         story.events.push(event);
         story
     }
 
-    /// The same as the beginning of another thread.
+    /// The history as the start of another thread.
     pub(super) fn promoted(&self, files: &Rc<Folder>, found: Option<Rc<Folder>>) -> Self {
         self.with(Event::Promoted(Rc::clone(files), found))
     }
@@ -62,13 +60,13 @@ impl Story {
         self.events.iter().position(is_it).expect("an entry of the take")
     }
 
-    /// A take that is split off at an entry, with it or without it; behind everything if there is no entry.
+    /// The history of a take that is created at an entry, including it or not; at the end if there is no entry.
     pub(super) fn split(&self, at: Option<(EntryId, bool)>) -> Self {
         let end = at.map_or(self.events.len(), |(entry, with)| self.place(entry) + usize::from(with));
         Self { events: self.events[..end].to_vec(), inherited: end }
     }
 
-    /// The changes behind an entry, to be undone: the newest first. The files that a thread found when it began are given.
+    /// The changes after an entry, newest first, to be undone. `found` are the thread's initial files.
     pub(super) fn undone_since(
         &self,
         entry: EntryId,

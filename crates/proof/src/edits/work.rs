@@ -1,4 +1,4 @@
-//! What somebody may do to a folder: one random edit, on the disk and in the model alike.
+//! Random edits of a folder, on disk and in the model.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +15,7 @@ const BINARIES: [&str; 2] = ["picture.bin", "docs/sound.bin"];
 const LINKS: [&str; 2] = ["link", "docs/link"];
 const FOLDERS: [&str; 2] = ["empty", "docs/empty"];
 
-/// What every thread begins with.
+/// The initial files.
 pub(super) fn beginning() -> Folder {
     let mut files = Folder::default();
     for path in TEXTS.iter().take(4) {
@@ -24,7 +24,7 @@ pub(super) fn beginning() -> Folder {
     files
 }
 
-/// One random edit of the model's folder. Permissions, content, names and links all change in time.
+/// One random edit of content, permissions, names or links.
 pub(super) fn edit(files: &mut Folder, dice: &mut Dice) {
     let pick = |dice: &mut Dice, names: &[&str]| PathBuf::from(names[dice.index(names.len())]);
     match dice.below(12) {
@@ -71,7 +71,7 @@ pub(super) fn edit(files: &mut Folder, dice: &mut Dice) {
     }
 }
 
-/// Brings a random file back to what it was in the past, or deletes it.
+/// Restores old content of a random file, or deletes it.
 pub(super) fn revert(files: &mut Folder, past: Option<&Folder>, dice: &mut Dice) {
     let names: Vec<&str> = TEXTS.iter().chain(&BINARIES).copied().collect();
     let path = PathBuf::from(names[dice.index(names.len())]);
@@ -92,7 +92,7 @@ fn remove(files: &mut Folder, path: &Path) {
     files.0.retain(|found, _| !found.starts_with(path));
 }
 
-/// Makes the disk what the model says, touching only what differs, as a program would.
+/// Writes the model's files to disk, changing only paths that differ.
 pub(super) fn write(top: &Path, before: &Folder, after: &Folder) -> Result<(), Trouble> {
     let differences = before.differences(after);
     for difference in differences.iter().rev() {

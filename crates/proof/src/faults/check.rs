@@ -1,9 +1,8 @@
-//! What a store must be after a fault.
+//! The rules for a store after a fault.
 //!
-//! - every operation that was there before is still there, unchanged and in its place;
-//! - a command that was acknowledged did all that it does; one that was not did all of it, or a part that is
-//!   whole in itself, or nothing;
-//! - context presets, shared prompts and roles, and which folders are projects, are as before or as after the command;
+//! - every earlier operation still exists, unchanged and in its position;
+//! - an acknowledged command had its full effect; another had its full effect, a consistent part of it, or none;
+//! - context presets, shared prompts, roles and projects are as before or as after the command;
 //! - every state in the log loads, and `verify` finds nothing;
 //! - the next change works.
 
@@ -18,45 +17,45 @@ use retake_timeline::{Caller, Command, LookError, Looking, Rules, Spot, Timeline
 
 use super::script::Step;
 
-/// The log of every thread: the names of its operations, in order; and what is beside the logs.
+/// The operation ids of every thread, in order, and the records that are in no log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
     threads: BTreeMap<ThreadId, Vec<ContentId>>,
     beside: Beside,
 }
 
-/// What is in no log: for each folder that is a project, the context presets with their former versions, and the prompts and
-/// roles that its threads show.
+/// Records that are in no log: for each project, the context presets with their old versions, and the shared prompts and roles
+/// of its threads.
 type Beside = BTreeMap<String, BTreeSet<String>>;
 
-/// What a command does when nothing goes wrong.
+/// The effect of a command without a fault.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// The logs before it.
+    /// The store before it.
     pub before: Logs,
-    /// How many operations it makes.
+    /// Number of operations that it adds.
     pub operations: usize,
-    /// How many threads it takes away.
+    /// Number of threads that it destroys.
     pub purged: usize,
-    /// What is beside the logs after it.
+    /// The records outside the logs after it.
     after: Beside,
 }
 
-/// What became of the command, as its caller saw it.
+/// The outcome that the command reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// It worked.
+    /// Success.
     Done,
-    /// It failed, and said so.
+    /// Failure.
     Failed,
-    /// The disk failed in the last step, and it said that it does not know.
+    /// Unknown: the disk failed in the last step.
     Unsure,
-    /// Nothing: it died.
+    /// None: it was killed.
     Nothing,
 }
 
 impl Logs {
-    /// The logs of the store in that folder.
+    /// Reads the store in this folder.
     pub fn read(folder: &Path) -> Result<Self, String> {
         if !folder.join("retake.db").exists() {
             return Ok(Self::default());
@@ -112,7 +111,7 @@ fn beside(timeline: &Timeline, looking: &Looking<'_>) -> Result<Beside, LookErro
 }
 
 impl Expectation {
-    /// What a command did, seen from the logs before and after it.
+    /// The effect of a command, from the stores before and after it.
     pub fn between(before: Logs, after: &Logs) -> Self {
         let gone = before.threads.keys().filter(|thread| !after.threads.contains_key(thread)).count();
         let left = before.threads.iter().filter(|(id, _)| after.threads.contains_key(id));
@@ -121,7 +120,7 @@ impl Expectation {
         Self { operations, purged: gone, before, after: after.beside.clone() }
     }
 
-    /// Looks at the store after a fault. The error says which promise was broken.
+    /// Checks the store after a fault. The error names the broken promise.
     pub(super) fn check(&self, folder: &Path, step: &Step, told: Told) -> Result<(), String> {
         if !folder.join("retake.db").exists() {
             return if self.before == Logs::default() && told != Told::Done {
@@ -159,7 +158,7 @@ impl Expectation {
         next_change_works(&timeline, &logs)
     }
 
-    /// How many operations are new, and how many threads are gone. All that was there must be there.
+    /// The number of new operations and destroyed threads. Everything else must be unchanged.
     fn compare(&self, after: &Logs, step: &Step) -> Result<(usize, usize), String> {
         let mut kept = 0;
         let mut gone = 0;
@@ -178,7 +177,7 @@ impl Expectation {
     }
 }
 
-/// Checks that the store in that folder opens and verifies clean.
+/// The store must open and verify.
 pub(super) fn verified_at(folder: &Path) -> Result<(), String> {
     verified(&open(folder)?)
 }

@@ -1,6 +1,6 @@
-//! Every write-class system call of every command fails once, in each way that a disk can fail.
+//! Fails every write-class system call of every command once, in each way that a disk can fail.
 //!
-//! The command must either not be bothered, or say clearly that it failed and leave the store as it was.
+//! The command must either succeed, or report the failure and leave the store unchanged.
 
 use std::num::NonZeroU64;
 
@@ -13,29 +13,29 @@ use super::kill::{advance, rehearse};
 use super::laboratory::{Laboratory, Run, program};
 use super::script::{SCRIPT, Step};
 
-/// How many errors, and which.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorsPlan {
-    /// Picks the points, if not all of them are wanted.
+    /// Selects the points, if not all are tested.
     pub seed: u64,
-    /// About how many points; `None` for every one there is.
+    /// Approximate number of points; `None` for all.
     pub points: Option<u64>,
 }
 
 /// A way for a call to fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// One call.
+    /// One call fails.
     Once(Failure),
-    /// That call and all after it.
+    /// This call and all later ones fail.
     FromThenOn(Failure),
-    /// A sync.
+    /// A sync fails.
     Sync,
-    /// A change of names: a rename, a removal, a new folder.
+    /// A rename, a removal or a new folder fails.
     Names,
-    /// Everything that opens a file, from that call on.
+    /// Opening files fails from this call on.
     OutOfHandles,
-    /// A write that writes a part.
+    /// A write is short.
     Short,
 }
 
@@ -50,7 +50,7 @@ const WAYS: [Way; 7] = [
 ];
 
 impl Way {
-    /// Lets the call fail in that way.
+    /// Configures the fault at a call.
     pub(crate) fn arm(self, faults: Faults, call: u64) -> Faults {
         let once = Times::Consecutive(NonZeroU64::MIN);
         match self {
@@ -66,12 +66,12 @@ impl Way {
     }
 }
 
-/// Lets calls fail; gives how many did.
+/// Runs the campaign; returns the number of failed calls.
 pub fn errors(plan: ErrorsPlan) -> Result<u64, Failed> {
     strike(plan, told)
 }
 
-/// The control: whatever the program says, it is taken for done. It must be caught.
+/// The control: every outcome counts as success. It must be caught.
 pub fn errors_control() -> Result<u64, Failed> {
     strike(ErrorsPlan { seed: 1, points: Some(300) }, |_, _| Ok(Told::Done))
 }
@@ -112,7 +112,7 @@ fn strike(plan: ErrorsPlan, told: impl Fn(&Step, &Run) -> Result<Told, String>) 
     Ok(injected)
 }
 
-/// What the caller was told; an error if that was not clear.
+/// The reported outcome; an error if it was unclear.
 fn told(step: &Step, run: &Run) -> Result<Told, String> {
     if run.acknowledged() {
         return Ok(Told::Done);
@@ -124,7 +124,7 @@ fn told(step: &Step, run: &Run) -> Result<Told, String> {
     let clear = run.output.status.code().is_some_and(|code| (1..=7).contains(&code))
         && complaint.contains("\"message\"")
         && !complaint.contains("panicked");
-    // A verify that cannot read says what it found, which is an answer of its own.
+    // A verify that cannot read reports that as its result.
     if clear || step.arguments.first() == Some(&"verify") {
         Ok(Told::Failed)
     } else {

@@ -1,11 +1,9 @@
-//! The program dies at every write-class system call of every command.
+//! Kills the program at every write-class system call of every command.
 //!
-//! Four deaths: killed before the call; killed in the middle of it; the same two with a power cut, in which
-//! everything that was not synced is lost. And one more per command: the power goes just after it was
-//! acknowledged.
+//! Four ways: before the call, in the middle of it, and both with a power cut that loses all unsynced data. In addition, one
+//! power cut right after each command was acknowledged.
 //!
-//! The control is a disk that lies: syncs return at once and do nothing. A harness that does not see the loss
-//! then would not see it either if the program forgot to sync.
+//! In the control, syncs do nothing. A harness that misses the loss then would also miss a forgotten sync in the program.
 
 use crate::dice::Dice;
 use crate::shim::{Death, Faults};
@@ -17,32 +15,32 @@ use super::script::{SCRIPT, Step};
 
 const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut];
 
-/// How many kills, and which.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct KillPlan {
-    /// Picks the kill points, if not all of them are wanted.
+    /// Selects the points, if not all are tested.
     pub seed: u64,
-    /// About how many kill points; `None` for every one there is.
+    /// Approximate number of points; `None` for all.
     pub points: Option<u64>,
 }
 
-/// What a campaign of kills came to.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kills {
-    /// How many commands were struck.
+    /// Commands that were tested.
     pub commands: u64,
-    /// How many times the program was killed.
+    /// Number of kills.
     pub kills: u64,
-    /// How many of those had lost something that was not synced.
+    /// Kills that lost unsynced data.
     pub lossy: u64,
 }
 
-/// Kills the program at every point, or at that many of them.
+/// Kills the program at every point, or at about the given number of points.
 pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
     let laboratory = Laboratory::new(&program().map_err(Failed::Trouble)?).map_err(Failed::Trouble)?;
     let mut dice = Dice::new(plan.seed);
     let mut kills = Kills::default();
-    // About this many points there are in all; a smaller plan takes its share of each command's.
+    // The approximate total number of points; a smaller plan tests a share of each command's.
     let share = plan.points.map(|points| (5000 / points.max(1)).max(1));
     for (number, step) in (1..).zip(SCRIPT) {
         let expectation = rehearse(&laboratory, step)?;
@@ -79,7 +77,7 @@ pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
     Ok(kills)
 }
 
-/// The control: syncs that lie. It must be caught.
+/// The control: syncs do nothing. It must be caught.
 pub fn control() -> Result<Kills, Failed> {
     let laboratory = Laboratory::new(&program().map_err(Failed::Trouble)?).map_err(Failed::Trouble)?;
     let mut kills = Kills::default();
@@ -96,18 +94,18 @@ pub fn control() -> Result<Kills, Failed> {
     Ok(kills)
 }
 
-/// Runs a command once without a fault, to learn what it does; the store is kept as it was before.
+/// Runs a command once without a fault, for reference, and restores the store.
 pub(super) fn rehearse(laboratory: &Laboratory, step: &Step) -> Result<Expectation, Failed> {
     laboratory.keep().map_err(Failed::Trouble)?;
     let before = Logs::read(&laboratory.store()).map_err(Failed::trouble)?;
     advance(laboratory, step)?;
     let after = Logs::read(&laboratory.store()).map_err(Failed::trouble)?;
-    // Looking may tidy the store's log; what strikes next must find it as the command before left it.
+    // Reading may checkpoint the store; the next run must start from the original files.
     laboratory.restore().map_err(Failed::Trouble)?;
     Ok(Expectation::between(before, &after))
 }
 
-/// Runs a command without a fault. It must work.
+/// Runs a command without a fault. It must succeed.
 pub(super) fn advance(laboratory: &Laboratory, step: &Step) -> Result<(), Failed> {
     laboratory.restore().map_err(Failed::Trouble)?;
     let run = laboratory.run(step.arguments, |faults| faults).map_err(Failed::Trouble)?;

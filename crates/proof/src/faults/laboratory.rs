@@ -1,4 +1,4 @@
-//! Where a command is run: a store, a project folder, and the program, with a fault or without one.
+//! Runs commands in a sandbox: a store, a project folder and the program, with or without a fault.
 
 use std::fs;
 use std::io;
@@ -11,24 +11,24 @@ use crate::ground::Ground;
 use crate::shim::{Faults, Report, Shim};
 use crate::violation::Trouble;
 
-/// A place to run commands in.
+/// A sandbox for commands.
 pub struct Laboratory {
     ground: Ground,
     program: PathBuf,
     shim: Shim,
 }
 
-/// What became of one run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// What it printed.
+    /// Its output.
     pub output: Output,
-    /// What the shim saw.
+    /// The report of the fault library.
     pub report: Report,
 }
 
 impl Run {
-    /// Whether the caller was told that it worked.
+    /// Whether the command reported success.
     pub fn acknowledged(&self) -> bool {
         self.output.status.success()
     }
@@ -38,14 +38,14 @@ impl Run {
         self.output.status.signal() == Some(9)
     }
 
-    /// What it said about what went wrong.
+    /// Its error message.
     pub fn complaint(&self) -> String {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 }
 
 impl Laboratory {
-    /// A place with that program.
+    /// Creates a sandbox for this program.
     pub fn new(program: &Path) -> Result<Self, Trouble> {
         let ground = Ground::new()?;
         fs::create_dir_all(ground.path().join("project").join(INNER))?;
@@ -82,18 +82,18 @@ impl Laboratory {
         Ok(Run { output, report })
     }
 
-    /// Keeps the store as it is now.
+    /// Saves a copy of the store.
     pub fn keep(&self) -> Result<(), Trouble> {
         Ok(copy(&self.store(), &self.ground.path().join("kept"))?)
     }
 
-    /// Brings the store back to what was kept.
+    /// Restores the saved copy.
     pub fn restore(&self) -> Result<(), Trouble> {
         Ok(copy(&self.ground.path().join("kept"), &self.store())?)
     }
 }
 
-/// Makes a folder an exact copy of another, which holds files and folders only.
+/// Makes a folder an exact copy of another, which contains only files and folders.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -111,15 +111,14 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The `retake` program beside this one, built from the sources as they are: a stale one would prove nothing. Who has
-/// just built it names it in `RETAKE_PROGRAM`: building it alone takes other features of what it needs, and so all of
-/// that anew.
+/// The `retake` program next to this one, built from the current sources. `RETAKE_PROGRAM` names one that was just built:
+/// building it separately would select other features and recompile everything.
 pub(crate) fn program() -> Result<PathBuf, Trouble> {
     if let Some(built) = std::env::var_os("RETAKE_PROGRAM") {
         return Ok(built.into());
     }
     let own = std::env::current_exe()?;
-    // Tests live one folder below the programs.
+    // Test programs are one folder below the others.
     let folder = own
         .ancestors()
         .find(|folder| folder.ends_with("debug") || folder.ends_with("release"))

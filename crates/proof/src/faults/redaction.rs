@@ -1,14 +1,14 @@
-//! A redaction that dies or fails at any point is finished by running it again.
+//! A redaction that is interrupted at any point is completed by running it again.
 //!
 //! ```text
 //!   secret in   entries · an answer · a title · drafts · the trace of a turn · an approval · the search index
 //!                    │
-//!                    ├─ `redact --text` is struck at call n = 1, 2, 3 …
+//!                    ├─ `redact --text` is interrupted at call n = 1, 2, 3 …
 //!                    ├─ the store must verify clean
 //!                    └─ `redact --text` runs again: no byte of the secret may be in any file, compressed content included
 //! ```
 //!
-//! The control puts the search index of before back: one that was not scrubbed must be found.
+//! The control restores the old search index, which must be detected.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ const SECRET: &str = "zanzibarsecret4711";
 
 const REDACT: &[&str] = &["redact", "--text", SECRET, "--yes"];
 
-/// A way to strike.
+/// An injected fault.
 #[derive(Clone, Copy, Debug)]
 enum Strike {
     Die(Death),
@@ -45,7 +45,7 @@ const STRIKES: [Strike; 6] = [
     Strike::Fail(Way::FromThenOn(Failure::DiskFull)),
 ];
 
-/// Strikes a redaction at every point, or at about that many.
+/// Interrupts a redaction at every point, or at about the given number of points.
 pub fn kill_redaction(plan: KillPlan) -> Result<Kills, Failed> {
     strike(plan, false)
 }
@@ -62,7 +62,7 @@ fn strike(plan: KillPlan, keeps_words: bool) -> Result<Kills, Failed> {
     prepare(&laboratory).map_err(Failed::Trouble)?;
     let words = fs::read(laboratory.store().join("search.db")).map_err(Failed::trouble)?;
     laboratory.keep().map_err(Failed::Trouble)?;
-    // About this many points there are in all.
+    // The approximate total number of points.
     let share = plan.points.map(|points| (1500 / points.max(1)).max(1));
     for strike in STRIKES {
         let mut call = 1 + share.map_or(0, |share| dice.below(share));
@@ -91,7 +91,7 @@ fn strike(plan: KillPlan, keeps_words: bool) -> Result<Kills, Failed> {
     Ok(kills)
 }
 
-/// A store with the secret wherever one can be.
+/// Creates a store with the secret in every possible place.
 fn prepare(laboratory: &Laboratory) -> Result<(), Trouble> {
     let said = format!("say I use {SECRET} for it");
     let draft = format!("deploy with {SECRET}, please");
@@ -124,7 +124,7 @@ fn prepare(laboratory: &Laboratory) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Runs the redaction again; says which promise was broken.
+/// Runs the redaction again; returns the broken promise, if any.
 fn finish(laboratory: &Laboratory, words: Option<&Vec<u8>>) -> Result<Option<String>, Trouble> {
     if let Err(broken) = verified_at(&laboratory.store()) {
         return Ok(Some(broken));

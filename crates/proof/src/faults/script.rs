@@ -1,11 +1,11 @@
-//! The commands that faults strike: each kind of change at least once, on a store with some history.
+//! The script: each kind of change at least once, on a store with some history.
 
 /// One command of the script.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// What is typed after `retake`.
+    /// Arguments of `retake`.
     pub arguments: &'static [&'static str],
-    /// Whether it may take whole threads away: only what says so destroys.
+    /// Whether it may destroy threads.
     pub destroys: bool,
 }
 
@@ -17,10 +17,10 @@ const fn destroying(arguments: &'static [&'static str]) -> Step {
     Step { arguments, destroys: true }
 }
 
-/// A folder in the project that becomes a project of its own for a while.
+/// A folder in the project that is a separate project for a while.
 pub(super) const INNER: &str = "inner";
 
-/// The script. The first command finds no store at all.
+/// The script. There is no store before the first command.
 pub const SCRIPT: &[Step] = &[
     step(&["thread", "new", "Fix the login"]),
     step(&["entry", "add", "Why does the login fail?"]),

@@ -1,13 +1,13 @@
-//! What files and conversation must be after a fault.
+//! The rules for files and conversation after a fault.
 //!
 //! ```text
-//!                  folder as it was                 folder as it was to be
+//!                  files before                     files after
 //!   conversation   before the command, or with      after the command
-//!                  what a hand had changed
+//!                  hand edits recorded
 //! ```
 //!
-//! Nothing else is allowed: no third folder, and no folder of one column with the conversation of the other. The
-//! next command, whichever it is, brings this about; [`Nature`] says where more than that is right.
+//! Nothing else is allowed: neither other files, nor the files of one column with the conversation of the other. Any next
+//! command must establish this; [`Nature`] lists the exceptions.
 
 use std::collections::BTreeMap;
 
@@ -23,58 +23,58 @@ use crate::violation::Trouble;
 use super::laboratory::{Folders, Laboratory};
 use super::script::{Nature, PROJECT, Step};
 
-/// Everything that is looked at.
+/// The observed state.
 #[derive(Clone, Debug)]
 pub struct Sight {
     /// The files.
     pub folders: Folders,
-    /// What the store says.
+    /// The state of the store.
     pub said: Said,
 }
 
-/// What the store says of its one thread.
+/// The state of the store's only thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// The names of all operations, in order.
+    /// The ids of all operations, in order.
     pub log: Vec<ContentId>,
-    /// What kind each is.
+    /// The kind of each operation.
     pub kinds: Vec<String>,
-    /// The version that is current.
+    /// The current version.
     pub position: u64,
     /// The last known files of each take.
     pub takes: BTreeMap<TakeId, Option<ContentId>>,
-    /// Whether a take is open apart.
+    /// Whether a worktree exists.
     pub apart: bool,
-    /// Whether a move of files has begun and not ended.
+    /// Whether a file move is unfinished.
     pub moving: bool,
 }
 
-/// What the caller of a command was told.
+/// The outcome that a command reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// It worked.
+    /// Success.
     Done,
-    /// It failed, and said so.
+    /// Failure.
     Failed,
-    /// It does not know itself.
+    /// Unknown.
     Unsure,
-    /// Nothing: it died.
+    /// None: it was killed.
     Nothing,
 }
 
-/// What a command does when nothing goes wrong.
+/// The effect of a command without a fault.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// Before it, and before what was done by hand.
+    /// The state before it, and before hand edits.
     pub before: Said,
-    /// The files just before it.
+    /// The files right before it.
     pub files: Folders,
-    /// After it.
+    /// The state after it.
     pub after: Sight,
 }
 
 impl Sight {
-    /// Looks at files and store.
+    /// Reads files and store.
     pub fn of(laboratory: &Laboratory) -> Result<Self, Trouble> {
         Ok(Self { folders: laboratory.folders()?, said: Said::of(&open(laboratory)?)? })
     }
@@ -111,17 +111,17 @@ impl Said {
     }
 }
 
-/// The kind of an operation without what it says of itself.
+/// The kind of an operation without its fields.
 fn name_of(kind: &impl std::fmt::Debug) -> String {
     let text = format!("{kind:?}");
     text.split([' ', '{', '(']).next().unwrap_or_default().to_owned()
 }
 
-/// The operation that records what a hand did.
+/// The operation that records hand edits.
 const SEEN: &str = "FilesSeen";
 
 impl Expectation {
-    /// Looks at files and store after a fault, once another command has run. The error says what is broken.
+    /// Checks files and store after a fault and one more command. The error names the broken rule.
     pub fn check(&self, laboratory: &Laboratory, step: &Step, told: Told) -> Result<(), String> {
         let changed = look_again(laboratory, step)?;
         let sight = Sight::of(laboratory).map_err(|trouble| format!("it cannot be looked at: {trouble}"))?;
@@ -151,8 +151,8 @@ impl Expectation {
         if again.is_empty() { Ok(()) } else { Err(format!("looking twice finds {again:?}")) }
     }
 
-    /// Looks at files and store after a command that named paths which it left alone: each path is as before or
-    /// as after, and the store knows which.
+    /// Checks files and store after a command that skipped paths: each path must be as before or as after, consistent with the
+    /// store.
     pub fn check_left(&self, laboratory: &Laboratory, step: &Step) -> Result<(), String> {
         let changed = look_again(laboratory, step)?;
         if step.by_hand.is_none() && !changed.is_empty() {
@@ -173,7 +173,7 @@ impl Expectation {
         verified(laboratory)
     }
 
-    /// The folder and the conversation are both as before, or both as after.
+    /// The folder and the conversation must both be as before, or both as after.
     fn together(&self, step: &Step, told: Told, sight: &Sight) -> Result<(), String> {
         let kinds = &sight.said.kinds;
         let without = |kinds: &[String]| -> Vec<String> {
@@ -183,7 +183,7 @@ impl Expectation {
         let found = without(kinds);
         let is_old = found == old && sight.said.position >= self.before.position;
         let is_new = found == new && sight.said.apart == self.after.said.apart;
-        // What a program that was run did is found by the next look, if nobody recorded it.
+        // Unrecorded changes of a program are found by the next snapshot.
         let is_unrecorded = step.nature == Nature::Runs && is_old;
         let folders = |expected: &Folders| match step.nature {
             Nature::Opens => sight.folders.get(PROJECT) == expected.get(PROJECT),
@@ -206,7 +206,7 @@ impl Expectation {
         }
         match told {
             Told::Done if !(as_after && is_new) => Err("acknowledged, but not done".to_owned()),
-            // What a program did whose end could not be recorded is recorded by the next look, as its doing.
+            // If the end of a program could not be recorded, the next snapshot attributes the changes to it.
             Told::Failed if new != old && is_new && step.nature != Nature::Runs => {
                 Err("reported as failed, but it was done".to_owned())
             }
@@ -214,7 +214,7 @@ impl Expectation {
         }
     }
 
-    /// Every take has the files that it had, or those that the command gave it.
+    /// Every take has its old files, or those that the command gave it.
     fn takes_keep_their_files(&self, sight: &Sight, step: &Step) -> Result<(), String> {
         for (take, files) in &sight.said.takes {
             let (old, new) = (self.before.takes.get(take), self.after.said.takes.get(take));
@@ -233,12 +233,12 @@ impl Expectation {
     }
 }
 
-/// The commands that only read, and mention a move of files that was interrupted.
+/// Read-only commands, which mention an interrupted file move.
 const READERS: [&[&str]; 5] =
     [&["thread", "list"], &["thread", "show"], &["history"], &["tree"], &["verify"]];
 
-/// Before the next command finishes it, every command that only reads mentions a move of files that was interrupted, and
-/// none mentions one where there is none.
+/// Until the next command finishes it, every read-only command mentions an interrupted file move, and none mentions one that
+/// does not exist.
 pub(super) fn check_mentions(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
     let place = if laboratory.place(step.place).is_dir() { step.place } else { PROJECT };
     for arguments in READERS {
@@ -248,7 +248,7 @@ pub(super) fn check_mentions(laboratory: &Laboratory, step: &Step) -> Result<(),
         }
         let answer: Value = serde_json::from_slice(&run.output.stdout).map_err(|error| error.to_string())?;
         let mentions = answer["pending_moves"].as_array().is_some_and(|moves| !moves.is_empty());
-        // Only now: the first of these commands meets the store as the fault left it.
+        // Read only now: the first command must meet the store as the fault left it.
         let sight = Sight::of(laboratory).map_err(|trouble| format!("it cannot be looked at: {trouble}"))?;
         if mentions != sight.said.moving {
             let is = if sight.said.moving { "does not mention" } else { "mentions" };
@@ -261,7 +261,7 @@ pub(super) fn check_mentions(laboratory: &Laboratory, step: &Step) -> Result<(),
     Ok(())
 }
 
-/// Lets the program look at the folder; gives the paths that it takes for changed by hand.
+/// Runs `retake status`; returns the paths that it reports as hand edits.
 fn look_again(laboratory: &Laboratory, step: &Step) -> Result<Vec<String>, String> {
     let place = if laboratory.place(step.place).is_dir() { step.place } else { PROJECT };
     let run = laboratory.run(place, &["status"], |faults| faults).map_err(|trouble| trouble.to_string())?;
@@ -282,7 +282,7 @@ fn verified(laboratory: &Laboratory) -> Result<(), String> {
     }
 }
 
-/// Says what a folder is, path by path.
+/// Describes a folder, path by path.
 fn describe(found: &Folders, before: &Folders, after: &Folders) -> String {
     let mut words = Vec::new();
     for (name, folder) in found {

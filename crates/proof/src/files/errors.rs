@@ -1,8 +1,7 @@
-//! Every write-class system call of commands that move files fails once, in each way that a disk can fail.
+//! Fails every write-class system call of commands that move files once, in each way that a disk can fail.
 //!
-//! The command must either not be bothered, or say clearly that it failed and leave files and conversation as
-//! they were; where it could not put everything back, the next command finishes what was begun. A path that it
-//! may not touch is left alone, and named.
+//! The command must either succeed, or report the failure and leave files and conversation unchanged; if it cannot restore
+//! everything, the next command finishes the move. Paths that it may not change are skipped and reported.
 
 use crate::dice::Dice;
 use crate::faults::{ErrorsPlan, Run, Way};
@@ -15,12 +14,12 @@ use super::laboratory::{Home, Laboratory};
 use super::script::{Nature, SCRIPT, Step};
 use super::{ground, retake};
 
-/// What a campaign of errors came to.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
-    /// How many calls were made to fail.
+    /// Number of failed calls.
     pub injected: u64,
-    /// How many times the command said that it failed.
+    /// Number of reported failures.
     pub failed: u64,
 }
 
@@ -35,12 +34,12 @@ const WAYS: [Way; 8] = [
     Way::Short,
 ];
 
-/// Lets calls fail.
+/// Runs the campaign.
 pub fn errors(plan: ErrorsPlan) -> Result<Errors, Failed> {
     strike(plan, told)
 }
 
-/// The control: whatever the program says, it is taken for done. It must be caught.
+/// The control: every outcome counts as success. It must be caught.
 pub fn errors_control() -> Result<Errors, Failed> {
     strike(ErrorsPlan { seed: 1, points: Some(300) }, |_| Ok(Told::Done))
 }
@@ -96,7 +95,7 @@ fn judge(
 ) -> Result<(), String> {
     let fail = |trouble: crate::violation::Trouble| trouble.to_string();
     if told == Told::Done && step.nature != Nature::Runs && leaves_something(run) {
-        // It said of each such path that it was left alone; both halves then agree on that.
+        // The answer lists skipped paths; conversation and files must agree on them.
         return expectation.check_left(laboratory, step);
     }
     if told == Told::Failed && step.nature == Nature::Whole {
@@ -110,13 +109,13 @@ fn judge(
     expectation.check(laboratory, step, told)
 }
 
-/// Whether the answer names paths that were left as they are.
+/// Whether the answer lists skipped paths.
 fn leaves_something(run: &Run) -> bool {
     let answer = String::from_utf8_lossy(&run.output.stdout);
     answer.contains(r#""outcome":"skipped""#) || answer.contains(r#""outcome":"kept""#)
 }
 
-/// What the caller was told; an error if that was not clear.
+/// The reported outcome; an error if it was unclear.
 fn told(run: &Run) -> Result<Told, String> {
     if run.acknowledged() {
         return Ok(Told::Done);

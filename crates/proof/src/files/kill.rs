@@ -1,7 +1,7 @@
-//! The program dies at every write-class system call of commands that move files.
+//! Kills the program at every write-class system call of commands that move files.
 //!
-//! The four deaths are those of [`faults::kill`](crate::faults::kill). Every third time the command that
-//! recovers dies as well, at a point of its own, and yet another one has to.
+//! In the four ways of [`faults::kill`](crate::faults::kill). Every third time the recovering command is killed too, and a
+//! third command has to recover.
 
 use crate::dice::Dice;
 use crate::faults::{KillPlan, Kills, Run};
@@ -15,11 +15,11 @@ use super::{ground, retake};
 
 const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut];
 
-/// Kills the program at every point, or at that many of them.
+/// Kills the program at every point, or at about the given number of points.
 pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
     let ground = ground()?;
     let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
-    // About this many points there are in all; a smaller plan takes its share of each command's.
+    // The approximate total number of points; a smaller plan tests a share of each command's.
     let mut strikes = Strikes::new(plan, 9000);
     for (number, step) in (1..).zip(SCRIPT) {
         strikes.step(&mut laboratory, number, step)?;
@@ -27,12 +27,12 @@ pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
     Ok(strikes.kills)
 }
 
-/// The control: a program that moves the files first, and says so to the conversation after that.
+/// The control: a program that moves files before it records the intent.
 pub fn kill_control(mistaken: Program) -> Result<Kills, Failed> {
     control(mistaken, |step| step.arguments == ["undo"] && step.by_hand.is_none())
 }
 
-/// The control: a program that forgets the folder of a take, and removes its files after that.
+/// The control: a program that forgets a worktree before it removes its files.
 pub fn removal_control(mistaken: Program) -> Result<Kills, Failed> {
     control(mistaken, |step| step.nature == Nature::Closes)
 }
@@ -53,7 +53,7 @@ fn control(mistaken: Program, strikes_at: impl Fn(&Step) -> bool) -> Result<Kill
     Ok(strikes.kills)
 }
 
-/// Kills, and what they came to so far.
+/// A running campaign and its counts.
 pub(super) struct Strikes {
     dice: Dice,
     seed: u64,
@@ -62,13 +62,13 @@ pub(super) struct Strikes {
 }
 
 impl Strikes {
-    /// None yet. Of `all` points that there are, about as many as the plan wants are struck.
+    /// Starts a campaign that tests about as many of `all` points as the plan wants.
     pub(super) fn new(plan: KillPlan, all: u64) -> Self {
         let share = plan.points.map(|points| (all / points.max(1)).max(1));
         Self { dice: Dice::new(plan.seed), seed: plan.seed, share, kills: Kills::default() }
     }
 
-    /// Kills one command at its points, and then lets it be.
+    /// Kills one command at its points, then runs it without a fault.
     pub(super) fn step(
         &mut self,
         laboratory: &mut Laboratory,
@@ -88,7 +88,7 @@ impl Strikes {
                 self.kills.kills += 1;
                 self.kills.lossy += u64::from(run.report.lost > 0);
                 let mut what = format!("{death:?} at call {call}");
-                // Not always: a command that only reads may itself change what the next one meets.
+                // Not always: a read-only command may change what the next one meets.
                 if self.dice.once_in(4) {
                     let mentioned = check_mentions(laboratory, step);
                     self.judged(mentioned, number, step, &what)?;
@@ -138,8 +138,8 @@ impl Strikes {
     }
 }
 
-/// A folder that was half filled is nobody's, and is named when it stands in the way; once it is gone, the next
-/// attempt works.
+/// A partially filled folder belongs to no take and is reported when it is in the way; after it is removed, the next attempt
+/// succeeds.
 fn retried(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
     let fail = |trouble: Trouble| trouble.to_string();
     if step.nature != Nature::Opens || Sight::of(laboratory).map_err(fail)?.said.apart {
@@ -159,7 +159,7 @@ fn retried(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
         .map_err(|trouble| format!("a third attempt: {trouble}"))
 }
 
-/// Runs a command once without a fault, to learn what it does; everything is kept as it was before.
+/// Runs a command once without a fault, for reference, and restores everything.
 pub fn rehearse(laboratory: &mut Laboratory, step: &Step) -> Result<Expectation, Failed> {
     let before = Sight::of(laboratory)?.said;
     laboratory.prepare(step)?;
@@ -170,7 +170,7 @@ pub fn rehearse(laboratory: &mut Laboratory, step: &Step) -> Result<Expectation,
     Ok(Expectation { before, files, after })
 }
 
-/// Runs a command without a fault. It must work.
+/// Runs a command without a fault. It must succeed.
 pub fn advance(laboratory: &Laboratory, step: &Step) -> Result<(), Failed> {
     laboratory.restore()?;
     laboratory.must(step.place, step.arguments)?;

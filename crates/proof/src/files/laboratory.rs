@@ -1,11 +1,11 @@
-//! Where a command that moves files is run: project and store in one world, which can be kept and brought back.
+//! Runs commands that move files in a sandbox that can be saved and restored.
 //!
 //! ```text
-//!   ground/  world/  project/   the files         ◄── faults strike in all of the world
-//!            │       apart/     a take's own files
+//!   scratch/ world/  project/   the files         ◄── faults are injected in all of the world
+//!            │       apart/     a worktree
 //!            │       home/      the store
-//!            kept/              the store as it was; the folders are kept in memory
-//!            count              what the fault library saw
+//!            kept/              the saved store; folders are saved in memory
+//!            count              the report of the fault library
 //! ```
 
 use std::collections::BTreeMap;
@@ -25,10 +25,10 @@ use crate::violation::Trouble;
 
 use super::script::{APART, BEGINNING, PROJECT, Step};
 
-/// The folders with files in them: the project's, and the one apart.
+/// The folders with files: the project's, and the worktree.
 pub type Folders = BTreeMap<&'static str, Folder>;
 
-/// A place to run commands in.
+/// A sandbox for commands.
 pub struct Laboratory {
     ground: PathBuf,
     program: Program,
@@ -38,26 +38,26 @@ pub struct Laboratory {
     kept: Option<Folders>,
 }
 
-/// Where the store is.
+/// The location of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// Beside the project, on the same disk.
+    /// Next to the project, on the same disk.
     Beside,
     /// On another disk.
     Elsewhere,
 }
 
-/// What is run instead of `retake`, and before its arguments.
+/// The program to run instead of `retake`.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The file.
+    /// The executable.
     pub path: PathBuf,
     /// Arguments that come first.
     pub first: &'static [&'static str],
 }
 
 impl Laboratory {
-    /// A place in that folder, with that program, and with a thread in a project that holds the first files.
+    /// Creates a sandbox in this folder, with a project, its first files and a thread.
     pub fn new(ground: &Path, program: Program, home: Home) -> Result<Self, Trouble> {
         let (ground, shim) = (ground.to_owned(), Shim::build()?);
         let this = Self { ground, program, instead: None, shim, home, kept: None };
@@ -74,17 +74,17 @@ impl Laboratory {
         Ok(this)
     }
 
-    /// From now on, another program is run for `undo` and `take close`.
+    /// Uses another program for `undo` and `worktree remove`.
     pub fn instead(&mut self, program: Program) {
         self.instead = Some(program);
     }
 
-    /// The world that faults strike in.
+    /// The folder in which faults are injected.
     pub fn world(&self) -> PathBuf {
         self.ground.join("world")
     }
 
-    /// One of its folders.
+    /// A folder of the world.
     pub fn place(&self, name: &str) -> PathBuf {
         self.world().join(name)
     }
@@ -97,7 +97,7 @@ impl Laboratory {
         }
     }
 
-    /// Nothing goes wrong yet, but calls on store and folders are counted.
+    /// No faults yet, but calls on store and folders are counted.
     pub fn faults(&self) -> Faults {
         let root = match self.home {
             Home::Beside => self.world(),
@@ -106,19 +106,19 @@ impl Laboratory {
         Faults::under(root).counted_in(self.counted())
     }
 
-    /// The library that makes the faults.
+    /// The fault library.
     pub fn shim(&self) -> &Shim {
         &self.shim
     }
 
-    /// Where calls are counted.
+    /// The report of the fault library.
     pub fn counted(&self) -> PathBuf {
         self.ground.join("count")
     }
 
-    /// A command of this world, ready to run.
+    /// Builds a command.
     pub fn command(&self, place: &str, arguments: &[&str]) -> Command {
-        let wrong = arguments == ["undo"] || arguments.starts_with(&["take", "close"]);
+        let wrong = arguments == ["undo"] || arguments.starts_with(&["worktree", "remove"]);
         let program = self.instead.as_ref().filter(|_| wrong).unwrap_or(&self.program);
         let (before, after) = split(arguments);
         let mut command = Command::new(&program.path);
@@ -154,7 +154,7 @@ impl Laboratory {
         Ok(Run { output, report })
     }
 
-    /// Runs a command that must work.
+    /// Runs a command that must succeed.
     pub fn must(&self, place: &str, arguments: &[&str]) -> Result<Run, Trouble> {
         let run = self.run(place, arguments, |faults| faults)?;
         if run.acknowledged() {
@@ -164,30 +164,30 @@ impl Laboratory {
         }
     }
 
-    /// Does something in the project's folder by hand.
+    /// Changes the project's folder with a shell script.
     pub fn by_hand(&self, line: &str) -> Result<(), Trouble> {
         let status = Command::new("sh").args(["-ec", line]).current_dir(self.place(PROJECT)).status()?;
         if status.success() { Ok(()) } else { Err(format!("by hand, {line:?}: {status}").into()) }
     }
 
-    /// Does what happens by hand before a step.
+    /// Applies the hand edits before a step.
     pub fn prepare(&self, step: &Step) -> Result<(), Trouble> {
         step.by_hand.map_or(Ok(()), |line| self.by_hand(line))
     }
 
-    /// The files as they are.
+    /// The current files.
     pub fn folders(&self) -> Result<Folders, Trouble> {
         let read = |name| Ok((name, Folder::read(&self.place(name))?));
         [PROJECT, APART].into_iter().map(read).collect()
     }
 
-    /// Keeps files and store as they are now.
+    /// Saves files and store.
     pub fn keep(&mut self) -> Result<(), Trouble> {
         self.kept = Some(self.folders()?);
         Ok(copy(&self.store(), &self.ground.join("kept"))?)
     }
 
-    /// Brings files and store back to what was kept.
+    /// Restores the saved files and store.
     pub fn restore(&self) -> Result<(), Trouble> {
         let kept = self.kept.as_ref().ok_or("nothing was kept")?;
         for (name, folder) in kept {
@@ -204,7 +204,7 @@ impl Laboratory {
         self.identify()
     }
 
-    /// Lets the store know the folder apart that was laid out anew: it is another folder to the file system.
+    /// Updates the identity of the worktree, which restoring recreated.
     fn identify(&self) -> Result<(), Trouble> {
         let Ok(Identity { device, inode, born }) = Identity::of(&self.place(APART)) else { return Ok(()) };
         let identity = Some(FolderIdentity { device, inode, born, marked: false });
@@ -218,7 +218,7 @@ impl Laboratory {
         Ok(())
     }
 
-    /// Temporary folders that were left beside the project.
+    /// Temporary folders that were left next to the project.
     pub fn left_beside(&self) -> Result<Vec<PathBuf>, Trouble> {
         let names = fs::read_dir(self.world())?.map(|entry| Ok(entry?.path()));
         let names: Vec<PathBuf> = names.collect::<Result<_, std::io::Error>>()?;
@@ -229,7 +229,7 @@ impl Laboratory {
     }
 }
 
-/// The arguments before and after the point where options of our own may stand.
+/// Splits the arguments where options may be inserted.
 fn split<'a>(arguments: &'a [&'a str]) -> (&'a [&'a str], &'a [&'a str]) {
     arguments.split_at(arguments.iter().position(|argument| *argument == "--").unwrap_or(arguments.len()))
 }

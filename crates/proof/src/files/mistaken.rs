@@ -1,8 +1,8 @@
-//! A mistake made on purpose: the files move before anybody has written down that they will.
+//! The control: files move before the intent is durable.
 //!
 //! ```text
-//!   as it should be    intent ──► files ──► conversation
-//!   here                          files ──► conversation        a kill at the arrow leaves them apart
+//!   correct            intent ──► files ──► conversation
+//!   here                          files ──► conversation        a kill at the arrow separates them
 //! ```
 
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ use retake_workspace::snapshot::{Options, Workspace};
 
 use crate::violation::Trouble;
 
-/// Undoes the last turn of the only thread of a store, in the wrong order.
+/// Undoes the last turn of the store's only thread in the wrong order.
 pub fn undo(store: &Path, folder: &Path) -> Result<(), Trouble> {
     let timeline = Timeline::open(store, Rules::default())?;
     let project = timeline.project_if_known(folder)?;
@@ -35,12 +35,12 @@ pub fn undo(store: &Path, folder: &Path) -> Result<(), Trouble> {
     }
     drop(looking);
     desk.go(thread, goal, Caller::human(), Handling { halves: Halves::Conversation, ..Handling::default() })?;
-    // The folder is as the store thinks it is only once somebody has looked.
+    // Recording updates the store's view of the folder.
     desk.look(thread, Caller::human())?;
     Ok(())
 }
 
-/// Removes the only folder that a take has for itself, after the store has forgotten it.
+/// Removes the only worktree after the store has forgotten it.
 pub fn remove(store: &Path) -> Result<(), Trouble> {
     let timeline = Timeline::open(store, Rules::default())?;
     let folder = timeline.look()?.apart_folders()?.pop().ok_or("no take has a folder")?;

@@ -1,36 +1,35 @@
-//! The commands that faults strike while they move files, and what happens by hand between them.
+//! The script of commands that move files, with hand edits in between.
 
 /// One command of the script.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// A line for the shell before it: what someone does in the project's folder by hand.
+    /// A shell script with hand edits that runs before the command.
     pub by_hand: Option<&'static str>,
-    /// What is typed after `retake`.
+    /// Arguments of `retake`.
     pub arguments: &'static [&'static str],
-    /// Where it is typed, seen from the folder that holds project and store.
+    /// The current folder, relative to the world.
     pub place: &'static str,
-    /// What it is like.
+    /// How faults may affect it.
     pub nature: Nature,
 }
 
-/// What a command is like, as far as a fault is concerned.
+/// How faults may affect a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
     /// Conversation and files move together, or not at all.
     Whole,
-    /// A program of the user's changes files in the middle of it. If nobody is left to record them as its own,
-    /// the next look finds them.
+    /// It runs a program that changes files. If they are not recorded, the next snapshot finds them.
     Runs,
-    /// It fills a new folder, which is nobody's until the end.
+    /// It fills a new folder, which belongs to no take until the end.
     Opens,
-    /// It removes a folder: all of it or nothing, once the next command has run.
+    /// It removes a folder completely or not at all, after the next command at the latest.
     Closes,
 }
 
 /// The folder of the project.
 pub const PROJECT: &str = "project";
 
-/// The folder of the take that is opened apart.
+/// The folder of the worktree.
 pub const APART: &str = "apart";
 
 pub(super) const fn step(arguments: &'static [&'static str]) -> Step {
@@ -45,7 +44,7 @@ const fn run(line: &'static [&'static str]) -> Step {
     Step { nature: Nature::Runs, ..step(line) }
 }
 
-/// What the project holds at first, as a line for the shell.
+/// The initial files, as a shell script.
 pub const BEGINNING: &str = "\
 printf 'one\\ntwo\\nthree\\nfour\\nfive\\n' > code.rs
 mkdir -p src/deep empty && printf 'deep\\n' > src/deep/file.txt && printf 'lib\\n' > src/lib.rs
@@ -54,12 +53,11 @@ ln -s src/lib.rs link
 printf 'big' > big && head -c 150000 /dev/zero | tr '\\0' 'x' >> big
 ";
 
-/// A dozen files at once: more than are synced one by one.
+/// More files than are synced individually.
 const MANY: &str = "mkdir many; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $n > many/$n; echo $n > m$n; done; mv src moved; echo x >> code.rs; sync -f .";
 
-/// The script. What is run ends with a sync: what a program wrote and did not sync may be lost if the power goes before its
-/// end was recorded. The power cuts also run it without that sync, and cut after the record.
-/// What it begins with is a conversation without files.
+/// The script. Programs end with a sync, because unsynced files may be lost in a power cut before their end is recorded. The
+/// power cuts also run it without that sync and cut after the record. It starts with a conversation without files.
 pub const SCRIPT: &[Step] = &[
     step(&["snapshot", "take"]),
     step(&["entry", "add", "Tidy up, please."]),
@@ -72,7 +70,7 @@ pub const SCRIPT: &[Step] = &[
     ]),
     step(&["undo"]),
     step(&["redo"]),
-    // Someone works on the same file in another place, and on one of their own.
+    // The user edits the same file elsewhere, and another file.
     hand("echo six >> code.rs; echo mine > mine.txt", &["undo"]),
     step(&["redo"]),
     run(&["exec", "--", "sh", "-c", MANY]),
@@ -105,14 +103,14 @@ pub const SCRIPT: &[Step] = &[
     step(&["take", "switch", "main_take_1"]),
     hand("echo hand >> code.rs", &["take", "fork", "1"]),
     step(&["take", "switch", "main"]),
-    Step { nature: Nature::Opens, ..step(&["take", "open", "main_take_1", "--apart", "../apart"]) },
+    Step { nature: Nature::Opens, ..step(&["worktree", "add", "main_take_1", "../apart"]) },
     Step {
         place: APART,
         ..run(&["exec", "--", "sh", "-c", "echo apart > apart.txt; rm branch.txt; sync -f ."])
     },
     Step { place: APART, ..step(&["undo"]) },
     Step { place: APART, ..step(&["redo"]) },
-    Step { nature: Nature::Closes, ..step(&["take", "close", "main_take_1", "--remove"]) },
+    Step { nature: Nature::Closes, ..step(&["worktree", "remove", "main_take_1", "--delete-files"]) },
     step(&["take", "switch", "main_take_1"]),
     step(&["take", "delete", "main_take_1"]),
     step(&["undo"]),

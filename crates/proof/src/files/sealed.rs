@@ -1,14 +1,14 @@
-//! Undo and redo of what tools replaced in ignored and secret files, with a death at every point.
+//! Kills undo and redo of ignored and secret files that tools replaced, at every point.
 //!
 //! ```text
 //!   by hand   .env · local.json (ignored)                              folder A
 //!   turn      write .env · edit local.json · write a new ignored file  folder B
-//!   struck    undo ──► A      redo ──► B      (.env by hand) undo ──► A, but for .env
-//!   struck    another take, which had a worktree meanwhile: switch to it, back, and undo ──► the same
+//!   killed    undo ──► A      redo ──► B      (.env by hand) undo ──► A, except .env
+//!   killed    another take, which had a worktree meanwhile: switch to it, back, and undo ──► the same
 //! ```
 //!
-//! What each command leads to is compared with the folders themselves, byte for byte. In the end the secret is looked
-//! for in every file of the store. The control runs without the key, and must be caught.
+//! The results are compared with the folders byte for byte. At the end every file of the store is searched for the secret. The
+//! control runs without the key, and must be caught.
 
 use crate::faults::{KillPlan, Kills};
 use crate::folder::{Folder, Thing};
@@ -36,24 +36,24 @@ const UNDO: Step = step(&["undo"]);
 const REDO: Step = step(&["redo"]);
 const CHANGED_SINCE: Step = hand("printf 'TOKEN=by-hand\\n' > .env", &["undo"]);
 
-/// Another take gets a worktree, in which the agent writes and undoes a secret file too, and the project's folder back.
+/// Another take gets a worktree, in which the agent writes and undoes a secret file too.
 const WORKTREE: &[(&str, &[&str])] = &[
     (PROJECT, &["take", "branch", "--name", "second"]),
     (PROJECT, &["take", "switch", "main"]),
-    (PROJECT, &["take", "open", "second", "--apart", "../apart"]),
+    (PROJECT, &["worktree", "add", "second", "../apart"]),
     (APART, &["run", "--approve", "all", "create .env with TOKEN=of-the-worktree"]),
     (APART, &["undo"]),
-    (PROJECT, &["take", "close", "second", "--remove"]),
+    (PROJECT, &["worktree", "remove", "second", "--delete-files"]),
 ];
 const SWITCH: Step = step(&["take", "switch", "second"]);
 const SWITCH_BACK: Step = step(&["take", "switch", "main"]);
 
-/// Kills undo and redo of such a turn at every point, or at that many of them.
+/// Kills undo and redo of such a turn at every point, or at about the given number of points.
 pub fn sealed(plan: KillPlan) -> Result<Kills, Failed> {
     run(plan, |_| Ok(()))
 }
 
-/// The control: the key is gone, so that nothing that was sealed comes back.
+/// The control: without the key, no sealed file is restored.
 pub fn sealed_control() -> Result<Kills, Failed> {
     run(KillPlan { seed: 1, points: Some(4) }, |laboratory| {
         let mut key = laboratory.store().into_os_string();
@@ -73,7 +73,7 @@ fn run(plan: KillPlan, meanwhile: impl FnOnce(&Laboratory) -> std::io::Result<()
     meanwhile(&laboratory).map_err(Failed::trouble)?;
     let mut by_hand = before.clone();
     by_hand.0.insert(".env".into(), Thing::File { bytes: b"TOKEN=by-hand\n".to_vec(), mode: 0o600 });
-    // About this many points there are in all.
+    // The approximate total number of points.
     let mut strikes = Strikes::new(plan, 2500);
     let violated = |number: u64, what: String| {
         Failed::Violation(Violation { campaign: "sealed files", seed: plan.seed, step: number, what })
@@ -108,7 +108,7 @@ fn project(laboratory: &Laboratory) -> Result<Folder, Failed> {
     Folder::read(&laboratory.place(PROJECT)).map_err(Failed::trouble)
 }
 
-/// The search finds what is there: otherwise it would prove nothing.
+/// The search must find existing content; otherwise it proves nothing.
 #[cfg(test)]
 mod tests {
     use super::*;

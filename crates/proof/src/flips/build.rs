@@ -1,4 +1,4 @@
-//! A store with some history, as it is at each of its last moments.
+//! Builds a store with some history, and copies of its last versions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,25 +18,23 @@ use crate::model::clock::StandingClock;
 use crate::violation::Trouble;
 
 const THREADS: usize = 3;
-/// Steps that are in the database itself.
+/// Steps in the database itself.
 const SETTLED: u64 = 45;
-/// Steps that are in the log only.
+/// Steps in the write-ahead log only.
 const FLOATING: u64 = 20;
 
-/// The project that all threads belong to.
+/// The project of all threads.
 pub(super) const PROJECT: ProjectId = ProjectId::from_bytes([7; 16]);
 
-/// A store that was built, and copies of it.
 pub(super) struct Built {
-    /// The store after each of its last steps, the last one last.
+    /// The store after each of its last steps, in order.
     pub(super) moments: Vec<PathBuf>,
-    /// The store after its last step, with everything in the database and nothing in the log.
+    /// The store after its last step, fully checkpointed.
     pub(super) settled: PathBuf,
-    /// Its threads.
     pub(super) threads: Vec<ThreadId>,
 }
 
-/// Builds the store in that folder.
+/// Builds the store in this folder.
 pub(super) fn build(ground: &Path, seed: u64) -> Result<Built, Trouble> {
     let store = ground.join("store");
     let clock = Arc::new(StandingClock::new(seed));
@@ -48,7 +46,7 @@ pub(super) fn build(ground: &Path, seed: u64) -> Result<Built, Trouble> {
         let new = NewThread::in_project(PROJECT).titled(format!("Thread about {number}"));
         threads.push(timeline.create_thread(new, caller())?.thread);
     }
-    // A folder to be recognised: rows that are not derived from any log.
+    // Adds rows that are not derived from a log.
     let folder = ground.join("project");
     fs::create_dir_all(folder.join(".git"))?;
     timeline.project(&folder)?;
@@ -56,7 +54,7 @@ pub(super) fn build(ground: &Path, seed: u64) -> Result<Built, Trouble> {
         clock.advance(3000);
         act(&timeline, threads[dice.index(THREADS)], step, &mut dice)?;
     }
-    // Closing moves the log into the database.
+    // Closing checkpoints the log.
     drop(timeline);
     let timeline = open()?;
     let mut moments = vec![copy(&store, &ground.join("moment-0"))?];
@@ -73,7 +71,7 @@ pub(super) fn build(ground: &Path, seed: u64) -> Result<Built, Trouble> {
     Ok(Built { moments, settled, threads })
 }
 
-/// Copies the files of a store, but for the one that programs share while it is open.
+/// Copies the files of a store, except the shared-memory file.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<PathBuf, Trouble> {
     fs::create_dir_all(to)?;
     for file in fs::read_dir(from)? {
@@ -122,7 +120,7 @@ fn act(timeline: &Timeline, thread: ThreadId, step: u64, dice: &mut Dice) -> Res
         (11, _) => Command::Pin { pinned: step.is_multiple_of(2) },
         (12, _) => Command::Save { name: format!("moment {step}") },
         (13, _) => {
-            // There may be nothing to take back yet.
+            // There may be nothing to undo yet.
             let _ = timeline.undo(thread, Unit::Turn, 1, caller());
             return Ok(());
         }
@@ -145,7 +143,7 @@ fn act(timeline: &Timeline, thread: ThreadId, step: u64, dice: &mut Dice) -> Res
     Ok(())
 }
 
-/// Short or long; long enough now and then to fill several pages even when packed.
+/// Random text, sometimes long enough to fill several compressed pages.
 fn text(step: u64, dice: &mut Dice) -> String {
     let mut text = format!("step {step}: ");
     let words = if dice.once_in(8) { 1500 } else { dice.below(30) };

@@ -1,22 +1,22 @@
-//! What was read, compared with what should have been.
+//! Compares the content that was read with the original.
 
 use std::collections::BTreeSet;
 
 use super::everything::{Everything, Thing};
 
-/// How what was read differs from what should have been, apart from what could not be read at all.
+/// The differences, apart from refused reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
-    /// Shown with other content, in another order, or though it never was.
+    /// Content that is wrong, out of order, or never existed.
     pub(super) wrong: BTreeSet<String>,
-    /// Left out of a list, or said not to exist.
+    /// Content that is missing without an error.
     pub(super) absent: BTreeSet<String>,
-    /// How many things could not be read, and said so.
+    /// Number of refused reads.
     pub(super) refused: usize,
 }
 
 impl Differences {
-    /// Nothing is wrong and nothing is left out.
+    /// Nothing is wrong or missing.
     pub(super) fn none(&self) -> bool {
         self.wrong.is_empty() && self.absent.is_empty()
     }
@@ -32,7 +32,7 @@ pub(super) fn compare(found: &Everything, expected: &Everything) -> Differences 
                 differences.absent.insert(kind_of(name));
             }
             (thing, Some(right)) if thing == right => {}
-            // The order of a list says nothing that its elements do not say, unless all are there.
+            // The order of an incomplete list is not compared.
             (_, Some(_)) if !complete(name, found, expected) => {}
             _ => {
                 differences.wrong.insert(kind_of(name));
@@ -41,7 +41,7 @@ pub(super) fn compare(found: &Everything, expected: &Everything) -> Differences 
     }
     for name in expected.keys().filter(|name| !found.contains_key(*name)) {
         let list = name.split('/').next().unwrap_or(name);
-        // A list that could not be read is refused as a whole; a thread that cannot be found has no lists.
+        // A refused list counts once; a thread that cannot be found has no lists.
         if list != name && matches!(found.get(list), Some(Thing::Read(_))) {
             differences.absent.insert(kind_of(name));
         }
@@ -49,14 +49,14 @@ pub(super) fn compare(found: &Everything, expected: &Everything) -> Differences 
     differences
 }
 
-/// Whether every element that a list should have is there.
+/// Whether all elements of a list were read.
 fn complete(list: &str, found: &Everything, expected: &Everything) -> bool {
     let prefix = format!("{list}/");
     let elements = |things: &Everything| things.keys().filter(|name| name.starts_with(&prefix)).count();
     list.contains('/') || elements(found) == elements(expected)
 }
 
-/// What kind of thing it is, without the thread, the version and the element.
+/// The kind of an item, without thread, version and element.
 fn kind_of(name: &str) -> String {
     let list = name.split('/').next().unwrap_or(name);
     let words = list.split(' ').filter(|word| !word.chars().any(|letter| letter.is_ascii_digit()));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_from_what_is_left_out_and_what_was_refused() {
+    fn wrong_missing_and_refused_items_are_distinguished() {
         let whole = things(&[("list", read("a b")), ("list/a", read("1")), ("list/b", read("2"))]);
         let check = |found: &[(&str, Thing)], wrong: usize, absent: usize, refused: usize| {
             let found = compare(&things(found), &whole);

@@ -1,4 +1,4 @@
-//! The control: a change that no check inside the store can notice.
+//! The control: a change that no check inside the store can detect.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::run::{Baseline, CAMPAIGN, Outcome};
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation};
 
-/// Forges a title in the index, guard and all, and compares: this must end with a violation.
+/// Forges a title in the index with a valid digest: the comparison must report it.
 pub fn forged(seed: u64) -> Result<(), Failed> {
     let ground = Ground::new().map_err(Failed::trouble)?;
     let baseline = Baseline::new(ground.path(), seed)?;
@@ -36,7 +36,7 @@ fn forge(store: &Path) -> Result<(), Trouble> {
     summary.title.push('!');
     let record = minicbor::to_vec(&summary)?;
     let mut guard = [0; 8];
-    // As the store guards its rows: what is shown, and where it is listed.
+    // The digest covers the shown fields and the listing project.
     guard.copy_from_slice(&blake3::hash(&[record.clone(), home].concat()).as_bytes()[..8]);
     connection.execute(
         "UPDATE thread SET title = ?1, record = ?2, digest = ?3 WHERE number = ?4",

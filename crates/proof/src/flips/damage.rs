@@ -1,4 +1,4 @@
-//! What can happen to the bytes of a file.
+//! Damages the bytes of a file.
 
 use std::fmt;
 use std::fs;
@@ -7,13 +7,12 @@ use std::path::Path;
 use crate::dice::Dice;
 use crate::violation::Trouble;
 
-/// SQLite's page size here, and the size of a header and a frame in its log.
+/// SQLite's page size; also used for the header and the frames of the log.
 const PAGE: usize = 4096;
 
-/// Damage that was done.
 #[derive(Clone, Debug)]
 pub(super) struct Damage {
-    /// To the log, not to the database.
+    /// Whether the log was damaged, not the database.
     pub(super) log: bool,
     what: String,
 }
@@ -24,7 +23,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Damages one of the files of a store; `None` if the bytes are the same as before.
+/// Damages a file of the store; `None` if the bytes did not change.
 pub(super) fn damage(store: &Path, misplaced: bool, dice: &mut Dice) -> Result<Option<Damage>, Trouble> {
     let log = store.join("retake.db-wal").exists() && !dice.once_in(3);
     let path = store.join(if log { "retake.db-wal" } else { "retake.db" });
@@ -83,7 +82,7 @@ fn harm(bytes: &mut Vec<u8>, dice: &mut Dice) -> String {
     }
 }
 
-/// A write that went to the wrong place.
+/// A misplaced write.
 fn misplace(bytes: &mut [u8], dice: &mut Dice) -> String {
     let (from, to) = (dice.index(bytes.len()), dice.index(bytes.len()));
     let (from, to) = (from - from % PAGE, to - to % PAGE);

@@ -1,7 +1,7 @@
-//! Everything that can be read from a store, each thing by a name of its own.
+//! Reads everything from a store, each item under its own name.
 //!
-//! A name has two parts, `list/element`. A list that cannot be read is one error under the name of the list; a
-//! list that can be read has each of its elements, and under its own name the order of them.
+//! A name has two parts, `list/element`. An unreadable list is one error under its name; a readable list has an item for each
+//! element, and its order under its own name.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
@@ -15,26 +15,26 @@ use super::build::PROJECT;
 use crate::model::observe::Observer;
 use crate::violation::Trouble;
 
-/// What was read.
+/// The result of reading an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Thing {
-    /// The hash of it.
+    /// Its hash.
     Read(blake3::Hash),
-    /// It could not be read, and the reader was told so.
+    /// An error.
     Refused,
-    /// The reader was told that there is no such thing.
+    /// It does not exist.
     Absent,
 }
 
-/// The thing that is refused if the store knows that it has lost its end.
+/// The item that is refused if the store knows that its log lost its end.
 pub(super) const LOST_END: &str = "end of the log";
 
-/// Everything that was read.
+/// All items of a store.
 pub(super) type Everything = BTreeMap<String, Thing>;
 
-/// Reads everything, of these threads and versions. An error ends only what it is about.
+/// Reads all items of these threads and versions. An error affects only its own item.
 ///
-/// `versions` says how many versions of each thread are looked for; a store that has fewer must say so.
+/// `versions` is the expected number of versions per thread; a store with fewer must report it.
 pub(super) fn everything(
     store: &Path,
     threads: &[ThreadId],
@@ -145,7 +145,7 @@ impl Reader<'_> {
     }
 }
 
-/// Every entry of every take, as pages show them.
+/// Every entry of every take, as on pages.
 fn pages(looking: &Looking<'_>, thread: ThreadId) -> Result<Vec<String>, LookError> {
     let mut shown = Vec::new();
     for take in looking.state(thread)?.all_takes(&looking.queries())? {

@@ -18,59 +18,59 @@ use crate::violation::{Failed, Trouble, Violation};
 
 pub(super) const CAMPAIGN: &str = "flips";
 
-/// What is to be run.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many times a copy is damaged.
+    /// Number of damaged copies.
     pub points: u64,
-    /// Whether a page may also be written over another one, which leaves every page whole.
+    /// Whether pages may also be overwritten with other valid pages.
     pub misplaced: bool,
 }
 
-/// What became of the damaged copies.
+/// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Copies that were damaged.
+    /// Damaged copies.
     pub points: u64,
-    /// Nothing that can be read was touched.
+    /// Harmless: all content was intact.
     pub whole: u64,
-    /// Something could not be read, and everything else was right.
+    /// Detected: some content could not be read, the rest was intact.
     pub noticed: u64,
-    /// Of these, those that could not even be opened.
+    /// Of these, stores that could not be opened.
     pub refused: u64,
-    /// The log was damaged, everything is as it was at an earlier moment, and the store does not know.
+    /// The log was damaged, and the store is at an earlier version without knowing it.
     pub older: u64,
-    /// Of those where something was wrong, left out or older, how many `verify` did not name either.
+    /// Undetected damage that `verify` did not report either.
     pub unnamed: u64,
-    /// Something was shown that never was: what, and how often.
+    /// Content that was shown and never existed, with its count.
     pub wrong: BTreeMap<String, u64>,
-    /// Something was left out, as if it had never been: what, and how often.
+    /// Content that was silently missing, with its count.
     pub absent: BTreeMap<String, u64>,
 }
 
-/// The undamaged store, and everything in it at each of its last moments.
+/// The intact store, and its content at each of its last versions.
 pub(super) struct Baseline {
     pub(super) built: Built,
-    /// The last one is the whole store.
+    /// The last one is the complete store.
     pub(super) moments: Vec<Everything>,
     pub(super) versions: BTreeMap<ThreadId, u64>,
 }
 
-/// What became of one damaged copy.
+/// The result for one damaged copy.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Whole,
     Noticed,
     Refused,
     Older,
-    /// Something is not what it was, and nothing says so.
+    /// Content differs without an error.
     Silent(Differences),
     Panicked,
 }
 
-/// Damages that many copies; the first one that is shown as if it were whole is a violation.
+/// Damages copies; the first one with silent differences is a violation.
 pub fn run(options: Options) -> Result<Summary, Failed> {
     let (summary, violations) = survey(options)?;
     match violations.into_iter().next() {
@@ -79,7 +79,7 @@ pub fn run(options: Options) -> Result<Summary, Failed> {
     }
 }
 
-/// Damages that many copies, whatever comes; gives every violation beside the counts.
+/// Damages copies; returns every violation besides the counts.
 pub fn survey(options: Options) -> Result<(Summary, Vec<Violation>), Failed> {
     let ground = Ground::new().map_err(Failed::trouble)?;
     let baseline = Baseline::new(ground.path(), options.seed)?;
@@ -88,10 +88,10 @@ pub fn survey(options: Options) -> Result<(Summary, Vec<Violation>), Failed> {
     let mut dice = Dice::new(options.seed);
     for point in 0..options.points {
         let place = ground.path().join("damaged");
-        // The first one finds nothing to remove.
+        // There is nothing to remove the first time.
         let _ = fs::remove_dir_all(&place);
         let mut dice = dice.split();
-        // With a log on top, most damage to the database is covered by it.
+        // With a log, most damage to the database is covered by it.
         let settled = !dice.once_in(3);
         copy(if settled { &baseline.built.settled } else { baseline.pristine()? }, &place)?;
         let Some(damage) = damage(&place, options.misplaced, &mut dice)? else { continue };
@@ -134,7 +134,7 @@ impl Baseline {
         let built = build(ground, seed)?;
         let last = built.moments.last().ok_or("nothing was built")?;
         let versions = {
-            // Opened as a copy, for opening changes files.
+            // A copy, because opening changes files.
             let place = copy(last, &ground.join("counted"))?;
             let timeline = Timeline::open(&place, Rules::default())?;
             let looking = timeline.look()?;
@@ -154,7 +154,7 @@ impl Baseline {
         Ok(self.built.moments.last().ok_or("nothing was built")?)
     }
 
-    /// Opens a store, reads everything, and says what became of it.
+    /// Opens a store, reads everything, and classifies the result.
     pub(super) fn judge(&self, place: &Path, damage: Option<&Damage>) -> Outcome {
         let read = || everything(place, &self.built.threads, &|thread| self.versions[&thread]);
         let Ok(found) = catch_unwind(AssertUnwindSafe(read)) else {
@@ -170,7 +170,7 @@ impl Baseline {
         let log = damage.is_some_and(|damage| damage.log);
         let older = self.moments.iter().any(|moment| compare(&found, moment).none());
         if found.get(LOST_END) == Some(&Thing::Refused) && (older || whole.wrong.is_empty()) {
-            // Whoever opens the store is told that its end is lost, and what is left is right.
+            // Opening reports the lost end, and the rest is intact.
             return Outcome::Noticed;
         }
         if log && older {
@@ -180,7 +180,7 @@ impl Baseline {
     }
 }
 
-/// Whether verification says that something is wrong with a store.
+/// Whether `verify` reports a problem.
 fn named(place: &Path) -> bool {
     let verified = Timeline::open(place, Rules::default())
         .map_err(Trouble::from)

@@ -1,4 +1,4 @@
-//! One question, asked of the real timeline and of the naive world.
+//! Applies one request to the real timeline and to the model.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,20 +14,20 @@ use super::observe::entry_ids;
 use super::world::{Asking, World};
 use crate::violation::Trouble;
 
-/// What came of a question that both answered alike.
+/// The common outcome of a request.
 #[derive(Debug, Default)]
 pub struct Answered {
-    /// Why both said no.
+    /// The refusal, if any.
     pub refused: Option<Refused>,
-    /// Threads that changed besides the one that was asked for.
+    /// Other threads that changed.
     pub also: Vec<ThreadId>,
 }
 
-/// Identities that were made up so far.
+/// All ids that were generated so far.
 #[derive(Debug, Default)]
 pub struct Known(HashSet<[u8; 16]>);
 
-/// The caller as the timeline wants to know it.
+/// Converts the caller for the timeline.
 pub fn caller(asking: &Asking) -> Caller {
     Caller {
         actor: asking.actor.clone(),
@@ -146,7 +146,7 @@ fn moved(
         Err(refused) => return Ok(Answered { refused: Some(refused), also: Vec::new() }),
     };
     let thread = &world.threads[index];
-    // In which order they came along is nobody's business.
+    // Their order does not matter.
     let sorted = |ids: &[ThreadId]| ids.iter().copied().collect::<std::collections::BTreeSet<_>>();
     same("threads that came along", &sorted(&real.also), &sorted(&also))?;
     let walk = || Walk::new(thread, asking.worktree, None);
@@ -157,7 +157,7 @@ fn moved(
     Ok(Answered { refused: None, also })
 }
 
-/// Both answers, both refusals, or that the two do not agree.
+/// Returns both results or the common refusal; fails if the two disagree.
 pub fn agree<R, N>(
     real: Result<R, ChangeError>,
     naive: Result<N, Refused>,
@@ -173,7 +173,7 @@ pub fn agree<R, N>(
     }
 }
 
-/// The refusal that an error is; an error that is none is a failure.
+/// Maps an error to the refusal of the model; other errors are failures.
 fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
     Ok(match error {
         ChangeError::Conflict { .. } => Refused::Conflict,
@@ -198,10 +198,10 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             Refusal::Name(_) => Refused::Name,
             Refusal::Setting(_) => Refused::Setting,
             Refusal::TooMuch { .. } => Refused::TooMuch,
-            // Every picture of the model's entries came along with them.
+            // Every image of the model's entries was attached to them.
             Refusal::NoSuchPicture(_) => return Err(refusal.to_string().into()),
             Refusal::TurnUnfinished => Refused::TurnUnfinished,
-            // The questions of this campaign have prompts, continue turns that run and compress nothing.
+            // Requests of this campaign always have prompts, continue running turns and compress nothing.
             Refusal::EmptyPrompt
             | Refusal::EmptySummary
             | Refusal::TurnGone
@@ -216,14 +216,14 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
     })
 }
 
-/// The turn with a number that the caller chose.
+/// The id of a numbered turn.
 pub fn turn_id(number: u64) -> TurnId {
     let mut bytes = [0x55; 16];
     bytes[8..].copy_from_slice(&number.to_be_bytes());
     TurnId::from_bytes(bytes)
 }
 
-/// Identities that the real thing made up, each of which must be new.
+/// Observes generated ids, each of which must be new.
 struct Lesson<'call> {
     timeline: &'call Timeline,
     thread: ThreadId,

@@ -1,4 +1,4 @@
-//! A clock that stands still until it is told to go on, so that the naive model knows every moment exactly.
+//! A clock that only moves when told to, so that the model knows every time exactly.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use retake_timeline::Clock;
 
 use crate::dice::mix;
 
-/// A clock that only moves when it is moved, and dice that never fall the same way twice.
+/// A manual clock, with random numbers that never repeat.
 #[derive(Debug)]
 pub struct StandingClock {
     now: AtomicI64,
@@ -15,17 +15,17 @@ pub struct StandingClock {
 }
 
 impl StandingClock {
-    /// A clock with that seed.
+    /// Creates a clock with this seed.
     pub fn new(seed: u64) -> Self {
         Self { now: AtomicI64::new(1_700_000_000_000), rolled: AtomicU64::new(mix(seed)) }
     }
 
-    /// Goes on by that many milliseconds; a negative number sets it back.
+    /// Advances the clock; a negative number sets it back.
     pub fn advance(&self, millis: i64) {
         self.now.fetch_add(millis, Ordering::SeqCst);
     }
 
-    /// The moment it shows, in milliseconds.
+    /// The current time in milliseconds.
     pub fn shows(&self) -> i64 {
         self.now.load(Ordering::SeqCst)
     }
@@ -39,7 +39,7 @@ impl Clock for StandingClock {
     fn random(&self) -> [u8; 10] {
         let number = self.rolled.fetch_add(1, Ordering::SeqCst);
         let mut bytes = [0; 10];
-        // The first eight differ for any two numbers.
+        // The first eight bytes differ for any two numbers.
         bytes[..8].copy_from_slice(&mix(number).to_be_bytes());
         bytes[8..].copy_from_slice(&mix(!number).to_be_bytes()[..2]);
         bytes

@@ -1,4 +1,4 @@
-//! Whether a thread in the store is what the naive model says it is.
+//! Compares a thread in the store with the model.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ use super::picture::{Digest, ThreadPicture};
 use crate::dice::Dice;
 use crate::violation::Trouble;
 
-/// Compares, and remembers which content had which name.
+/// Compares threads, and records the id of each content.
 #[derive(Debug, Default)]
 pub struct Checker {
     observer: Observer,
@@ -23,12 +23,12 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Forgets what was seen, so that it is read again.
+    /// Discards cached content, so that it is read again.
     pub fn look_afresh(&mut self) {
         self.observer = Observer::default();
     }
 
-    /// The present state of a thread; gives its name.
+    /// Compares the current state; returns its id.
     pub fn thread(&mut self, timeline: &Timeline, naive: &NaiveThread) -> Result<ContentId, Trouble> {
         let looking = timeline.look()?;
         let head = looking.head(naive.id)?.operation;
@@ -48,7 +48,7 @@ impl Checker {
         Ok(head.after)
     }
 
-    /// Every state that a thread ever had.
+    /// Compares every version.
     pub fn history(&mut self, timeline: &Timeline, naive: &NaiveThread) -> Result<(), Trouble> {
         let looking = timeline.look()?;
         for version in 1..=naive.version() {
@@ -77,7 +77,7 @@ impl Checker {
     }
 }
 
-/// One page of the active take, and the flags of the whole history.
+/// Compares one page of the active take, and the flags of the whole history.
 pub fn closely(timeline: &Timeline, naive: &NaiveThread, dice: &mut Dice) -> Result<(), Trouble> {
     let looking = timeline.look()?;
     let state = looking.state(naive.id)?;
@@ -106,7 +106,7 @@ pub fn closely(timeline: &Timeline, naive: &NaiveThread, dice: &mut Dice) -> Res
     Ok(())
 }
 
-/// What lists show of the thread and of its takes.
+/// Compares the listed columns of the thread and its takes.
 fn index(looking: &Looking<'_>, naive: &NaiveThread) -> Result<(), Trouble> {
     let row = looking.thread(naive.id)?;
     let (shown, expected) = (&row.summary, naive.picture());
@@ -136,12 +136,12 @@ fn index(looking: &Looking<'_>, naive: &NaiveThread) -> Result<(), Trouble> {
     same("listed takes", &listed, &takes)
 }
 
-/// Nothing, if the two are equal; else what is not.
+/// Fails if the values differ.
 pub fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), Trouble> {
     if found == expected { Ok(()) } else { Err(format!("{what}: {found:?} should be {expected:?}").into()) }
 }
 
-/// The same for states; what is compared is only told, at length, where they differ.
+/// Fails if the states differ; the description is only computed then.
 pub fn same_state<T: PartialEq + Debug>(
     what: impl Fn() -> String,
     found: &T,

@@ -1,7 +1,7 @@
-//! What is asked next: mostly sensible, now and then not.
+//! Generates the next request: usually valid, sometimes not.
 //!
-//! Threads stay small, so that comparing them whole after each step stays cheap; a few are long on purpose.
-//! A wrong question has one thing wrong with it, so that there is one right refusal.
+//! Threads are small, so that comparing them completely stays cheap; a few are long on purpose. An invalid request has exactly
+//! one fault, so that there is one correct refusal.
 
 use retake_model::command::{NewEntry, Spot};
 use retake_model::id::{EntryId, TakeId};
@@ -14,29 +14,29 @@ use super::picture::{EntryPicture, TakePicture, ThreadPicture};
 use super::{speech, words};
 use crate::dice::Dice;
 
-/// Takes beyond this many are not made.
+/// Maximum number of takes.
 const MOST_TAKES: usize = 7;
-/// Entries beyond this many are rather taken away than added.
+/// Above this number, entries are rather deleted than added.
 const MOST_ENTRIES: usize = 40;
 
-/// Something to ask of one thread.
+/// A request to a thread.
 #[derive(Clone, Debug)]
 pub enum Question {
     /// A command.
     Change(Command),
-    /// Make a take a thread.
+    /// Promote a take.
     Promote(TakeId, Option<String>),
-    /// Take back.
+    /// Undo.
     Undo(Unit, u64),
-    /// Make again.
+    /// Redo.
     Redo(Unit, u64),
-    /// Undo, then redo: must lead back to the very same state.
+    /// Undo, then redo: must lead back to the same state.
     There,
-    /// Go to a version.
+    /// Jump to a version.
     Jump(usize),
 }
 
-/// Something to ask of that thread.
+/// A random request for this thread.
 pub fn question(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Question {
     let picture = thread.picture();
     if picture.deleted.is_some() && !dice.once_in(4) {
@@ -63,12 +63,12 @@ pub fn question(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Question {
     }
 }
 
-/// Something to ask of a thread that a take has just left.
+/// A request to the source of a promotion.
 pub fn question_to_source(dice: &mut Dice) -> Question {
     if dice.once_in(2) { Question::Undo(Unit::Turn, 1) } else { Question::Redo(Unit::Turn, 1) }
 }
 
-/// Something to ask of the thread that the take became.
+/// A request to the promoted thread.
 pub fn question_to_promoted(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Question {
     match dice.below(7) {
         0 | 1 => Question::Change(Command::Delete),
@@ -83,7 +83,7 @@ fn command(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Command {
     let take = any_take(picture, dice);
     let missing = missing_take();
     let entries = picture.take(take).unwrap_or(&missing);
-    // Few drafts have pictures, and fewer would be sent.
+    // Drafts with images are rare and should be sent sometimes.
     if !entries.attached.is_empty() && dice.once_in(8) {
         return Command::SendDraft { take, role: None };
     }
@@ -153,7 +153,7 @@ fn take_command(thread: &NaiveThread, take: TakeId, entries: &TakePicture, dice:
         0..=5 if many => Command::DeleteTake { take },
         0..=2 => {
             let at = (!dice.once_in(8)).then(|| any_entry(entries, dice));
-            // Of an empty take only an empty branch can be made.
+            // An empty take can only be branched without an entry.
             Command::Branch { from: take, at, name }
         }
         3..=5 => Command::Fork { from: take, at: message(entries, dice), name },
@@ -175,13 +175,13 @@ fn delete(take: &TakePicture, id: TakeId, dice: &mut Dice) -> Command {
     let many = if dice.once_in(4) { dice.below(20) } else { 1 };
     let mut entries: Vec<EntryId> = (0..many).map(|_| any_entry(take, dice)).collect();
     if dice.once_in(5) {
-        // The same one twice.
+        // The same entry twice.
         entries.extend(entries.last().copied());
     }
     Command::DeleteEntries { take: id, entries }
 }
 
-/// A place to put entries.
+/// A random position for entries.
 pub(super) fn spot(take: &TakePicture, dice: &mut Dice) -> Spot {
     match dice.below(6) {
         0 => Spot::Start,
@@ -191,7 +191,7 @@ pub(super) fn spot(take: &TakePicture, dice: &mut Dice) -> Spot {
     }
 }
 
-/// The entries of a take as new ones, in another order.
+/// The entries of a take as new ones, shuffled.
 pub(super) fn shuffled(mut entries: Vec<NewEntry>, dice: &mut Dice) -> Vec<NewEntry> {
     for place in (1..entries.len()).rev() {
         entries.swap(place, dice.index(place + 1));
@@ -199,7 +199,7 @@ pub(super) fn shuffled(mut entries: Vec<NewEntry>, dice: &mut Dice) -> Vec<NewEn
     entries
 }
 
-/// One of the thread's takes, most often the active one; now and then none that exists.
+/// A random take, usually the active one; sometimes one that does not exist.
 fn any_take(picture: &ThreadPicture, dice: &mut Dice) -> TakeId {
     match dice.below(40) {
         0 => TakeId::from_bytes([dice.below(256) as u8; 16]),
@@ -208,7 +208,7 @@ fn any_take(picture: &ThreadPicture, dice: &mut Dice) -> TakeId {
     }
 }
 
-/// One of the take's entries; now and then none that exists.
+/// A random entry; sometimes one that does not exist.
 fn any_entry(take: &TakePicture, dice: &mut Dice) -> EntryId {
     match dice.pick(&take.entries) {
         Some(entry) if !dice.once_in(25) => entry.id,
@@ -216,7 +216,7 @@ fn any_entry(take: &TakePicture, dice: &mut Dice) -> EntryId {
     }
 }
 
-/// An entry to fork at: now and then one with a picture, which few have.
+/// An entry to fork at, sometimes one with an image.
 fn message(take: &TakePicture, dice: &mut Dice) -> EntryId {
     let shows = |entry: &&EntryPicture| entry.said.is_from_user() && !entry.said.pictures().is_empty();
     let found: Vec<_> = take.entries.iter().filter(shows).collect();
@@ -226,7 +226,7 @@ fn message(take: &TakePicture, dice: &mut Dice) -> EntryId {
     found[dice.index(found.len())].id
 }
 
-/// New text for an entry, or the text that some entry has.
+/// New text, or the text of an existing entry.
 fn text(take: &TakePicture, dice: &mut Dice) -> String {
     match dice.pick(&take.entries) {
         Some(entry) if dice.once_in(6) => entry.said.text(),
@@ -234,11 +234,11 @@ fn text(take: &TakePicture, dice: &mut Dice) -> String {
     }
 }
 
-/// A change of what is being typed. The pictures are few, so that one that goes along is often meant again.
+/// A draft change. There are few images, so that the same one is often attached again.
 fn typing(take: TakeId, dice: &mut Dice) -> Command {
     match dice.below(10) {
         0..=5 => Command::SetDraft { take, text: draft(dice) },
-        // More than go along with a draft, now and then.
+        // Sometimes more images than a draft may have.
         6 | 7 if dice.once_in(500) => Command::Attach { take, pictures: (0..=100).map(picture).collect() },
         6 | 7 => {
             let pictures = (0..dice.below(3)).map(|_| picture(dice.below(4))).collect();

@@ -1,7 +1,6 @@
-//! The history of one thread: every state it ever had, copied whole, with where every chain was then.
+//! The history of a thread: a full copy of every state, with the position of every chain.
 //!
-//! Undo, redo and jump are walks along the links from change to change, one by one. There are no hops, no depths, nothing
-//! that is remembered to make them fast.
+//! Undo, redo and jump walk along the links from change to change, one by one, without any shortcut.
 
 mod walk;
 
@@ -15,85 +14,85 @@ use super::picture::{Digest, ThreadPicture};
 
 pub use walk::{Walk, Way};
 
-/// A thread as the naive model knows it.
+/// A thread in the reference model.
 #[derive(Clone, Debug)]
 pub struct NaiveThread {
-    /// Its identity.
+    /// Its id.
     pub id: ThreadId,
-    /// Whether it was made to be long.
+    /// Whether it was created as a long thread.
     pub long: bool,
-    /// Every moment it had; the first has version 1.
+    /// Its versions, from 1.
     pub log: Vec<Moment>,
-    /// Who may see it: no moment of its own, and no move along the log changes it.
+    /// Its visibility, which is not part of the log.
     pub marks: Marks,
 }
 
-/// Who may see a thread: the visibility, whether it is private, whether support may see it.
+/// Visibility, private flag, and whether support may see the thread.
 pub type Marks = (String, bool, bool);
 
-/// One moment of a thread.
+/// One version of a thread.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// All of it; dropped once nobody will go back there.
+    /// The complete state; dropped once it is no longer reachable.
     pub picture: Option<Box<ThreadPicture>>,
-    /// The hash of all of it.
+    /// The hash of the state.
     pub digest: Digest,
     /// The active take.
     pub active: TakeId,
     /// All takes.
     pub takes: Vec<TakeId>,
-    /// What led here.
+    /// The event that led to it.
     pub event: Event,
-    /// The take whose step it is; `None` for the thread's.
+    /// The take of the step; `None` for a step of the thread.
     pub owner: Option<TakeId>,
-    /// The change of the same chain that it was made on; 0 for the first.
+    /// The previous change of the same chain; 0 for the first.
     pub parent: usize,
-    /// The changes that it took back, in that order.
+    /// The changes that it undid, in order.
     pub taken_back: Vec<usize>,
-    /// Where every chain is after it.
+    /// The position of every chain after it.
     pub chains: BTreeMap<Option<TakeId>, At>,
-    /// What it is undone with.
+    /// Its turn, the unit of undo.
     pub turn: u64,
-    /// When.
+    /// Its time.
     pub time: i64,
 }
 
-/// Where a chain is.
+/// The position of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct At {
-    /// The newest change that is done.
+    /// The newest change that is not undone.
     pub position: usize,
-    /// Where redo leads.
+    /// The target of redo.
     pub tip: usize,
-    /// The newest change that was ever made.
+    /// The newest change ever made.
     pub changed: usize,
-    /// The moment that brought it here.
+    /// The version that moved it here.
     pub since: usize,
 }
 
-/// What led to a moment, as far as later rules ask.
+/// The event that led to a version, as far as later rules depend on it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A change.
     Change,
     /// A change of a draft.
     Typed(TakeId, Actor),
-    /// The thread was put away.
+    /// The thread was archived.
     PutAway,
-    /// The thread was taken back into use.
+    /// The thread was restored.
     TakenBack,
-    /// A take became a thread.
+    /// A take was promoted.
     Promoted(ThreadId),
-    /// A take was made.
+    /// A take was created.
     Made,
-    /// All takes were emptied.
+    /// All takes were cleared.
     Reset,
-    /// Undo, redo, jump, or a name for the moment: nothing of its own.
+    /// Undo, redo, jump or save: no change of its own.
     Moved,
 }
 
 impl NaiveThread {
-    /// A thread with its first moment.
+    /// Creates a thread with its first version.
     pub fn new(id: ThreadId, picture: ThreadPicture, turn: u64, time: i64) -> Self {
         let digest = picture.digest();
         let marks = picture.marks();
@@ -114,8 +113,7 @@ impl NaiveThread {
         Self { id, long: false, log: vec![first], marks }
     }
 
-    /// The last moments, a line each, for someone who looks into a violation: the take, the turn, the parent, and where
-    /// chains are.
+    /// The last versions, one per line, for debugging: take, turn, parent and chain positions.
     pub fn outline(&self) -> String {
         const MOMENTS: usize = 60;
         let name = |take: &TakeId| take.to_string().chars().rev().take(4).collect::<String>();
@@ -138,32 +136,32 @@ impl NaiveThread {
         text
     }
 
-    /// How many moments it had.
+    /// Number of versions.
     pub fn version(&self) -> usize {
         self.log.len()
     }
 
-    /// The last moment.
+    /// The last version.
     pub fn head(&self) -> &Moment {
         self.log.last().expect("a thread has a first moment")
     }
 
-    /// The present picture.
+    /// The current state.
     pub fn picture(&self) -> &ThreadPicture {
         self.head().picture.as_deref().expect("the last picture is never dropped")
     }
 
-    /// Whether every picture is kept.
+    /// Whether every state is still stored.
     pub fn is_whole(&self) -> bool {
         self.log.iter().all(|moment| moment.picture.is_some())
     }
 
-    /// The moment with that version.
+    /// The version with this number.
     pub fn at(&self, version: usize) -> &Moment {
         &self.log[version - 1]
     }
 
-    /// Where a chain was at a version.
+    /// The position of a chain at a version.
     pub fn chain(&self, version: usize, owner: Option<TakeId>) -> At {
         self.at(version).chains.get(&owner).copied().unwrap_or_default()
     }
@@ -199,7 +197,7 @@ impl NaiveThread {
         });
     }
 
-    /// Adds a name for the present moment.
+    /// Adds a saved name.
     pub fn note(&mut self, turn: u64, now: i64) {
         let head = self.head().clone();
         let time = now.max(head.time);
@@ -239,7 +237,7 @@ impl NaiveThread {
         });
     }
 
-    /// A change and all of its chain that it was made on, back to the first.
+    /// A change and its ancestors in the same chain.
     pub fn path(&self, from: usize) -> Vec<usize> {
         let mut path = Vec::new();
         let mut version = from;
@@ -250,13 +248,13 @@ impl NaiveThread {
         path
     }
 
-    /// Whether a change is done.
+    /// Whether a change is not undone.
     pub fn is_done(&self, version: usize) -> bool {
         let at = self.chain(self.version(), self.at(version).owner);
         self.path(at.position).contains(&version)
     }
 
-    /// Whether a change is undone, and lies on the way to where redo leads.
+    /// Whether a change is undone and on the way to the target of redo.
     pub fn is_ahead(&self, version: usize) -> bool {
         let owner = self.at(version).owner;
         let beside = if owner.is_some() { None } else { Some(self.picture().active) };
@@ -265,7 +263,7 @@ impl NaiveThread {
         !cleared && self.path(at.tip).contains(&version) && !self.path(at.position).contains(&version)
     }
 
-    /// Whether the thread is as it was made, but for having been put away.
+    /// Whether the thread is unchanged since its creation, apart from being archived.
     pub fn untouched(&self) -> bool {
         ThreadPicture { deleted: None, ..self.picture().clone() }.digest() == self.log[0].digest
     }

@@ -1,53 +1,53 @@
-//! What can be wrong on purpose: one small mistake at a time, each of which a run must notice.
+//! Injected faults, each of which a run must detect.
 //!
-//! The mistakes are made in the naive model, for then no test build of the real crates is needed. It makes no
-//! difference to the question that a control answers, which is whether the comparison would see such a thing.
+//! The faults are in the model, so that the real crates need no test build. For the control this makes no difference: it tests
+//! whether the comparison detects them.
 
-/// One mistake.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
-    /// Deleting an entry takes the next one along.
+    /// Deleting an entry also deletes the next one.
     DeleteTakesTheNext,
     /// A branch shares one entry too few.
     BranchSharesTooFew,
-    /// A reset leaves drafts as they are.
+    /// A reset does not clear drafts.
     ResetKeepsDrafts,
-    /// A reset clears prompts that other threads share.
+    /// A reset clears shared prompts.
     ResetClearsSharedPrompts,
-    /// A draft is sent in a role of the thread's own.
+    /// A draft is sent with a role of its own thread.
     DraftsIgnoreSharedRoles,
-    /// What is thrown away of a draft is its text alone.
+    /// Clearing a draft keeps its images.
     ClearKeepsPictures,
-    /// A fork types the words of the message again, and not its pictures.
+    /// A fork does not copy the images of the message.
     ForkForgetsPictures,
-    /// A change after an undo leaves redo possible.
+    /// A change after an undo does not end redo.
     RedoSurvivesAChange,
-    /// An undo of a turn takes back one operation.
+    /// An undo of a turn only undoes one operation.
     UndoForgetsTurns,
-    /// An undo in one take takes back what was done in another.
+    /// An undo in one take undoes changes of another.
     UndoReachesOtherTakes,
-    /// An undo of a turn leaves the settings that it brought.
+    /// An undo of a turn does not undo its settings.
     UndoLeavesTheSettingsOfATurn,
-    /// Every change of a draft is a step of its own.
+    /// Every draft change is a separate step.
     TypingNeverJoins,
-    /// Redo goes by version where one move took back steps of several chains.
+    /// Redo ignores the order of steps when one move undid several chains.
     RedoForgetsTheOrder,
-    /// A jump leaves takes as they are that it only passed.
+    /// A jump does not move takes that it passes.
     JumpLeavesTakesItPassed,
-    /// A jump back forgets what lies ahead.
+    /// A jump back ends redo.
     JumpForgetsWhatLiesAhead,
-    /// A stale caller is let through.
+    /// A stale caller is accepted.
     StaleCallersAreHeard,
-    /// An undo brings back who could see the thread.
+    /// An undo restores the old visibility.
     UndoBringsOldMarks,
-    /// The undo of a promotion leaves the new thread in use.
+    /// Undoing a promotion does not archive the new thread.
     UndoLeavesThePromoted,
-    /// What an old version was is remembered wrongly.
+    /// An old version is recorded wrongly.
     AnOldVersionIsMisremembered,
 }
 
 impl Mutant {
-    /// All of them.
+    /// Every variant.
     pub const ALL: [Self; 19] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,

@@ -1,6 +1,6 @@
-//! What each command does to a picture, in the plainest way: copy everything, then change the copy.
+//! The effect of each command in the simplest way: copy everything, then change the copy.
 //!
-//! Nothing here is shared with the crates under test but the words in which a command is said.
+//! Shares only the command types with the crates under test.
 
 mod entries;
 mod takes;
@@ -15,9 +15,9 @@ use super::observe::{shown, turn_number};
 use super::picture::{TakePicture, ThreadPicture};
 use super::words;
 
-/// Why the naive model says no.
+/// The expected refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is named like the refusal that it predicts")]
+#[expect(missing_docs, reason = "each has the name of the refusal that it predicts")]
 pub enum Refused {
     Conflict,
     EmptyDraft,
@@ -42,27 +42,27 @@ pub enum Refused {
     TurnUnfinished,
 }
 
-/// Identities that only the real thing can know, because it made them up.
+/// Ids that only the real implementation knows, because it generates them.
 pub trait Learn {
-    /// The entry that stands at that place of that take now.
+    /// The entry at this position of this take.
     fn entry(&mut self, take: TakeId, place: usize) -> EntryId;
-    /// The take that was just made, and its name.
+    /// The new take and its name.
     fn take(&mut self) -> (TakeId, String);
 }
 
-/// What a command needs besides the picture.
+/// The context of a command.
 pub struct Around<'call> {
-    /// The present moment.
+    /// The current time.
     pub now: i64,
-    /// Identities that the real thing made up.
+    /// Generated ids.
     pub learn: &'call mut dyn Learn,
-    /// What is wrong on purpose.
+    /// The injected fault.
     pub mutant: Option<Mutant>,
-    /// The roles that the thread shares with others.
+    /// The shared roles.
     pub roles: &'call [String],
 }
 
-/// The picture after a command; the same picture if there was nothing to do.
+/// Applies a command; returns the same state if there is nothing to do.
 pub fn apply(
     before: &ThreadPicture,
     command: &Command,
@@ -157,12 +157,12 @@ pub fn apply(
     Ok(after)
 }
 
-/// A take that is to be changed.
+/// Finds a take to change.
 fn find(picture: &mut ThreadPicture, id: TakeId) -> Result<&mut TakePicture, Refused> {
     picture.takes.iter_mut().find(|take| take.id == id).ok_or(Refused::NoSuchTake)
 }
 
-/// Where an entry stands in a take.
+/// The position of an entry in a take.
 fn place_of(take: &TakePicture, id: EntryId) -> Result<usize, Refused> {
     take.entries.iter().position(|entry| entry.id == id).ok_or(Refused::NoSuchEntry)
 }

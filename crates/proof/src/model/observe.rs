@@ -1,8 +1,7 @@
-//! The real thing, turned into pictures.
+//! Converts the real state to plain values.
 //!
-//! Content with the same name is the same content: the store checks that whenever it reads. So after one step
-//! an observer looks only at content that it has not seen under that name. A new observer has seen nothing and
-//! reads everything again, which is what the passes over all of history do.
+//! Content with the same id is the same: the store verifies it on every read. After a step, an observer therefore only reads
+//! content with a new id. A new observer reads everything, which the passes over the whole history use.
 
 use std::collections::HashMap;
 
@@ -18,10 +17,10 @@ use retake_model::time::Timestamp;
 
 use super::picture::{Digest, EntryPicture, Part, Said, Shown, TakePicture, ThreadPicture, append};
 
-/// Lists longer than this are looked at leaf by leaf, and only at leaves that are new.
+/// Longer lists are read leaf by leaf, and only new leaves.
 const LONG: u64 = 200;
 
-/// Turns states into digests, and remembers those of content that it has seen.
+/// Converts states to digests, caching those of known content.
 #[derive(Debug, Default)]
 pub struct Observer {
     takes: HashMap<ContentId, Digest>,
@@ -30,7 +29,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// The digest of a state's picture.
+    /// The digest of a state.
     pub fn digest<O: Objects>(&mut self, objects: &O, state: &ThreadState) -> Result<Digest, Unavailable> {
         let mut takes = Vec::new();
         for cell in state.takes.iter(objects, 0) {
@@ -60,7 +59,7 @@ impl Observer {
         Ok(digest)
     }
 
-    /// The entries below a node of a long list; leaves that were seen before are not opened again.
+    /// The entries below a node of a long list; known leaves are not read again.
     fn look_at_node<O: Objects>(
         &mut self,
         objects: &O,
@@ -108,7 +107,7 @@ impl Observer {
     }
 }
 
-/// The whole picture of a state.
+/// The complete plain value of a state.
 pub fn picture<O: Objects>(objects: &O, state: &ThreadState) -> Result<ThreadPicture, Unavailable> {
     let mut picture = bare_picture(objects, state)?;
     for take in state.all_takes(objects)? {
@@ -122,7 +121,7 @@ pub fn picture<O: Objects>(objects: &O, state: &ThreadState) -> Result<ThreadPic
     Ok(picture)
 }
 
-/// What a version of an entry says.
+/// The plain content of an entry version.
 pub fn said(version: &EntryVersion) -> Said {
     let part = |block: &Block| match block {
         Block::Text { text, .. } => Part::Text(text.clone()),
@@ -148,12 +147,12 @@ pub fn said(version: &EntryVersion) -> Said {
     }
 }
 
-/// A picture that goes along with a draft.
+/// The plain value of an image of a draft.
 pub fn shown(attached: &Attached) -> Shown {
     Shown { media: attached.media.clone(), picture: attached.picture }
 }
 
-/// The number of a turn that a caller chose.
+/// The number of a turn.
 pub fn turn_number(turn: TurnId) -> u64 {
     let (_, number) = turn.bytes().split_at(8);
     number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -164,12 +163,12 @@ pub fn visibility(visibility: Visibility) -> String {
     format!("{visibility:?}")
 }
 
-/// The paths in a list of files, with whatever else came along.
+/// The paths of a file list, with unknown fields.
 pub fn paths(items: &[FileItem]) -> Vec<String> {
     items.iter().map(|item| format!("{} {:?}", item.path, item.extra)).collect()
 }
 
-/// The entries of a take, by identity alone.
+/// The ids of a take's entries.
 pub fn entry_ids<O: Objects>(objects: &O, take: &Take) -> Result<Vec<EntryId>, Unavailable> {
     take.entries.iter(objects, 0).map(|cell| Ok(cell?.entry)).collect()
 }

@@ -1,16 +1,16 @@
-//! Pictures: a thread as plain vectors and strings, with nothing shared and nothing clever.
+//! Plain values: a thread as vectors and strings, without sharing.
 //!
-//! The naive model works on pictures, and what the real store holds is turned into pictures too; so the two
-//! can be compared. A picture's digest stands for it where the whole is too much to keep.
+//! The model works on these values, and the real state is converted to them, so that the two can be compared. A digest replaces
+//! a value that is too large to store.
 
 use blake3::Hasher;
 use retake_model::content::ContentId;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 
-/// The hash of a picture.
+/// The hash of a plain value.
 pub type Digest = [u8; 32];
 
-/// Everything that a thread is.
+/// The complete state of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadPicture {
     /// Its title.
@@ -19,9 +19,9 @@ pub struct ThreadPicture {
     pub tags: Vec<String>,
     /// Whether it is pinned.
     pub pinned: bool,
-    /// Who may see it, by name.
+    /// Its visibility, by name.
     pub visibility: String,
-    /// Whether it stays on this machine.
+    /// Whether it never leaves this machine.
     pub private: bool,
     /// Whether support may see it.
     pub shared_with_support: bool,
@@ -31,103 +31,103 @@ pub struct ThreadPicture {
     pub settings: Vec<(String, String)>,
     /// Its takes, oldest first.
     pub takes: Vec<TakePicture>,
-    /// The take that is being worked on.
+    /// The active take.
     pub active: TakeId,
-    /// When it was put away.
+    /// When it was archived.
     pub deleted: Option<i64>,
-    /// Where it came from: thread, take, last shared entry.
+    /// Its source: thread, take and last shared entry.
     pub parent: Option<(ThreadId, Option<TakeId>, Option<EntryId>)>,
 }
 
-/// Everything that a take is.
+/// The complete state of a take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakePicture {
-    /// Its identity.
+    /// Its id.
     pub id: TakeId,
     /// Its name.
     pub name: String,
-    /// When it was made.
+    /// Its creation time.
     pub created: i64,
     /// Its entries.
     pub entries: Vec<EntryPicture>,
     /// Its draft.
     pub draft: String,
-    /// The pictures that go along with it.
+    /// The images of its draft.
     pub attached: Vec<Shown>,
     /// Files, context files, screenshots.
     pub files: [Vec<String>; 3],
-    /// The take it came from.
+    /// Its parent.
     pub parent: Option<TakeId>,
-    /// The last entry that both share.
+    /// The last entry shared with its parent.
     pub fork_point: Option<EntryId>,
-    /// What was last sent: conversation and system prompt.
+    /// The last request: conversation and system prompt.
     pub sent: Option<(String, String)>,
-    /// The number of the turn that runs in it.
+    /// The number of its running turn.
     pub running: Option<u64>,
 }
 
-/// An entry: who it is, and what it says.
+/// An entry with its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryPicture {
-    /// Its identity.
+    /// Its id.
     pub id: EntryId,
-    /// What it says.
+    /// Its content.
     pub said: Said,
     digest: Digest,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
-    /// Who says it.
+    /// Its role.
     pub role: String,
-    /// In which parts.
+    /// Its blocks.
     pub parts: Vec<Part>,
-    /// When it was first said.
+    /// When it was created.
     pub created: i64,
-    /// When its text was last changed.
+    /// When its text was last edited.
     pub edited: Option<i64>,
-    /// Everything else, as text.
+    /// All other fields, as text.
     pub beside: String,
 }
 
-/// A part of what an entry says.
+/// A block of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// Text, which an edit replaces.
     Text(String),
-    /// What a tool answered, which an edit replaces where it is all there is; and what else is known of it.
+    /// A tool result, which an edit replaces if it is the only block, with its other fields.
     Answer(String, String),
-    /// A picture, which an edit leaves alone, and a fork takes along.
+    /// An image, which an edit keeps and a fork copies.
     Picture(Shown),
-    /// Anything else, which an edit leaves alone.
+    /// Any other block, which an edit keeps.
     Kept(String),
 }
 
-/// A picture: its kind, and its name.
+/// An image: media type and id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     /// Its media type.
     pub media: String,
-    /// The name of its bytes.
+    /// The id of its content.
     pub picture: ContentId,
 }
 
 impl EntryPicture {
-    /// An entry that says that.
+    /// Creates an entry with this content.
     pub fn new(id: EntryId, said: Said) -> Self {
         let digest = said.digest();
         Self { id, said, digest }
     }
 
-    /// The hash of what it says.
+    /// The hash of its content.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 }
 
 impl Said {
-    /// The hash of all of it.
+    /// The hash of all fields.
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher::new();
         text(&mut hasher, &self.role);
@@ -148,7 +148,7 @@ impl Said {
         *hasher.finalize().as_bytes()
     }
 
-    /// The text parts, a blank line between them.
+    /// The text blocks, separated by blank lines.
     pub fn text(&self) -> String {
         let mut joined = String::new();
         let mut first = true;
@@ -164,7 +164,7 @@ impl Said {
         joined
     }
 
-    /// The pictures, each once.
+    /// The images, without duplicates.
     pub fn pictures(&self) -> Vec<Shown> {
         let mut all: Vec<Shown> = Vec::new();
         for part in &self.parts {
@@ -178,12 +178,12 @@ impl Said {
         all
     }
 
-    /// Nothing at all.
+    /// Empty content.
     pub fn nothing() -> Self {
         Self { role: String::new(), parts: Vec::new(), created: 0, edited: None, beside: String::new() }
     }
 
-    /// Whether a person says it.
+    /// Whether the user wrote it.
     pub fn is_from_user(&self) -> bool {
         matches!(self.role.to_lowercase().as_str(), "user" | "human")
     }
@@ -197,7 +197,7 @@ impl Shown {
 }
 
 impl TakePicture {
-    /// The hash of all of it.
+    /// The hash of all fields.
     pub fn digest(&self) -> Digest {
         let mut entries = Vec::with_capacity(self.entries.len() * 48);
         for entry in &self.entries {
@@ -206,7 +206,7 @@ impl TakePicture {
         self.digest_with(&entries)
     }
 
-    /// The hash of the take with these entries, one [`append`]ed to the other, in the place of its own.
+    /// The hash of the take with these [`append`]ed entries instead of its own.
     pub fn digest_with(&self, entries: &[u8]) -> Digest {
         let mut hasher = Hasher::new();
         hasher.update(self.id.bytes()).update(&self.created.to_le_bytes());
@@ -233,25 +233,25 @@ impl TakePicture {
     }
 }
 
-/// An entry as it goes into the hash of a take.
+/// Appends an entry to the input of a take's hash.
 pub fn append(entries: &mut Vec<u8>, id: EntryId, digest: Digest) {
     entries.extend_from_slice(id.bytes());
     entries.extend_from_slice(&digest);
 }
 
 impl ThreadPicture {
-    /// Its takes, by identity.
+    /// The ids of its takes.
     pub fn take_ids(&self) -> Vec<TakeId> {
         self.takes.iter().map(|take| take.id).collect()
     }
 
-    /// The hash of all of it.
+    /// The hash of all fields.
     pub fn digest(&self) -> Digest {
         let takes = self.takes.iter().map(TakePicture::digest).collect::<Vec<_>>();
         self.digest_with(&takes)
     }
 
-    /// The hash of the thread with these takes in the place of its own.
+    /// The hash of the thread with these takes instead of its own.
     pub fn digest_with(&self, takes: &[Digest]) -> Digest {
         let mut hasher = Hasher::new();
         text(&mut hasher, &self.title);
@@ -277,17 +277,17 @@ impl ThreadPicture {
         *hasher.finalize().as_bytes()
     }
 
-    /// Who may see a thread that begins so.
+    /// The visibility of a thread that starts with this state.
     pub fn marks(&self) -> (String, bool, bool) {
         (self.visibility.clone(), self.private, self.shared_with_support)
     }
 
-    /// One of its takes.
+    /// Finds a take.
     pub fn take(&self, id: TakeId) -> Option<&TakePicture> {
         self.takes.iter().find(|take| take.id == id)
     }
 
-    /// The first difference between two pictures, in words.
+    /// Describes the first difference.
     pub fn difference(&self, other: &Self) -> Option<String> {
         for (ours, theirs) in self.takes.iter().zip(&other.takes) {
             for (place, (left, right)) in ours.entries.iter().zip(&theirs.entries).enumerate() {
@@ -318,7 +318,7 @@ impl ThreadPicture {
     }
 }
 
-/// Length first, so that no two rows of texts hash alike.
+/// Length first, so that no two lists hash alike.
 fn text(hasher: &mut Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes());
     hasher.update(text.as_bytes());

@@ -1,4 +1,4 @@
-//! The campaign: step after step, and a look at everything at the end.
+//! The campaign: random steps, and a complete comparison at the end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,43 +22,43 @@ use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation};
 
 const CAMPAIGN: &str = "model";
-/// How many threads are worked on at once.
+/// Number of threads in use.
 const LIVE: usize = 6;
-/// A thread is set aside after that many versions, a long one earlier.
+/// A thread is retired after this many versions, a long one earlier.
 const LIFE: usize = 300;
 const LONG_LIFE: usize = 60;
-/// Entries that a long thread starts with.
+/// Initial number of entries of a long thread.
 const LONG: u64 = 2000;
 
-/// What is to be run.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many questions are asked.
+    /// Number of requests.
     pub steps: u64,
-    /// What is wrong on purpose.
+    /// The injected fault.
     pub mutant: Option<Mutant>,
 }
 
-/// What was done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Questions that were asked.
+    /// Number of requests.
     pub steps: u64,
-    /// Questions to which both said no.
+    /// Requests that both refused.
     pub refused: u64,
     /// Of these, stale callers.
     pub conflicts: u64,
-    /// Times that undo and redo led back.
+    /// Times that undo and redo led back to the same state.
     pub identities: u64,
-    /// Threads that were made.
+    /// Number of threads.
     pub threads: u64,
     /// Versions that were loaded again at the end.
     pub versions: u64,
 }
 
-/// Asks that many questions, and compares everything at the end.
+/// Runs the campaign and compares everything at the end.
 pub fn run(options: Options) -> Result<Summary, Failed> {
     let ground = Ground::new().map_err(Failed::trouble)?;
     let mut run = Run::start(options, &ground)?;
@@ -88,14 +88,13 @@ struct Run {
     world: World,
     checker: Checker,
     dice: Dice,
-    /// Threads that are worked on.
+    /// Threads in use.
     live: Vec<usize>,
-    /// What promotions do to two threads at once has the most rules, so after some of them only these two are
-    /// asked, that many times.
+    /// Promotions have the most rules, so after some of them only the two affected threads get this many requests.
     episode: Option<(usize, usize, u64)>,
-    /// Turns that are going on, and how many questions they still have.
+    /// Running turns, and how many requests they still get.
     turns: HashMap<(ThreadId, Option<TakeId>), (u64, u64)>,
-    /// Identities that were made up so far.
+    /// All ids that were generated so far.
     known: Known,
     summary: Summary,
 }
@@ -104,7 +103,7 @@ impl Run {
     fn start(options: Options, ground: &Ground) -> Result<Self, Failed> {
         let clock = Arc::new(StandingClock::new(options.seed));
         let mut dice = Dice::new(options.seed);
-        // Some runs end undo early, most do not.
+        // Some runs limit the undo depth.
         let depth = dice.once_in(4).then_some(40);
         let rules = Rules { typing_pause: TYPING_PAUSE, depth };
         let timeline = Timeline::open_with(ground.path(), rules, clock.clone()).map_err(Failed::trouble)?;
@@ -140,7 +139,7 @@ impl Run {
         self.checker
             .thread(&self.timeline, &self.world.threads[index])
             .map_err(|trouble| format!("after {}: {trouble}", shortened(&question)))?;
-        // It reads a state for each value that was ever set, so not after every step.
+        // It reads a state for every value that was ever set, so not after every step.
         if step.is_multiple_of(16) {
             self.world
                 .check_shared(&self.timeline, index)
@@ -149,7 +148,7 @@ impl Run {
         for other in answered.also {
             let other = self.world.find(other).ok_or("a thread came from nowhere")?;
             self.checker.thread(&self.timeline, &self.world.threads[other])?;
-            // Of one that was set aside, not enough is kept to ask it more.
+            // A retired thread has too little data for further requests.
             if !self.world.threads[other].is_whole() {
                 continue;
             }
@@ -166,7 +165,7 @@ impl Run {
         self.set_aside(index)
     }
 
-    /// Time goes on, most often by less than a pause in typing; now and then it goes back.
+    /// Advances the clock, usually by less than a typing pause; sometimes sets it back.
     fn tick(&mut self) {
         let by = match self.dice.below(30) {
             0..=3 => 0,
@@ -205,7 +204,7 @@ impl Run {
         Ok(())
     }
 
-    /// What is asked next, and of which thread.
+    /// The next request, and its thread.
     fn question(&mut self) -> (usize, Question) {
         let now = self.world.now;
         if let Some((source, promoted, left @ 1..)) = self.episode {
@@ -221,7 +220,7 @@ impl Run {
         (index, question(&self.world.threads[index], now, &mut self.dice))
     }
 
-    /// A thread to ask something of; long ones are asked less, for each answer takes longer to compare.
+    /// A random thread; long ones are chosen less often, because comparing them is slow.
     fn choose(&mut self) -> usize {
         loop {
             let index = self.live[self.dice.index(self.live.len())];
@@ -233,7 +232,7 @@ impl Run {
 
     fn asking(&mut self, index: usize, question: &Question) -> Asking {
         let thread = &self.world.threads[index];
-        // Each take is in a turn of its own, and they come in any order.
+        // Each take has its own turns, interleaved randomly.
         let take = match question {
             Question::Change(command) => owner(command),
             _ => None,
@@ -292,7 +291,7 @@ impl Run {
             .map_err(|trouble| format!("{}: {trouble}", shortened(command)).into())
     }
 
-    /// Undo, then redo: from where nothing lies ahead, this leads to the very same state.
+    /// Undo, then redo: if nothing can be redone before, this leads back to the same state.
     fn there_and_back(&mut self, index: usize) -> Result<Answered, Trouble> {
         let asking = Asking { actor: Actor::Human, turn: None, expected: None, worktree: None };
         let steps = if self.dice.once_in(2) { 1 } else { 1 + self.dice.below(6) };
@@ -316,7 +315,7 @@ impl Run {
         Ok(back)
     }
 
-    /// A jump anywhere, and one to the moment before it: this leads to the very same state, whatever lies ahead.
+    /// A jump anywhere and back: leads to the same state.
     fn far_and_back(&mut self, index: usize) -> Result<Answered, Trouble> {
         let asking = Asking { actor: Actor::Human, turn: None, expected: None, worktree: None };
         let version = self.world.threads[index].version();
@@ -342,7 +341,7 @@ impl Run {
         self.summary.conflicts += u64::from(answered.refused == Some(Refused::Conflict));
     }
 
-    /// A thread that has lived long enough is read whole once more, and then only its hashes are kept.
+    /// Retires a thread: it is compared completely, and then only its hashes are stored.
     fn set_aside(&mut self, index: usize) -> Result<(), Trouble> {
         let thread = &mut self.world.threads[index];
         if thread.version() < if thread.long { LONG_LIFE } else { LIFE } {
@@ -362,10 +361,10 @@ impl Run {
         Ok(())
     }
 
-    /// The store is closed, opened again, and every version of every thread is looked at.
+    /// Reopens the store and compares every version of every thread.
     fn finish(&mut self, ground: &Ground) -> Result<(), Trouble> {
         let rules = Rules { typing_pause: TYPING_PAUSE, depth: self.world.depth.map(|depth| depth as u64) };
-        // The first is closed only when the second has taken its place; a writer closes without being asked.
+        // The first is closed when it is replaced; the writer closes implicitly.
         self.timeline = Timeline::open_with(ground.path(), rules, self.clock.clone())?;
         self.checker.look_afresh();
         for thread in &self.world.threads {
@@ -382,7 +381,7 @@ impl Run {
     }
 }
 
-/// A question for a message: commands can be long.
+/// Shortens a request for a message.
 fn shortened(question: &impl std::fmt::Debug) -> String {
     let mut text = format!("{question:?}");
     if let Some((end, _)) = text.char_indices().nth(300) {

@@ -1,4 +1,4 @@
-//! The prompts and roles that threads share, in the plainest way: who has set which value, in order.
+//! Shared prompts and roles in the simplest way: all values with the thread that set them, in order.
 
 use retake_model::id::ThreadId;
 use retake_timeline::{Command, Timeline};
@@ -9,18 +9,18 @@ use super::picture::ThreadPicture;
 use super::world::World;
 use crate::violation::Trouble;
 
-/// Prompts that threads share.
+/// Shared prompts.
 pub const PROMPTS: [&str; 2] = ["project_system_prompt", "global_system_prompt"];
 const ROLES: &str = "roles";
-/// Values that are remembered of each setting.
+/// Maximum number of stored values per setting.
 const MOST_VALUES: usize = 100;
 
-/// Every value that a thread has set for others too: its name, the thread, and the value.
+/// Every shared value: its name, thread and value.
 #[derive(Debug, Default)]
 pub struct Shared(Vec<(String, ThreadId, String)>);
 
 impl Shared {
-    /// Remembers what a command has set for others too.
+    /// Records a shared value that a command set.
     pub fn record(&mut self, thread: ThreadId, command: &Command, after: &ThreadPicture) {
         match command {
             Command::SetRoles { .. } => self.0.push((ROLES.to_owned(), thread, after.roles.join("\n"))),
@@ -43,7 +43,7 @@ impl Shared {
     }
 }
 
-/// The value that a thread has itself.
+/// The thread's own value.
 fn own(picture: &ThreadPicture, name: &str) -> String {
     if name == ROLES {
         return picture.roles.join("\n");
@@ -57,7 +57,7 @@ fn own(picture: &ThreadPicture, name: &str) -> String {
 }
 
 impl World {
-    /// The roles that entries of a thread are given.
+    /// The roles offered for entries of a thread.
     pub fn roles_of(&self, index: usize) -> Vec<String> {
         match self.shared.value(&self.threads, ROLES) {
             Some(roles) => roles.lines().map(str::to_owned).collect(),
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Whether a thread shows the prompts and roles that it shares with others.
+    /// Compares the shared prompts and roles of a thread.
     pub fn check_shared(&self, timeline: &Timeline, index: usize) -> Result<(), Trouble> {
         let thread = &self.threads[index];
         let looking = timeline.look()?;

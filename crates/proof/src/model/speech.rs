@@ -1,4 +1,4 @@
-//! Entries to put in: text, thinking, tool calls, fields that nobody knows.
+//! Random entries: text, thinking, tool calls, unknown fields.
 
 use retake_model::agent::AgentState;
 use retake_model::command::{Advance, NewEntry, Prompt, Spot, Start};
@@ -15,7 +15,7 @@ use super::picture::TakePicture;
 use super::words;
 use crate::dice::Dice;
 
-/// Adds entries somewhere.
+/// Adds random entries.
 pub fn add(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Command {
     let count = if dice.once_in(5) { dice.below(6) } else { 1 };
     let mut entries = new_entries(count, now, dice);
@@ -24,7 +24,7 @@ pub fn add(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Command
         && let Some(first) = entries.first_mut()
         && let Some(known) = dice.pick(&take.entries)
     {
-        // An identity that is there already. Nothing else may be wrong then.
+        // A duplicate id; the rest must be valid.
         first.id = Some(known.id);
         at = Spot::End;
     } else if dice.once_in(60)
@@ -36,12 +36,12 @@ pub fn add(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Command
     Command::AddEntries { take: id, at, entries }
 }
 
-/// That many entries behind the last one.
+/// Appends many entries.
 pub fn add_many(take: TakeId, count: u64, now: i64, dice: &mut Dice) -> Command {
     Command::AddEntries { take, at: Spot::End, entries: new_entries(count, now, dice) }
 }
 
-/// Starts a turn in a take, or goes on with the one that runs there; it may bring settings.
+/// Starts a turn in a take, or continues the running one; may change settings.
 pub fn turn(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Command {
     let count = if dice.once_in(3) { 0 } else { dice.below(2) + 1 };
     let settings = (0..count).map(|_| words::setting(dice)).collect();
@@ -60,7 +60,7 @@ pub fn turn(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Comman
         };
         Command::AdvanceTurn { take: id, advance }
     } else {
-        // Numbers that no other turn has.
+        // A number that no other turn has.
         let turn = turn_id(1 << 48 | dice.roll() >> 32);
         let prompt = Prompt::Entry(said("User", dice));
         let start = Start { turn, context: Vec::new(), prompt, settings, sent: None };
@@ -68,14 +68,14 @@ pub fn turn(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Comman
     }
 }
 
-/// Puts others in the place of all entries, or the same ones in another order.
+/// Replaces all entries, or reorders them.
 pub fn replace(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Command {
     let mut entries = match dice.below(3) {
         0 => new_entries(take.entries.len() as u64, now, dice),
         _ => new_entries(dice.below(12), now, dice),
     };
     for (new, old) in entries.iter_mut().zip(&take.entries) {
-        // Some keep the identity that an entry of this take had.
+        // Some keep their id.
         if dice.once_in(2) {
             new.id = Some(old.id);
         }
@@ -83,7 +83,7 @@ pub fn replace(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Com
     Command::ReplaceEntries { take: id, entries: shuffled(entries, dice) }
 }
 
-/// A version of an entry, with anything that one can have.
+/// A random entry version.
 pub fn version(now: i64, dice: &mut Dice) -> EntryVersion {
     let role = words::ROLES[dice.index(words::ROLES.len())];
     let mut version = EntryVersion::from_text(role, &words::sentence(dice), Timestamp::from_millis(now));

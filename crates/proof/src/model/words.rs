@@ -1,16 +1,16 @@
-//! Names and settings that the campaign uses, with what each means, or that it is refused.
+//! Names and settings of the campaign, with their stored form or refusal.
 //!
-//! The naive model has no rules for names of its own: it knows the answer for every word in these tables.
+//! The model has no rules for names: these tables contain the answer for every one.
 
 use crate::dice::Dice;
 
-/// Names that are refused wherever a name is wanted.
+/// Names that are always refused.
 const BAD_NAMES: &[&str] = &["", "   ", "two\nlines", "\u{1b}[2J", "\u{202e}reversed", "nul\0"];
-/// Names that mean something, whatever they are for (tags and takes allow less than titles do).
+/// Valid names for all purposes (tags and takes allow less than titles).
 const GOOD_NAMES: &[&str] =
     &["alpha", " alpha", "beta", "gamma\t", "delta", "修正", "👩‍💻", "Ünïcode", "x", "main", "main_take_1"];
 
-/// A setting, a value that it is given, and what it is then; `None` if that is refused.
+/// A setting, a value, and its stored form; `None` if it is refused.
 const SETTINGS: &[(&str, &str, Option<&str>)] = &[
     ("project_system_prompt", "Be brief.", Some("Be brief.")),
     ("project_system_prompt", "", Some("")),
@@ -56,7 +56,7 @@ const DEFAULTS: &[(&str, &str)] = &[
 /// The roles of a new thread.
 pub const ROLES: &[&str] = &["User", "AI", "Vendor API", "System"];
 
-/// A name for anything; a bad one now and then.
+/// A random name, sometimes an invalid one.
 pub fn name(dice: &mut Dice) -> String {
     if dice.once_in(12) {
         return if dice.once_in(4) { "long ".repeat(60) } else { pick(dice, BAD_NAMES).to_owned() };
@@ -65,13 +65,13 @@ pub fn name(dice: &mut Dice) -> String {
     if dice.once_in(3) { name.to_owned() } else { format!("{}{}", name.trim(), dice.below(40)) }
 }
 
-/// What a name is stored as; `None` if it is refused.
+/// The stored form of a name; `None` if it is refused.
 pub fn meaning(name: &str) -> Option<String> {
     let refused = BAD_NAMES.contains(&name) || name.starts_with("long ");
     (!refused).then(|| name.trim().to_owned())
 }
 
-/// A setting and a value for it; a bad one now and then.
+/// A random setting and value, sometimes an invalid one.
 pub fn setting(dice: &mut Dice) -> (String, String) {
     loop {
         let (name, value, means) = SETTINGS[dice.index(SETTINGS.len())];
@@ -81,7 +81,7 @@ pub fn setting(dice: &mut Dice) -> (String, String) {
     }
 }
 
-/// What a setting is after it was given that value; `None` if that is refused.
+/// The stored form of a setting; `None` if it is refused.
 pub fn setting_meaning(name: &str, value: &str) -> Option<&'static str> {
     SETTINGS.iter().find(|(known, given, _)| *known == name && *given == value)?.2
 }
@@ -91,7 +91,7 @@ pub fn default_settings() -> Vec<(String, String)> {
     DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// A few words that are hardly ever the same twice.
+/// Random words that rarely repeat.
 pub fn sentence(dice: &mut Dice) -> String {
     const WORDS: &[&str] =
         &["fix", "the", "login", "über", "修正", "test", "\n\n", "```rust", "<think>", "ok"];

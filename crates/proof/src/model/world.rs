@@ -1,4 +1,4 @@
-//! All threads of the naive model, and what is asked of them.
+//! All threads of the model, and the requests to them.
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
@@ -12,51 +12,51 @@ use super::picture::{TakePicture, ThreadPicture};
 use super::shared::Shared;
 use super::words;
 
-/// How long a pause in typing may be before a new step begins.
+/// The longest typing pause within one undo step.
 pub const TYPING_PAUSE: i64 = 2000;
 
-/// Everything that the naive model knows.
+/// The complete reference model.
 #[derive(Debug)]
 pub struct World {
-    /// All threads, also those that nothing is asked of any more.
+    /// All threads, including retired ones.
     pub threads: Vec<NaiveThread>,
-    /// What the clock shows.
+    /// The current time.
     pub now: i64,
-    /// How far undo reaches back.
+    /// The undo depth.
     pub depth: Option<usize>,
-    /// What is wrong on purpose.
+    /// The injected fault.
     pub mutant: Option<Mutant>,
-    /// What threads share.
+    /// Shared settings.
     pub shared: Shared,
     turns: u64,
 }
 
-/// Who asks.
+/// The author and context of a request.
 #[derive(Clone, Debug)]
 pub struct Asking {
-    /// Who.
+    /// The author.
     pub actor: Actor,
-    /// The number of the turn that it belongs to.
+    /// The number of its turn.
     pub turn: Option<u64>,
-    /// The version that was seen.
+    /// The expected version.
     pub expected: Option<usize>,
-    /// The take in whose own folder an undo, a redo or a jump is made; `None` for the active one.
+    /// The take whose worktree an undo, redo or jump runs in; `None` for the active take.
     pub worktree: Option<TakeId>,
 }
 
 impl World {
-    /// A world without threads.
+    /// A model without threads.
     pub fn new(depth: Option<usize>, mutant: Option<Mutant>) -> Self {
-        // Numbers of turns that callers choose are small.
+        // Turn numbers that callers choose are smaller.
         Self { threads: Vec::new(), now: 0, depth, mutant, shared: Shared::default(), turns: 1 << 32 }
     }
 
-    /// The thread with that identity.
+    /// Finds a thread.
     pub fn find(&self, id: ThreadId) -> Option<usize> {
         self.threads.iter().rposition(|thread| thread.id == id)
     }
 
-    /// The title that a new thread gets.
+    /// The title of a new thread.
     pub fn title_for_new(&self, asked: Option<&str>) -> Result<String, Refused> {
         let Some(asked) = asked else {
             let mut number = 1;
@@ -69,7 +69,7 @@ impl World {
         if self.taken(&title, None) { Err(Refused::TitleTaken) } else { Ok(title) }
     }
 
-    /// Adds a thread that was just made.
+    /// Adds a new thread.
     pub fn create(&mut self, id: ThreadId, take: TakeId, title: String, private: bool, turn: Option<u64>) {
         let first = TakePicture {
             id: take,
@@ -102,7 +102,7 @@ impl World {
         self.threads.push(NaiveThread::new(id, picture, turn, self.now));
     }
 
-    /// Does what a command asks; says whether anything changed.
+    /// Applies a command; returns whether anything changed.
     pub fn change(
         &mut self,
         index: usize,
@@ -129,7 +129,7 @@ impl World {
             Some(Mutant::DraftsIgnoreSharedRoles) => before.roles.clone(),
             _ => self.roles_of(index),
         };
-        // The settings that a turn brings are a step of the thread in that turn.
+        // The settings of a turn are a step of the thread in that turn.
         let settings = settings_of_turn(command);
         let mut around = Around { now: self.now, learn, mutant: self.mutant, roles: &roles };
         let set = match settings {
@@ -172,7 +172,7 @@ impl World {
         };
         let owner = owner(command);
         let running = self.running(index, owner);
-        // A turn keeps together what is done to its take.
+        // A turn includes all changes of its take.
         let turn = if owner.is_some() { running.or(asking.turn) } else { asking.turn.or(running) };
         let turn = turn.or_else(|| self.joins(index, &event));
         let turn = match turn {
@@ -183,7 +183,7 @@ impl World {
         Ok(true)
     }
 
-    /// Makes a take a thread of its own, with an identity that the real thing made up.
+    /// Promotes a take, with an id that the real implementation generated.
     pub fn promote(
         &mut self,
         index: usize,
@@ -209,7 +209,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes back that many steps; gives the other threads that changed along.
+    /// Undoes steps; returns the other threads that changed.
     pub fn undo(
         &mut self,
         index: usize,
@@ -230,7 +230,7 @@ impl World {
         Ok(also)
     }
 
-    /// Makes that many steps again.
+    /// Redoes steps.
     pub fn redo(
         &mut self,
         index: usize,
@@ -257,7 +257,7 @@ impl World {
         let thread = &self.threads[index];
         let mut reached = None;
         for count in 1..=steps {
-            // Each number of steps from the start: what is passed over too far is not taken along.
+            // Tries each number of steps from the start: steps beyond the target must not count.
             let mut walk = Walk::new(thread, asking.worktree, self.mutant);
             let gone = (0..count).all(|_| walk.step(unit, back));
             let refused = if !gone {
@@ -276,7 +276,7 @@ impl World {
         Ok(reached.expect("at least one step is asked for").end())
     }
 
-    /// Goes to another moment; gives the other threads that changed along, and nothing if everything is there already.
+    /// Jumps to a version; returns the other threads that changed, or `None` if nothing changed.
     pub fn jump(
         &mut self,
         index: usize,
@@ -305,14 +305,14 @@ impl World {
         }
     }
 
-    /// Whether every other thread is deleted.
+    /// Whether every other thread is archived.
     fn is_last(&self, index: usize) -> bool {
         let in_use =
             |(other, thread): (usize, &NaiveThread)| other != index && thread.picture().deleted.is_none();
         !self.threads.iter().enumerate().any(in_use)
     }
 
-    /// The turn that runs in a take, or in the active one for a step of the thread.
+    /// The running turn of a take, or of the active one for a step of the thread.
     fn running(&self, index: usize, owner: Option<TakeId>) -> Option<u64> {
         let picture = self.threads[index].picture();
         picture.take(owner.unwrap_or(picture.active)).and_then(|take| take.running)
@@ -329,7 +329,7 @@ impl World {
         })
     }
 
-    /// The turn of the typing that a change of a draft goes on with.
+    /// The typing turn that a draft change joins.
     fn joins(&self, index: usize, event: &Event) -> Option<u64> {
         let Event::Typed(take, _) = event else { return None };
         let thread = &self.threads[index];
@@ -342,14 +342,14 @@ impl World {
         joins.then_some(last.turn)
     }
 
-    /// Threads that promotions made come and go with them, unless somebody has worked on them.
+    /// Archives or restores promoted threads with their promotion, unless they were changed.
     fn follow(&mut self, index: usize, way: &Way, asking: &Asking) -> Vec<ThreadId> {
         let thread = &self.threads[index];
         let to = way.chains.get(&None).map_or(0, |at| at.position);
         let (before, after) = (thread.path(thread.chain(thread.version(), None).position), thread.path(to));
         let mut crossed = Vec::new();
         for (version, moment) in (1..).zip(&thread.log) {
-            // A move has the event of a move, so each promotion is met once.
+            // Moves are separate events, so each promotion is handled once.
             let Event::Promoted(into) = moment.event else { continue };
             match (before.contains(&version), after.contains(&version)) {
                 (true, false) => crossed.push((into, Event::PutAway)),
@@ -374,7 +374,7 @@ impl World {
     }
 }
 
-/// The settings that come with a step of a turn.
+/// The settings of a step of a turn.
 fn settings_of_turn(command: &Command) -> &[(String, String)] {
     match command {
         Command::StartTurn { start, .. } => &start.settings,

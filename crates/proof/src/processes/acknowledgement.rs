@@ -1,4 +1,4 @@
-//! Acknowledgements: one line each, in one write, in a file that only grows.
+//! Acknowledgements: one line each, written atomically to an append-only file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -9,27 +9,26 @@ use retake_model::id::{EntryId, ThreadId};
 
 use crate::violation::Trouble;
 
-/// What a lane was told.
+/// An acknowledgement of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Acknowledgement {
-    /// Which of the lane's operations.
+    /// The number of the lane's operation.
     pub(super) ordinal: u64,
-    /// How often it was tried; 0 if it was found to have been done before a kill.
+    /// Number of attempts; 0 if it was found to have been executed before a kill.
     pub(super) tries: u64,
-    /// What was done; `None` if there was nothing to do.
+    /// The executed operation; `None` if there was nothing to do.
     pub(super) done: Option<Acknowledged>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Acknowledged {
     pub(super) thread: ThreadId,
-    /// Version and operation; unknown to a worker that speaks too early.
+    /// Version and operation id; unknown if the worker acknowledged too early.
     pub(super) operation: Option<(u64, ContentId)>,
-    /// The entry that was added.
+    /// The added entry.
     pub(super) entry: Option<EntryId>,
 }
 
-/// The acknowledgements of one lane.
 pub(super) struct Acknowledgements {
     file: File,
 }

@@ -1,4 +1,4 @@
-//! Whether the store holds everything that was acknowledged, once each, in one serial order.
+//! Checks that the store contains every acknowledged operation exactly once, in one serial order.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::reader::log;
 use super::run::Summary;
 use crate::violation::Trouble;
 
-/// Compares the store with what was acknowledged and with what was planned.
+/// Compares the store with the acknowledgements and the plan.
 pub(super) fn check(ground: &Path, plan: &Plan) -> Result<Summary, Trouble> {
     let timeline = Timeline::open(&store(ground), Rules::default())?;
     let looking = timeline.look()?;
@@ -51,7 +51,7 @@ pub(super) fn check(ground: &Path, plan: &Plan) -> Result<Summary, Trouble> {
     if problems.is_empty() { Ok(summary) } else { Err(format!("verify finds {problems:?}").into()) }
 }
 
-/// An acknowledged operation is in the log, and what it added is there.
+/// An acknowledged operation must be in the log, with its entry.
 fn acknowledged(
     done: &Acknowledged,
     logs: &HashMap<ThreadId, Vec<StoredOperation>>,
@@ -59,7 +59,7 @@ fn acknowledged(
 ) -> Result<(), Trouble> {
     let log = logs.get(&done.thread).ok_or("on a thread that is not there")?;
     if let Some((version, id)) = done.operation {
-        // Newest first, without a gap.
+        // Newest first, without gaps.
         let place = log.len().checked_sub(version as usize).ok_or("a version that is not there")?;
         let found = log.get(place).ok_or("a version that is not there")?;
         if found.operation.version != version || found.id != id {
@@ -79,7 +79,7 @@ fn acknowledged(
     }
 }
 
-/// Shared threads hold every planned entry once, and nothing else.
+/// Shared threads must contain every planned entry once, and nothing else.
 fn exactly_once(plan: &Plan, held: &HashMap<ThreadId, Vec<EntryId>>) -> Result<(), Trouble> {
     let mut planned: HashMap<ThreadId, HashSet<EntryId>> = HashMap::new();
     for lane in 0..plan.own.len() {

@@ -1,5 +1,5 @@
-//! What each lane is going to do, worked out from the seed alone, so that a restarted worker goes on where it
-//! was and the check at the end knows what should be there.
+//! The operations of each lane, derived from the seed, so that a restarted worker can continue and the check knows the
+//! expected result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,31 @@ use retake_model::id::{EntryId, ThreadId};
 use crate::dice::{Dice, mix};
 use crate::violation::Trouble;
 
-/// How many threads all lanes share.
+/// Number of shared threads.
 pub(super) const SHARED: usize = 3;
 
-/// Everything that parent, workers, readers and check agree on.
+/// The data that all processes share.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) seed: u64,
-    /// Operations of each lane.
+    /// Operations per lane.
     pub(super) operations: u64,
-    /// Threads that all lanes add to.
+    /// Shared threads.
     pub(super) shared: Vec<ThreadId>,
-    /// One thread of its own for each lane.
+    /// One thread per lane.
     pub(super) own: Vec<ThreadId>,
 }
 
-/// One operation of a lane.
 #[derive(Clone, Debug)]
 pub(super) enum Planned {
-    /// Add that entry to that shared thread.
+    /// Add an entry to a shared thread.
     Add { thread: ThreadId, entry: EntryId, expecting: bool },
-    /// Do something with the lane's own thread.
+    /// Change the lane's own thread.
     Own,
 }
 
 impl Plan {
-    /// What a lane does at that point, and dice for the rest.
+    /// The operation of a lane, and a generator for its details.
     pub(super) fn operation(&self, lane: usize, ordinal: u64) -> (Planned, Dice) {
         let mut dice = Dice::new(mix(self.seed) ^ mix(lane as u64 + 1) ^ mix(ordinal << 20));
         let planned = if dice.once_in(3) {
@@ -66,8 +65,7 @@ impl Plan {
     }
 }
 
-/// The entry that a lane adds with that operation: its identity is chosen here, so that it can be added again
-/// by a lane that does not know whether it was.
+/// The entry of an operation. Its id is chosen here, so that a lane can add it again without knowing whether it was added.
 fn entry(lane: usize, ordinal: u64) -> EntryId {
     let mut bytes = [0x11; 16];
     bytes[4..8].copy_from_slice(&(lane as u32).to_be_bytes());
@@ -75,12 +73,12 @@ fn entry(lane: usize, ordinal: u64) -> EntryId {
     EntryId::from_bytes(bytes)
 }
 
-/// Where the store is.
+/// The folder of the store.
 pub(super) fn store(ground: &Path) -> PathBuf {
     ground.join("store")
 }
 
-/// The file whose existence tells readers to stop.
+/// The file that tells readers to stop.
 pub(super) fn stop(ground: &Path) -> PathBuf {
     ground.join("stop")
 }

@@ -1,4 +1,4 @@
-//! A reader: looks again and again while others write, and must never see half a change.
+//! A reader: reads continuously while others write, and must never see a partial change.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::plan::{Plan, stop, store};
 use crate::dice::Dice;
 use crate::violation::Trouble;
 
-/// How much of each log is read on each look.
+/// How much of each log is read at a time.
 const RECENT: usize = 40;
 
-/// Looks until it is told to stop; says how often it looked.
+/// Reads until it is stopped; returns the number of passes.
 pub fn read(ground: &Path, seed: u64) -> Result<u64, Trouble> {
     let plan = Plan::load(ground)?;
     let timeline = Timeline::open(&store(ground), Rules::default())?;
@@ -44,7 +44,7 @@ pub fn read(ground: &Path, seed: u64) -> Result<u64, Trouble> {
     Ok(looks)
 }
 
-/// The log ends where the index says, without a gap, each operation naming the one before it.
+/// The log must end where the index says, without gaps, and each operation must name its predecessor.
 pub(super) fn log(looking: &Looking<'_>, row: &ThreadRow, limit: usize) -> Result<(), Trouble> {
     let found = looking.queries().operations_back(row.number, u64::MAX, limit)?;
     let mut expected = row.summary.version;
@@ -64,7 +64,7 @@ pub(super) fn log(looking: &Looking<'_>, row: &ThreadRow, limit: usize) -> Resul
     if complete { Ok(()) } else { Err(format!("{} begins at version {expected}", row.summary.id).into()) }
 }
 
-/// The newest state agrees with the index, take by take.
+/// The newest state must agree with the index, take by take.
 fn state(looking: &Looking<'_>, row: &ThreadRow, shared: bool) -> Result<(), Trouble> {
     let state = looking.state(row.summary.id)?;
     let takes = state.all_takes(&looking.queries())?;
@@ -85,7 +85,7 @@ fn state(looking: &Looking<'_>, row: &ThreadRow, shared: bool) -> Result<(), Tro
     Ok(())
 }
 
-/// Every entry of the newest state can be read.
+/// Every entry of the newest state must be readable.
 fn content(looking: &Looking<'_>, thread: ThreadId) -> Result<(), Trouble> {
     let queries = looking.queries();
     for take in looking.state(thread)?.all_takes(&queries)? {

@@ -1,4 +1,4 @@
-//! The parent: starts workers and readers, kills some, and checks what is left.
+//! The parent process: starts workers and readers, kills some, and checks the result.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,46 +15,46 @@ use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation};
 
 const CAMPAIGN: &str = "processes";
-/// Readers that look on.
+/// Number of readers.
 const READERS: usize = 2;
-/// Every second worker writes with this many lanes at once, to fill its batches.
+/// Every second worker has this many lanes, to fill its batches.
 const LANES: usize = 3;
-/// Longer than any run at a documented size takes: a run that waits for ever is a violation too.
+/// Longer than any documented run: a run that hangs is a violation too.
 const PATIENCE: Duration = Duration::from_mins(30);
 
-/// What is to be run.
+/// The size of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The program to run as workers and readers.
     pub program: PathBuf,
-    /// What the dice start from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many processes write.
+    /// Number of writing processes.
     pub processes: usize,
-    /// How many operations each of them makes, all its lanes together.
+    /// Number of operations per process, over all its lanes.
     pub operations: u64,
-    /// How many times one of them is killed, if they last that long.
+    /// Number of kills, if the workers run long enough.
     pub kills: u64,
-    /// Whether they acknowledge before they write: the control.
+    /// Whether workers acknowledge before they write: the control.
     pub early: bool,
 }
 
-/// What was done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Operations that were acknowledged.
+    /// Acknowledged operations.
     pub acknowledged: u64,
     /// Conflicts after which an operation was repeated.
     pub conflicts: u64,
-    /// Operations that a killed worker had made without saying so.
+    /// Operations of killed workers that had not been acknowledged.
     pub in_doubt: u64,
-    /// Workers that were killed.
+    /// Killed workers.
     pub kills: u64,
-    /// Times that a reader looked at everything.
+    /// Passes of the readers.
     pub looks: u64,
 }
 
-/// Runs workers and readers, and compares what is left with what was acknowledged.
+/// Runs workers and readers, and compares the store with the acknowledgements.
 pub fn run(options: &Options) -> Result<Summary, Failed> {
     let ground = Ground::new().map_err(Failed::trouble)?;
     let plan = prepare(options, ground.path())?;
@@ -105,13 +105,13 @@ fn lanes(processes: usize) -> Vec<std::ops::Range<usize>> {
 struct Party<'run> {
     options: &'run Options,
     ground: &'run Path,
-    /// Workers; those that are done are gone.
+    /// Running workers; `None` for finished ones.
     workers: Vec<Option<Child>>,
     readers: Vec<Child>,
 }
 
 impl Party<'_> {
-    /// Lets everybody work until all is done; says how many were killed and how often readers looked.
+    /// Runs until all workers are done; returns the number of kills and of reader passes.
     fn run(&mut self) -> Result<(u64, u64), Trouble> {
         let mut dice = Dice::new(self.options.seed);
         let started = Instant::now();
@@ -153,7 +153,7 @@ impl Party<'_> {
         Ok((kills, looks))
     }
 
-    /// Kills a worker, if it is still at work, and starts it again.
+    /// Kills a worker if it is still running, and restarts it.
     fn kill(&mut self, victim: usize) -> Result<bool, Trouble> {
         let Some(worker) = &mut self.workers[victim] else {
             return Ok(false);
@@ -161,7 +161,7 @@ impl Party<'_> {
         worker.kill()?;
         let status = worker.wait()?;
         if status.code().is_some() {
-            // It was faster.
+            // It has finished already.
             self.workers[victim] = None;
             self.ended_well(&format!("worker-{victim}"), status)?;
             return Ok(false);
@@ -199,10 +199,10 @@ impl Party<'_> {
         fs::read_to_string(self.ground.join(format!("{name}.{stream}"))).unwrap_or_default()
     }
 
-    /// Nobody is left behind when a run ends early.
+    /// Ends all children when a run ends early.
     fn end(&mut self) {
         for child in self.workers.iter_mut().flatten().chain(&mut self.readers) {
-            // It may have ended by itself.
+            // It may have exited already.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,4 +1,4 @@
-//! A worker: lanes that write to shared threads and to their own, and say what they were told.
+//! A worker: lanes that write to shared threads and to their own, and acknowledge each operation.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use super::plan::{Plan, Planned, store};
 use crate::dice::Dice;
 use crate::violation::Trouble;
 
-/// What one worker process is to do.
+/// The work of one process.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// Where the store, the plan and the acknowledgements are.
+    /// The folder with the store, the plan and the acknowledgements.
     pub ground: PathBuf,
     /// Its lanes.
     pub lanes: Range<usize>,
@@ -26,7 +26,7 @@ pub struct Work {
     pub early: bool,
 }
 
-/// Does the work, going on where a worker before it was killed.
+/// Runs the worker, continuing where a killed one stopped.
 pub fn work(work: &Work) -> Result<(), Trouble> {
     let plan = Plan::load(&work.ground)?;
     let timeline = Timeline::open(&store(&work.ground), Rules::default())?;
@@ -49,12 +49,12 @@ struct Lane<'work> {
     number: usize,
     early: bool,
     acknowledgements: Acknowledgements,
-    /// The operation to go on with.
+    /// The next operation.
     next: u64,
-    /// Whether that one may have been done already, just before a kill.
+    /// Whether that operation may have been executed before a kill.
     in_doubt: bool,
     own: ThreadId,
-    /// The version that this lane's own thread must have, since nobody else writes to it.
+    /// The version of this lane's own thread, to which nothing else writes.
     own_version: u64,
 }
 
@@ -184,7 +184,7 @@ impl<'work> Lane<'work> {
         })
     }
 
-    /// The operation that added an entry, for a lane that was killed before it could say so.
+    /// Finds the operation that added an entry, after a kill.
     fn find(
         &self,
         thread: ThreadId,

@@ -1,8 +1,7 @@
-//! Compiling the library, once for each version of its source.
+//! Compiles the library once per version of its source.
 //!
-//! The file is named after its source, so a changed source gives another file, and a file that exists is right.
-//! It is compiled under a name of its own and then renamed: of several processes that start at once each may
-//! compile it, and none ever loads a half-written one.
+//! The file is named after a hash of its source, so an existing file is always current. It is compiled under a unique name and
+//! then renamed: concurrent processes never load a partial file.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
@@ -14,7 +13,7 @@ const SOURCE: &str = include_str!("../../shim/faults.c");
 const OPTIONS: &[&str] = &["-O2", "-Wall", "-shared", "-fPIC", "-x", "c", "-"];
 const LIBRARIES: &[&str] = &["-ldl", "-pthread"];
 
-/// Tells the threads of one process apart.
+/// Distinguishes the threads of one process.
 static TURN: AtomicU64 = AtomicU64::new(0);
 
 /// The compiled library.
@@ -23,42 +22,42 @@ pub struct Shim {
     library: PathBuf,
 }
 
-/// The library cannot be made.
+/// The library cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ShimError {
-    /// There is no C compiler to make it with.
+    /// No C compiler.
     #[error("cannot run the C compiler {compiler:?}, which the fault harness needs")]
     NoCompiler {
-        /// The command that was tried.
+        /// The command.
         compiler: String,
-        /// Why it did not start.
+        /// The cause.
         source: io::Error,
     },
-    /// The compiler refused it.
+    /// The compiler failed.
     #[error("the fault library does not compile:\n{messages}")]
     Refused {
-        /// What the compiler said.
+        /// Its messages.
         messages: String,
     },
-    /// It cannot be put where it belongs.
+    /// The library cannot be written.
     #[error("cannot write the fault library to {}", path.display())]
     Unwritable {
-        /// Where that is.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl Shim {
-    /// The library, compiled beside the running program, which is inside the target folder.
+    /// Compiles the library next to the running program, in the target folder.
     pub fn build() -> Result<Self, ShimError> {
         let unwritable = |source| ShimError::Unwritable { path: PathBuf::new(), source };
         let program = std::env::current_exe().map_err(unwritable)?;
         Self::build_in(program.parent().unwrap_or(Path::new(".")))
     }
 
-    /// The library, compiled into that folder unless it is there already.
+    /// Compiles the library in this folder, unless it exists.
     pub fn build_in(folder: &Path) -> Result<Self, ShimError> {
         let library = folder.join(format!("faults-{:016x}.so", fingerprint()));
         if library.is_file() {
@@ -71,13 +70,13 @@ impl Shim {
                 .map_err(|source| ShimError::Unwritable { path: library.clone(), source })
         });
         if result.is_err() {
-            // It may never have been made; the error that is reported is the one that matters.
+            // It may not exist; the original error is reported.
             let _ = std::fs::remove_file(&unfinished);
         }
         result.map(|()| Self { library })
     }
 
-    /// Where the library is.
+    /// The path of the library.
     pub fn library(&self) -> &Path {
         &self.library
     }
@@ -102,7 +101,7 @@ fn compile(library: &Path) -> Result<(), ShimError> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    // A compiler that stops reading early says why on its error output, which is read below.
+    // A compiler that stops reading early reports the cause on its error output, which is read below.
     let _ = child.stdin.take().expect("it was asked for").write_all(SOURCE.as_bytes());
     let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {

@@ -1,4 +1,4 @@
-//! What shall go wrong, and when.
+//! The faults to inject, and when.
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -7,16 +7,16 @@ use std::process::Command;
 
 use super::Shim;
 
-/// How a process ends at its fatal call.
+/// How a process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// Killed before the call.
+    /// Before the call.
     Kill,
-    /// Killed in the middle of it: half of a write reaches the file.
+    /// In the middle of it: half of a write reaches the file.
     Torn,
-    /// The power goes before the call: whatever was not synced is lost.
+    /// Power cut before the call: unsynced data is lost.
     Cut,
-    /// The power goes, and half of the last write overtakes all that is lost.
+    /// Power cut in which half of the last write survives.
     TornCut,
 }
 
@@ -38,9 +38,9 @@ pub enum Failure {
 /// How often a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// That many counted calls, one after another.
+    /// This many consecutive calls.
     Consecutive(NonZeroU64),
-    /// This one, and all after it.
+    /// This call and all later ones.
     Forever,
 }
 
@@ -49,33 +49,33 @@ pub enum Times {
 pub enum Class {
     /// Writing, truncating, allocating.
     Write,
-    /// Asking for durability.
+    /// Syncing.
     Sync,
     /// Opening, for reading too.
     Open,
-    /// Making, renaming and removing names, and setting attributes.
+    /// Creating, renaming and removing names, and setting attributes.
     Name,
 }
 
-/// What shall go wrong in a child process; nothing, at first, but the counting of its calls.
+/// The faults of a child process. Without any, its calls are only counted.
 #[derive(Clone, Debug)]
 pub struct Faults {
     variables: Vec<(&'static str, OsString)>,
 }
 
 impl Faults {
-    /// Calls on files in that folder, which must exist, count; no others do.
+    /// Counts calls on files in this folder, which must exist.
     pub fn under(root: impl Into<PathBuf>) -> Self {
         Self { variables: vec![("FAULTS_ROOT", root.into().into())] }
     }
 
-    /// Keeps count in that file, for [`Report::read`](super::Report::read).
+    /// Writes the counts to this file, for [`Report::read`](super::Report::read).
     #[must_use]
     pub fn counted_in(self, file: impl Into<PathBuf>) -> Self {
         self.with("FAULTS_COUNT_FILE", file.into())
     }
 
-    /// Counts only calls of that class.
+    /// Counts only calls of this class.
     #[must_use]
     pub fn only(self, class: Class) -> Self {
         let name = match class {
@@ -87,7 +87,7 @@ impl Faults {
         self.with("FAULTS_ONLY", name)
     }
 
-    /// The process dies at that call; the first is 1.
+    /// Kills the process at this call, from 1.
     #[must_use]
     pub fn die_at(self, call: u64, death: Death) -> Self {
         let this = self.with("FAULTS_KILL_AT", call.to_string());
@@ -99,25 +99,25 @@ impl Faults {
         }
     }
 
-    /// The process stops at that call, and waits for whoever stopped it.
+    /// Stops the process at this call.
     #[must_use]
     pub fn stop_at(self, call: u64) -> Self {
         self.with("FAULTS_STOP_AT", call.to_string())
     }
 
-    /// The power goes just after the process has ended by itself: what it acknowledged must survive.
+    /// Cuts the power right after the process exits: acknowledged data must survive.
     #[must_use]
     pub fn cut_at_exit(self) -> Self {
         self.with("FAULTS_CUT_AT_EXIT", "1")
     }
 
-    /// Syncs report success and do nothing: a control, in which a cut must be seen to lose something.
+    /// Syncs report success and do nothing: for controls, in which a cut must lose data.
     #[must_use]
     pub fn lying_syncs(self) -> Self {
         self.with("FAULTS_LIE", "1")
     }
 
-    /// Calls fail, from that one on.
+    /// Makes calls fail, from this one on.
     #[must_use]
     pub fn fail_at(self, call: u64, failure: Failure, times: Times) -> Self {
         let error = match failure {
@@ -136,13 +136,13 @@ impl Faults {
             .with("FAULTS_ERROR_COUNT", count)
     }
 
-    /// That call, if it is a write, writes only half of its bytes and says so.
+    /// Makes this call, if it is a write, write only half of its bytes.
     #[must_use]
     pub fn short_at(self, call: u64) -> Self {
         self.with("FAULTS_SHORT_AT", call.to_string())
     }
 
-    /// Lets the command run with these faults. Its own children will run without any.
+    /// Runs the command with these faults. Its own children run without them.
     pub fn attach<'command>(&self, shim: &Shim, command: &'command mut Command) -> &'command mut Command {
         command.env("LD_PRELOAD", shim.library()).envs(self.variables.iter().cloned())
     }

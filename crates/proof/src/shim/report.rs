@@ -1,23 +1,23 @@
-//! What the library says of a run, readable also after the process was killed.
+//! The report of a run, readable even after the process was killed.
 
 use std::io;
 use std::path::Path;
 
-/// What happened in a run with faults.
+/// The counts of a run with faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Counted calls, the fatal one included.
+    /// Counted calls, including the fatal one.
     pub calls: u64,
-    /// Faults that came about: none, if the run ended before the call that was to fail.
+    /// Injected faults; 0 if the run ended before that call.
     pub faults: u64,
-    /// Changes that a power cut took back.
+    /// Changes that a power cut reverted.
     pub lost: u64,
-    /// Changes that it could not have taken back; a cut proves nothing unless this is zero.
+    /// Changes that it could not have reverted; a cut proves nothing unless this is 0.
     pub untracked: u64,
 }
 
 impl Report {
-    /// Reads what was counted in that file.
+    /// Reads the report from this file.
     pub fn read(file: &Path) -> io::Result<Self> {
         let bytes = std::fs::read(file)?;
         let (words, rest) = bytes.as_chunks::<8>();

@@ -1,6 +1,6 @@
-//! The model that is not one: by dice it writes, edits, removes, runs commands and talks, and its server fails.
+//! A scripted model: randomly writes, edits, removes, runs commands and talks, on a failing server.
 //!
-//! It looks at the folder to name what is there, as a model does that has read it.
+//! It reads the folder to name existing files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,38 +18,38 @@ use serde_json::{Value, json};
 use super::Mistake;
 use crate::dice::Dice;
 
-/// The names of the files that it works on.
+/// The files that it uses.
 const FILES: [&str; 6] = ["a.txt", "b.txt", "c.txt", "src/d.txt", "src/deep/e.txt", "f.md"];
 
 /// Prints a line every 10 ms, for longer than a stop may take.
 const NOISE: &str = "i=0; while [ $i -lt 1500 ]; do echo noise; sleep 0.01; i=$((i+1)); done";
 
-/// How long a summary takes whose turn is stopped meanwhile: longer than a stop may take.
+/// Duration of a slow summary: longer than a stop may take.
 const SLOW_SUMMARY: Duration = Duration::from_secs(12);
 
-/// What somebody does while a summary is written.
+/// An action during a summary.
 pub(super) struct DuringSummary {
     pub(super) act: Box<dyn FnOnce() + Send>,
-    /// Whether the summary takes long.
+    /// Whether the summary is slow.
     pub(super) slow: bool,
 }
 
-/// What a call does to the folder if it succeeds.
+/// The effect of a successful call on the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing.
+    /// None.
     None,
-    /// The file holds this.
+    /// The file has this content.
     Holds(String, String),
-    /// A line is added.
+    /// A line is appended.
     Adds(String, String),
-    /// One text for another.
+    /// A text is replaced.
     Replaces(String, String, String),
-    /// It is gone.
+    /// The file is removed.
     Removes(String),
 }
 
-/// The assistant, as the server and the campaign both see it.
+/// The model, shared by the server and the campaign.
 #[derive(Clone)]
 pub(super) struct Assistant(Arc<Mutex<Mind>>);
 
@@ -61,10 +61,10 @@ pub(super) struct Mind {
     wire: Wire,
     rounds: u64,
     written: u64,
-    /// Whether the next call prints all the time.
+    /// Whether the next call prints continuously.
     noisy: bool,
     during_summary: Option<DuringSummary>,
-    /// What the calls of this turn do, and those names that more than one has.
+    /// The effects of this turn's calls; duplicate ids have none.
     pub(super) effects: BTreeMap<String, Effect>,
     pub(super) doubtful: BTreeSet<String>,
     /// Rules that requests broke.
@@ -95,13 +95,13 @@ impl Assistant {
         })))
     }
 
-    /// A server that answers as this assistant does.
+    /// Starts a server that answers as this model.
     pub(super) fn serve(&self) -> std::io::Result<FaultServer> {
         let this = self.clone();
         FaultServer::start(move |request, _| this.with(|mind| mind.respond(request)))
     }
 
-    /// A turn begins: on that wire, with dice of its own, and maybe with a tool that prints all the time.
+    /// Starts a turn on this wire, with its own random numbers, optionally with a noisy tool.
     pub(super) fn begin(&self, wire: Wire, dice: Dice, noisy: bool) {
         self.with(|mind| {
             mind.noisy = noisy;
@@ -112,7 +112,7 @@ impl Assistant {
         });
     }
 
-    /// Something is done while the next summary of this turn is written.
+    /// Registers an action for the next summary of this turn.
     pub(super) fn during_summary(&self, during: DuringSummary) {
         self.with(|mind| mind.during_summary = Some(during));
     }
@@ -172,7 +172,7 @@ impl Mind {
             _ if self.noisy => 2,
             5.. => 0,
             _ if self.dice.once_in(3) => 0,
-            // More than one batch, and sometimes more than run.
+            // More than one batch, and sometimes more than the limit.
             _ if self.dice.once_in(20) => 14 + self.dice.below(14),
             _ => 1 + self.dice.below(3),
         };
@@ -184,7 +184,7 @@ impl Mind {
             blocks.push(Block::of_text("Done."));
         }
         let stop = if calls > 0 { Stop::ToolUse } else { Stop::EndTurn };
-        // Counted wrongly now and then: nobody may rely on it.
+        // Sometimes wrong: nothing may rely on it.
         let tokens = *self.dice.pick(&[0, 5, 1_000, u64::MAX]).unwrap_or(&0);
         let usage = Usage { input_tokens: 11, output_tokens: tokens, ..Usage::default() };
         Telling { blocks, piece: 40, usage, stop }
@@ -229,7 +229,7 @@ impl Mind {
     }
 }
 
-/// Comments for that long: signs of life without content.
+/// SSE comments for this long: signs of life without content.
 fn comments(time: Duration) -> Vec<Act> {
     let pause = Duration::from_millis(50);
     let comment = [Act::Pause(pause), Act::Send(b": still here\n\n".to_vec())];
@@ -237,7 +237,7 @@ fn comments(time: Duration) -> Vec<Act> {
     std::iter::repeat_n(comment, times).flatten().collect()
 }
 
-/// The mistake: a result is lost on the way, wherever the wire puts it.
+/// The fault: removes a result from the request, on any wire.
 fn forget_a_result(body: &mut Value) {
     let messages = ["messages", "input", "contents"].iter().find(|name| body.get(name).is_some());
     let Some(messages) = messages.and_then(|name| body[*name].as_array_mut()) else { return };

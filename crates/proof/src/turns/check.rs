@@ -1,4 +1,4 @@
-//! What must hold whenever no turn runs.
+//! The rules that hold whenever no turn is running.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,24 +16,24 @@ use super::world::World;
 use crate::folder::{Folder, Thing};
 use crate::violation::Trouble;
 
-/// What was found to be good, and need not be looked at again.
+/// Content that was checked before and need not be checked again.
 #[derive(Default)]
 pub(super) struct Checked {
     takes: BTreeMap<TakeId, Vec<ContentId>>,
     pub(super) projections: u64,
 }
 
-/// Operations with files that are asked for the last one in the folder: more takes than that are not made in a turn.
+/// How many operations with files to search for the last one in the folder; a turn makes fewer takes.
 const FILES: usize = 8;
 
-/// A check says what is broken, if anything is.
+/// The broken rule, if any.
 pub(super) type Verdict = Result<(), String>;
 
 fn trouble(error: impl Into<Trouble>) -> String {
     format!("it cannot be looked at: {}", error.into())
 }
 
-/// Everything that must hold after a step.
+/// All rules.
 pub(super) fn everything(world: &World, checked: &mut Checked, takes: u64) -> Verdict {
     let found = world.takes().map_err(trouble)?;
     if found.len() as u64 != takes {
@@ -48,7 +48,7 @@ pub(super) fn everything(world: &World, checked: &mut Checked, takes: u64) -> Ve
     projections(world, checked, &found)
 }
 
-/// Every request that was sent kept its rules.
+/// Every request satisfied its rules.
 fn requests(world: &World) -> Verdict {
     world.assistant.with(|mind| mind.broken.first().cloned()).map_or(Ok(()), Err)
 }
@@ -68,7 +68,7 @@ fn leftovers(world: &World) -> Verdict {
     Ok(())
 }
 
-/// The folder is what the last operation with files says, and a look finds nothing that nobody explained.
+/// The folder matches the last operation with files, and a snapshot finds no unexplained changes.
 fn files(world: &World) -> Verdict {
     let seen = world.desk.look(world.thread, Caller::human()).map_err(trouble)?;
     if seen.operation.is_some() {
@@ -76,7 +76,7 @@ fn files(world: &World) -> Verdict {
         return Err(format!("files changed without an operation that says so: {}", paths.join(", ")));
     }
     let looking = world.shop.timeline.look().map_err(trouble)?;
-    // A take that is made in the background brings files that are not in the folder.
+    // A take that is created in the background has files that are not in the folder.
     let mut last = looking.files(world.thread, None, FILES).map_err(trouble)?.into_iter();
     let last = last.find(|last| !last.files.apart);
     let Some(known) = last.map(|last| last.files.after) else { return Ok(()) };
@@ -100,7 +100,7 @@ fn files(world: &World) -> Verdict {
     Err(format!("split: the folder holds {}, the log says {}", names(&there), names(&recorded)))
 }
 
-/// The files that a snapshot names; none of ours is long enough to be in parts.
+/// The files of a snapshot; none of them is long enough for parts.
 fn recorded(looking: &Looking<'_>, snapshot: ContentId) -> Result<BTreeMap<PathBuf, ContentId>, Trouble> {
     let queries = looking.queries();
     let snapshot: Snapshot = load(&queries, snapshot)?;
@@ -112,7 +112,7 @@ fn recorded(looking: &Looking<'_>, snapshot: ContentId) -> Result<BTreeMap<PathB
     Ok(found.into_iter().filter_map(file).collect())
 }
 
-/// Every take can be told to every provider.
+/// Every take can be projected for every provider.
 fn projections(world: &World, checked: &mut Checked, takes: &[Take]) -> Verdict {
     let looking = world.shop.timeline.look().map_err(trouble)?;
     for take in takes {
@@ -151,7 +151,7 @@ fn ask(wire: Wire, model: &str) -> Ask<'_> {
     }
 }
 
-/// The store is whole.
+/// The store verifies.
 pub(super) fn verified(world: &World) -> Verdict {
     let found = world.shop.timeline.store().verify(&mut |_| {}).map_err(trouble)?;
     found.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))

@@ -1,17 +1,17 @@
-//! The program dies at every write-class system call of whole turns with tools.
+//! Kills the program at every write-class system call of whole turns with tools.
 //!
 //! ```text
 //!   script   run "create … / run echo … / edit …"   ·   retry   ·   undo, and run again
 //!               │
-//!               └─ for each write-class call, four deaths:  run … ✗ ─► resume, or stop, or run ─► both halves agree
+//!               └─ at each write-class call, in four ways:  run … ✗ ─► resume, or stop, or run ─► conversation and files agree
 //! ```
 //!
-//! The assistant is the one that needs no network, so the real program makes whole turns. Whatever the moment: what
-//! was acknowledged is there; a command that was once said to run never runs again; the call that was cut short is
-//! closed; conversation and files are at the same operation, and the next turn works.
+//! The offline assistant needs no network, so the real program runs whole turns. At any point: acknowledged changes exist; a
+//! command that was marked as running never runs again; the interrupted call is closed; conversation and files are at the same
+//! operation, and the next turn works.
 //!
-//! One control is a disk whose syncs lie, with the power cut after the answer; the other a temporary file that looks like
-//! that of a tool which still runs, and must be reported as left behind.
+//! In one control, syncs do nothing and the power is cut after the answer; in the other, a temporary file with the name of a
+//! running process must be reported as left behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,36 +30,36 @@ use crate::violation::{Failed, Trouble, Violation};
 
 const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut];
 
-/// A command that runs more than once leaves more than one line. What it wrote is on disk before it ends: that its work
-/// survives a power cut is a program's own business.
+/// A command that runs twice leaves two lines. It syncs its own output, since Retake does not promise that a program's work
+/// survives a power cut.
 const WORK: &str = "create a.txt with hi\nrun echo ran >> ran.txt; sync -f .\nedit a.txt: replace \"hi\" with \
                     \"ho\"\nsay done";
 
-/// The turns. Each runs a command that adds a line to `ran.txt`; a retry begins without those of the first try.
+/// The turns. Each runs a command that appends a line to `ran.txt`; a retry starts without the lines of the first attempt.
 const TURNS: [&[&str]; 3] = [
     &["run", "--approve", "all", WORK],
     &["retry", "--approve", "all"],
     &["run", "--approve", "all", "run echo ran >> ran.txt; sync -f .\ncreate b/c.txt with more\nlist"],
 ];
 
-/// What a campaign came to.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TurnKills {
-    /// Turns that were struck.
+    /// Turns that were tested.
     pub turns: u64,
-    /// How many times the program was killed.
+    /// Number of kills.
     pub kills: u64,
-    /// How many of those had lost something that was not synced.
+    /// Kills that lost unsynced data.
     pub lossy: u64,
-    /// Turns that were gone on with.
+    /// Turns that were resumed.
     pub resumed: u64,
-    /// Turns that were closed instead, by `stop`, by the next one or by an undo.
+    /// Turns that were closed instead, by `stop`, the next turn or an undo.
     pub closed: u64,
-    /// Kills after which a call was found that had been running.
+    /// Kills after which a running call was found.
     pub interrupted: u64,
 }
 
-/// Kills the program at every point of every turn, or at about that many of them.
+/// Kills the program at every point of every turn, or at about the given number of points.
 pub fn kill(plan: KillPlan) -> Result<TurnKills, Failed> {
     let mut strikes = Strikes::new(plan)?;
     for (number, turn) in (1..).zip(TURNS) {
@@ -68,7 +68,7 @@ pub fn kill(plan: KillPlan) -> Result<TurnKills, Failed> {
     Ok(strikes.kills)
 }
 
-/// The control: syncs that lie, and a power cut after the answer. It must be caught.
+/// The control: syncs do nothing, and the power is cut after the answer. It must be caught.
 pub fn kill_control() -> Result<TurnKills, Failed> {
     let mut strikes = Strikes::new(KillPlan { seed: 1, points: None })?;
     let before = strikes.rehearse(TURNS[0])?;
@@ -78,7 +78,7 @@ pub fn kill_control() -> Result<TurnKills, Failed> {
     Ok(strikes.kills)
 }
 
-/// The control: a temporary file under the name of a process that runs, which no command removes. It must be noticed.
+/// The control: a temporary file named after a running process, which no command removes. It must be noticed.
 pub fn leftover_control() -> Result<TurnKills, Failed> {
     let mut strikes = Strikes::new(KillPlan { seed: 1, points: None })?;
     let before = strikes.rehearse(TURNS[0])?;
@@ -98,13 +98,13 @@ struct Strikes {
     kills: TurnKills,
 }
 
-/// What is known before a turn.
+/// The state before a turn.
 struct Before {
     /// The log.
     log: Vec<String>,
-    /// How many lines commands have left.
+    /// Number of lines that commands wrote.
     lines: usize,
-    /// How many there are after it, if nothing goes wrong.
+    /// Expected number of lines after it.
     then: usize,
 }
 
@@ -121,7 +121,7 @@ impl Strikes {
         })
     }
 
-    /// Keeps everything as it is, and runs the turn once to learn what it does.
+    /// Saves everything, and runs the turn once for reference.
     fn rehearse(&mut self, turn: &[&str]) -> Result<Before, Failed> {
         let (log, lines) = (self.sight()?.log, self.lines());
         self.laboratory.keep()?;
@@ -134,7 +134,7 @@ impl Strikes {
     fn turn(&mut self, number: u64, turn: &[&str]) -> Result<(), Failed> {
         let before = self.rehearse(turn)?;
         self.kills.turns += 1;
-        // About so many points there are in all; a smaller plan takes its share of each turn's.
+        // The approximate total number of points; a smaller plan tests a share of each turn's.
         let share = self.plan.points.map(|points| (6_000 / points.max(1)).max(1));
         for death in DEATHS {
             let mut call = 1 + share.map_or(0, |share| self.dice.below(share));
@@ -204,7 +204,7 @@ impl Strikes {
             return Err(format!("the next turn failed: {}", next.complaint()));
         }
         self.together()?;
-        // A program that dies after its last step leaves a record, and the next turn removes it.
+        // A process killed after its last step leaves a record, which the next turn removes.
         let timeline = self.timeline().map_err(text)?;
         let records = timeline.store().ledger().and_then(|ledger| ledger.turns());
         match records.map_err(|error| error.to_string())?.first() {
@@ -213,7 +213,7 @@ impl Strikes {
         }
     }
 
-    /// Goes on with what was left in one of the ways that there are.
+    /// Continues in one of the possible ways.
     fn go_on(&mut self, unfinished: bool) -> Result<(), String> {
         if !unfinished {
             return Ok(());
@@ -237,7 +237,7 @@ impl Strikes {
         if run.acknowledged() { Ok(()) } else { Err(format!("{:?} failed: {}", ways[way], run.complaint())) }
     }
 
-    /// The folder is what the store says it is, and nothing is left over.
+    /// The folder agrees with the store, and nothing is left over.
     fn together(&self) -> Result<(), String> {
         for look in 0..2 {
             let run = self
@@ -277,16 +277,16 @@ impl Strikes {
     }
 }
 
-/// What the store says of its one thread.
+/// The state of the store's only thread.
 #[derive(Debug)]
 struct Sight {
-    /// The names of all operations, in order.
+    /// The ids of all operations, in order.
     log: Vec<String>,
     /// Whether a turn of the active take has not ended.
     unfinished: bool,
-    /// How many calls were made in the active take.
+    /// Number of calls in the active take.
     ran: usize,
-    /// How many of them have a result.
+    /// Number of calls with a result.
     ended: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What others do while a turn compresses itself: they stop it, or change something else in the thread.
+//! Concurrent actions while a turn compresses itself: a stop, or another change of the thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -13,7 +13,6 @@ use super::world::World;
 use crate::dice::Dice;
 use crate::violation::Trouble;
 
-/// What is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Disturbance {
     Stop,
@@ -21,7 +20,7 @@ pub(super) enum Disturbance {
     Rename(String),
 }
 
-/// A disturbance, and when it was done.
+/// A planned action, and when it was executed.
 #[derive(Clone)]
 pub(super) struct Disturbed {
     pub(super) what: Disturbance,
@@ -42,7 +41,7 @@ impl Disturbed {
         Self { what, done: Arc::default() }
     }
 
-    /// Has it done while the next summary is written.
+    /// Schedules the action for the next summary.
     pub(super) fn plan(&self, world: &World, take: TakeId, mistake: Option<Mistake>) {
         let (timeline, thread) = (world.shop.timeline.clone(), world.thread);
         let (what, done) = (self.what.clone(), Arc::clone(&self.done));
@@ -63,12 +62,12 @@ impl Disturbed {
         world.assistant.during_summary(DuringSummary { act: Box::new(act), slow });
     }
 
-    /// When it was done, if it was.
+    /// When it was executed, if it was.
     pub(super) fn done(&self) -> Option<Instant> {
         *self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether what was changed is still there.
+    /// Whether the change still exists.
     pub(super) fn is_there(&self, world: &World) -> Result<bool, Trouble> {
         Ok(match &self.what {
             Disturbance::Stop => true,

@@ -1,4 +1,4 @@
-//! What tools do to files, worked out from what was said of them: plain texts by path.
+//! Predicts the effect of tools on files, as plain texts by path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use retake_model::agent::ToolOutcome;
 use super::assistant::{Assistant, Effect};
 use crate::folder::{Folder, Thing};
 
-/// The files that there should be, and those of which that is not known.
+/// The expected files, and those that cannot be predicted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Files {
     texts: BTreeMap<PathBuf, String>,
@@ -22,13 +22,13 @@ impl Files {
         Self { texts: texts(folder), ..Self::default() }
     }
 
-    /// The same after these calls have ended like that, in this order.
+    /// The files after these calls ended like this, in order.
     pub(super) fn after(mut self, ended: &[(String, ToolOutcome)], assistant: &Assistant) -> Self {
         assistant.with(|mind| {
             for (call, outcome) in ended {
                 match mind.effects.get(call) {
                     Some(effect) if !mind.doubtful.contains(call) => self.apply(effect, *outcome),
-                    // Two calls had the same name, or it was given another one.
+                    // Two calls had the same id, or it was replaced.
                     _ => self.nothing_is_known = true,
                 }
             }
@@ -61,15 +61,15 @@ impl Files {
                 self.texts.remove(path);
                 self.doubtful.remove(path);
             }
-            // A file is written whole or not at all.
+            // A file is written completely or not at all.
             (ToolOutcome::Denied, _) | (ToolOutcome::Failed, Effect::Holds(..) | Effect::Replaces(..)) => {}
-            // A command may have done its work before it was stopped.
+            // A command may have finished its work before it was stopped.
             _ => _ = self.doubtful.insert(path.to_owned()),
         }
     }
 }
 
-/// Whether the folder is what it should be.
+/// Compares the folder with the expected files.
 pub(super) fn compare(expected: &Files, there: &Folder) -> Result<(), String> {
     if expected.nothing_is_known {
         return Ok(());

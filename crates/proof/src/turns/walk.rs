@@ -1,4 +1,4 @@
-//! The walk: one step after another by dice, and after each of them everything is checked.
+//! The campaign: random steps, with a complete check after each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,54 +23,54 @@ use crate::dice::Dice;
 use crate::folder::Folder;
 use crate::violation::{Failed, Violation};
 
-/// More takes than this are not kept: each is checked whenever it changes.
+/// Maximum number of takes: each is checked whenever it changes.
 const MOST_TAKES: u64 = 6;
-/// More entries than this are compressed.
+/// Longer conversations are compressed.
 const MOST_ENTRIES: usize = 120;
 
-/// How long a turn may go on after it was told to stop: the tool for 200 ms, and then a snapshot and a sync on a busy
-/// machine. The noise lasts for much longer.
+/// How long a turn may take to stop: 200 ms for the tool, then a snapshot and a sync on a busy machine. The noisy tool runs much
+/// longer.
 const LONGEST_STOP: Duration = Duration::from_secs(6);
 
-/// What a walk came to.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
     /// All steps.
     pub steps: u64,
-    /// Turns that began or went on.
+    /// Turns that were started or resumed.
     pub turns: u64,
-    /// Turns that came to their end.
+    /// Turns that completed.
     pub completed: u64,
-    /// Turns that somebody stopped, or undid while they ran.
+    /// Turns that were stopped, or undone while they ran.
     pub stopped: u64,
-    /// Of these, turns that were told to stop by a letter while a tool printed all the time.
+    /// Of these, turns stopped while a tool printed continuously.
     pub silenced: u64,
-    /// And turns that were told to stop while they compressed themselves.
+    /// Turns stopped while they compressed themselves.
     pub summaries_stopped: u64,
-    /// Drafts and titles that were set while a turn compressed itself.
+    /// Drafts and titles set while a turn compressed itself.
     pub summaries_disturbed: u64,
-    /// Turns that failed, and could be resumed.
+    /// Turns that failed and could be resumed.
     pub failed: u64,
-    /// Takes that retries made.
+    /// Takes created by retries.
     pub forks: u64,
-    /// Takes that were made while a turn ran in the one that they came from.
+    /// Takes created from one in which a turn was running.
     pub beside: u64,
-    /// Retries that could not begin.
+    /// Retries that could not start.
     pub refused: u64,
     /// Undos, redos and jumps.
     pub moves: u64,
-    /// Requests that the server was sent.
+    /// Requests to the server.
     pub requests: u64,
-    /// Those that it answered badly.
+    /// Requests with a failing answer.
     pub failures: u64,
-    /// Tool calls that it asked for.
+    /// Requested tool calls.
     pub calls: u64,
-    /// Projections of whole takes that were checked beside.
+    /// Projections of whole takes that were checked.
     pub projections: u64,
 }
 
 impl Walked {
-    /// What happened too seldom for a proof.
+    /// Events that were too rare to prove anything.
     pub fn missing(&self) -> Vec<&'static str> {
         let summaries = self.summaries_disturbed + self.summaries_stopped;
         let wanted = [
@@ -85,13 +85,12 @@ impl Walked {
     }
 }
 
-/// So many times the turns of the plan are made at most, until everything has happened that is to be proved.
+/// The planned number of turns is exceeded at most this many times, until all required events occurred.
 const LONGEST: u64 = 10;
 
-/// Walks until that many turns were made, and on until there were enough of every kind. Which kinds come up depends on
-/// time as well as on the dice (a busy machine turns an answer into one that came too late), so the count of turns alone
-/// does not say what was tried. A mistake
-/// that is still to be made on purpose is waited for in the same way.
+/// Runs until the planned number of turns, and on until every kind of event occurred often enough. Which events occur depends on
+/// timing as well as on the seed (a busy machine makes answers late), so the number of turns alone proves little. A fault that
+/// is still to be injected is waited for in the same way.
 pub fn walk(plan: TurnsPlan) -> Result<Walked, Failed> {
     let mut walk = Walk {
         world: World::new(plan)?,
@@ -133,7 +132,7 @@ pub fn walk(plan: TurnsPlan) -> Result<Walked, Failed> {
     Ok(Walked { projections: walk.checked.projections, ..walked })
 }
 
-/// What a step was, and what was wrong with it at once.
+/// The description of a step, and its immediate error.
 type Said = (String, Result<(), String>);
 
 #[expect(clippy::unnecessary_wraps, reason = "a step ends with it")]
@@ -152,15 +151,14 @@ struct Walk {
     plan: TurnsPlan,
     walked: Walked,
     checked: Checked,
-    /// How many takes there should be.
+    /// Expected number of takes.
     takes: u64,
-    /// How many there should be at each version.
+    /// Expected number of takes at each version.
     known: BTreeMap<u64, u64>,
-    /// The conversation and the files before the turn that was the last thing to happen.
+    /// Conversation and files before the last turn, if nothing happened since.
     last: Option<(ThreadState, Folder)>,
 }
 
-/// How a turn begins.
 enum Way {
     Run,
     Retry(EntryId, Prompt),
@@ -253,7 +251,7 @@ impl Walk {
         self.world.beginning(text).prompt
     }
 
-    /// A turn, with somebody who meddles in it now and then.
+    /// A turn, sometimes with interference.
     fn turn(&mut self, way: &Way) -> Result<Said, Failed> {
         let wire = Wire::ALL[self.dice.index(4)];
         let noisy = self.dice.once_in(16);
@@ -351,14 +349,14 @@ impl Walk {
             None => {}
         }
         let said = self.judge(way, name, outcome, undone, &before, &ended)?;
-        // What closed a turn that was left is a part of that one, and stays.
+        // Operations that close an older turn belong to that turn, and stay.
         if matches!(way, Way::Run) && !unfinished && !undone {
             self.last = Some((state, before));
         }
         Ok(said)
     }
 
-    /// Now and then the window is too small for the turn, and something is done while it compresses itself.
+    /// Sometimes makes the context window too small, and schedules an action during the compression.
     fn disturbance(&mut self, way: &Way, noisy: bool) -> Result<Option<Disturbed>, Failed> {
         let often = matches!(self.plan.mistake, Some(Mistake::SummaryNotStopped | Mistake::ChangeLost));
         if noisy || matches!(way, Way::Retry(..)) || !self.dice.once_in(if often { 2 } else { 9 }) {
@@ -369,7 +367,7 @@ impl Walk {
         Ok(Some(Disturbed::roll(&mut self.dice, self.plan.mistake, self.walked.steps)))
     }
 
-    /// What is wrong with what came of a disturbance, if anything is.
+    /// Checks the result of that action.
     fn disturbed(&mut self, disturbed: Option<&Disturbed>) -> Result<Option<String>, Failed> {
         let Some((disturbed, done)) =
             disturbed.and_then(|disturbed| disturbed.done().map(|done| (disturbed, done)))
@@ -403,7 +401,7 @@ impl Walk {
                 Ended::Failed => self.walked.failed += 1,
             },
             Err(TurnError::Gone) if undone => self.walked.stopped += 1,
-            // A message that the turn began from was edited until nothing was left of it.
+            // The turn's message was edited until it was empty.
             Err(TurnError::Change(ChangeError::Refused(Refusal::EmptyPrompt)))
                 if matches!(way, Way::Retry(..)) =>
             {
@@ -415,7 +413,7 @@ impl Walk {
         if undone {
             return fine(&format!("{name} that was undone while it ran"));
         }
-        // A retry begins with other files than those that were there.
+        // A retry starts with other files than those in the folder.
         if !matches!(way, Way::Retry(..)) {
             let expected = Files::of(before).after(ended, &self.world.assistant);
             let there = Folder::read(&self.world.project).map_err(Failed::trouble)?;
@@ -426,7 +424,7 @@ impl Walk {
         fine(name)
     }
 
-    /// A turn was undone while it ran: how far that went, and whether a tool was at it, is not known beforehand.
+    /// A turn was undone while it ran; how far it got is not predictable.
     fn settle(&mut self) -> Result<(), Failed> {
         self.world.desk.look(self.world.thread, Caller::human()).map_err(Failed::trouble)?;
         let looking = self.world.shop.timeline.look().map_err(Failed::trouble)?;
@@ -435,7 +433,7 @@ impl Walk {
         Ok(())
     }
 
-    /// A retry that cannot begin, for one of several reasons, must leave nothing at all.
+    /// A retry that cannot start must leave nothing.
     fn retry_in_vain(&mut self, take: TakeId, at: EntryId) -> Result<Said, Failed> {
         let before = self.world.version()?;
         let mut beginning = self.world.beginning("Again.");
@@ -559,7 +557,7 @@ impl Walk {
         }
     }
 
-    /// Somebody works in the folder, on a file of their own.
+    /// The user changes a file of their own.
     fn by_hand(&mut self) -> Result<Said, Failed> {
         let path = self.world.project.join(format!("hand-{}.txt", self.dice.below(3)));
         std::fs::write(path, format!("by hand {}\n", self.walked.steps)).map_err(Failed::trouble)?;
@@ -567,7 +565,7 @@ impl Walk {
         fine("work by hand")
     }
 
-    /// Makes the mistake, if it is one to be made here. It is made once.
+    /// Injects the fault once, if it applies here.
     fn make(&mut self, mistake: Mistake) -> Result<bool, Failed> {
         let (thread, take) = (self.world.thread, self.world.active()?);
         let timeline = &self.world.shop.timeline;
@@ -586,9 +584,9 @@ impl Walk {
                     .change(thread, branch, Caller::human(), Handling::default())
                     .map_err(Failed::trouble)?;
             }
-            // The assistant makes it, in every request.
+            // The scripted model injects it in every request.
             Mistake::CallWithoutResult => return Ok(false),
-            // Those who meddle make it.
+            // The observer injects it.
             Mistake::StopWithoutEffect | Mistake::SummaryNotStopped | Mistake::ChangeLost => {
                 return Ok(false);
             }

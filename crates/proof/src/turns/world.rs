@@ -1,4 +1,4 @@
-//! A project with one thread, a folder of files, and an agent whose model is ours.
+//! A project with one thread, a folder, and an agent with a scripted model.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -23,15 +23,14 @@ use super::assistant::Assistant;
 use crate::ground::Ground;
 use crate::violation::Trouble;
 
-/// After so many turns the server is a new one: each remembers all that it was asked.
+/// The server is replaced after this many turns, because it stores all requests.
 const SERVED: u64 = 25;
 
-/// How long an answer may take: comments without end take longer.
+/// Timeout of an answer: endless comments take longer.
 pub(super) const QUICK_ANSWER: Duration = Duration::from_millis(2_500);
-/// Little enough that conversations have to be compressed on the way.
+/// Small enough that conversations must be compressed.
 pub(super) const WINDOW: u64 = 60_000;
 
-/// Where it all happens.
 pub(super) struct World {
     _ground: Ground,
     pub(super) project: PathBuf,
@@ -76,7 +75,7 @@ impl World {
         Ok(Self { _ground: ground, project, shop, desk, thread, assistant, server, served: 0 })
     }
 
-    /// The next turn is on that wire, and an answer takes at most so long.
+    /// Uses this wire and answer timeout for the next turn.
     pub(super) fn speak(&mut self, wire: Wire, answer: Duration) -> Result<(), Trouble> {
         self.served += 1;
         if self.served.is_multiple_of(SERVED) {
@@ -89,7 +88,7 @@ impl World {
         Ok(())
     }
 
-    /// The next turn cannot be: its provider is one to whom no key may be sent.
+    /// Uses a provider to which no key may be sent, so that the next turn cannot start.
     pub(super) fn speak_to_nobody(&mut self) {
         if let Brain::Remote { endpoint, .. } = &mut self.shop.brain {
             "http://example.org".clone_into(&mut endpoint.base_url);
@@ -101,22 +100,20 @@ impl World {
         Beginning::with(Prompt::Entry(entry.into()))
     }
 
-    /// The take that is worked on.
     pub(super) fn active(&self) -> Result<Take, Trouble> {
         let looking = self.shop.timeline.look()?;
         Ok(looking.state(self.thread)?.active_take(&looking.queries())?)
     }
 
-    /// Its entries.
     pub(super) fn entries(&self) -> Result<Vec<EntryView>, Trouble> {
         let take = self.active()?;
         Ok(self.shop.timeline.look()?.page(self.thread, &take, 0..take.entries.len())?)
     }
 
-    /// A window that is too small for the entries of the take that is worked on; `None` if there are hardly any.
+    /// A context window that is too small for the active take; `None` if it has hardly any entries.
     pub(super) fn tight_window(&self) -> Result<Option<u64>, Trouble> {
         let tokens: u64 = self.entries()?.iter().map(|view| view.entry.size() as u64 / 4).sum();
-        // The system prompt and the tools take about 1,100, and a quarter is left for the answer.
+        // The system prompt and the tools take about 1,100 tokens, and a quarter is reserved for the answer.
         Ok((tokens > 300).then(|| (tokens / 2 + 1_300) * 4 / 3))
     }
 
@@ -125,7 +122,7 @@ impl World {
         Ok(looking.state(self.thread)?.all_takes(&looking.queries())?)
     }
 
-    /// Makes another take of one while a turn runs in it; gives the version that made it, and nothing if no turn runs.
+    /// Creates another take while a turn is running in this one; returns its version, or `None` if no turn runs.
     fn make_take(&self, from: TakeId, fork: bool) -> Result<Option<u64>, String> {
         let text = |error: Trouble| error.to_string();
         let take = self.active().map_err(text)?;
@@ -164,41 +161,38 @@ fn endpoint(wire: Wire, server: &FaultServer, answer: Duration) -> Endpoint {
     }
 }
 
-/// What somebody does in the middle of a turn.
+/// An action in the middle of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meddling {
-    /// Nothing.
+    /// None.
     None,
     /// Stops it.
     Interrupt,
-    /// Says something more.
+    /// Sends a message.
     Steer,
     /// Undoes it while it runs.
     Undo,
-    /// Makes another take of the one that it runs in: a branch, or a fork at a message.
-    NewTake {
-        /// Whether it is a fork.
-        fork: bool,
-    },
-    /// Stops it by a letter, while a tool prints all the time.
+    /// Creates another take: a branch, or a fork at a message.
+    NewTake { fork: bool },
+    /// Stops it with a message, while a tool prints continuously.
     StopNoise,
-    /// The mistake: claims to have stopped it.
+    /// The fault: only claims to have stopped it.
     ClaimStop,
 }
 
-/// Who watches a turn, and meddles with it at an event.
+/// Observes a turn and interferes at an event.
 pub(super) struct Watcher<'world> {
     pub(super) world: &'world World,
     pub(super) take: TakeId,
     pub(super) cancel: Cancel,
     pub(super) meddling: Meddling,
     pub(super) left: u64,
-    /// Calls that ended, in order.
+    /// Finished calls, in order.
     pub(super) ended: Vec<(String, ToolOutcome)>,
     pub(super) undone: bool,
-    /// The version that made another take while the turn ran; the error says why there is none.
+    /// The version that created another take during the turn, or the error.
     pub(super) made: Option<Result<u64, String>>,
-    /// When it was told to stop by a letter.
+    /// When it was asked to stop.
     pub(super) told: Option<Instant>,
 }
 
@@ -228,7 +222,7 @@ impl Audience for Watcher<'_> {
             Meddling::None | Meddling::StopNoise | Meddling::ClaimStop => {}
             Meddling::Interrupt => self.cancel.set(),
             Meddling::Steer => {
-                // The turn may be over by now, and then nobody hears it.
+                // The turn may be over by now.
                 if let Ok(sender) = Sender::new(&self.world.shop.timeline) {
                     let _ = sender.steer(self.take, "And one more thing.");
                 }

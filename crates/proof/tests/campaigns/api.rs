@@ -1,12 +1,11 @@
-//! A few thousand requests of all kinds, a few kills of the server, and the controls that must be caught. Many more by
-//! command: see `docs/testing.md`.
+//! A few thousand requests, a few kills of the server, and the controls. See `docs/testing.md` for longer runs.
 
 use std::time::Duration;
 
 use retake_proof::api::{ApiKillPlan, CutOff, FuzzPlan, api_kill, fuzz, fuzz_controls};
 use retake_proof::violation::caught;
 
-/// On cores that are busy with other tests; by command it is a second.
+/// Other tests use the same cores; the command line allows one second.
 const LONGEST: Duration = Duration::from_secs(15);
 
 #[test]
@@ -17,7 +16,7 @@ fn no_request_makes_the_server_fail_panic_or_dawdle_and_each_planted_fault_is_fo
         fuzzed.done > 500 && fuzzed.refused > 500 && fuzzed.routes_done * 2 > fuzzed.routes,
         "{fuzzed:?}: too little for a proof"
     );
-    // Not beside the other one: a panic is heard by whoever listens in this process.
+    // Not in parallel with the other run: panics are counted per process.
     fuzz_controls(1).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 

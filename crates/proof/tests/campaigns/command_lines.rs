@@ -1,4 +1,4 @@
-//! Some random command lines with rules that hold for any of them, and the lies that must be caught.
+//! Some random command lines, and the controls.
 
 use retake_proof::command_lines::{CommandsPlan, commands, controls};
 

@@ -1,4 +1,4 @@
-//! Two processes on one folder, two in two takes of a thread, and a folder that never rests; with their controls.
+//! Concurrent processes, worktrees and concurrent writers, with their controls.
 
 use retake_proof::crowd::{CrowdPlan, Killed, crowd};
 use retake_proof::restless::{Replacing, restless};
@@ -7,7 +7,7 @@ use retake_proof::worktrees::{WorktreePlan, worktrees};
 
 #[test]
 fn what_two_processes_on_one_folder_were_told_is_there() {
-    // What is killed, and when, is left to chance: of so many commands enough are carried out.
+    // Which commands are killed depends on timing; with this many, enough succeed.
     let plan = CrowdPlan { seed: 1, commands: 100, killed: Killed::Unknown };
     let told = crowd(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(

@@ -1,11 +1,11 @@
-//! A handful of real power cuts, and the control. Two hundred and more by command: see `docs/testing.md`.
+//! A few real power cuts, and the control. See `docs/testing.md` for longer runs.
 
 use retake_proof::cuts::{CutsPlan, Disk, Syncs, cut};
 use retake_proof::files::Home;
 use retake_proof::ground::Ground;
 use retake_proof::violation::caught;
 
-/// Whether this machine can cut the power of a disk; says so loudly where it cannot.
+/// Whether this machine can mount a disk for power cuts; prints a warning if not.
 fn can_cut() -> bool {
     let ground = Ground::for_files().expect("a place to try");
     match Disk::new(ground.path(), "world") {

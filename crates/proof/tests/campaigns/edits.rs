@@ -1,4 +1,4 @@
-//! A few thousand random edits against a model of plain maps, and the model's mistakes that must be noticed.
+//! A few thousand random edits, and the controls.
 
 use retake_proof::edits::{EditsPlan, controls, walk};
 

@@ -1,5 +1,4 @@
-//! A few hundred faults in the real program, and the controls that must be caught. Many more by command: see
-//! `docs/testing.md`.
+//! A few hundred faults in the real program, and the controls. See `docs/testing.md` for longer runs.
 
 use retake_proof::faults::{
     ErrorsPlan, KillPlan, control, errors, errors_control, kill, kill_redaction, redaction_control,

@@ -1,5 +1,4 @@
-//! A few hundred faults while the real program moves files, and the controls that must be caught. Many more by
-//! command: see `docs/testing.md`.
+//! A few hundred faults while the real program moves files, and the controls. See `docs/testing.md` for longer runs.
 
 use retake_proof::faults::{ErrorsPlan, KillPlan};
 use retake_proof::files::{
@@ -26,7 +25,7 @@ fn a_folder_that_is_forgotten_before_it_is_removed_is_caught() {
     let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
     let violation = caught("a folder forgotten before it is removed", removal_control(mistaken));
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
-    assert!(violation.what.contains("close") && violation.what.contains("split"), "{violation}");
+    assert!(violation.what.contains("remove") && violation.what.contains("split"), "{violation}");
 }
 
 #[test]

@@ -1,13 +1,12 @@
-//! Damaged bytes are noticed or harmless, never shown as if they were whole.
+//! Damaged bytes are detected or harmless, never shown as valid content.
 
 use std::collections::BTreeMap;
 
 use retake_proof::flips::{Options, forged, survey};
 use retake_proof::violation::caught;
 
-/// What nothing guards yet, and damage can therefore change unnoticed: what threads are found by, how entries
-/// are shown, which folder is which project, and the columns that lists are sorted and joined by. Each line
-/// that can go makes the promise whole a little more; conversations themselves must never be added.
+/// Unprotected data, which damage can change undetected: search columns, display settings, folder identities, and the columns
+/// that lists are sorted and joined by. Conversations must never be added here.
 const UNGUARDED: &[&str] = &[
     "Branch",
     "Commit",

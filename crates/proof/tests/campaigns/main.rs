@@ -1,4 +1,4 @@
-//! A small share of every campaign, each with its control.
+//! A small part of every campaign, with its control.
 
 mod api;
 mod command_lines;

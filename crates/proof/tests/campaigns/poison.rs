@@ -9,7 +9,7 @@ use retake_proof::shim::{Class, Failure, Faults, Report, Shim, Times};
 use retake_store::ThreadFilter;
 use retake_timeline::{Rules, Timeline};
 
-/// What became of six commits in a row, with a sync that fails; and whether it failed.
+/// The outcomes of six commits with a failing sync, and whether it failed.
 fn commits(store: &Path, counted: &Path, failing: u64) -> (Vec<String>, bool) {
     let shim = Shim::build().expect("a C compiler");
     let mut command = Command::new(env!("CARGO_BIN_EXE_proof"));
@@ -47,7 +47,7 @@ fn a_failed_sync_stops_the_writer_until_the_store_is_opened_again() {
             break;
         }
         match said.iter().position(|line| line != "done") {
-            // The sync belonged to something that can be done again later, such as emptying the log.
+            // The sync belonged to an operation that can be repeated later, such as a checkpoint.
             None => assert_eq!(after, before + done),
             Some(first) => {
                 stopped += 1;

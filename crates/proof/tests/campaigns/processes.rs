@@ -1,4 +1,4 @@
-//! Eight processes on one store, some killed; and workers that speak too early.
+//! Eight processes on one store, some killed; and the control.
 
 use retake_proof::processes::{Options, run};
 use retake_proof::violation::caught;
@@ -27,7 +27,7 @@ fn what_was_acknowledged_is_there_once_and_in_order() {
 
 #[test]
 fn a_worker_that_acknowledges_too_early_is_caught() {
-    // Whether a kill falls between word and deed is for chance to say, so it gets several.
+    // Whether a kill falls between acknowledgement and write is random, so it gets several attempts.
     for seed in 0..5 {
         let outcome = run(&Options { seed, operations: 200, kills: 60, ..options(true) });
         match caught("early acknowledgement", outcome) {

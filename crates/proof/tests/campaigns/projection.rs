@@ -1,5 +1,4 @@
-//! A few thousand histories for every provider, and the careless encoder that must be caught. Many more by command:
-//! see `docs/testing.md`.
+//! A few thousand histories for every provider, and the control. See `docs/testing.md` for longer runs.
 
 use retake_proof::projection::{broken, project};
 use retake_proof::violation::caught;

@@ -1,4 +1,4 @@
-//! What an undo of a promotion may put away: a thread that nobody has worked on, and no other.
+//! An undo of a promotion archives only threads without changes.
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::ProjectId;

@@ -1,4 +1,4 @@
-//! The faults do what they say, to a small program made to be broken.
+//! Tests of the fault library with a small program.
 
 use std::fs;
 use std::num::NonZeroU64;
@@ -30,13 +30,13 @@ fn victim() -> &'static Path {
     program
 }
 
-/// A folder to break things in, and beside it a file to count in.
+/// A folder for the program, and a file for the counts.
 struct Ground {
     place: TempDir,
 }
 
 struct Outcome {
-    /// Steps that were acknowledged, and the error that ended them.
+    /// Acknowledged steps, and the error that ended them.
     said: String,
     signal: Option<i32>,
     code: Option<i32>,
@@ -96,7 +96,7 @@ fn calls_are_counted() {
         ("w:../root/inside:one", 2),
         ("w:./inside:one", 2),
         ("r:../nothing:x", 1),
-        // What moves files: each of these is one call beside those that make the file.
+        // Calls that move files: each counts once, besides those that create the file.
         ("w:a:one m:a:600", 3),
         ("w:a:one M:a:600 D:folder", 4),
         ("w:a:one w:b:two y:a:b", 5),
@@ -149,7 +149,7 @@ fn a_torn_write_arrives_by_half() {
 
 #[test]
 fn a_cut_loses_what_was_not_synced() {
-    // The last step is where the power goes.
+    // The power is cut at the last step.
     for (what, before, steps, after) in [
         ("an append", "old", "w:a:lost u:a", "old"),
         ("an append after a sync", "old", "w:a:kept s:a w:a:lost u:a", "oldkept"),
@@ -198,7 +198,7 @@ fn lying_syncs_lose_everything() {
     let outcome = ground.run(&ground.faults().lying_syncs().die_at(7, Death::Cut), steps);
     assert_eq!((outcome.signal, &*outcome.said, outcome.report.lost), (Some(KILLED), "1 2 3 4", 2));
     ground.holds("a", "");
-    // Without a cut the lie is harmless: the system keeps what a killed process has written.
+    // Without a cut, skipped syncs are harmless: the system keeps the data of a killed process.
     let ground = Ground::with("a", "");
     ground.run(&ground.faults().lying_syncs().die_at(7, Death::Kill), steps);
     ground.holds("a", "onetwo");

@@ -1,5 +1,4 @@
-//! A few dozen turns under chaos, a few dozen kills in whole turns, and the controls that must be caught. Many more by
-//! command: see `docs/testing.md`.
+//! A few dozen turns under failures, a few dozen kills in whole turns, and the controls. See `docs/testing.md` for longer runs.
 
 use retake_proof::faults::KillPlan;
 use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, leftover_control, walk};

@@ -1,7 +1,7 @@
-//! Who is alive: locks that the system lets go of when a process dies.
+//! Liveness: file locks that the operating system releases when a process dies.
 //!
 //! ```text
-//!   folders/<turn>.alive    a turn, or a program on a folder, that somebody runs
+//!   folders/<turn>.alive    a running turn, or a tool that may change a folder
 //!   folders/<name>.alive    a server, by the hash of its name
 //!   folders/<take>.turn     the one turn of a take
 //! ```
@@ -16,17 +16,17 @@ use retake_model::turn::RunningTurn;
 use crate::location::{folders, open_private, private_folder};
 use crate::{Ledger, Store, StoreError};
 
-/// How long a lease is waited for that somebody may hold only to ask.
+/// How long to wait for a lease that another process may hold only to probe it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A take that nobody else runs a turn in while this is held.
+/// Ensures that a take has at most one running turn.
 #[derive(Debug)]
 pub struct TurnLease {
-    // The system lets go of the lock when the file is closed, also when the process dies.
+    // The operating system releases the lock when the file is closed, also after a crash.
     _file: File,
 }
 
-/// A turn, a program that was let loose on a folder, or a server, that is alive as long as this is held.
+/// Proves that a turn, a tool or a server is alive.
 #[derive(Debug)]
 pub struct Alive {
     path: PathBuf,
@@ -35,28 +35,28 @@ pub struct Alive {
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        // Whoever asks finds no file, which means the same as one that nobody holds.
+        // A missing file means the same as an unlocked one.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Store {
-    /// Says that a turn is alive, to everybody who asks, until it is let go of or the process dies.
+    /// Marks a turn as alive until the lock is dropped or the process dies.
     pub fn keep_alive(&self, turn: TurnId) -> Result<Alive, StoreError> {
         self.hold(&turn.to_string())
     }
 
-    /// Whether somebody keeps a turn alive.
+    /// Whether some process keeps a turn alive.
     pub fn is_alive(&self, turn: TurnId) -> Result<bool, StoreError> {
         self.is_held(&turn.to_string())
     }
 
-    /// Says that something with a name of its own is alive: a server, whose requests nobody else takes over meanwhile.
+    /// Marks a named process as alive: a server whose requests no other process takes over meanwhile.
     pub fn keep_alive_as(&self, name: &str) -> Result<Alive, StoreError> {
         self.hold(&named(name))
     }
 
-    /// Whether somebody keeps something alive under that name.
+    /// Whether a process with this name is alive.
     pub fn is_alive_as(&self, name: &str) -> Result<bool, StoreError> {
         self.is_held(&named(name))
     }
@@ -66,7 +66,7 @@ impl Store {
         private_folder(&place)?;
         let path = place.join(format!("{stem}.alive"));
         let file = open_private(&path)?;
-        // Nobody else holds it but one who asks at this very moment.
+        // Only a process that probes the lock can hold it now.
         file.lock().map_err(|error| StoreError::File { path: path.clone(), error })?;
         Ok(Alive { path, _file: file })
     }
@@ -74,14 +74,14 @@ impl Store {
     fn is_held(&self, stem: &str) -> Result<bool, StoreError> {
         let path = folders(&self.folder).join(format!("{stem}.alive"));
         match File::open(&path) {
-            // Shared, so that two who ask at once do not take each other for the one who is asked about.
+            // A shared lock, so that two probes do not mistake each other for the owner.
             Ok(file) => Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(StoreError::File { path, error }),
         }
     }
 
-    /// The only turn of a take, for as long as it is held; `None` if another one runs, in whatever process.
+    /// Leases a take for its only turn; `None` if another turn runs, in any process.
     pub fn lease_turn(&self, take: TakeId) -> Result<Option<TurnLease>, StoreError> {
         let place = folders(&self.folder);
         private_folder(&place)?;
@@ -91,7 +91,7 @@ impl Store {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(TurnLease { _file: file })),
-                // Whoever only asks holds it for a moment.
+                // A probe holds the lock only for a moment.
                 Err(TryLockError::WouldBlock) if Instant::now() < patient_until => {
                     std::thread::sleep(Duration::from_millis(2));
                 }
@@ -101,8 +101,7 @@ impl Store {
         }
     }
 
-    /// All turns that are written down in the ledger, each with whether some process runs it: one that nobody does was
-    /// left by one that died.
+    /// All recorded turns, each with whether a process runs it. A turn without a process is left over from a crash.
     pub fn running(&self, ledger: &Ledger) -> Result<Vec<(RunningTurn, bool)>, StoreError> {
         let mut found = Vec::new();
         for turn in ledger.turns()? {
@@ -112,25 +111,25 @@ impl Store {
         Ok(found)
     }
 
-    /// Whether a turn runs in a take, in whatever process.
+    /// Whether a turn runs in a take, in any process.
     pub fn turn_runs(&self, take: TakeId) -> Result<bool, StoreError> {
         self.leases().turn_runs(take)
     }
 
-    /// Who can be asked which turns run, also where the store itself must not be held: inside a write.
+    /// Probes for running turns without the store, for use inside a write.
     pub fn leases(&self) -> Leases {
         Leases { place: folders(&self.folder) }
     }
 }
 
-/// Knows which turns run.
+/// Probes which turns are running.
 #[derive(Clone, Debug)]
 pub struct Leases {
     place: PathBuf,
 }
 
 impl Leases {
-    /// Whether a turn runs in a take, in whatever process.
+    /// Whether a turn runs in a take, in any process.
     pub fn turn_runs(&self, take: TakeId) -> Result<bool, StoreError> {
         let path = self.place.join(format!("{take}.turn"));
         match File::open(&path) {
@@ -141,7 +140,7 @@ impl Leases {
     }
 }
 
-/// A name of any text, as part of the name of a file.
+/// Any text as part of a file name.
 fn named(name: &str) -> String {
     RequestId::of(name.as_bytes()).to_string()
 }
@@ -153,11 +152,11 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn a_turn_is_alive_while_somebody_holds_it() {
+    fn a_turn_is_alive_while_its_lock_is_held() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         let turn = TurnId::from_bytes([7; 16]);
-        let alive = || store.is_alive(turn).expect("it can be asked");
+        let alive = || store.is_alive(turn).expect("a probe");
         assert!(!alive());
         let held = store.keep_alive(turn).expect("a lock file");
         assert!(alive());
@@ -165,10 +164,10 @@ mod tests {
         assert!(!alive());
         let name = "../a server, any text";
         let served = store.keep_alive_as(name).expect("a lock file");
-        assert!(store.is_alive_as(name).expect("it can be asked"));
-        assert!(!store.is_alive_as("another").expect("it can be asked"));
+        assert!(store.is_alive_as(name).expect("a probe"));
+        assert!(!store.is_alive_as("another").expect("a probe"));
         drop(served);
-        assert!(!store.is_alive_as(name).expect("it can be asked"));
+        assert!(!store.is_alive_as(name).expect("a probe"));
     }
 
     #[test]
@@ -177,7 +176,7 @@ mod tests {
         let (one, other) =
             (Store::open(folder.path()).expect("a store"), Store::open(folder.path()).expect("a store"));
         let take = TakeId::from_bytes([7; 16]);
-        let held = one.lease_turn(take).expect("a lock file").expect("it is free");
+        let held = one.lease_turn(take).expect("a lock file").expect("a free take");
         assert!(other.lease_turn(take).expect("a lock file").is_none());
         assert!(other.lease_turn(TakeId::from_bytes([8; 16])).expect("a lock file").is_some());
         drop(held);

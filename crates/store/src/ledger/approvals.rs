@@ -1,4 +1,4 @@
-//! Calls that a person has allowed for good.
+//! Tool calls that the user always allows.
 
 use retake_model::id::ProjectId;
 use retake_model::time::Timestamp;
@@ -8,7 +8,7 @@ use super::Ledger;
 use crate::StoreError;
 
 impl Ledger {
-    /// Remembers that just this call may run in a project. The facts say to a person what it is.
+    /// Always allows exactly this call in a project. `facts` describes it to the user.
     pub fn approve(
         &self,
         project: ProjectId,
@@ -27,7 +27,7 @@ impl Ledger {
         })
     }
 
-    /// Whether just this call was allowed in a project.
+    /// Whether exactly this call is always allowed in a project.
     pub fn is_approved(&self, project: ProjectId, fingerprint: &[u8; 32]) -> Result<bool, StoreError> {
         let connection = self.connection();
         let mut statement =
@@ -35,7 +35,7 @@ impl Ledger {
         Ok(statement.exists(params![project.key(), fingerprint])?)
     }
 
-    /// What was allowed in a project: when, and what it is.
+    /// The calls that are always allowed in a project: since when, and their descriptions.
     pub fn approvals(&self, project: ProjectId) -> Result<Vec<(Timestamp, String)>, StoreError> {
         let connection = self.connection();
         let mut statement = connection
@@ -45,7 +45,7 @@ impl Ledger {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Forgets all that was allowed in a project; says how much that was.
+    /// Removes all approvals of a project; returns how many.
     pub fn forget_approvals(&self, project: ProjectId) -> Result<usize, StoreError> {
         self.write(|transaction| {
             Ok(transaction.execute("DELETE FROM approval WHERE project = ?1", [project.key()])?)

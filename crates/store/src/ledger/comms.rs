@@ -1,4 +1,4 @@
-//! The communications log: every request, answer and tool call, in the order they happened.
+//! The trace: every model request, response and tool call, in order.
 
 use std::ops::Range;
 
@@ -11,61 +11,54 @@ use super::pieces::cut;
 use crate::StoreError;
 use crate::queries::digest;
 
-/// As fast as it comes: the same text was compressed a moment ago.
+/// Fast: the same text is compressed again and again.
 const LEVEL: i32 = 3;
 pub(super) const HASH: usize = 32;
 
-/// Something that is to be written down.
+/// A record to append to the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct NewComm<'a> {
-    /// In which thread.
     pub thread: ThreadId,
-    /// In which take.
     pub take: TakeId,
-    /// When.
     pub time: Timestamp,
-    /// What it is: a word.
+    /// The type of event, as one word.
     pub kind: &'a str,
-    /// What is known about it, as JSON.
+    /// Metadata, as JSON.
     pub facts: &'a str,
-    /// What was said.
+    /// The request, response, input or output itself.
     pub body: &'a str,
 }
 
-/// Something that was written down.
+/// A record of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comm {
     /// Its number; numbers only grow.
     pub number: i64,
-    /// In which thread.
     pub thread: ThreadId,
-    /// In which take.
     pub take: TakeId,
-    /// When.
     pub time: Timestamp,
-    /// What it is.
     pub kind: String,
-    /// What is known about it, as JSON.
+    /// Metadata, as JSON.
     pub facts: String,
-    /// What was said; `None` if it was not asked for, or was destroyed by a redaction.
+    /// The body; `None` if it was not requested, or was destroyed by a redaction.
     pub body: Option<String>,
 }
 
-/// Which part of the log is meant.
+/// Selects records of the trace.
 #[derive(Clone, Debug, Default)]
 pub struct CommFilter {
-    /// Of one thread; `None` for all.
+    /// Only this thread; `None` for all.
     pub thread: Option<ThreadId>,
-    /// With these numbers.
+    /// Only these numbers.
     pub numbers: Option<Range<i64>>,
-    /// At most that many, the newest.
+    /// At most this many, the newest.
     pub last: Option<u64>,
-    /// With what was said.
+    /// Whether to read bodies.
     pub bodies: bool,
 }
 
 impl Ledger {
-    /// Writes something down; says under which number.
+    /// Appends a record; returns its number.
     pub fn log(&self, comm: NewComm<'_>) -> Result<i64, StoreError> {
         self.write(|transaction| {
             let mut hashes = Vec::new();
@@ -101,7 +94,7 @@ impl Ledger {
         })
     }
 
-    /// Reads the log, oldest first.
+    /// Reads the selected records, oldest first.
     pub fn comms(
         &self,
         filter: &CommFilter,
@@ -133,7 +126,7 @@ impl Ledger {
 fn read(row: &Row<'_>) -> Result<(Comm, Vec<u8>), StoreError> {
     let (facts, pieces): (String, Vec<u8>) = (row.get(5)?, row.get(6)?);
     if guard(&facts, &pieces) != row.get::<_, i64>(7)? {
-        return Err(StoreError::Damaged("a record of the communications log".to_owned()));
+        return Err(StoreError::Damaged("a record of the trace".to_owned()));
     }
     let comm = Comm {
         number: row.get(0)?,
@@ -154,7 +147,7 @@ pub(super) fn join(connection: &Connection, pieces: &[u8]) -> Result<Option<Stri
         let mut rows = statement.query([hash])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let packed: Vec<u8> = row.get(0)?;
-        let damaged = || StoreError::Damaged("a body in the communications log".to_owned());
+        let damaged = || StoreError::Damaged("a body in the trace".to_owned());
         let piece = zstd::stream::decode_all(packed.as_slice()).map_err(|_| damaged())?;
         if blake3::hash(&piece).as_bytes() != hash {
             return Err(damaged());
@@ -162,7 +155,7 @@ pub(super) fn join(connection: &Connection, pieces: &[u8]) -> Result<Option<Stri
         body.extend_from_slice(&piece);
     }
     let text = String::from_utf8(body);
-    text.map(Some).map_err(|_| StoreError::Damaged("a body in the communications log".to_owned()))
+    text.map(Some).map_err(|_| StoreError::Damaged("a body in the trace".to_owned()))
 }
 
 fn guard(facts: &str, pieces: &[u8]) -> i64 {
@@ -175,7 +168,7 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn what_was_said_comes_back_and_can_be_destroyed() {
+    fn bodies_are_read_back_and_can_be_erased() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let ledger = Store::open(folder.path()).expect("a store").ledger().expect("a ledger");
         let threads = [ThreadId::from_bytes([1; 16]), ThreadId::from_bytes([2; 16])];
@@ -190,7 +183,7 @@ mod tests {
                 facts: "{}",
                 body: &body,
             };
-            assert_eq!(ledger.log(new).expect("it is written"), number as i64 + 1);
+            assert_eq!(ledger.log(new).expect("a record"), number as i64 + 1);
         }
         let read = |filter: CommFilter| {
             let mut found = Vec::new();
@@ -198,16 +191,16 @@ mod tests {
                 found.push((comm.number, comm.body));
                 Ok(())
             };
-            ledger.comms(&filter, &mut each).expect("it is read");
+            ledger.comms(&filter, &mut each).expect("records");
             found
         };
         let whole = CommFilter { bodies: true, ..CommFilter::default() };
         assert_eq!(read(whole.clone())[2], (3, Some(format!("{body}2"))));
         let last = CommFilter { thread: Some(threads[0]), last: Some(1), ..CommFilter::default() };
         assert_eq!(read(last), [(3, None)]);
-        ledger.forget_thread(threads[0]).expect("it is destroyed");
-        assert_eq!(read(whole.clone()), [(2, Some(format!("{body}1")))], "what others said stays");
-        ledger.forget_bodies(threads[1]).expect("it is destroyed");
+        ledger.forget_thread(threads[0]).expect("an erasure");
+        assert_eq!(read(whole.clone()), [(2, Some(format!("{body}1")))], "other threads keep their records");
+        ledger.forget_bodies(threads[1]).expect("an erasure");
         assert_eq!(read(whole), [(2, None)]);
     }
 }

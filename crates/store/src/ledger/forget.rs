@@ -1,4 +1,4 @@
-//! Destroying what the ledger holds of threads and of texts.
+//! Erases the runtime data of threads and secrets.
 
 use std::collections::HashSet;
 
@@ -13,17 +13,17 @@ use crate::maintenance::PATIENCE;
 use crate::{LogState, Secrets, StoreError};
 
 impl Ledger {
-    /// Destroys what was said in a thread, and keeps that it was.
+    /// Destroys the bodies of a thread's trace and keeps its records.
     pub fn forget_bodies(&self, thread: ThreadId) -> Result<LogState, StoreError> {
         self.write(|transaction| {
-            // A piece that another thread's request holds too goes as well: it may be what was redacted.
+            // A piece that another thread's request shares goes as well: it may be the redacted text.
             delete_pieces(transaction, &pieces_of(transaction, "thread = ?1", thread)?)
         })?;
         self.empty_log()
     }
 
-    /// Destroys what was said in threads, and whatever else is here of a text: what calls were allowed by, what was asked
-    /// of a turn, and what had arrived of an answer. Says whether the file's own log is rid of it too.
+    /// Destroys the bodies of these threads' traces, and everything else that contains a secret: approvals, messages
+    /// to turns, partial answers. Returns whether the write-ahead log is free of them too.
     pub fn forget_secrets(&self, threads: &[ThreadId], secrets: &Secrets) -> Result<LogState, StoreError> {
         self.write(|transaction| {
             for thread in threads {
@@ -42,12 +42,12 @@ impl Ledger {
             }
             Ok(())
         })?;
-        // Programs before this one left what they deleted in free pages.
+        // Earlier versions left deleted data in free pages.
         self.connection().execute_batch("VACUUM")?;
         self.empty_log()
     }
 
-    /// Destroys all that is known of a thread.
+    /// Destroys all data of a thread.
     pub fn forget_thread(&self, thread: ThreadId) -> Result<LogState, StoreError> {
         let turns: Vec<TakeId> =
             self.turns()?.into_iter().filter(|turn| turn.thread == thread).map(|turn| turn.take).collect();
@@ -65,7 +65,7 @@ impl Ledger {
         self.empty_log()
     }
 
-    /// Leaves nothing of what was deleted in the log of the file, unless another program still reads from it.
+    /// Truncates the write-ahead log, which may contain deleted data, unless another process is reading it.
     pub(crate) fn empty_log(&self) -> Result<LogState, StoreError> {
         let connection = self.connection();
         connection.busy_timeout(PATIENCE)?;
@@ -76,7 +76,7 @@ impl Ledger {
     }
 }
 
-/// Deletes the rows of a table a column of which holds something.
+/// Deletes the rows in which `holds` accepts the column.
 fn delete_where(
     transaction: &Transaction<'_>,
     table: &str,
@@ -104,7 +104,7 @@ fn delete_where(
     Ok(())
 }
 
-/// Deletes approvals of calls that are to be forgotten.
+/// Deletes approvals of redacted calls.
 fn delete_approvals(transaction: &Transaction<'_>, secrets: &Secrets) -> Result<(), StoreError> {
     let mut statement = transaction.prepare("SELECT project, fingerprint, facts FROM approval")?;
     let rows = statement.query_map([], |row| {
@@ -122,7 +122,7 @@ fn delete_approvals(transaction: &Transaction<'_>, secrets: &Secrets) -> Result<
     Ok(())
 }
 
-/// Deletes pieces of what was said, and all answers to requests: whose text those hold is not looked for.
+/// Deletes pieces of bodies, and all stored answers to requests, without checking which texts the answers contain.
 fn delete_pieces(transaction: &Transaction<'_>, pieces: &HashSet<Vec<u8>>) -> Result<(), StoreError> {
     forget_answers(transaction)?;
     let mut gone = transaction.prepare("DELETE FROM piece WHERE hash = ?1")?;
@@ -132,7 +132,7 @@ fn delete_pieces(transaction: &Transaction<'_>, pieces: &HashSet<Vec<u8>>) -> Re
     Ok(())
 }
 
-/// The pieces that the records of some threads name.
+/// The pieces that the records of some threads refer to.
 fn pieces_of(
     transaction: &Transaction<'_>,
     which: &str,
@@ -147,7 +147,7 @@ fn pieces_of(
     Ok(found)
 }
 
-/// The pieces of every text that holds a secret, which may stand across two of them; and those that cannot be read.
+/// The pieces of every body that contains a secret, which may span two pieces; and pieces that cannot be read.
 fn pieces_holding(transaction: &Transaction<'_>, secrets: &Secrets) -> Result<HashSet<Vec<u8>>, StoreError> {
     let mut statement = transaction.prepare("SELECT pieces FROM comm")?;
     let lists = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;

@@ -1,8 +1,8 @@
-//! Small writes of many callers in one transaction.
+//! Group commit: small writes of many callers in one transaction.
 //!
-//! A server writes down every request that it begins, and thirty of them may begin at once. The first caller leads, as
-//! in `writer`: it runs all jobs that wait, commits once, tells the others, and calls the first of those who have come
-//! since to lead next. Each job changes one row, so that one that fails leaves nothing behind it.
+//! A server records every request, and many may arrive at once. The first caller leads, as in `writer`: it runs all
+//! queued jobs, commits once, answers the other callers, and makes the first of the newly queued callers the next
+//! leader. Each job changes one row, so that a failed job leaves nothing behind.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,49 +16,47 @@ use super::Ledger;
 use crate::StoreError;
 use crate::writer::same_meaning;
 
-/// The most jobs in one transaction: the first of them waits for the last.
+/// The most jobs per transaction: the first of them waits for the last.
 const LARGEST_BATCH: usize = 256;
 
-/// When a write is to be on the disk.
+/// When a write must be on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lasting {
     /// Before it is acknowledged.
     AtOnce,
-    /// A moment later: should the machine stop just then, what was lost can be found out again.
+    /// Shortly after: a write that is lost in a power cut can be recomputed.
     Soon,
 }
 
-/// Jobs that wait.
 #[derive(Default)]
 pub(super) struct Gathered(Mutex<Queue>);
 
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
-    /// Whether some caller leads, or was called to.
+    /// Whether a caller leads, or was asked to.
     led: bool,
 }
 
 struct Waiting {
     lasting: Lasting,
     job: Job,
-    /// Calls the caller to lead.
+    /// Asks the caller to lead.
     call: Box<dyn Fn() + Send>,
 }
 
-/// Runs inside a transaction, if one could be begun; what it gives tells the caller, once it is known whether that was
-/// committed.
+/// Runs inside a transaction, if one could begin. The result answers the caller once the commit has succeeded or
+/// failed.
 type Job = Box<dyn FnOnce(Option<&Connection>) -> Ran + Send>;
 type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// A job that was run.
 struct Ran {
     tell: Tell,
-    /// The panic that ended it: what it wrote until then must not stay.
+    /// Set if the job panicked: its writes must be rolled back.
     panicked: Option<StoreError>,
 }
 
-/// What a caller is told.
+/// A message to a waiting caller.
 enum Told<T> {
     Lead,
     Done(Result<T, StoreError>),
@@ -72,13 +70,13 @@ impl fmt::Debug for Gathered {
 
 impl Gathered {
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // Nothing that could panic runs while it is held.
+        // Nothing that can panic runs while this is locked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Ledger {
-    /// Changes one row, together with whatever else is to be written just now.
+    /// Changes one row, in one transaction with other queued writes.
     pub(super) fn write_with_others<T: Send + 'static>(
         &self,
         lasting: Lasting,
@@ -97,7 +95,7 @@ impl Ledger {
                 }
             };
             let tell: Tell = Box::new(move |committed| {
-                // The caller waits for nothing else.
+                // The caller may have given up.
                 let _ = tell.send(Told::Done(committed.and(result)));
             });
             Ran { tell, panicked }
@@ -120,10 +118,10 @@ impl Ledger {
         }
     }
 
-    /// Runs what waits in one transaction, tells those who waited for it, and calls the next to lead.
+    /// Runs queued jobs in one transaction, answers their callers, and makes the next caller lead.
     fn lead(&self) {
         let mut tell = Vec::new();
-        // A defect outside the jobs takes the transaction with it, and must not leave the others without a leader.
+        // A panic outside the jobs rolls the transaction back, and must not leave the other callers without a leader.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.transact(&mut tell)));
         let committed = outcome.unwrap_or_else(|panic| Err(StoreError::panicked(&*panic)));
         {
@@ -171,7 +169,7 @@ fn run(
                 tell.push(ran.tell);
                 panicked = panicked.or(ran.panicked);
             }
-            // Jobs have no savepoints of their own: with one that was cut off, none of them is kept.
+            // Jobs have no savepoints: if one panics, all of them are rolled back.
             match panicked {
                 Some(error) => Err(error),
                 None => Ok(transaction.commit()?),
@@ -195,7 +193,7 @@ mod tests {
             .write_with_others(Lasting::AtOnce, move |connection| {
                 Ok(connection.query_row(count, [name], |row| row.get(0))?)
             })
-            .expect("the next one is carried out")
+            .expect("the next job succeeds")
     }
 
     #[test]
@@ -206,17 +204,17 @@ mod tests {
         for lasting in [Lasting::AtOnce, Lasting::Soon] {
             let refused = ledger.write_with_others(lasting, |connection| -> Result<(), StoreError> {
                 connection.execute_batch("CREATE TABLE half (x)")?;
-                panic!("a mistake, on purpose")
+                panic!("a deliberate panic")
             });
             match refused {
-                Err(StoreError::Panicked(text)) => assert_eq!(text, "a mistake, on purpose"),
-                other => panic!("{other:?} is not reported as a defect of the program"),
+                Err(StoreError::Panicked(text)) => assert_eq!(text, "a deliberate panic"),
+                other => panic!("{other:?} is not reported as a panic"),
             }
-            assert_eq!(tables(&ledger, "half"), 0, "what it wrote is gone");
+            assert_eq!(tables(&ledger, "half"), 0, "its writes are rolled back");
         }
-        // The control: a job that ends is kept.
+        // Control: a job that succeeds is committed.
         let kept = |connection: &Connection| Ok(connection.execute_batch("CREATE TABLE whole (x)")?);
-        ledger.write_with_others(Lasting::AtOnce, kept).expect("it is kept");
+        ledger.write_with_others(Lasting::AtOnce, kept).expect("a committed job");
         assert_eq!(tables(&ledger, "whole"), 1);
     }
 }

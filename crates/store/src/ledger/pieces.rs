@@ -1,13 +1,13 @@
-//! Bodies in pieces, each kept once.
+//! Stores bodies as deduplicated pieces.
 //!
-//! A request repeats the whole conversation before it, so the requests of a turn are nearly the same text many times
-//! over. A body is cut where its lists have their items: what an earlier request held is not kept again, and joining
-//! the pieces gives the body back byte for byte.
+//! Each request repeats the conversation so far, so the requests of a turn are nearly identical. A body is cut at the
+//! items of its lists, so that items of earlier requests are stored once. Concatenating the pieces gives the body
+//! back byte for byte.
 
-/// No piece is shorter, so that a list of numbers is not cut to crumbs.
+/// Pieces are at least this long, so that a list of numbers is not cut into tiny pieces.
 const SHORTEST: usize = 64;
 
-/// Cuts a JSON text behind the items of the lists in its outermost object. Any other text stays whole.
+/// Cuts a JSON text after the items of the lists in its outermost object. Any other text stays in one piece.
 pub(super) fn cut(text: &str) -> Vec<&str> {
     let mut cuts = Vec::new();
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
@@ -25,7 +25,7 @@ pub(super) fn cut(text: &str) -> Vec<&str> {
             b'"' => quoted = true,
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
-            // In the object, in one of its lists: between two items.
+            // Between two items of a list in the outermost object.
             b',' if depth == 2 => cuts.push(place + 1),
             _ => {}
         }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_join_to_what_was_cut() {
+    fn pieces_concatenate_to_the_original() {
         let long = "x".repeat(200);
         let check = |text: &str, pieces: usize| {
             let cut = cut(text);
@@ -57,7 +57,7 @@ mod tests {
             assert_eq!(cut.len(), pieces, "{text}");
         };
         check("", 0);
-        check("no JSON, at all", 1);
+        check("no JSON", 1);
         check(r#"{"a":[1,2,3],"b":",[{"}"#, 1);
         check(&format!(r#"{{"m":[{{"t":"{long}, \" ["}},{{"t":["{long}",2]}},3],"z":1}}"#), 3);
         check(&format!(r#"{{"é":["{long}é","é"]}}"#), 2);

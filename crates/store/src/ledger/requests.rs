@@ -1,14 +1,13 @@
-//! Requests that are done once, however often they are repeated.
+//! Idempotency keys: a repeated request runs once.
 //!
 //! ```text
-//!   begin ──► New ─────────────► do it ──► finish ──► Answered, the same bytes each time
-//!         ├─► InProgress         its owner is alive: wait.  It is dead: take over, and look in the log
-//!         ├─► Answered           for an operation of this request since `sequence`; if there is one it was done
-//!         └─► Other              the same name for something else
+//!   begin ──► New ─────────────► run it ──► finish ──► Answered, the same bytes each time
+//!         ├─► InProgress         owner alive: wait. Owner dead: take over, and search the log since `sequence`
+//!         ├─► Answered           for an operation of this request; if there is one, the request was completed
+//!         └─► KeyReused          the same key with a different request
 //! ```
 //!
-//! A row is on the disk before what it names is done. That it was done is then in the log of operations, under the
-//! same name; so the answer itself need not be waited for, and if it is lost it can be found out again.
+//! The row is on disk before the request runs. Afterwards the log of operations records under the same key that it ran, so the answer need not be synced: a lost answer can be recomputed.
 
 use retake_model::id::RequestId;
 use retake_model::time::Timestamp;
@@ -22,37 +21,34 @@ use crate::queries::digest;
 /// The most requests that are remembered.
 const MOST: i64 = 100_000;
 
-/// What is known of a request that is about to be done.
+/// The state of a request that is about to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// Nothing: it is the caller's to do now.
+    /// A new request: the caller runs it.
     New,
-    /// Somebody has begun it and not ended.
+    /// Another process is running it.
     InProgress {
-        /// Who.
         owner: String,
-        /// How far the log was then.
+        /// The end of the log when it began.
         sequence: i64,
     },
-    /// It was done, and this was the answer.
+    /// It was completed with this answer.
     Answered {
-        /// The kind of answer.
+        /// The HTTP status.
         status: u16,
-        /// The answer.
         answer: Vec<u8>,
     },
-    /// It was done, and the answer was destroyed because it might have held what somebody purged or redacted.
+    /// It was completed, and its answer erased because it might have contained purged or redacted text.
     Forgotten {
-        /// The kind of answer.
+        /// The HTTP status.
         status: u16,
-        /// How far the log was when it began.
+        /// The end of the log when it began.
         sequence: i64,
     },
-    /// Something else was asked for under the same name.
+    /// The key was used for a different request.
     Other,
 }
 
-/// A row.
 struct Record {
     began: i64,
     fingerprint: Vec<u8>,
@@ -62,8 +58,8 @@ struct Record {
 }
 
 impl Ledger {
-    /// Writes down that a request begins, if it is new; says what is known of it otherwise. The fingerprint tells all
-    /// that is asked; `sequence` is how far the log of operations is before anything is done.
+    /// Records that a request begins, if it is new; otherwise returns its state. `fingerprint` covers the whole
+    /// request, `sequence` is the end of the log before it runs.
     pub fn begin_request(
         &self,
         request: RequestId,
@@ -92,10 +88,10 @@ impl Ledger {
         })
     }
 
-    /// Writes down how a request was answered.
+    /// Records the answer to a request.
     pub fn finish_request(&self, request: RequestId, status: u16, answer: Vec<u8>) -> Result<(), StoreError> {
         self.write_with_others(Lasting::Soon, move |connection| {
-            // One that is not known any more was forgotten, and is not remembered again.
+            // An expired request is not recorded again.
             let Some(known) = read(connection, request)? else { return Ok(()) };
             let known = Record { status: Some(status), ..known };
             connection
@@ -108,7 +104,7 @@ impl Ledger {
         })
     }
 
-    /// Forgets a request that was refused: nothing was done, and it may be asked again.
+    /// Removes a request that was refused: it changed nothing, and may be repeated.
     pub fn abandon_request(&self, request: RequestId) -> Result<(), StoreError> {
         self.write_with_others(Lasting::Soon, move |connection| {
             connection
@@ -118,7 +114,7 @@ impl Ledger {
         })
     }
 
-    /// Gives a request that is not ended to another owner; says whether it was still the first one's.
+    /// Transfers an unfinished request to another owner; returns whether `from` still owned it.
     pub fn take_over_request(&self, request: RequestId, from: &str, to: &str) -> Result<bool, StoreError> {
         let (from, to) = (from.to_owned(), to.to_owned());
         self.write_with_others(Lasting::AtOnce, move |connection| {
@@ -134,7 +130,7 @@ impl Ledger {
         })
     }
 
-    /// Forgets requests that began before a moment, and the oldest where there are too many; says how many.
+    /// Removes requests that began earlier, and the oldest beyond the limit; returns how many.
     pub fn forget_requests_before(&self, time: Timestamp) -> Result<usize, StoreError> {
         self.forget_requests(time, MOST)
     }
@@ -152,7 +148,7 @@ impl Ledger {
     }
 }
 
-/// Destroys all answers, and keeps that there were any. Whose text they hold is not looked for.
+/// Destroys all stored answers and keeps their requests. Which texts they contain is not checked.
 pub(super) fn forget_answers(connection: &Connection) -> Result<(), StoreError> {
     connection
         .execute("UPDATE request SET answer = NULL, answer_digest = NULL WHERE answer IS NOT NULL", [])?;
@@ -225,7 +221,7 @@ fn guard(request: RequestId, record: &Record) -> i64 {
 }
 
 fn damaged() -> StoreError {
-    StoreError::Damaged("a request in the ledger".to_owned())
+    StoreError::Damaged("a request in the runtime database".to_owned())
 }
 
 #[cfg(test)]
@@ -239,7 +235,7 @@ mod tests {
     const TWO: [u8; 32] = [2; 32];
 
     #[test]
-    fn a_request_is_begun_once_and_answered_the_same_for_ever() {
+    fn a_request_runs_once_and_repeats_its_answer() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         let (here, there) = (store.ledger().expect("a ledger"), store.ledger().expect("a ledger"));
@@ -247,37 +243,37 @@ mod tests {
         let begin = |ledger: &Ledger, fingerprint: &[u8; 32], owner: &str| {
             ledger
                 .begin_request(request, fingerprint, 7, owner, Timestamp::from_millis(100))
-                .expect("it is written")
+                .expect("a write")
         };
         let by = |owner: &str| Begun::InProgress { owner: owner.to_owned(), sequence: 7 };
         assert_eq!(begin(&here, &ONE, "a"), Begun::New);
         assert_eq!(begin(&there, &ONE, "b"), by("a"));
         assert_eq!(begin(&there, &TWO, "b"), Begun::Other);
-        here.abandon_request(request).expect("it is forgotten");
-        assert_eq!(begin(&there, &TWO, "b"), Begun::New, "nothing had happened");
-        assert!(!here.take_over_request(request, "a", "c").expect("it is asked"), "it is b's");
-        assert!(here.take_over_request(request, "b", "c").expect("it is asked"));
-        assert!(!there.take_over_request(request, "b", "d").expect("it is asked"), "one of two wins");
+        here.abandon_request(request).expect("a write");
+        assert_eq!(begin(&there, &TWO, "b"), Begun::New, "it changed nothing");
+        assert!(!here.take_over_request(request, "a", "c").expect("a query"), "it is b's");
+        assert!(here.take_over_request(request, "b", "c").expect("a query"));
+        assert!(!there.take_over_request(request, "b", "d").expect("a query"), "one of two wins");
         assert_eq!(begin(&there, &TWO, "b"), by("c"));
-        here.finish_request(request, 201, b"made".to_vec()).expect("it is written");
+        here.finish_request(request, 201, b"made".to_vec()).expect("a write");
         let answered = Begun::Answered { status: 201, answer: b"made".to_vec() };
         let again = store.ledger().expect("a ledger");
         for ledger in [&here, &there, &again] {
             assert_eq!(begin(ledger, &TWO, "e"), answered);
         }
         assert_eq!(begin(&here, &ONE, "e"), Begun::Other);
-        here.abandon_request(request).expect("it is asked");
-        assert_eq!(begin(&here, &TWO, "e"), answered, "what was answered is not abandoned");
-        assert!(!here.take_over_request(request, "c", "e").expect("it is asked"));
-        here.forget_thread(ThreadId::from_bytes([9; 16])).expect("it is destroyed");
+        here.abandon_request(request).expect("a query");
+        assert_eq!(begin(&here, &TWO, "e"), answered, "an answered request is not abandoned");
+        assert!(!here.take_over_request(request, "c", "e").expect("a query"));
+        here.forget_thread(ThreadId::from_bytes([9; 16])).expect("an erasure");
         assert_eq!(begin(&here, &TWO, "e"), Begun::Forgotten { status: 201, sequence: 7 });
-        assert_eq!(here.forget_requests_before(Timestamp::from_millis(100)).expect("it is asked"), 0);
-        assert_eq!(here.forget_requests_before(Timestamp::from_millis(101)).expect("it is asked"), 1);
+        assert_eq!(here.forget_requests_before(Timestamp::from_millis(100)).expect("a query"), 0);
+        assert_eq!(here.forget_requests_before(Timestamp::from_millis(101)).expect("a query"), 1);
         assert_eq!(begin(&here, &ONE, "a"), Begun::New);
     }
 
     #[test]
-    fn of_many_who_begin_at_once_one_does_it_and_none_is_lost() {
+    fn concurrent_requests_run_once_and_none_is_lost() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         let ledgers = [store.ledger().expect("a ledger"), store.ledger().expect("a ledger")];
@@ -291,10 +287,10 @@ mod tests {
                         let request = RequestId::of(&question.to_le_bytes());
                         let now = Timestamp::from_millis(i64::from(question));
                         let begun = ledger.begin_request(request, &ONE, 0, &number.to_string(), now);
-                        if begun.expect("it is written") == Begun::New {
+                        if begun.expect("a write") == Begun::New {
                             ledger
                                 .finish_request(request, 200, question.to_le_bytes().to_vec())
-                                .expect("it is written");
+                                .expect("a write");
                             won += 1;
                         }
                     }
@@ -302,19 +298,19 @@ mod tests {
                 })
             };
             let racing: Vec<_> = (0..threads).map(race).collect();
-            racing.into_iter().map(|one| one.join().expect("it does not panic")).sum()
+            racing.into_iter().map(|one| one.join().expect("no panic")).sum()
         });
         assert_eq!(won, each as usize);
         let known = |question: u32| {
             let request = RequestId::of(&question.to_le_bytes());
-            ledgers[0].begin_request(request, &ONE, 0, "", Timestamp::from_millis(1000)).expect("it is read")
+            ledgers[0].begin_request(request, &ONE, 0, "", Timestamp::from_millis(1000)).expect("a query")
         };
         for question in 0..each {
             let answer = question.to_le_bytes().to_vec();
             assert_eq!(known(question), Begun::Answered { status: 200, answer });
         }
-        assert_eq!(ledgers[1].forget_requests(Timestamp::from_millis(0), 5).expect("it is asked"), 15);
-        assert!(matches!(known(19), Begun::Answered { .. }), "the newest stay");
+        assert_eq!(ledgers[1].forget_requests(Timestamp::from_millis(0), 5).expect("a query"), 15);
+        assert!(matches!(known(19), Begun::Answered { .. }), "the newest are kept");
         assert_eq!(known(14), Begun::New);
     }
 }

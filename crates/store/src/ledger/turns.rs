@@ -1,4 +1,4 @@
-//! Turns that run, and letters to them.
+//! Running turns, and messages to them.
 
 use retake_model::id::TakeId;
 use retake_model::turn::{Letter, RunningTurn};
@@ -8,35 +8,35 @@ use super::Ledger;
 use crate::StoreError;
 use crate::queries::{checked, digest};
 
-/// A moment of the ledger: as long as it is the same, nothing in it has changed.
+/// Changes whenever the runtime database changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerStamp {
-    /// Counts what others commit.
+    /// Counts commits of other connections.
     others: i64,
-    /// Counts what is changed here.
+    /// Counts changes of this connection.
     own: u64,
 }
 
-/// What became of a decision.
+/// The result of sending a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionSent {
-    /// It is the one that holds.
+    /// The decision was sent.
     Sent,
-    /// Another one was first.
+    /// An earlier decision was sent already.
     DecidedBefore,
     /// No turn runs in the take.
     NothingRuns,
 }
 
 impl Ledger {
-    /// The present moment of the ledger, for who asks often whether anything has changed; it takes microseconds.
+    /// The current stamp. It is cheap to read, for callers that poll for changes.
     pub fn stamp(&self) -> Result<LedgerStamp, StoreError> {
         let connection = self.connection();
         let others = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         Ok(LedgerStamp { others, own: connection.total_changes() })
     }
 
-    /// Writes down what runs in a take, in place of what was written there before.
+    /// Records the running turn of a take; replaces the previous record.
     pub fn put_turn(&self, turn: &RunningTurn) -> Result<(), StoreError> {
         let record = minicbor::to_vec(turn).expect("encoding into memory cannot fail");
         self.write(|transaction| {
@@ -47,7 +47,7 @@ impl Ledger {
         })
     }
 
-    /// What runs in a take, or was left there.
+    /// The turn that runs in a take, or that a crash left there.
     pub fn turn(&self, take: TakeId) -> Result<Option<RunningTurn>, StoreError> {
         let found = self
             .connection()
@@ -57,7 +57,7 @@ impl Ledger {
         found.map(|(record, guard)| checked(&record, guard, "turn")).transpose()
     }
 
-    /// All turns that run or were left.
+    /// All recorded turns.
     pub fn turns(&self) -> Result<Vec<RunningTurn>, StoreError> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached("SELECT record, digest FROM turn ORDER BY take")?;
@@ -69,7 +69,7 @@ impl Ledger {
         .collect()
     }
 
-    /// Forgets what ran in a take; gives the letters that came too late.
+    /// Removes the turn of a take; returns the messages that arrived too late.
     pub fn end_turn(&self, take: TakeId) -> Result<Vec<Letter>, StoreError> {
         self.write(|transaction| {
             transaction.prepare_cached("DELETE FROM turn WHERE take = ?1")?.execute([take.key()])?;
@@ -77,7 +77,7 @@ impl Ledger {
         })
     }
 
-    /// Sends a letter to the turn that runs in a take; says whether one is written down there.
+    /// Sends a message to the running turn of a take; returns whether there is one.
     pub fn send(&self, take: TakeId, letter: &Letter) -> Result<bool, StoreError> {
         let record = minicbor::to_vec(letter).expect("encoding into memory cannot fail");
         self.write(|transaction| {
@@ -92,8 +92,8 @@ impl Ledger {
         })
     }
 
-    /// Sends a decision about a call that waits in a take: the first one holds. It stays until the turn has ended, or
-    /// the call is asked about again, so that whoever decides later learns that it is decided.
+    /// Sends a decision about a pending call in a take; the first decision applies. It stays until the turn ends or
+    /// the call is pending again, so that a later decision gets `AlreadyDecided`.
     pub fn send_decision(&self, take: TakeId, decision: &Letter) -> Result<DecisionSent, StoreError> {
         let record = minicbor::to_vec(decision).expect("encoding into memory cannot fail");
         self.write(|transaction| {
@@ -113,12 +113,12 @@ impl Ledger {
         })
     }
 
-    /// The letters to a take, oldest first, each with its number.
+    /// The messages to a take, oldest first, with their numbers.
     pub fn letters(&self, take: TakeId) -> Result<Vec<(i64, Letter)>, StoreError> {
         read_letters(&self.connection(), take)
     }
 
-    /// Forgets a letter: what it asked for is done.
+    /// Deletes a handled message.
     pub fn forget_letter(&self, number: i64) -> Result<(), StoreError> {
         self.write(|transaction| {
             transaction.prepare_cached("DELETE FROM letter WHERE number = ?1")?.execute([number])?;
@@ -154,12 +154,12 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn letters_reach_a_turn_that_runs_and_no_other() {
+    fn messages_reach_only_running_turns() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         let (here, there) = (store.ledger().expect("a ledger"), store.ledger().expect("a ledger"));
         let take = TakeId::from_bytes([1; 16]);
-        assert!(!there.send(take, &Letter::Interrupt).expect("it is asked"), "nothing runs yet");
+        assert!(!there.send(take, &Letter::Interrupt).expect("a query"), "no turn runs yet");
         let turn = RunningTurn {
             thread: ThreadId::from_bytes([2; 16]),
             take,
@@ -168,34 +168,34 @@ mod tests {
             process: 1,
             partial: None,
         };
-        let stamp = |ledger: &Ledger| ledger.stamp().expect("it is asked");
+        let stamp = |ledger: &Ledger| ledger.stamp().expect("a query");
         let before = [stamp(&here), stamp(&there)];
         assert_eq!([stamp(&here), stamp(&there)], before, "nothing has changed");
-        here.put_turn(&turn).expect("it is written");
-        assert!(stamp(&here) != before[0] && stamp(&there) != before[1], "both see that something has");
-        assert_eq!(there.turn(take).expect("it is read"), Some(turn.clone()));
-        let running = || store.running(&there).expect("it is read");
-        assert_eq!(running(), [(turn.clone(), false)], "its process has died, as it were");
+        here.put_turn(&turn).expect("a write");
+        assert!(stamp(&here) != before[0] && stamp(&there) != before[1], "both see the change");
+        assert_eq!(there.turn(take).expect("a query"), Some(turn.clone()));
+        let running = || store.running(&there).expect("a query");
+        assert_eq!(running(), [(turn.clone(), false)], "no process holds the lease");
         let lease = store.lease_turn(take).expect("a lock file");
         assert_eq!(running(), [(turn, true)]);
         drop(lease);
         let steer = Letter::Steer { entry: EntryId::from_bytes([4; 16]), text: "shorter".to_owned() };
         for letter in [&steer, &Letter::Interrupt] {
-            assert!(there.send(take, letter).expect("it is sent"));
+            assert!(there.send(take, letter).expect("a message"));
         }
-        let read = |ledger: &crate::Ledger| ledger.letters(take).expect("they are read");
+        let read = |ledger: &crate::Ledger| ledger.letters(take).expect("a query");
         let letters = read(&here);
         assert_eq!(
             letters.iter().map(|(_, letter)| letter).collect::<Vec<_>>(),
             [&steer, &Letter::Interrupt]
         );
         for (number, _) in letters {
-            here.forget_letter(number).expect("it is forgotten");
+            here.forget_letter(number).expect("a write");
         }
         assert_eq!(read(&here), []);
-        there.send(take, &Letter::Interrupt).expect("it is sent");
-        assert_eq!(here.end_turn(take).expect("it ends"), [Letter::Interrupt], "it came too late");
-        assert!(here.turns().expect("they are read").is_empty());
+        there.send(take, &Letter::Interrupt).expect("a message");
+        assert_eq!(here.end_turn(take).expect("a write"), [Letter::Interrupt], "it arrived too late");
+        assert!(here.turns().expect("a query").is_empty());
         assert_eq!(read(&here), []);
     }
 }

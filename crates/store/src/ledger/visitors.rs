@@ -1,6 +1,7 @@
-//! How browsers come in: a ticket that serves once becomes a visit, which lasts as long as the token it came from.
+//! Browser sessions: a single-use ticket becomes a session, which lasts as long as the token that the ticket was made
+//! with.
 //!
-//! Only hashes are kept. Whoever reads the file can let nobody in with what stands there.
+//! Only hashes are stored, so the file alone does not allow a login.
 
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
@@ -8,11 +9,10 @@ use rusqlite::{OptionalExtension, params};
 use super::Ledger;
 use crate::StoreError;
 
-/// The bytes of a hash.
 type Hash = [u8; 32];
 
 impl Ledger {
-    /// Remembers a ticket until it is used or expires.
+    /// Stores a ticket until it is used or expires.
     pub fn add_ticket(&self, hash: &Hash, expires: Timestamp) -> Result<(), StoreError> {
         self.write(|transaction| {
             transaction.execute(
@@ -23,7 +23,7 @@ impl Ledger {
         })
     }
 
-    /// Uses a ticket up; says whether it was one.
+    /// Uses a ticket; returns whether it was valid.
     pub fn use_ticket(&self, hash: &Hash, now: Timestamp) -> Result<bool, StoreError> {
         self.write(|transaction| {
             transaction.execute("DELETE FROM ticket WHERE expires <= ?1", [now.millis()])?;
@@ -31,8 +31,8 @@ impl Ledger {
         })
     }
 
-    /// Remembers a browser that came in, and with which token its ticket was made. Those that came in before `since` are
-    /// forgotten.
+    /// Starts a session, with the token that its ticket was made with. Sessions that started before `since` are
+    /// removed.
     pub fn add_visitor(
         &self,
         hash: &Hash,
@@ -50,7 +50,7 @@ impl Ledger {
         })
     }
 
-    /// The hash of the token that a browser came in with; `None` if it is not known, or came in before `since`.
+    /// The hash of a session's token; `None` if the session is unknown or started before `since`.
     pub fn visitor_token(&self, hash: &Hash, since: Timestamp) -> Result<Option<Hash>, StoreError> {
         Ok(self
             .connection()
@@ -59,7 +59,7 @@ impl Ledger {
             .optional()?)
     }
 
-    /// Forgets a browser: it has gone.
+    /// Ends a session.
     pub fn remove_visitor(&self, hash: &Hash) -> Result<(), StoreError> {
         self.write(|transaction| {
             transaction.execute("DELETE FROM visitor WHERE hash = ?1", [hash])?;
@@ -67,7 +67,7 @@ impl Ledger {
         })
     }
 
-    /// Forgets all browsers that came in with another token than this, and all tickets; says how many browsers.
+    /// Ends all sessions of other tokens, and removes all tickets; returns the number of sessions.
     pub fn forget_visitors_but(&self, token: &Hash) -> Result<usize, StoreError> {
         self.write(|transaction| {
             transaction.execute("DELETE FROM ticket", [])?;
@@ -82,31 +82,31 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn a_ticket_serves_once_and_a_visit_ends_with_its_token() {
+    fn a_ticket_is_single_use_and_a_session_ends_with_its_token() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let ledger = Store::open(folder.path()).expect("a store").ledger().expect("a ledger");
         let at = Timestamp::from_millis;
-        let uses = |ticket: u8, now: i64| ledger.use_ticket(&[ticket; 32], at(now)).expect("it is asked");
+        let uses = |ticket: u8, now: i64| ledger.use_ticket(&[ticket; 32], at(now)).expect("a query");
         for ticket in 1..=3 {
-            ledger.add_ticket(&[ticket; 32], at(100)).expect("it is written");
+            ledger.add_ticket(&[ticket; 32], at(100)).expect("a write");
         }
         assert!(uses(1, 99));
-        assert!(!uses(1, 99), "it serves once");
+        assert!(!uses(1, 99), "it is single-use");
         assert!(!uses(2, 100), "it has expired");
-        assert!(!uses(3, 99), "it was forgotten as it expired");
+        assert!(!uses(3, 99), "expired tickets are removed");
         let (old, new) = ([7; 32], [8; 32]);
         for (visitor, token) in [(1, old), (2, old), (3, new)] {
-            ledger.add_visitor(&[visitor; 32], &token, at(5), at(0)).expect("it is written");
+            ledger.add_visitor(&[visitor; 32], &token, at(5), at(0)).expect("a write");
         }
         let token_since =
-            |visitor: u8, since: i64| ledger.visitor_token(&[visitor; 32], at(since)).expect("it is asked");
-        assert_eq!([token_since(1, 5), token_since(1, 6)], [Some(old), None], "a visit has an end");
+            |visitor: u8, since: i64| ledger.visitor_token(&[visitor; 32], at(since)).expect("a query");
+        assert_eq!([token_since(1, 5), token_since(1, 6)], [Some(old), None], "sessions expire");
         let token = |visitor: u8| token_since(visitor, 0);
         assert_eq!([token(1), token(3), token(4)], [Some(old), Some(new), None]);
-        ledger.remove_visitor(&[1; 32]).expect("it is forgotten");
-        assert_eq!(ledger.forget_visitors_but(&new).expect("they are forgotten"), 1);
+        ledger.remove_visitor(&[1; 32]).expect("a write");
+        assert_eq!(ledger.forget_visitors_but(&new).expect("a write"), 1);
         assert_eq!([token(1), token(2), token(3)], [None, None, Some(new)]);
-        ledger.add_visitor(&[5; 32], &new, at(9), at(6)).expect("it is written");
-        assert_eq!([token(3), token(5)], [None, Some(new)], "who came in long ago is forgotten");
+        ledger.add_visitor(&[5; 32], &new, at(9), at(6)).expect("a write");
+        assert_eq!([token(3), token(5)], [None, Some(new)], "old sessions are removed");
     }
 }

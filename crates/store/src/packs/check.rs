@@ -1,4 +1,4 @@
-//! Whether packs are whole, and making their rows anew from the files.
+//! Verifies packs, and rebuilds their rows from the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -16,21 +16,20 @@ use crate::budget::files_of;
 use crate::queries::Queries;
 use crate::{Problem, StoreError, Writing};
 
-/// What a frame holds: name, where it begins, how long it is.
+/// The blobs of a frame: name, offset and length.
 type Blobs = Vec<(ContentId, u32, u32)>;
 
-/// What the packs were found to hold.
+/// The result of checking packs.
 #[derive(Default)]
 pub(crate) struct Checked {
-    /// Blobs that are whole and can be found.
+    /// Intact blobs with a row.
     pub(crate) present: Vec<ContentId>,
-    /// Their bytes.
     pub(crate) bytes: u64,
     pub(crate) problems: Vec<Problem>,
 }
 
 impl Queries<'_> {
-    /// Reads every frame that a row names, each once, and says after each how many rows are done.
+    /// Reads every frame that a row refers to once; reports the number of rows done.
     pub(crate) fn check_packs(&self, rows: Vec<Row>, progress: &mut dyn FnMut(u64)) -> Checked {
         let mut frames: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
         for row in rows {
@@ -59,7 +58,7 @@ impl Queries<'_> {
                 .map(|(id, start, length)| (start, (id, length)))
                 .collect();
             for row in rows {
-                // Blobs without a byte may begin where another does.
+                // An empty blob may share its offset with another one.
                 let blob = u32::try_from(row.start).ok().and_then(|start| found.get(&start));
                 let empty = ContentId::of(Kind::Blob, b"");
                 if row.length == 0 && row.prefix == empty.prefix() {
@@ -83,8 +82,8 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Makes the rows of all packs anew from the files; what is doomed or was redacted stays away. Returns the
-    /// blobs that are whole, and how many rows were wrong.
+    /// Rebuilds the rows of all packs from the files, without doomed and redacted blobs. Returns the intact blobs and
+    /// the number of wrong rows.
     pub(crate) fn mend_packs(
         &self,
         needed: &HashSet<Reference>,
@@ -108,7 +107,7 @@ impl Writing<'_> {
         for file in files_of(folder)? {
             let Some(pack) = number_of(&file) else { continue };
             let Ok(open) = File::open(&file) else { continue };
-            // One that is being written belongs to somebody who will name it.
+            // A pack without a row that is locked is still being written.
             if !named.contains(&pack) && open.try_lock_shared().is_err() {
                 continue;
             }
@@ -121,7 +120,7 @@ impl Writing<'_> {
                 for (id, start, length) in blobs {
                     let (start, length) = (i64::from(start), i64::from(length));
                     let row = Row { pack, frame: frame as i64, start, length, prefix: id.prefix() };
-                    // What no row names was let go of, unless somebody needs it or all rows are gone.
+                    // A blob without a row was removed, unless something needs it or the pack has no rows left.
                     let kept = before.contains(&row) || needed.contains(&(Kind::Blob, id));
                     if !redacted.contains(&id) && (kept || !named.contains(&pack)) {
                         rows += 1;
@@ -154,7 +153,7 @@ impl Writing<'_> {
     }
 }
 
-/// All whole frames of a file, found by their own heads.
+/// All intact frames of a file, found by their own headers.
 fn frames(file: &File) -> Vec<(u64, Blobs)> {
     let Ok(end) = file.metadata().map(|found| found.len()) else { return Vec::new() };
     let mut found = Vec::new();
@@ -168,7 +167,7 @@ fn frames(file: &File) -> Vec<(u64, Blobs)> {
                 found.push((at, blobs));
                 at += length as u64;
             }
-            // Damage, or a hole: the next head is looked for.
+            // Damage, or a hole: search for the next header.
             None => match super::read::next_sign(file, at + 1, end) {
                 Some(next) => at = next,
                 None => break,

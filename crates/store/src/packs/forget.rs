@@ -1,15 +1,13 @@
-//! Letting go of packed blobs.
+//! Removes blobs from packs.
 //!
 //! ```text
-//!   gc       pack 3  ▓▓░░░░▓░░░      mostly garbage: what lives moves to a new pack, pack 3 goes
-//!            pack 4  ▓▓▓▓░░▓▓▓▓      not yet: frames without life become holes
-//!   redact,  pack 5  ▓▓▓█▓▓▓▓▓▓      what else is in the frame moves to a new pack,
+//!   gc       pack 3  ▓▓░░░░▓░░░      mostly garbage: live blobs move to a new pack, pack 3 is deleted
+//!            pack 4  ▓▓▓▓░░▓▓▓▓      otherwise: frames without live blobs become holes
+//!   redact,  pack 5  ▓▓▓█▓▓▓▓▓▓      the other blobs of the frame move to a new pack,
 //!   purge                            the frame is overwritten at once
 //! ```
 //!
-//! The new pack is synced before the transaction that names it is committed, and nothing of the old one is
-//! touched before it is: frames that are to go are entered in the table `doomed`, and whoever maintains the
-//! store next finishes what a crash cut off.
+//! The new pack is synced before the transaction that refers to it commits, and the old pack is not touched before that. The table `doomed` lists the frames to overwrite, so the next maintenance completes this after a crash.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{File, OpenOptions};
@@ -28,7 +26,6 @@ use crate::maintenance::Alone;
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
-/// A row of the table `packed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row {
     pub(super) pack: i64,
@@ -38,24 +35,23 @@ pub(crate) struct Row {
     pub(super) prefix: i64,
 }
 
-/// How much is done about blobs that go.
+/// How thoroughly to remove blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Care {
-    /// Room is gained where it is cheap.
+    /// Reclaim space where that is cheap.
     Room,
-    /// Not a byte of them may stay.
+    /// Overwrite every byte.
     Destroy,
 }
 
-/// Garbage in packs.
 #[derive(Debug, Default)]
 pub(crate) struct PackGarbage {
     pub(crate) rows: Vec<Row>,
-    /// About how many bytes they take in the files.
+    /// Their approximate size in the files.
     pub(crate) bytes: u64,
-    /// Garbage that is too young to go.
+    /// Garbage that is too young to delete.
     pub(crate) young: u64,
-    /// Files that no row names.
+    /// Files without a row.
     files: Vec<i64>,
 }
 
@@ -64,7 +60,7 @@ impl PackGarbage {
         self.rows.is_empty() && self.files.is_empty()
     }
 
-    /// Finds blobs whose name begins like nothing that is reached, in packs that were made before.
+    /// Finds blobs in old packs whose name prefix no reachable content shares.
     pub(crate) fn find(
         queries: &Queries<'_>,
         reached: &HashSet<i64>,
@@ -110,7 +106,7 @@ fn packs(queries: &Queries<'_>) -> Result<BTreeMap<i64, PackRow>, StoreError> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Whether nobody writes to a pack that no row names, and nobody has for a while.
+/// Whether a pack without a row is old and no process writes to it.
 fn is_abandoned(file: &Path, cutoff: i64) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(open) = File::open(file) else { return false };
@@ -119,12 +115,12 @@ fn is_abandoned(file: &Path, cutoff: i64) -> bool {
 }
 
 impl Queries<'_> {
-    /// The bytes of a blob that is in a pack; `None` if they cannot be had.
+    /// The bytes of a packed blob; `None` if they cannot be read.
     pub(crate) fn packed_bytes(&self, row: &Row) -> Option<Vec<u8>> {
         self.cache.packs.blob([row.pack, row.frame, row.start, row.length])
     }
 
-    /// Whether a maintenance was cut off before it had overwritten what it took out.
+    /// Whether an interrupted maintenance left frames to overwrite.
     pub(crate) fn has_doomed_frames(&self) -> Result<bool, StoreError> {
         Ok(self.connection.query_row("SELECT EXISTS (SELECT 1 FROM doomed)", [], |row| row.get(0))?)
     }
@@ -146,7 +142,7 @@ impl Queries<'_> {
         rows.collect()
     }
 
-    /// Rows whose blob's name begins like this.
+    /// Rows with this name prefix.
     pub(crate) fn packed_like(&self, prefix: i64) -> Result<Vec<Row>, StoreError> {
         let mut statement = self
             .connection
@@ -160,24 +156,23 @@ impl Queries<'_> {
 }
 
 impl Row {
-    /// The beginning of the blob's name.
     pub(crate) fn prefix(&self) -> i64 {
         self.prefix
     }
 
-    /// The name of the file that the blob is in, within the store's folder.
+    /// The path of the blob's file within the store.
     pub(crate) fn file(&self) -> String {
         path(Path::new("packs"), self.pack).to_string_lossy().into_owned()
     }
 
-    /// About how many bytes the blob takes.
+    /// The approximate size of the blob.
     pub(crate) fn bytes(&self) -> u64 {
         self.length as u64
     }
 }
 
 impl Writing<'_> {
-    /// Takes blobs out of packs. Their bytes go with the sweep that must follow the commit.
+    /// Removes blobs from packs. The sweep after the commit destroys their bytes.
     pub(crate) fn forget_packed(&self, dead: &[Row], care: Care) -> Result<(), StoreError> {
         if dead.is_empty() {
             return Ok(());
@@ -234,7 +229,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Copies blobs into a new pack, which is made durable and named by this transaction.
+    /// Copies blobs into a new pack, which this transaction refers to.
     fn move_blobs(&self, moving: &[Row], born: i64) -> Result<(), StoreError> {
         if moving.is_empty() {
             return Ok(());
@@ -252,7 +247,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// How long a frame is; up to the next one that is known, or the end, if it does not say so itself.
+    /// The length of a frame. If its header is unreadable, up to the next known frame or the end of the file.
     fn frame_length(&self, pack: i64, frame: i64) -> Result<i64, StoreError> {
         let file = path(self.cache.packs.folder(), pack);
         let Ok(open) = File::open(&file) else { return Ok(0) };
@@ -271,8 +266,8 @@ impl Writing<'_> {
 }
 
 impl Alone<'_> {
-    /// Overwrites the frames that are doomed, and removes packs that no row names and nobody writes to. Those
-    /// that this maintenance emptied need not be old for that.
+    /// Overwrites doomed frames, and deletes packs without rows that no process writes to. Packs that this
+    /// maintenance emptied need not be old.
     pub(crate) fn sweep_packs(&mut self, cutoff: i64) -> Result<u64, StoreError> {
         let (folder, doomed, named) = self.transact(|writing| {
             let mut statement = writing.connection.prepare("SELECT pack, frame, length FROM doomed")?;
@@ -302,7 +297,7 @@ impl Alone<'_> {
     }
 }
 
-/// Overwrites a stretch of a file, and gives its room back if the file system can.
+/// Overwrites a range of a file, and punches a hole if the file system can.
 fn wipe(path: &Path, at: u64, length: u64) -> Result<(), StoreError> {
     use rustix::fs::{FallocateFlags, fallocate};
     let fail = |error| failed(path, error);
@@ -320,7 +315,7 @@ fn wipe(path: &Path, at: u64, length: u64) -> Result<(), StoreError> {
         at_now += step;
     }
     file.sync_data().map_err(fail)?;
-    // Not every file system has holes; zeros do as well.
+    // Not every file system supports holes; zeros are enough.
     let _ = fallocate(
         &file,
         FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
@@ -330,7 +325,7 @@ fn wipe(path: &Path, at: u64, length: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Says in the same words as SQL what a row of `pack` is made of.
+/// Inserts a row of the table `pack`.
 pub(super) fn put_pack(queries: &Queries<'_>, values: [i64; 4]) -> Result<(), StoreError> {
     queries
         .connection

@@ -1,27 +1,27 @@
-//! A frame: some blobs, compressed together, and what it takes to find them again without any index.
+//! The frame format: blobs compressed together, readable without an index.
 //!
 //! ```text
 //!   sign │ blobs │ raw │ packed │ check │ length of each blob … │ bytes
 //!    4       4      4      4        8       4 each                  packed as zstd, or raw if that is no shorter
 //! ```
 //!
-//! Whoever has the index does not need the check: what is read is checked against its name. It is there for
-//! when the index is made anew, for then the names are worked out from the bytes.
+//! With an index the checksum is redundant, because every blob is checked against its name. It serves to rebuild the
+//! index, when the names are computed from the bytes.
 
 use std::cell::RefCell;
 
 use retake_model::content::{ContentId, Kind};
 use zstd::bulk::{Compressor, Decompressor};
 
-/// What a pack file begins with.
+/// The header of a pack file.
 pub(super) const FILE_HEAD: &[u8; 16] = b"retake pack 1\n\0\0";
 /// The bytes before the lengths.
 pub(super) const HEAD: usize = 24;
-/// What a frame begins with.
+/// The first bytes of a frame.
 pub(super) const SIGN: &[u8; 4] = b"rtk\x01";
-/// Fast, and already most of what can be gained on text.
+/// The fastest level, which gains most of what is possible on text.
 const LEVEL: i32 = 1;
-/// More than any frame holds: damage must not fill the memory.
+/// Limits the size, so that damage cannot exhaust memory.
 const LARGEST: usize = 64 * 1024 * 1024;
 
 thread_local! {
@@ -29,7 +29,6 @@ thread_local! {
     static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// What the head of a frame says.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) blobs: usize,
@@ -39,7 +38,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The head that these bytes begin with.
+    /// Parses the header at the start of these bytes.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEAD] = bytes.first_chunk()?;
         let number = |at: usize| {
@@ -59,12 +58,12 @@ impl Head {
         sensible.then_some(head)
     }
 
-    /// How long the whole frame is.
+    /// The length of the whole frame.
     pub(super) fn frame_length(&self) -> usize {
         HEAD + 4 * self.blobs + self.packed
     }
 
-    /// The lengths of the blobs, from the frame's bytes; `None` if any byte of it was damaged.
+    /// The lengths of the blobs; `None` if any byte of the frame is damaged.
     fn lengths(&self, frame: &[u8]) -> Option<Vec<usize>> {
         let (head, rest) = frame.get(..self.frame_length())?.split_at(HEAD);
         if check(&head[..16], rest) != self.check {
@@ -78,7 +77,7 @@ impl Head {
         (lengths.iter().sum::<usize>() == self.raw).then_some(lengths)
     }
 
-    /// The bytes of all blobs, end to end; `None` if they were damaged.
+    /// The bytes of all blobs, concatenated; `None` if they are damaged.
     pub(super) fn unpack(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let packed = frame.get(HEAD + 4 * self.blobs..self.frame_length())?;
         if self.packed == self.raw {
@@ -94,7 +93,7 @@ impl Head {
     }
 }
 
-/// The frame of blobs that stand end to end.
+/// Encodes concatenated blobs as a frame.
 pub(super) fn encode(lengths: &[u32], raw: &[u8]) -> std::io::Result<Vec<u8>> {
     let packed = PACKER.with_borrow_mut(|kept| {
         let packer = match kept {
@@ -117,8 +116,7 @@ pub(super) fn encode(lengths: &[u32], raw: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The blobs of a whole frame with where they begin and their names, and how long the frame is; `None` if it is
-/// damaged.
+/// The blobs of a frame: name, offset and length; `None` if the frame is damaged.
 pub(super) fn contents(frame: &[u8]) -> Option<Vec<(ContentId, u32, u32)>> {
     let head = Head::parse(frame)?;
     let lengths = head.lengths(frame)?;
@@ -147,13 +145,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_says_what_is_in_it_and_damage_shows() {
+    fn a_frame_is_self_describing_and_detects_damage() {
         let check = |blobs: &[&[u8]]| {
             let raw = blobs.concat();
             let lengths: Vec<u32> = blobs.iter().map(|blob| blob.len() as u32).collect();
-            let frame = encode(&lengths, &raw).expect("it compresses");
+            let frame = encode(&lengths, &raw).expect("a frame");
             let names: Vec<ContentId> =
-                contents(&frame).expect("it is whole").into_iter().map(|(id, ..)| id).collect();
+                contents(&frame).expect("an intact frame").into_iter().map(|(id, ..)| id).collect();
             let expected: Vec<ContentId> = blobs.iter().map(|blob| ContentId::of(Kind::Blob, blob)).collect();
             assert_eq!(names, expected);
             for at in 0..frame.len() {

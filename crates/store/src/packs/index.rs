@@ -1,4 +1,4 @@
-//! The rows that name what is in packs.
+//! The rows that locate packed blobs.
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::NewObject;
@@ -11,14 +11,14 @@ use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
 impl Writing<'_> {
-    /// Stores content that is not there yet, without an operation. Returns how many bytes were added.
+    /// Stores objects that are missing, without an operation. Returns the number of bytes added.
     ///
-    /// What no operation of the same transaction or a later one refers to is garbage, and goes when it is old.
+    /// Objects that no later operation refers to are garbage, and collected when they are old.
     pub fn put_contents(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
         self.put_objects(objects, now)
     }
 
-    /// Makes a batch part of the store, with this transaction. Returns how many bytes it takes there.
+    /// Adds a batch to the store in this transaction. Returns its stored size.
     pub fn put_packed(&self, batch: &PackedBatch, now: Timestamp) -> Result<u64, StoreError> {
         self.put_packed_at(batch, now.millis() / 1000)
     }
@@ -34,7 +34,7 @@ impl Writing<'_> {
             }
             let raw: u64 = pack.blobs.iter().map(|place| u64::from(place.length)).sum();
             put_pack(self, [pack.number, born, pack.bytes as i64, raw as i64])?;
-            // In the order of the table: pages are filled one after the other.
+            // In table order, so that pages fill one after the other.
             let mut places: Vec<&Place> = pack.blobs.iter().collect();
             places.sort_unstable_by_key(|place| place.id.prefix());
             let mut insert = self.connection.prepare_cached(INSERT)?;
@@ -56,16 +56,15 @@ pub(super) const INSERT: &str =
     "INSERT OR IGNORE INTO packed (prefix, pack, frame, start, length) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 impl Queries<'_> {
-    /// How often content had been destroyed when this look at the store began. What someone remembers about the
-    /// store from another count must be asked again.
+    /// The number of erasures when this transaction began. Caches of another epoch must be checked again.
     pub fn erasures(&self) -> i64 {
         self.epoch
     }
 
-    /// Whether the index knows content of that name. Nothing is read, so damage is not seen; made for asking
-    /// about very many.
+    /// Whether the index contains this name. The object is not read, so damage goes unnoticed; this is meant for
+    /// checking many objects.
     pub fn knows(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
-        // Of recent names, memory may know some that were never committed.
+        // The cache of recent names may contain some that were never committed.
         let stored = !self.places(id.prefix(), Part::Sorted)?.is_empty()
             || (!self.places(id.prefix(), Part::Recent)?.is_empty() && self.holds(kind, id)?);
         if stored {
@@ -76,7 +75,7 @@ impl Queries<'_> {
         Ok(kind == Kind::Blob && packed()?)
     }
 
-    /// The names of all content that was destroyed on purpose.
+    /// The ids of all content that was destroyed on purpose.
     pub fn redacted(&self) -> Result<Vec<ContentId>, StoreError> {
         let mut statement = self.connection.prepare_cached("SELECT id FROM redaction")?;
         let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;

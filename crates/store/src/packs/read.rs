@@ -1,7 +1,6 @@
-//! Reading packs: files that stay open, and the frames that were unpacked last.
+//! Reads packs, with open files and recently unpacked frames cached.
 //!
-//! The files of one folder stand in the same few frames, so whoever restores a folder asks for a frame many
-//! times in a row.
+//! The files of a folder share few frames, so a restore reads the same frame many times in a row.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -16,23 +15,21 @@ use super::path;
 use crate::StoreError;
 use crate::queries::Queries;
 
-/// Files that are kept open.
 const OPEN: usize = 64;
-/// Frames that are kept.
 const KEPT: usize = 16;
-/// Longer frames hold one blob, which nobody asks for twice.
+/// Longer frames contain a single blob, which is rarely read twice.
 const WORTH_KEEPING: usize = 512 * 1024;
-/// What is read at once: most frames are shorter.
+/// The first read; most frames are shorter.
 const FIRST_READ: usize = 96 * 1024;
 
-/// Packs that are being read.
+/// A cache of pack files and frames.
 #[derive(Default)]
 pub(crate) struct PackFiles {
     folder: PathBuf,
     kept: Mutex<Kept>,
 }
 
-/// A pack, and where a frame begins in it.
+/// A pack, and the offset of a frame in it.
 type Where = (i64, i64);
 
 #[derive(Default)]
@@ -42,22 +39,21 @@ struct Kept {
 }
 
 impl PackFiles {
-    /// The packs of the store in that folder.
+    /// The packs of the store in this folder.
     pub(crate) fn of(store: &std::path::Path) -> Self {
         Self { folder: super::folder(store), kept: Mutex::default() }
     }
 
-    /// Where they are.
     pub(super) fn folder(&self) -> &std::path::Path {
         &self.folder
     }
 
-    /// Lets go of everything: files may have been replaced, or content destroyed.
+    /// Drops everything: files may have been replaced, or content destroyed.
     pub(crate) fn forget(&self) {
         *self.kept() = Kept::default();
     }
 
-    /// The unpacked bytes of a frame; `None` if they cannot be had.
+    /// The unpacked bytes of a frame; `None` if they cannot be read.
     fn frame(&self, pack: i64, at: i64) -> Option<Arc<Vec<u8>>> {
         let found = {
             let kept = self.kept();
@@ -76,7 +72,7 @@ impl PackFiles {
         Some(raw)
     }
 
-    /// The bytes at a place: pack, frame, start and length. They are not checked against any name here.
+    /// The bytes at a location: pack, frame, start and length. They are not checked here.
     pub(super) fn blob(&self, [pack, frame, start, length]: [i64; 4]) -> Option<Vec<u8>> {
         let frame = self.frame(pack, frame)?;
         let start = usize::try_from(start).ok()?;
@@ -102,7 +98,7 @@ impl PackFiles {
     }
 }
 
-/// The bytes of the frame that begins there, still packed.
+/// The packed bytes of the frame at an offset.
 pub(super) fn read_frame(file: &File, at: u64) -> Option<Vec<u8>> {
     let mut frame = vec![0; FIRST_READ];
     let mut filled = read_some(file, &mut frame, at)?;
@@ -114,7 +110,7 @@ pub(super) fn read_frame(file: &File, at: u64) -> Option<Vec<u8>> {
     (filled >= length).then_some(frame)
 }
 
-/// Where the next sign of a frame is, from there on.
+/// The offset of the next frame magic.
 pub(super) fn next_sign(file: &File, from: u64, end: u64) -> Option<u64> {
     const STEP: usize = 1024 * 1024;
     let mut buffer = vec![0; STEP];
@@ -128,7 +124,7 @@ pub(super) fn next_sign(file: &File, from: u64, end: u64) -> Option<u64> {
         if filled < SIGN.len() {
             return None;
         }
-        // The sign may lie across the end of what was read.
+        // The magic may span the end of the buffer.
         at += (filled - (SIGN.len() - 1)) as u64;
     }
     None
@@ -148,7 +144,7 @@ fn read_some(file: &File, buffer: &mut [u8], at: u64) -> Option<usize> {
 }
 
 impl Queries<'_> {
-    /// The bytes of a blob that is in a pack and whole.
+    /// The bytes of a packed blob, if it is intact.
     pub(crate) fn packed_blob(&self, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
         let places = self.packed_places(id)?;
         let look = || places.iter().find_map(|&place| self.blob_at(id, place));
@@ -156,14 +152,14 @@ impl Queries<'_> {
             return Ok(None);
         }
         let found = look().or_else(|| {
-            // A pack that was removed leaves its number to a later one; what is open may be the earlier.
+            // The number of a deleted pack may be reused, so the open file may be the old one.
             self.cache.packs.forget();
             look()
         });
         Ok(found)
     }
 
-    /// Where the index says that blobs are whose name begins like this one.
+    /// The locations of blobs with this name prefix, according to the index.
     fn packed_places(&self, id: ContentId) -> Result<Vec<[i64; 4]>, StoreError> {
         let mut statement = self
             .connection

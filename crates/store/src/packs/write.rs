@@ -1,4 +1,4 @@
-//! Making packs: many threads bring blobs, each compresses the frame that it filled.
+//! Writes packs: many threads add blobs, and each compresses the frames that it fills.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -15,14 +15,14 @@ use crate::budget::files_of;
 use crate::location::{Permissions, private_folder, sync_folder};
 use crate::{Store, StoreError};
 
-/// Blobs are gathered until a frame has this many bytes.
+/// Blobs accumulate until a frame has this many bytes.
 const FRAME: usize = 256 * 1024;
-/// A pack that is longer is followed by another: what `gc` copies at once is bounded by this.
+/// A longer pack is followed by another, which bounds what `gc` copies at once.
 const LONGEST_PACK: u64 = 64 * 1024 * 1024;
 
-/// Writes blobs into packs that nothing names yet.
+/// Writes blobs into packs that nothing refers to yet.
 ///
-/// Several threads may add at once. A writer that is dropped before it is finished takes its files with it.
+/// Several threads may add blobs at once. Dropping an unfinished writer deletes its files.
 #[must_use = "nothing is durable before it is finished"]
 pub struct PackWriter {
     folder: PathBuf,
@@ -30,24 +30,23 @@ pub struct PackWriter {
     output: Mutex<Vec<Pack>>,
 }
 
-/// Packs that are durable, and that nothing names before [`put_packed`](crate::Writing::put_packed).
+/// Durable packs that nothing refers to before [`put_packed`](crate::Writing::put_packed).
 #[must_use = "nothing names the packs before they are put into a transaction"]
 #[derive(Debug)]
 pub struct PackedBatch {
     pub(super) packs: Vec<Pack>,
 }
 
-/// One pack of a batch.
 #[derive(Debug)]
 pub(super) struct Pack {
     pub(super) number: i64,
-    /// Locked as long as the batch lives, so that no collection takes it for garbage.
+    /// Locked while the batch exists, so that no collection deletes it.
     file: Arc<File>,
     pub(super) bytes: u64,
     pub(super) blobs: Vec<Place>,
 }
 
-/// Where a blob is in a pack.
+/// The location of a blob in a pack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) id: ContentId,
@@ -62,7 +61,7 @@ struct Pending {
     blobs: Blobs,
 }
 
-/// Blobs that become one frame.
+/// The blobs of one frame.
 #[derive(Default)]
 struct Blobs {
     ids: Vec<ContentId>,
@@ -71,7 +70,6 @@ struct Blobs {
 }
 
 impl Store {
-    /// A writer for bulk content.
     pub fn pack_writer(&self) -> Result<PackWriter, StoreError> {
         let folder = folder(&self.folder);
         private_folder(&folder)?;
@@ -80,12 +78,11 @@ impl Store {
 }
 
 impl PackWriter {
-    /// A writer for packs in a folder that is there.
     pub(super) fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), pending: Mutex::default(), output: Mutex::default() }
     }
 
-    /// Adds a blob. One that was added already is passed over.
+    /// Adds a blob. A duplicate is ignored.
     pub fn add(&self, id: ContentId, bytes: &[u8]) -> Result<(), StoreError> {
         let full = {
             let mut pending = lock(&self.pending);
@@ -93,7 +90,7 @@ impl PackWriter {
                 return Ok(());
             }
             if bytes.len() >= FRAME {
-                // A frame of its own, made without holding the others up.
+                // A separate frame, compressed without blocking other threads.
                 let mut alone = Blobs::default();
                 drop(pending);
                 alone.push(id, bytes);
@@ -109,7 +106,7 @@ impl PackWriter {
         self.write(&full)
     }
 
-    /// Makes all of it durable.
+    /// Makes all packs durable.
     pub fn finish(self) -> Result<PackedBatch, StoreError> {
         let rest = std::mem::take(&mut lock(&self.pending).blobs);
         if !rest.ids.is_empty() {
@@ -131,7 +128,7 @@ impl PackWriter {
             if packs.last().is_none_or(|last| last.bytes >= LONGEST_PACK) {
                 packs.push(create(&self.folder)?);
             }
-            let pack = packs.last_mut().expect("there is one now");
+            let pack = packs.last_mut().expect("a pack was pushed");
             let at = pack.bytes;
             pack.bytes += frame.len() as u64;
             let mut start = 0;
@@ -141,7 +138,7 @@ impl PackWriter {
             }
             (Arc::clone(&pack.file), pack.number, at)
         };
-        // Its place is its own, so others may write theirs meanwhile.
+        // The offset is reserved, so other threads may write at the same time.
         file.write_all_at(&frame, at).map_err(|error| failed(&path(&self.folder, number), error))
     }
 }
@@ -149,24 +146,22 @@ impl PackWriter {
 impl Drop for PackWriter {
     fn drop(&mut self) {
         for pack in lock(&self.output).iter() {
-            // Nothing names it; what cannot be removed is garbage that `gc` finds.
+            // Nothing refers to it; if it cannot be deleted, `gc` finds it.
             let _ = std::fs::remove_file(path(&self.folder, pack.number));
         }
     }
 }
 
 impl PackedBatch {
-    /// How many blobs there are.
     pub fn len(&self) -> usize {
         self.packs.iter().map(|pack| pack.blobs.len()).sum()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes they take in the store.
+    /// Their stored size in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.packs.iter().map(|pack| pack.bytes).sum()
     }
@@ -192,7 +187,7 @@ impl Blobs {
     }
 }
 
-/// A new pack with a number that no file has.
+/// Creates a pack with an unused number.
 fn create(folder: &Path) -> Result<Pack, StoreError> {
     let taken = files_of(folder)?.iter().filter_map(|file| number_of(file)).max().unwrap_or(0);
     for number in taken + 1.. {
@@ -210,7 +205,7 @@ fn create(folder: &Path) -> Result<Pack, StoreError> {
                 let bytes = FILE_HEAD.len() as u64;
                 return Ok(Pack { number, file: Arc::new(file), bytes, blobs: Vec::new() });
             }
-            // Another process was quicker.
+            // Another process was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(&path, error)),
         }
@@ -226,6 +221,6 @@ pub(super) fn failed(path: &Path, error: io::Error) -> StoreError {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under the lock is complete before anything can panic.
+    // Every change under the lock completes before anything can panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

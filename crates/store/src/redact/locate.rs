@@ -1,4 +1,4 @@
-//! Finding texts in all files of a store, compressed content included.
+//! Finds texts in all files of a store, including compressed content.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
@@ -19,26 +19,26 @@ use crate::objects::unpack;
 use crate::queries::Queries;
 use crate::{Store, StoreError};
 
-/// How a compressed piece begins.
+/// The first bytes of a zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The most that a compressed piece is unpacked to.
 const MOST_UNPACKED: u64 = 64 << 20;
-/// Bytes of a file that are read at a time.
+/// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A place in the store that holds a text.
+/// A location in the store that contains a secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretLocation {
-    /// The file, within the store's folder.
+    /// The file, relative to the store's folder.
     pub file: String,
-    /// The table, where the file is a database and a row holds it.
+    /// The table, if the file is a database and a row contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// The kind of content that holds it: `entry`, `blob` (a captured file), `state` and so on.
+    /// The kind of object that contains it: `entry`, `blob` (a captured file), `state` and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The id of that content.
+    /// The id of that object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<ContentId>,
 }
@@ -59,7 +59,7 @@ impl SecretLocation {
 }
 
 impl Queries<'_> {
-    /// The versions of entries that hold one of these texts, whether or not anything refers to them.
+    /// The entry versions that contain one of these texts, whether or not anything refers to them.
     pub fn entries_holding(&self, secrets: &Secrets) -> Result<HashSet<ContentId>, StoreError> {
         let mut found = HashSet::new();
         if secrets.is_empty() {
@@ -73,7 +73,7 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// The blobs among these that are captured files, or pictures of other versions of entries than those.
+    /// The blobs among these that are captured files, or pictures in other entry versions.
     pub fn blobs_in_use(
         &self,
         blobs: &BTreeSet<ContentId>,
@@ -96,7 +96,7 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// Visits the content that is stored in the database, of one kind or of all.
+    /// Passes the objects in the database, of one kind or of all, to `each`.
     fn each_stored(&self, kind: Option<Kind>, each: &mut dyn FnMut(i64, &[u8])) -> Result<(), StoreError> {
         let mut statement = self
             .connection
@@ -120,7 +120,7 @@ fn is_held_by(kind: Kind, bytes: &[u8], secrets: &Secrets) -> bool {
 }
 
 impl Store {
-    /// Every place in the folder of the store that holds one of these texts.
+    /// All locations in the store's folder that contain one of these texts.
     pub(super) fn locate(&self, secrets: &Secrets) -> Result<Vec<SecretLocation>, StoreError> {
         let mut found = BTreeSet::new();
         if secrets.is_empty() {
@@ -147,15 +147,15 @@ impl Store {
             let name = file.strip_prefix(&self.folder).unwrap_or(&file).to_string_lossy().into_owned();
             let is_aside = file.starts_with(backups(&self.folder));
             if name != "retake.db" && file.extension().is_some_and(|extension| extension == "db") {
-                // What cannot be opened as a database is still read as a file.
+                // A file that is not a readable database is still searched as a file.
                 let tables =
                     open(&file, is_aside).and_then(|database| tables_holding(&database, secrets, &[]));
                 found.extend(
                     tables.unwrap_or_default().into_iter().map(|table| SecretLocation::row(&name, table)),
                 );
             }
-            // Closing a database file that was opened here would drop SQLite's locks on it. Pages that are freed are
-            // overwritten, so its rows are all it holds.
+            // Closing a database file opened here would release SQLite's locks on it. Freed pages are overwritten, so
+            // its rows are all it contains.
             let is_live = !is_aside && [".db", ".db-shm"].iter().any(|ending| name.ends_with(ending));
             let known = is_live || found.iter().any(|location| location.file == name);
             if !known && (stands_in_file(&file, secrets)? || (is_aside && is_packed_in(&file, secrets)?)) {
@@ -189,7 +189,7 @@ fn open(file: &Path, is_aside: bool) -> Result<Connection, StoreError> {
     if !is_aside {
         return Ok(Connection::open_with_flags(file, flags)?);
     }
-    // Nobody writes to a file that was put aside, and nothing may be made beside it.
+    // A quarantined file has no writer, and SQLite must not create files next to it.
     let escaped: String = file
         .to_string_lossy()
         .chars()
@@ -205,7 +205,7 @@ fn open(file: &Path, is_aside: bool) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(address, flags | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
-/// The tables of a database that have a value which holds a text.
+/// The tables of a database with a value that contains a secret.
 fn tables_holding(database: &Connection, secrets: &Secrets, but: &[&str]) -> Result<Vec<String>, StoreError> {
     let names: Vec<String> = {
         let mut statement =
@@ -214,7 +214,7 @@ fn tables_holding(database: &Connection, secrets: &Secrets, but: &[&str]) -> Res
     };
     let mut found = Vec::new();
     for name in names.into_iter().filter(|name| !but.contains(&name.as_str())) {
-        // A virtual table shows no values; the tables that it is kept in do.
+        // A virtual table has no values; its shadow tables do.
         let Ok(mut statement) = database.prepare(&format!("SELECT * FROM \"{name}\"")) else { continue };
         let columns = statement.column_count();
         let mut rows = statement.query([])?;
@@ -233,12 +233,12 @@ fn tables_holding(database: &Connection, secrets: &Secrets, but: &[&str]) -> Res
     Ok(found)
 }
 
-/// Whether a text stands in a file as it is.
+/// Whether a file contains a secret uncompressed.
 fn stands_in_file(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
     let fail = |error| StoreError::File { path: path.to_owned(), error };
     let mut file = match File::open(path) {
         Ok(file) => file,
-        // A log beside a database goes when the last program closes it.
+        // SQLite deletes the write-ahead log when the last process closes the database.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(fail(error)),
     };
@@ -256,7 +256,7 @@ fn stands_in_file(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
     }
 }
 
-/// Whether a text stands in something that is compressed anywhere in a file.
+/// Whether compressed data anywhere in a file contains a secret.
 fn is_packed_in(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
     let bytes = fs::read(path).map_err(|error| StoreError::File { path: path.to_owned(), error })?;
     Ok(memmem::find_iter(&bytes, &ZSTD_MAGIC).any(|start| unpacks_to(&bytes[start..], secrets)))
@@ -265,7 +265,7 @@ fn is_packed_in(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
 fn unpacks_to(packed: &[u8], secrets: &Secrets) -> bool {
     let mut plain = Vec::new();
     if let Ok(decoder) = zstd::stream::read::Decoder::new(packed) {
-        // What was read before it broke off counts.
+        // A truncated frame is searched as far as it can be read.
         let _ = decoder.single_frame().take(MOST_UNPACKED).read_to_end(&mut plain);
     }
     secrets.stand_in(&plain)

@@ -1,16 +1,16 @@
-//! Redaction of what is part of states and of the log itself: titles, drafts, names, messages, settings, actors.
+//! Redacts text in states and in the log itself: titles, drafts, names, messages, settings, actors.
 //!
 //! ```text
-//!   operation 1 ◄── operation 2 ◄── operation 3         each names the one before it by its hash
+//!   operation 1 ◄── operation 2 ◄── operation 3         each refers to its predecessor by hash
 //!      S1              S2 (secret)     S3
 //!
-//!   operation 1 ◄── operation 2' ◄─ operation 3'        the same, from the first one on that held a secret
+//!   operation 1 ◄── operation 2' ◄─ operation 3'        rewritten from the first one with a secret
 //!      S1              S2'             S3
 //! ```
 //!
-//! A state cannot be destroyed as an entry is, for all that a thread was hangs on it. So the states are written anew
-//! without the text, and the log from there on with them: versions, times, turns and places stay, names of operations
-//! change. What is left of the old states is removed from the store.
+//! A state cannot be destroyed like an entry, because the whole thread depends on it. So states are rewritten without
+//! the text, and so is the log from the first of them on: versions, times, turns and positions stay, ids of
+//! operations change. The old states are removed from the store.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,24 +33,24 @@ use crate::objects::unpack;
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
-/// What stands in the place of a text.
+/// Replaces redacted text.
 pub(crate) const REDACTED: &str = "[redacted]";
 
-/// What a rewrite left behind.
+/// The result of a rewrite.
 #[derive(Default)]
 pub(super) struct Rewritten {
-    /// Operations that were written anew.
     pub(super) operations: u64,
-    /// Objects that nothing needs any more: those that held a secret, and what led to them.
+    /// Objects that are no longer needed: those that contained a secret, and those that referred to them.
     pub(super) replaced: HashSet<(Kind, ContentId)>,
-    /// What was sent to a model and holds a secret.
+    /// Sent requests that contain a secret.
     pub(super) sent: HashSet<ContentId>,
 }
 
 impl Writing<'_> {
-    /// Writes the logs of all threads anew where they hold a secret.
+    /// Rewrites the logs of all threads that contain a secret.
     ///
-    /// In these threads a title or a draft that is part of one counts too: it was made of it. Elsewhere it is chance.
+    /// In `threads`, a title or draft that is part of a secret counts too, because it is derived from it. In other
+    /// threads that is coincidence.
     pub(super) fn rewrite_logs(
         &self,
         secrets: &Secrets,
@@ -104,7 +104,7 @@ impl Writing<'_> {
             let body = encode(&operation);
             let id = ContentId::of(Kind::Operation, &body);
             if id != stored.id {
-                // From here on every operation names another one before it.
+                // From here on, every operation refers to a rewritten predecessor.
                 previous = Some(id);
                 changed.push((stored.sequence, id, body));
             }
@@ -121,7 +121,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Removes rows that a repair set aside and that hold a secret.
+    /// Removes quarantined rows that contain a secret.
     pub(super) fn forget_quarantined(&self, secrets: &Secrets) -> Result<(), StoreError> {
         let mut doomed = Vec::new();
         {
@@ -148,17 +148,17 @@ impl Writing<'_> {
 struct Rewriter<'rewrite, 'store, 'transaction> {
     additions: Additions<'store, Queries<'transaction>>,
     secrets: &'rewrite Secrets,
-    /// Whether a title or a draft holds a secret.
+    /// Decides whether a title or draft contains a secret.
     held: Held,
-    /// States, takes and settings that were looked at, and what stands in their place.
+    /// Visited states, takes and settings, with their replacements.
     known: HashMap<ContentId, ContentId>,
-    /// Lists of takes that were looked at.
+    /// Visited lists of takes.
     takes: HashMap<ContentId, List<TakeCell>>,
     rewritten: &'rewrite mut Rewritten,
 }
 
 impl Rewriter<'_, '_, '_> {
-    /// What stands in the place of content, which is looked at once. Content that is lost stays lost.
+    /// The replacement of an object, computed once. Lost content stays lost.
     fn replace<C: Content + PartialEq>(
         &mut self,
         id: ContentId,
@@ -206,7 +206,7 @@ impl Rewriter<'_, '_, '_> {
                     REDACTED.clone_into(prompt);
                 }
             }
-            // A name that nothing serves would stop every turn; without one the default holds.
+            // An unknown name would fail every turn; without one the default applies.
             for name in [&mut settings.provider, &mut settings.model] {
                 name.take_if(|name| this.secrets.are_in(name));
             }
@@ -249,7 +249,7 @@ impl Rewriter<'_, '_, '_> {
         Ok(new)
     }
 
-    /// Marks the nodes of a list of takes that lead to one that was replaced: no list that is kept has them.
+    /// Marks list nodes that lead to a replaced take: no remaining list contains them.
     fn doom(&mut self, node: ContentId) -> Result<bool, StoreError> {
         let bytes = self.additions.bytes(Kind::Takes, node)?;
         let damaged = |_| Unavailable::Damaged { kind: Kind::Takes, id: node };
@@ -277,7 +277,7 @@ impl Rewriter<'_, '_, '_> {
                 take.draft.clear();
             }
             if this.secrets.are_in(&take.name) {
-                // Names of takes are unique in a thread.
+                // Take names are unique in a thread.
                 take.name = format!("redacted-{}", take.id.short());
             }
             for list in [&mut take.files, &mut take.context_files, &mut take.screenshots] {
@@ -301,7 +301,7 @@ impl Rewriter<'_, '_, '_> {
     }
 }
 
-/// Takes a secret out of what an operation says of itself.
+/// Redacts the description of an operation.
 fn clean(kind: &mut OperationKind, secrets: &Secrets, held: Held) {
     match kind {
         OperationKind::Renamed { from, to } => {
@@ -330,23 +330,22 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, held: Held) {
     }
 }
 
-/// Whether the item of a list of files holds a secret.
+/// Whether a file item contains a secret.
 pub(crate) fn item_holds(item: &FileItem, secrets: &Secrets) -> bool {
     let holds = |(name, value): (&String, &Json)| secrets.are_in(name) || secrets.are_in_json(value.as_str());
     secrets.are_in(&item.path) || item.extra.iter().any(holds)
 }
 
-/// Whether a text holds a secret.
 type Held = fn(&Secrets, &str) -> bool;
 
-/// Replaces a text that holds a secret.
+/// Replaces a text that contains a secret.
 fn redact(text: &mut String, secrets: &Secrets, held: Held) {
     if held(secrets, text) {
         REDACTED.clone_into(text);
     }
 }
 
-/// Whether the log of an operation may be rewritten: a move of files that has begun holds an operation of its own.
+/// Whether logs may be rewritten: a pending file move contains an unpublished operation.
 pub(super) fn is_settled(queries: &Queries<'_>) -> Result<bool, StoreError> {
     Ok(queries.intents()?.is_empty())
 }

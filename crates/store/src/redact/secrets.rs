@@ -1,4 +1,4 @@
-//! Texts that are to be destroyed, and which other texts hold them.
+//! Secrets to redact, and how to recognise them in other texts.
 
 use memchr::memmem;
 use retake_model::approval::{TOOLS_VERSION, fingerprint};
@@ -6,29 +6,27 @@ use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::ProjectId;
 use serde_json::Value;
 
-/// A text that is shorter may stand somewhere by accident; then only the very same text counts.
+/// A shorter secret may occur by coincidence, so only an exact match counts.
 const TELLING: usize = 8;
 
-/// Fields of a tool call that name files. Snapshots and lists of files have these names too, for reasons of their own.
+/// Fields of a tool call with file paths. Snapshots and file lists contain the same paths for other reasons.
 const PATH_FIELDS: [&str; 2] = ["path", "directory"];
 
-/// Texts that are to be destroyed.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
     texts: Vec<Secret>,
-    /// Tool calls that are to be forgotten: their tool and input.
+    /// Tool calls to redact: tool and input.
     calls: Vec<(String, Value)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Secret {
-    /// As it was written.
     text: String,
-    /// With single spaces between words and without what cannot stand in a title.
+    /// With whitespace collapsed, and without characters that a title cannot contain.
     folded: String,
-    /// As it stands within JSON.
+    /// As JSON escapes it.
     escaped: String,
-    /// Whether it counts wherever it stands.
+    /// Whether an occurrence inside other text counts.
     telling: bool,
 }
 
@@ -47,7 +45,7 @@ impl Secret {
 }
 
 impl Secrets {
-    /// These texts, each the whole of something. A short one counts only where it is the whole of something else too.
+    /// Whole texts. A short one counts only as an exact match.
     pub fn new(texts: impl IntoIterator<Item = String>) -> Self {
         let mut secrets = Self::default();
         for text in texts {
@@ -56,12 +54,12 @@ impl Secrets {
         secrets
     }
 
-    /// Adds a passage: it counts wherever it stands, however short it is.
+    /// Adds a passage, which counts wherever it occurs, however short it is.
     pub fn add_passage(&mut self, text: &str) {
         self.add(text, true);
     }
 
-    /// Adds all that an entry says, and the calls it makes.
+    /// Adds all texts and tool calls of an entry.
     pub fn add_entry(&mut self, entry: &EntryVersion) {
         for text in Self::of_entry(entry) {
             self.add(&text, false);
@@ -82,12 +80,11 @@ impl Secrets {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty() && self.calls.is_empty()
     }
 
-    /// All that an entry says: its texts and thoughts, and what went into and came out of its calls.
+    /// All texts of an entry: text, thinking, and the input and output of tool calls.
     pub fn of_entry(entry: &EntryVersion) -> Vec<String> {
         let mut found = vec![entry.text()];
         for block in &entry.blocks {
@@ -109,7 +106,7 @@ impl Secrets {
         found
     }
 
-    /// Whether a text holds one of these whole, whatever its white space.
+    /// Whether a text contains a whole secret, ignoring whitespace.
     pub fn are_in(&self, text: &str) -> bool {
         let within = |secret: &Secret| secret.telling && text.contains(secret.text.as_str());
         if self.texts.iter().any(|secret| secret.text == text.trim() || within(secret)) {
@@ -122,18 +119,18 @@ impl Secrets {
         self.texts.iter().any(is_within)
     }
 
-    /// Whether an entry holds one of these, anywhere in it.
+    /// Whether an entry contains a secret.
     pub fn are_in_entry(&self, entry: &EntryVersion, encoded: &[u8]) -> bool {
         self.stand_in(encoded) || Self::of_entry(entry).iter().any(|text| self.are_in(text))
     }
 
-    /// Whether bytes hold one of these whole.
+    /// Whether bytes contain a whole secret, ignoring whitespace.
     pub(crate) fn are_in_bytes(&self, bytes: &[u8]) -> bool {
         self.are_in(&String::from_utf8_lossy(bytes))
     }
 
-    /// Whether one of these stands in bytes as it was written, or as JSON has it. This is for bulk content, where
-    /// other white space is not worth the time.
+    /// Whether bytes contain a secret verbatim or JSON-escaped. For bulk content, where ignoring whitespace would be
+    /// too slow.
     pub(crate) fn stand_in(&self, bytes: &[u8]) -> bool {
         self.texts.iter().filter(|secret| secret.telling).any(|secret| {
             memmem::find(bytes, secret.text.as_bytes()).is_some()
@@ -141,12 +138,12 @@ impl Secrets {
         })
     }
 
-    /// The longest form of any of these, in bytes: one that stands across two pieces needs that much of both.
+    /// The longest form of any secret in bytes, which is the overlap needed to search in chunks.
     pub(crate) fn longest(&self) -> usize {
         self.texts.iter().map(|secret| secret.escaped.len().max(secret.text.len())).max().unwrap_or(0)
     }
 
-    /// Whether a short text was made of one of these: it holds one, or is part of one, as a title or a draft is.
+    /// Whether a short text is derived from a secret: it contains one, or is part of one, like a title or a draft.
     pub fn cover(&self, text: &str) -> bool {
         if self.are_in(text) {
             return true;
@@ -155,7 +152,7 @@ impl Secrets {
         let part = folded.trim_end_matches('…').trim_end();
         self.texts.iter().any(|secret| {
             let whole = secret.folded.as_str();
-            // A second thread of the same prompt has a number behind its title.
+            // A second thread with the same prompt has a number after its title.
             let numbered = folded.strip_prefix(whole).is_some_and(|rest| rest.starts_with(" ("));
             (part.len() >= TELLING && whole.contains(part))
                 || (!whole.is_empty() && (numbered || folded == *whole))
@@ -163,7 +160,7 @@ impl Secrets {
         })
     }
 
-    /// Whether a JSON text holds one of these, however it is written there.
+    /// Whether a JSON text contains a secret, in any escaping.
     pub(crate) fn are_in_json(&self, json: &str) -> bool {
         let mut found = Vec::new();
         match serde_json::from_str(json) {
@@ -173,7 +170,7 @@ impl Secrets {
         self.stand_in(json.as_bytes()) || found.iter().any(|text| self.are_in(text))
     }
 
-    /// Whether an approval is of one of these calls, or the text that it is shown by has a line of one of these.
+    /// Whether an approval is of a redacted call, or its description contains a line of a secret.
     pub(crate) fn are_in_approval(&self, project: ProjectId, name: &[u8], shown: &str) -> bool {
         let project = project.to_string();
         let is_call = self.calls.iter().any(|(tool, input)| {
@@ -182,7 +179,7 @@ impl Secrets {
         is_call || self.cover(shown) || self.have_line_in(shown)
     }
 
-    /// Questions show texts line by line, each behind a mark, and characters that cannot be seen as numbers.
+    /// Approvals show texts line by line after a marker, with invisible characters as escapes.
     fn have_line_in(&self, shown: &str) -> bool {
         let shown: Vec<String> = shown.lines().map(|line| fold(&unescape(line))).collect();
         self.texts.iter().any(|secret| {
@@ -195,13 +192,13 @@ impl Secrets {
     }
 }
 
-/// A text as a title holds it.
+/// A text in the form of a title.
 fn fold(text: &str) -> String {
     let shown = retake_model::name::for_title(&text.replace(['\n', '\t'], " "));
     shown.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text breaks off within a secret, as a draft does that was saved while it was typed.
+/// Whether a text ends within a secret, like a draft that was saved while typing.
 fn ends_in_beginning(text: &str, secret: &str) -> bool {
     let longest = secret.len().min(text.len());
     (TELLING..=longest).any(|length| {
@@ -209,7 +206,7 @@ fn ends_in_beginning(text: &str, secret: &str) -> bool {
     })
 }
 
-/// A line of a question, with the characters that it shows as numbers.
+/// A line of an approval with its escapes decoded.
 fn unescape(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line;
@@ -230,7 +227,7 @@ fn unescape(line: &str) -> String {
     plain + rest
 }
 
-/// All texts in a JSON value that are long enough to say something.
+/// All strings in a JSON value that are long enough to be distinctive.
 fn strings(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.len() >= TELLING => found.push(text.clone()),
@@ -245,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_made_of_a_text_is_covered_and_nothing_else() {
+    fn derived_texts_match_and_nothing_else() {
         let secrets = Secrets::new(["the key is\n  sk-123456, keep it".to_owned(), "short".to_owned()]);
         for made in [
             "the key is sk-123456, keep it",
@@ -265,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_counts_wherever_it_stands_however_short() {
+    fn a_passage_matches_anywhere_however_short() {
         let mut secrets = Secrets::new(["pin".to_owned()]);
         secrets.add_passage("hunter2");
         assert!(secrets.are_in("use hunter2 there") && secrets.stand_in(b"\0hunter2\0"));

@@ -1,4 +1,4 @@
-//! Reading a list around its damage: the cells of all nodes that can be read, in order.
+//! Reads a damaged list: the cells of all readable nodes, in order.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,10 @@ use retake_model::list::{Cell, List, NodeContents, parse_node};
 use crate::StoreError;
 use crate::queries::Queries;
 
-/// The cells that can be read.
 pub(super) fn readable_cells<C: Cell>(queries: &Queries<'_>, list: &List<C>) -> Result<Vec<C>, StoreError> {
     let mut cells = Vec::new();
     let mut open: Vec<ContentId> = list.root().into_iter().collect();
-    // A node names those below it by their hash, so none is below itself; one may be in a list twice.
+    // A node refers to its children by hash, so there are no cycles, but a node may occur twice.
     let mut lost = HashSet::new();
     while let Some(id) = open.pop() {
         if lost.contains(&id) {

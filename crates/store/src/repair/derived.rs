@@ -1,4 +1,4 @@
-//! Derived rows: what lists, trees and filters read, as the logs say it.
+//! Repairs derived rows, which lists, trees and filters read.
 
 use retake_model::object::Unavailable;
 use retake_model::time::Timestamp;
@@ -11,7 +11,7 @@ use crate::queries::hexadecimal;
 use crate::verify::{Logs, MaintenanceProgress, Stage, WhichThread, differences};
 use crate::{StoreError, Writing};
 
-/// Brings the rows of every thread to what its log says.
+/// Rebuilds the rows of every thread that differ from its log.
 pub(super) fn mend(
     writing: &Writing<'_>,
     logs: &Logs,
@@ -34,14 +34,14 @@ pub(super) fn mend(
                 }
             }
             Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
-            // Nothing can be shown of such a thread; `verify` goes on naming it.
+            // Such a thread cannot be displayed; `verify` continues to report it.
             Ok(None) | Err(_) => {}
         }
     }
     Ok(())
 }
 
-/// Removes derived rows that belong to no log.
+/// Removes derived rows without a log.
 pub(super) fn remove_strays(
     writing: &Writing<'_>,
     logs: &Logs,
@@ -68,8 +68,8 @@ pub(super) fn remove_strays(
     Ok(())
 }
 
-/// Takes a project's row as it stands, where it still says which project it is: its threads hang on that, and
-/// the rest is seen again when the folder is opened.
+/// Accepts a damaged project row if its id is readable: its threads depend on the id, and the rest is updated when
+/// the folder is opened.
 pub(super) fn mend_projects(
     writing: &Writing<'_>,
     now: Timestamp,
@@ -120,7 +120,7 @@ impl Writing<'_> {
         ] {
             self.connection.prepare_cached(sql)?.execute([thread])?;
         }
-        // A row under another number that claims to be this thread is a stray one.
+        // A row under another number with this thread's id is a stray.
         self.connection
             .prepare_cached("DELETE FROM thread WHERE key = ?1")?
             .execute([derived.summary.id.key()])?;

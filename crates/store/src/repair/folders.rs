@@ -1,6 +1,6 @@
-//! Folders and moves of files that have begun. Both are only there to be quick or to go on after a crash: the
-//! files themselves are in their folder, and what they were is in the log. So a row that cannot be relied on is
-//! dropped, and the next look at the folder records what it finds.
+//! Repairs rows of folders and of pending file moves. Both only speed things up or recover from crashes: the files
+//! are in their folder, and their history is in the log. So an unreliable row is dropped, and the next snapshot of
+//! the folder records its state.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::verify::{FolderRows, Logs, is_next};
 use crate::whole::Wholeness;
 use crate::{StoreError, Writing};
 
-/// Drops rows that are damaged, that lead nowhere, or whose content is gone.
+/// Drops rows that are damaged, misplaced, or whose content is lost.
 pub(super) fn mend(
     writing: &Writing<'_>,
     logs: &Logs,
@@ -24,7 +24,7 @@ pub(super) fn mend(
     let bytes = |kind: Kind| matches!(kind, Kind::Blob | Kind::Sealed);
     let blobs: HashSet<ContentId> =
         inventory.lost.iter().filter(|(kind, _)| bytes(*kind)).map(|&(_, id)| id).collect();
-    // To compare a folder with what it was, the bytes of its files are not needed; to put them there, they are.
+    // Comparing a folder with its snapshot does not need the bytes of its files; restoring it does.
     let mut comparable = Wholeness::new(writing, &blobs, &inventory.present);
     let mut writable = Wholeness::new(writing, &HashSet::new(), &inventory.present);
     let mut forgotten = rows.damaged_folders;

@@ -1,9 +1,8 @@
-//! Heads: every thread can be opened and worked on again.
+//! Repairs the current state of every thread, so that it can be opened.
 //!
-//! Where only entries are lost, a note takes the place of each, and all the rest stays as it is; where a node of
-//! their list is lost, the entries that only it named are left out. Where more is lost, the newest state that can be read in full becomes current, as a jump would make it. Either is an
-//! ordinary operation by [`Actor::Recovery`]: it is in the history, and the versions that cannot be read stay
-//! there too.
+//! If only entries are lost, a note replaces each of them; if a node of their list is lost, its entries are left out.
+//! If more is lost, the newest readable state becomes current, as after a jump. Either is an ordinary operation by
+//! [`Actor::Recovery`], so it appears in the history, and the unreadable versions stay there too.
 
 use std::collections::BTreeMap;
 
@@ -28,10 +27,10 @@ use crate::verify::{Log, Logs, WhichThread};
 use crate::whole::Wholeness;
 use crate::{StoreError, Writing};
 
-/// What stands where an entry was lost.
+/// The text that replaces a lost entry.
 const NOTE: &str = "[this entry was lost: its bytes in the store were damaged]";
 
-/// Makes every thread's present state one that can be read.
+/// Makes every thread's current state readable.
 pub(super) fn mend(
     writing: &Writing<'_>,
     logs: &Logs,
@@ -39,7 +38,7 @@ pub(super) fn mend(
     now: Timestamp,
     changes: &mut Vec<Change>,
 ) -> Result<(), StoreError> {
-    // A picture, a sent request or a file that is lost does not keep a thread from being opened.
+    // A thread can be opened without a lost picture, sent request or file.
     let forgiven = inventory.lost.iter().filter(|(kind, _)| is_attached(*kind)).map(|&(_, id)| id).collect();
     let mut wholeness = Wholeness::new(writing, &forgiven, &inventory.present);
     for log in logs.threads.values() {
@@ -68,7 +67,7 @@ pub(super) fn mend(
     Ok(())
 }
 
-/// Whether content of that kind only hangs on a conversation, which can be read without it.
+/// Whether a conversation can be read without content of this kind.
 fn is_attached(kind: Kind) -> bool {
     matches!(
         kind,
@@ -82,7 +81,7 @@ fn is_attached(kind: Kind) -> bool {
     )
 }
 
-/// The newest version whose state can be read in full.
+/// The newest version whose state is complete.
 fn newest_whole(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Option<Version>, StoreError> {
     let states: Vec<(Version, ContentId)> =
         log.sound().map(|(version, sound)| (version, sound.after)).collect();
@@ -102,17 +101,17 @@ struct Recovery<'repair, 'transaction> {
     fresh: Derived,
 }
 
-/// A take of which something is lost, and what is left of it.
+/// A take with lost entries, and what is left of it.
 struct DamagedTake {
     position: u64,
     take: Take,
     cells: Vec<EntryCell>,
-    /// Where in `cells` a note must take the place of an entry.
+    /// Positions in `cells` where a note replaces an entry.
     lost: Vec<usize>,
 }
 
 impl Recovery<'_, '_> {
-    /// Goes on with what is left of every take; does nothing if more than entries is lost.
+    /// Repairs every take; does nothing if more than entries is lost.
     fn mend_takes(&mut self, wholeness: &mut Wholeness<'_, '_>) -> Result<Vec<Change>, StoreError> {
         let Ok(mut state) = load::<ThreadState>(&**self.writing, self.head.after) else {
             return Ok(Vec::new());
@@ -131,7 +130,7 @@ impl Recovery<'_, '_> {
         Ok(changes)
     }
 
-    /// One operation that puts notes where entries were, and leaves out what no node tells of any more.
+    /// Publishes one operation that replaces lost entries by notes, and leaves out those without a readable node.
     fn mend_take(
         &mut self,
         state: &mut ThreadState,
@@ -181,7 +180,7 @@ impl Recovery<'_, '_> {
         Ok(Change::ThreadWentBack { thread: self.thread, from, to: version })
     }
 
-    /// Where a move stands that brings every chain back to where it was at a version.
+    /// The position of a move that brings every chain back to a version.
     fn link_back(&self, version: Version) -> Result<(Place, Chains), StoreError> {
         let log = self.writing.log(self.number);
         let head = self.head.version;
@@ -208,7 +207,7 @@ impl Recovery<'_, '_> {
         link_move(&log, head, log.active(version)?, moves)
     }
 
-    /// With no state left to go back to, the thread starts over; its log stays.
+    /// Without a readable state, the thread starts over; its log stays.
     fn start_over(&mut self) -> Result<Change, StoreError> {
         let title = match load::<ThreadState>(&**self.writing, self.head.after) {
             Ok(state) => state.title,
@@ -258,7 +257,7 @@ impl Recovery<'_, '_> {
     }
 }
 
-/// The takes of a state of which something is lost; `None` if what is left is not enough to go on with.
+/// The takes with lost entries; `None` if too little is left to continue.
 fn damaged_takes(
     queries: &Queries<'_>,
     state: &ThreadState,
@@ -287,7 +286,7 @@ fn damaged_takes(
     Ok(Some(damaged))
 }
 
-/// Identities worked out from the operation that they follow: a repair that is done twice is the same repair.
+/// Ids derived from the preceding operation, so that repeating a repair gives the same result.
 struct Derived {
     now: Timestamp,
     seed: ContentId,

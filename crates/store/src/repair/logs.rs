@@ -1,9 +1,9 @@
-//! Logs: rows back under their own thread and version, holes joined.
+//! Repairs logs: moves rows back to their thread and version, and joins logs with gaps.
 //!
-//! An operation's bytes carry its thread, its version and the name of the operation before it, and its own
-//! name guards them; the columns beside it carry only copies. So where the bytes are whole, the columns are
-//! corrected. Where an operation is gone, those behind it no longer follow: they are added again, each with
-//! its own content, actor and time, and with a new number and place.
+//! The bytes of an operation contain its thread, its version and the id of its predecessor, and its id protects them;
+//! the columns are copies. So where the bytes are intact, the columns are corrected. Where an operation is lost,
+//! later ones no longer follow: they are appended again, with their content, actor and time, and a new version and
+//! position.
 //!
 //! ```text
 //!   1 ─ 2 ─ 3 ─ ✗ ─ 5 ─ 6     ►     1 ─ 2 ─ 3 ─ 4' ─ 5'      (4' was 5, 5' was 6)
@@ -28,7 +28,7 @@ use crate::threads::key_of;
 use crate::verify::{Log, Logs, WhichThread};
 use crate::{StoreError, Writing};
 
-/// Puts rows whose bytes are whole back where those bytes say they belong.
+/// Moves intact rows to the thread and version in their bytes.
 pub(super) fn return_rows(
     writing: &Writing<'_>,
     logs: &Logs,
@@ -48,7 +48,7 @@ pub(super) fn return_rows(
                 continue;
             };
             let in_place = row.sound.is_some() && home == log.thread && version as i64 == row.version;
-            // A slot that is taken stays with whoever has it; the row is dealt with as a broken one.
+            // An occupied slot is not overwritten; the row is handled as a broken one.
             let free = in_place || writing.slot_is_free(home, version, row.sequence)?;
             if in_place || !free {
                 continue;
@@ -68,7 +68,7 @@ pub(super) fn return_rows(
     Ok(())
 }
 
-/// The number under which most operations of each thread stand.
+/// The row number of each thread, by majority of its operations.
 fn homes(logs: &Logs) -> HashMap<ThreadId, i64> {
     let mut votes: HashMap<(ThreadId, i64), u64> = HashMap::new();
     for log in logs.threads.values() {
@@ -79,7 +79,7 @@ fn homes(logs: &Logs) -> HashMap<ThreadId, i64> {
     let mut homes: HashMap<ThreadId, (u64, i64)> = HashMap::new();
     for ((thread, number), count) in votes {
         let home = homes.entry(thread).or_insert((0, number));
-        // Of two with as many votes, the lower number was there first.
+        // The lower number wins a tie.
         if (count, std::cmp::Reverse(number)) > (home.0, std::cmp::Reverse(home.1)) {
             *home = (count, number);
         }
@@ -87,7 +87,7 @@ fn homes(logs: &Logs) -> HashMap<ThreadId, i64> {
     homes.into_iter().map(|(thread, (_, number))| (thread, number)).collect()
 }
 
-/// What an operation is whose name in its row is damaged, if the operation behind it vouches for its bytes.
+/// Identifies an operation with a damaged id, if its successor refers to the hash of its bytes.
 fn vouched_for(
     writing: &Writing<'_>,
     log: &Log,
@@ -106,7 +106,7 @@ fn vouched_for(
     Ok(operation.map(|operation| (operation.thread, operation.version, id)))
 }
 
-/// Joins every log that has a hole.
+/// Joins every log that has a gap.
 pub(super) fn join(
     writing: &Writing<'_>,
     logs: &Logs,
@@ -115,7 +115,7 @@ pub(super) fn join(
 ) -> Result<(), StoreError> {
     for log in logs.threads.values() {
         if let Some(sequence) = log.purged.filter(|_| !log.operations.is_empty()) {
-            // A purge deletes the log in the same transaction, so this mark came from elsewhere.
+            // A purge deletes the log in the same transaction, so this purge record is stray.
             writing.set_operation_aside(sequence, now)?;
             changes.push(Change::StrayRowsRemoved { table: "operation", thread: log.which() });
         }
@@ -134,14 +134,13 @@ struct Joining<'join, 'transaction> {
     log: &'join Log,
     now: Timestamp,
     from: Version,
-    /// Operations behind the hole.
+    /// Operations after the gap.
     tail: Vec<StoredOperation>,
-    /// How many rows cannot be used.
     lost: u64,
-    /// Where operations behind the hole stand now, by where they stood.
+    /// New versions of operations after the gap, by old version.
     moved: HashMap<Version, Version>,
     head: Option<StoredOperation>,
-    /// No number is used twice, also not one whose row was just put aside.
+    /// Sequence numbers are never reused, not even of quarantined rows.
     next_sequence: i64,
 }
 
@@ -158,7 +157,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         for row in broken.iter().filter(|row| row.sound.is_some()) {
             tail.extend(writing.operation_at(row.sequence)?);
         }
-        // One that belongs to another thread and could not return has no place here either.
+        // An operation of another thread that could not be moved back does not belong here either.
         tail.retain(|stored| Some(stored.operation.thread) == log.id);
         let highest = tail.iter().map(|stored| stored.operation.version).max();
         let rows = highest.map_or(broken.len() as u64, |highest| (highest + 1).saturating_sub(from));
@@ -202,13 +201,13 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         Change::LogJoined { thread: self.log.which(), from: self.from, kept, lost: self.lost }
     }
 
-    /// A log whose beginning is lost begins with the first state that is left.
+    /// A log without its beginning starts with the first remaining state.
     fn begin(&mut self, oldest: &Operation) -> Result<(), StoreError> {
         let listed = match self.writing.thread_numbered(self.log.thread) {
             Ok(Some(row)) => Some(row.summary.project),
             _ => self.writing.home_of(self.log.thread)?,
         };
-        // Without one, the thread can still be found by its identity and its words.
+        // Without a project, the thread can still be found by its id and its words.
         let project = listed.unwrap_or(ProjectId::from_bytes([0; 16]));
         self.append(Operation {
             kind: OperationKind::ThreadCreated { project },
@@ -222,9 +221,8 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         })
     }
 
-    /// Adds an operation again. One that only went to a moment that is lost is left out, for it changed nothing;
-    /// unless it has files or sets who may see the thread. Those it did change, so it is kept, and the conversation stays
-    /// where it is.
+    /// Appends an operation again. A move to a lost version is left out, because it changed nothing, unless it
+    /// changed files or visibility. Then it is kept, and the conversation stays where it is.
     fn add_again(&mut self, operation: Operation) -> Result<(), StoreError> {
         let old = operation.version;
         let version = self.next_version();
@@ -266,7 +264,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         }
     }
 
-    /// Where a move stands whose chains are brought to the same changes as before; `None` if one of them is lost.
+    /// The position of a move whose chains reach the same changes as before; `None` if one of them is lost.
     fn moved_again(&self, operation: &Operation) -> Result<Option<(Place, Chains)>, StoreError> {
         let log = self.writing.log(self.log.thread);
         let head = self.next_version() - 1;
@@ -298,7 +296,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         Ok(history::Link::of(&again).follows(&log, head)?.then_some((place, chains)))
     }
 
-    /// Where the last operation could not be added again, its state is still the one to go on from.
+    /// If the last operation could not be appended again, the thread still continues from its state.
     fn end(&mut self, last: &Operation) -> Result<(), StoreError> {
         let Some(head) = &self.head else {
             return Ok(());
@@ -318,7 +316,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             time: self.now,
             place,
             chains: Some(chains),
-            // Whatever became of the last operation, its files were kept.
+            // The files of the last operation were recorded in any case.
             files: None,
             request: None,
             ..last.clone()
@@ -348,13 +346,13 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         self.head.as_ref().map_or(FIRST, |head| head.operation.place)
     }
 
-    /// Where a change stands now.
+    /// The new version of a change.
     fn now_at(&self, version: Version) -> Option<Version> {
         if version < self.from {
             return Some(version).filter(|&version| version > 0);
         }
         let moved = self.moved.get(&version).copied()?;
-        // A change only: what was a change is one still.
+        // Only a change: a change stays a change.
         let step = self.writing.log(self.log.thread).step(moved).ok()?;
         (step.place.position == moved).then_some(moved)
     }
@@ -371,7 +369,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
 }
 
 impl Writing<'_> {
-    /// Adds an operation at a place in the sequence.
+    /// Appends an operation with a given sequence number.
     pub(super) fn append_at(
         &self,
         sequence: i64,
@@ -414,8 +412,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// The project that a thread is listed under, as far as its row can be believed: it must say so itself, or
-    /// name a project that exists.
+    /// The project of a thread, if its row is intact or names an existing project.
     pub(super) fn home_of(&self, number: i64) -> Result<Option<ProjectId>, StoreError> {
         if let Ok(Some(row)) = self.thread_numbered(number) {
             return Ok(Some(row.home));

@@ -1,4 +1,4 @@
-//! Objects: which of them are what they are called, and which are gone.
+//! Repairs objects: identifies intact, damaged and lost ones.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,24 +15,23 @@ use crate::{StoreError, Writing};
 
 const REPORT_EVERY: usize = 1024;
 
-/// One object, as its row says.
 struct Row {
     number: i64,
-    /// What the index calls it.
+    /// The name prefix in the index.
     indexed: Option<i64>,
-    /// What it is, if it is anything that Retake knows.
+    /// Kind and id, if the object is well-formed.
     found: Option<(Kind, ContentId)>,
 }
 
-/// What there is after all.
+/// The result of reading all objects.
 pub(super) struct Inventory {
-    /// Content that was read and is what its name says.
+    /// Intact objects.
     pub(super) present: HashSet<Reference>,
-    /// Content that is needed and gone.
+    /// Referenced objects that are lost.
     pub(super) lost: Vec<Reference>,
 }
 
-/// Puts damaged objects aside and makes the index anew.
+/// Quarantines damaged objects and rebuilds the index.
 pub(super) fn mend(
     writing: &Writing<'_>,
     logs: &Logs,
@@ -44,7 +43,7 @@ pub(super) fn mend(
     for (_, operation) in logs.threads.values().flat_map(Log::sound) {
         needed.extend(operation.needs());
     }
-    // Rows that are damaged say nothing that could be believed; they are dealt with later.
+    // Damaged rows are unreliable, and handled later.
     let folders = FolderRows::read(writing, &mut Vec::new())?;
     needed.extend(folders.needs().map(|(reference, _)| reference));
     let rows = read(writing, &mut needed, progress)?;
@@ -76,7 +75,7 @@ fn read(
     needed: &mut HashSet<Reference>,
     progress: &mut dyn FnMut(MaintenanceProgress),
 ) -> Result<Vec<Row>, StoreError> {
-    // What is wrong with the index is mended below, whatever it is.
+    // Damage in the index is repaired below.
     let index = read_index(writing, &mut Vec::new())?;
     let mut rows: Vec<Row> = Vec::with_capacity(index.len());
     scan(writing.connection, OBJECTS, &mut |row| {
@@ -111,8 +110,7 @@ fn read(
     Ok(rows)
 }
 
-/// Whether an object is what was stored. Bytes that changed by themselves have a name that nobody asks for,
-/// and the index knows them by another one.
+/// Whether an object is intact. Damaged bytes have an id that nothing refers to, and another prefix in the index.
 fn is_itself(row: &Row, found: &Reference, needed: &HashSet<Reference>) -> bool {
     row.indexed.is_none_or(|prefix| prefix == found.1.prefix()) || needed.contains(found)
 }
@@ -129,7 +127,7 @@ fn set_aside(writing: &Writing<'_>, row: &Row, now: Timestamp) -> Result<(), Sto
     Ok(())
 }
 
-/// Brings the index to what it should be; returns how many rows were wrong.
+/// Corrects the index; returns the number of wrong rows.
 fn mend_index(writing: &Writing<'_>, wanted: &BTreeSet<(i64, i64)>) -> Result<u64, StoreError> {
     writing.sort_recent()?;
     let found = {
@@ -153,7 +151,7 @@ fn mend_index(writing: &Writing<'_>, wanted: &BTreeSet<(i64, i64)>) -> Result<u6
     Ok(mended as u64)
 }
 
-/// Enters what is gone among the known losses, and takes out what is here again.
+/// Records lost content, and removes records of content that was found again.
 fn write_off(
     writing: &Writing<'_>,
     lost: &[Reference],

@@ -1,8 +1,8 @@
-//! Rows that no road leads to any more: the leaves of a table whose branches are damaged.
+//! Scans the leaf pages of a table whose interior pages are damaged.
 //!
-//! SQLite finds a leaf only through the pages above it. When those are gone the leaves are still there, and a row
-//! of a leaf can be read by itself. Which table it was in is told by what is in it: an operation has a hash that
-//! fits its bytes, an object unpacks to something that Retake knows.
+//! SQLite finds a leaf only through the pages above it. Without them, a leaf can still be read by itself. Its content
+//! tells which table it belongs to: the id of an operation matches the hash of its bytes, and an object unpacks to a
+//! known kind.
 //!
 //! ```text
 //!   leaf      13 │ … │ cells: n │ … │ offset offset …     rows grow from the end of the page
@@ -23,15 +23,15 @@ use crate::{StoreError, Writing};
 use std::path::Path;
 
 const PAGE: usize = 4096;
-/// The first byte of a leaf of a table.
+/// The page type of a table leaf.
 const LEAF: u8 = 13;
-/// The most of a row that stays on its leaf, and the least if it does not fit.
+/// The most bytes of a row stored on its leaf, and the least if it overflows.
 const MOST_LOCAL: usize = PAGE - 35;
 const LEAST_LOCAL: usize = (PAGE - 12) * 32 / 255 - 23;
-/// The most that a row may hold: damage must not fill the memory.
+/// Limits the row size, so that damage cannot exhaust memory.
 const LONGEST: usize = crate::objects::LARGEST;
 
-/// Copies the objects and operations on all leaves of a file that are not there yet; returns how many.
+/// Copies missing objects and operations from all leaves of a file; returns how many.
 pub(super) fn copy_rows(damaged: &Path, writing: &Writing<'_>) -> Result<u64, StoreError> {
     let file = File::open(damaged).map_err(failed(damaged))?;
     let pages = file.metadata().map_err(failed(damaged))?.len() / PAGE as u64;
@@ -89,7 +89,7 @@ fn read_page(file: &File, number: u64) -> Option<Vec<u8>> {
     Some(page)
 }
 
-/// The rows of a leaf that can be made sense of; none of any other page.
+/// The readable rows of a leaf; none for other pages.
 fn rows(file: &File, page: &[u8]) -> Vec<(i64, Vec<Value>)> {
     if page[0] != LEAF {
         return Vec::new();
@@ -107,7 +107,7 @@ fn rows(file: &File, page: &[u8]) -> Vec<(i64, Vec<Value>)> {
         .collect()
 }
 
-/// The bytes of a row: on the leaf as far as they fit, the rest along the overflow pages.
+/// The payload of a row: the local part, then the overflow pages.
 fn payload(file: &File, local: &[u8], length: usize) -> Option<Vec<u8>> {
     if length <= MOST_LOCAL {
         return local.get(..length).map(<[u8]>::to_vec);
@@ -128,7 +128,6 @@ fn payload(file: &File, local: &[u8], length: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The columns of a row.
 fn columns(payload: &[u8]) -> Option<Vec<Value>> {
     let (length, mut types) = number(payload)?;
     let length = usize::try_from(length).ok()?;
@@ -163,7 +162,7 @@ fn column(kind: i64, bytes: &[u8]) -> Option<(Value, &[u8])> {
             let sign = if own[0] & 0x80 == 0 { 0 } else { -1 };
             Value::Integer(own.iter().fold(sign, |number: i64, byte| number << 8 | i64::from(*byte)))
         }
-        // No table that is read here has such a column.
+        // The scanned tables have no floating-point columns.
         7 => return None,
         _ if kind % 2 == 0 => Value::Blob(own.to_vec()),
         _ => Value::Text(String::from_utf8(own.to_vec()).ok()?),
@@ -171,7 +170,7 @@ fn column(kind: i64, bytes: &[u8]) -> Option<(Value, &[u8])> {
     Some((value, rest))
 }
 
-/// A number of one to nine bytes, seven bits in each but the ninth, which has eight.
+/// Decodes SQLite's varint: seven bits per byte, eight in the ninth.
 fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut number: u64 = 0;
     for place in 0..9 {

@@ -1,12 +1,12 @@
-//! What an operation brought: the entry versions that its thread did not have just before.
+//! Finds the entry versions that an operation added to its thread.
 //!
 //! ```text
 //!   takes before   main ─ A      fix ─ B            main: A against A', which shares all but what changed
 //!   takes after    main ─ A'     fix ─ B   try ─ C  try:  C against the take that it was branched from
 //! ```
 //!
-//! Lists are compared by the names of their nodes, so that an edit among a hundred thousand entries costs a
-//! handful of reads, and a branch of them costs none.
+//! Lists are compared by the hashes of their nodes, so an edit among a hundred thousand entries costs a few reads,
+//! and a branch costs none.
 
 use std::collections::HashMap;
 
@@ -22,29 +22,25 @@ use crate::StoreError;
 use crate::operations::{StoredOperation, checked};
 use crate::queries::Queries;
 
-/// Operations that are read at a time.
+/// Operations read at a time.
 const PAGE: usize = 2000;
 
-/// One row of the log.
 pub(super) struct Row {
     pub(super) sequence: i64,
     pub(super) thread: i64,
-    /// The name of the operation.
+    /// The id of the operation.
     pub(super) name: Vec<u8>,
     pub(super) what: What,
 }
 
 pub(super) enum What {
-    /// An operation.
     Operation(Box<StoredOperation>),
-    /// The thread was purged.
     Purged,
-    /// Something that cannot be read.
+    /// The row cannot be read.
     Unreadable,
 }
 
-/// The rows of the log after a place in it. Unlike everyone else, who must not go on after damage, the index
-/// takes what can be had.
+/// The rows of the log after a sequence number. Unlike other readers, the index skips damaged rows.
 pub(super) fn rows_since(reading: &Queries<'_>, sequence: i64, limit: usize) -> Result<Vec<Row>, StoreError> {
     let mut statement = reading.connection.prepare_cached(
         "SELECT sequence, thread, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
@@ -62,9 +58,10 @@ pub(super) fn rows_since(reading: &Queries<'_>, sequence: i64, limit: usize) -> 
 }
 
 impl Queries<'_> {
-    /// Every version that any entry ever had, with the number of its thread; one may come more than once.
+    /// Passes every version that any entry ever had, with its thread's row number, to `each`, possibly more than
+    /// once.
     ///
-    /// Unlike the search index this fails where the log cannot be read: nothing may be missed unnoticed.
+    /// Unlike the search index, this fails if the log cannot be read, so that nothing is missed.
     pub fn each_entry_version(
         &self,
         each: &mut dyn FnMut(i64, &EntryCell) -> Result<(), StoreError>,
@@ -91,7 +88,7 @@ impl Queries<'_> {
     }
 }
 
-/// The entry versions that an operation brought to its thread.
+/// The entry versions that an operation added to its thread.
 pub(super) fn arrivals(
     reading: &Queries<'_>,
     thread: i64,
@@ -116,8 +113,7 @@ pub(super) fn arrivals(
     Ok(cells)
 }
 
-/// The state that the operation was made on. One that cannot be had counts as none: more is compared, nothing
-/// missed.
+/// The state before an operation. An unreadable one counts as none: then more is compared, and nothing is missed.
 fn state_before(
     reading: &Queries<'_>,
     thread: i64,
@@ -133,8 +129,8 @@ fn state_before(
     Ok(unless_damaged(before)?.flatten())
 }
 
-/// Entries that were there before, or came earlier in the same operation, and that a take shares most with:
-/// its own, or those of the take that it was branched from.
+/// The known entries that a take shares most with: its own, or those of the take it was branched from, before or
+/// earlier in the same operation.
 fn known_entries(
     reading: &Queries<'_>,
     before: Option<&ThreadState>,
@@ -167,8 +163,7 @@ fn entries_of(
     Ok(unless_damaged(entries.map_err(StoreError::from))?.flatten())
 }
 
-/// What was read, or nothing where the store is damaged. Other failures may pass, and are not taken for
-/// damage.
+/// The value, or `None` if the store is damaged. Other failures may be temporary, and are returned.
 pub(super) fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Ok(value) => Ok(Some(value)),

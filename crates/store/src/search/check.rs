@@ -1,7 +1,7 @@
-//! Comparing the index with the log that it is derived from.
+//! Compares the index with the log.
 //!
-//! What should be there is found by another road than the one it was made by: not from the differences
-//! between one state and the next, but by going through every state there ever was, each node once.
+//! The expected content is computed differently from how the index is built: not from the differences between states,
+//! but by visiting every state, each node once.
 
 use std::collections::HashSet;
 
@@ -21,41 +21,35 @@ use super::follow::cursor;
 use crate::StoreError;
 use crate::queries::Queries;
 
-/// Rows of the log that are read at a time.
+/// Rows of the log read at a time.
 const PAGE: usize = 2000;
 
-/// Something that is wrong with the index. Rebuilding it mends it.
+/// A problem of the index. Rebuilding fixes it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchProblem {
-    /// An entry version is not in the index.
+    /// An entry version is missing from the index.
     #[error("version {} of entry {} is missing from the search index", version.short(), entry.short())]
     Missing {
-        /// The number of its thread.
         thread: i64,
-        /// The entry.
         entry: EntryId,
-        /// The version.
         version: ContentId,
     },
-    /// The index has an entry version that is not in the log.
+    /// The index contains an entry version that the log does not.
     #[error("the search index has version {} of entry {}, which the log does not have", version.short(), entry.short())]
     Extra {
-        /// The number of the thread that it is said to be in.
         thread: i64,
-        /// The entry.
         entry: EntryId,
-        /// The version.
         version: ContentId,
     },
-    /// The index contradicts itself.
+    /// The index is inconsistent.
     #[error("the search index is damaged: {0}")]
     Damaged(String),
 }
 
 type Known = (i64, EntryId, ContentId);
 
-/// What is wrong with the index, as far as it has followed the log.
+/// Checks the index up to its cursor.
 pub(super) fn check(file: &File, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
     match compare(&file.connection, reading) {
         Err(error) if error.remedy().is_some() => Ok(vec![SearchProblem::Damaged(error.to_string())]),
@@ -66,7 +60,7 @@ pub(super) fn check(file: &File, reading: &Queries<'_>) -> Result<Vec<SearchProb
 fn compare(connection: &Connection, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
     let mut problems = inconsistencies(connection)?;
     let (expected, actual) = (expected(reading, cursor(connection)?.sequence)?, actual(connection)?);
-    // A redaction takes versions out here first; one that was cut off left them in the log.
+    // A redaction removes versions from the index first; if it was interrupted, the log still has them.
     let forgotten = forgotten(connection)?;
     let mut missing: Vec<&Known> =
         expected.difference(&actual).filter(|(_, _, version)| !forgotten.contains(version)).collect();
@@ -86,9 +80,9 @@ fn compare(connection: &Connection, reading: &Queries<'_>) -> Result<Vec<SearchP
     Ok(problems)
 }
 
-/// What SQLite and FTS5 find wrong by themselves, and docs without words or words without docs.
+/// Checks by SQLite and FTS5, and docs without words or words without docs.
 fn inconsistencies(connection: &Connection) -> Result<Vec<SearchProblem>, SearchError> {
-    // This also has FTS5 check its own tables.
+    // This also runs the integrity check of FTS5.
     let mut statement = connection.prepare("PRAGMA integrity_check")?;
     let found: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut problems: Vec<SearchProblem> =
@@ -120,7 +114,7 @@ fn actual(connection: &Connection) -> Result<HashSet<Known>, SearchError> {
     Ok(docs.collect::<Result<_, _>>()?)
 }
 
-/// All that the log has up to a place in it, and that can be read.
+/// All readable entry versions in the log, up to a sequence number.
 fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<Known>, SearchError> {
     let mut walk = Walk { reading, seen: HashSet::new(), known: HashSet::new() };
     let mut place = 0;
@@ -159,7 +153,7 @@ fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<Known>, SearchE
 
 struct Walk<'check, 'reading> {
     reading: &'check Queries<'reading>,
-    /// Nodes, takes and states of each thread that were gone through.
+    /// Visited nodes, takes and states of each thread.
     seen: HashSet<(i64, ContentId)>,
     known: HashSet<Known>,
 }

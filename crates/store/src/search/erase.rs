@@ -1,10 +1,9 @@
-//! Taking docs out, so that nothing of them stays behind.
+//! Removes docs completely.
 //!
-//! FTS5 only notes that a doc is gone; its words stay in the file until the part of the index that they are
-//! in is written anew by chance. What was purged or redacted was destroyed on purpose, so here they are
-//! driven out: the index is merged into one part without them, and the file is written anew without its free
-//! pages. That costs about as much as reading the index, and is noted as due in the same transaction that
-//! takes the docs out, so that whoever comes next does it if this program cannot.
+//! FTS5 only marks a doc as deleted; its words stay in the file until a merge rewrites their segment. Purged and
+//! redacted text must be destroyed, so the index is merged into one segment without it, and the file is vacuumed.
+//! That costs about as much as reading the index. The transaction that removes the docs also records it as pending,
+//! so that the next process does it if this one cannot.
 
 use std::time::Duration;
 
@@ -15,17 +14,17 @@ use super::file::LONG_WAIT;
 
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 
-/// Takes out all docs of a thread.
+/// Removes all docs of a thread.
 pub(super) fn forget_thread(transaction: &Connection, thread: i64) -> rusqlite::Result<u64> {
     take_out(transaction, "thread = ?1", thread)
 }
 
-/// Takes out all docs with these versions, in any thread, for good: they are not indexed again.
+/// Removes all docs with these versions, in any thread, and prevents indexing them again.
 pub(super) fn forget(connection: &Connection, versions: &[ContentId]) -> rusqlite::Result<u64> {
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     let mut removed = 0;
     for version in versions {
-        // A program whose reading is older than the redaction could still bring it back.
+        // A process with an older read transaction could index it again.
         transaction
             .prepare_cached("INSERT OR IGNORE INTO forgotten (version) VALUES (?1)")?
             .execute([version.bytes()])?;
@@ -46,8 +45,7 @@ fn take_out(transaction: &Connection, which: &str, value: impl rusqlite::ToSql) 
     Ok(removed as u64)
 }
 
-/// Drives the words of docs that are gone out of the file, or leaves that to whoever comes next while another
-/// program is reading.
+/// Erases the words of removed docs from the file; leaves that to the next process while another one is reading.
 pub(super) fn erase_leftovers(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(SHORT_WAIT)?;
     let erased = erase(connection);

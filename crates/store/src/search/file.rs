@@ -1,9 +1,8 @@
-//! The file of the index: made when it is missing, made anew when it is of no use.
+//! The file of the index: created when missing, rebuilt when unusable.
 //!
-//! Everything in it can be had from the log again, so it is never mended. Making it anew does not delete the
-//! file, which other programs may have open, but empties it in place by a transaction like any other:
-//! SQLite's own way to reset a database that may be damaged. Only where even that fails are the files
-//! removed.
+//! Everything in it can be derived from the log, so it is never repaired. A rebuild does not delete the file, which
+//! other processes may have open, but empties it in a transaction, using SQLite's own reset of a possibly damaged
+//! database. Only if that fails are the files deleted.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,27 +15,25 @@ use super::scratch::Scratch;
 use super::segment::TOKENIZER;
 use crate::location::{private_file, search};
 
-/// The form of the index. Any other, older or newer, is replaced.
+/// The format version of the index. Any other version, older or newer, is rebuilt.
 const VERSION: i64 = 1;
 
-/// Longer than another program holds the lock for one batch.
+/// Longer than another process holds the lock for one batch.
 pub(super) const LONG_WAIT: Duration = Duration::from_mins(5);
 
-/// Why the index was made anew.
+/// Why the index was rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rebuilt {
-    /// It was damaged.
     Damaged(String),
-    /// Another version of the program had made it.
+    /// Another version of Retake created it.
     OtherVersion,
     /// It belonged to another store, or to a later state of this one.
     OtherStore,
-    /// Someone asked for it.
+    /// The caller requested it.
     Asked,
 }
 
-/// The index, open.
 pub(super) struct File {
     pub(super) folder: PathBuf,
     pub(super) connection: Connection,
@@ -62,7 +59,7 @@ impl File {
         Ok(file)
     }
 
-    /// Makes an empty index in place of whatever is there.
+    /// Replaces the index by an empty one.
     pub(super) fn reset(&mut self, reason: Rebuilt) -> Result<(), SearchError> {
         self.rebuilt = Some(reason);
         let emptied = empty(&self.connection).map_err(SearchError::from);
@@ -70,14 +67,14 @@ impl File {
             Err(error) if error.remedy().is_some() => {}
             other => return other,
         }
-        // The connection must be closed before its files go.
+        // The connection must be closed before its files are deleted.
         self.connection = Connection::open_in_memory()?;
         remove(&self.folder)?;
         self.connection = connect(&self.folder)?;
         self.prepare()
     }
 
-    /// Makes the tables if there are none yet.
+    /// Creates the tables if they are missing.
     pub(super) fn prepare(&mut self) -> Result<(), SearchError> {
         set_up(&self.connection)?;
         match version(&self.connection)? {
@@ -85,10 +82,10 @@ impl File {
             0 => {}
             _ => return Err(SearchError::OtherVersion),
         }
-        // Turning the log on needs the file for itself, and SQLite does not always wait for that.
+        // Enabling the write-ahead log needs exclusive access, and SQLite does not always wait for it.
         patiently(|| self.connection.pragma_update(None, "journal_mode", "WAL"))?;
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
-        // Another program may have been quicker.
+        // Another process may have been faster.
         if version(&transaction)? == VERSION {
             return Ok(());
         }
@@ -141,9 +138,9 @@ fn connect(folder: &Path) -> Result<Connection, SearchError> {
     Ok(connection)
 }
 
-/// Settings that last while the file is open. Some of them read it, and so meet damage.
+/// Per-connection settings. Some of them read the file, and so detect damage.
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
-    // A power cut may take away the last commits, and the cursor with them: what is lost is indexed again.
+    // A power cut may lose the last commits, together with the cursor: they are indexed again.
     connection.execute_batch(
         "PRAGMA synchronous = NORMAL;
          PRAGMA mmap_size = 0;
@@ -157,7 +154,7 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// SQLite's way to empty a database whatever is in it.
+/// SQLite's reset of a database with any content.
 fn empty(connection: &Connection) -> rusqlite::Result<()> {
     connection.flush_prepared_statement_cache();
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
@@ -166,7 +163,6 @@ fn empty(connection: &Connection) -> rusqlite::Result<()> {
     emptied
 }
 
-/// Removes the files of the index.
 fn remove(folder: &Path) -> Result<(), SearchError> {
     let path = search(folder);
     for ending in ["", "-wal", "-shm", "-journal"] {

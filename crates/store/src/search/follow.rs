@@ -1,9 +1,9 @@
-//! Following the log: every entry version that ever was in a thread becomes a doc of the index.
+//! Follows the log: every entry version becomes a doc of the index.
 //!
-//! The cursor says how far the log was followed and moves in the same transaction as the docs, so a crash or
-//! a power cut leaves an index that is merely behind. Several programs may follow at once: each takes the
-//! write lock for one batch, looks whether the cursor is still where it left it, and if another went ahead
-//! goes on from there. A doc that is there already is passed over, so nothing depends on who did what.
+//! The cursor moves in the same transaction as the docs, so a crash or power cut leaves an index that is merely
+//! behind. Several processes may index at once: each takes the write lock for one batch, checks whether the cursor is
+//! where it left it, and otherwise continues from the new position. Existing docs are skipped, so it does not matter
+//! which process indexed what.
 
 use std::path::Path;
 
@@ -22,36 +22,36 @@ use crate::StoreError;
 use crate::location::database;
 use crate::queries::Queries;
 
-/// Operations that are read from the log at a time.
+/// Operations read from the log at a time.
 const PAGE: usize = 2000;
-/// Docs and bytes of text in one transaction: others who want to write wait that long.
+/// Docs and bytes of text per transaction, which bound how long other writers wait.
 const MOST_DOCS: u64 = 2000;
 const MOST_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes of an entry that are indexed. What is longer is output that nobody reads to its end.
+/// Indexed bytes of an entry. Longer entries are mostly tool output.
 const INDEXED_BYTES: usize = 1024 * 1024;
 
-/// How far an index has come.
+/// The progress of indexing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The place in the log that was reached.
+    /// The sequence number reached.
     pub reached: i64,
-    /// The place that is the goal.
+    /// The sequence number to reach.
     pub goal: i64,
 }
 
-/// What catching up did.
+/// The result of catching up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaughtUp {
-    /// Entry versions that were added.
+    /// Entry versions added.
     pub added: u64,
-    /// Entry versions that were taken out, because they were purged or redacted.
+    /// Entry versions removed, because they were purged or redacted.
     pub removed: u64,
-    /// Operations and entries that were passed over because they cannot be read. `verify` says what is wrong
-    /// with them; once they are repaired, the index must be rebuilt to have them.
+    /// Operations and entries skipped because they cannot be read. `verify` reports them; once they are repaired, the
+    /// index must be rebuilt to include them.
     pub unreadable: u64,
 }
 
-/// How far the log was followed, and by which name the last operation goes.
+/// The last indexed operation, by sequence number and id.
 pub(super) struct Cursor {
     pub(super) sequence: i64,
     pub(super) operation: Vec<u8>,
@@ -64,7 +64,7 @@ pub(super) fn cursor(connection: &Connection) -> rusqlite::Result<Cursor> {
     })
 }
 
-/// Brings the index up to the moment of the reading, or leaves it where it is if it is ahead of that.
+/// Indexes the log up to a read transaction; does nothing if the index is ahead of it.
 pub(super) fn follow(
     file: &File,
     reading: &Queries<'_>,
@@ -91,7 +91,7 @@ pub(super) fn follow(
     Ok(following.caught_up)
 }
 
-/// An index that stands at an operation which the store does not have is not an index of this store.
+/// Refuses an index at an operation that the store does not have: it belongs to another store.
 fn check_same_store(
     folder: &Path,
     connection: &Connection,
@@ -99,8 +99,7 @@ fn check_same_store(
     goal: i64,
 ) -> Result<(), SearchError> {
     let cursor = cursor(connection)?;
-    // A reading that began long ago may be behind. The store itself may be only if an older copy took its
-    // place.
+    // An old read transaction may be behind the index. The store itself is behind only if an older copy replaced it.
     if cursor.sequence > goal {
         let newest: i64 = crate::open::connect(&database(folder))?
             .query_row("SELECT coalesce(max(sequence), 0) FROM operation", [], |row| row.get(0))
@@ -115,14 +114,14 @@ fn check_same_store(
         .prepare_cached("SELECT id FROM operation WHERE sequence = ?1")
         .and_then(|mut statement| statement.query_row([cursor.sequence], |row| row.get(0)).optional())
         .map_err(StoreError::from)?;
-    // A purge may have taken that operation out of the log, which proves nothing.
+    // A missing operation proves nothing: a purge may have deleted it.
     match there {
         Some(there) if there != cursor.operation => Err(SearchError::OtherStore),
         _ => Ok(()),
     }
 }
 
-/// Takes out what was redacted since, whoever did it and whether or not the index was told.
+/// Removes versions that were redacted since, by any process.
 fn forget_redacted(connection: &Connection, reading: &Queries<'_>) -> Result<u64, SearchError> {
     let redacted = redacted_entries(reading)?;
     let mut new = Vec::new();
@@ -156,8 +155,7 @@ struct Following<'index, 'reading> {
 }
 
 impl<'index> Following<'index, '_> {
-    /// Applies rows of the log that follow the place `expected`; fewer of them, or none, if someone else is
-    /// at it.
+    /// Indexes rows of the log after `expected`; fewer or none if another process indexes too.
     fn apply(&mut self, page: &[Row], expected: i64) -> Result<(), SearchError> {
         let mut expected = expected;
         let mut last: Option<&Row> = None;
@@ -167,8 +165,8 @@ impl<'index> Following<'index, '_> {
         for row in page {
             for cell in self.arrivals(&batch.transaction, row)? {
                 if batch.is_full() {
-                    // An import may bring more than one batch holds. The cursor waits for the end of it;
-                    // whoever meets the same operation once more finds these docs there.
+                    // An import may exceed one batch. The cursor stays before this operation until all of it is
+                    // indexed; indexing it again skips the existing docs.
                     batch.commit(last)?;
                     expected = last.map_or(expected, |row| row.sequence);
                     let Some(next) = self.begin(expected)? else {
@@ -184,7 +182,7 @@ impl<'index> Following<'index, '_> {
         Ok(())
     }
 
-    /// Takes the write lock; `None` if someone else moved the cursor meanwhile.
+    /// Takes the write lock; `None` if another process moved the cursor.
     fn begin(&self, expected: i64) -> Result<Option<Batch<'index>>, SearchError> {
         let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
         Ok((cursor(&transaction)?.sequence == expected).then_some(Batch { transaction, docs: 0, bytes: 0 }))
@@ -244,7 +242,7 @@ impl<'index> Following<'index, '_> {
     }
 }
 
-/// The text of an entry that is indexed.
+/// The indexed text of an entry.
 pub(super) fn indexed_text(entry: &EntryVersion) -> String {
     let mut text = entry.searchable();
     text.truncate(text.floor_char_boundary(INDEXED_BYTES));
@@ -263,7 +261,7 @@ impl Batch<'_> {
         self.docs >= MOST_DOCS || self.bytes >= MOST_BYTES
     }
 
-    /// Commits, with the cursor behind the last row that was wholly applied.
+    /// Commits, with the cursor at the last completely indexed row.
     fn commit(self, last: Option<&Row>) -> rusqlite::Result<()> {
         if let Some(row) = last {
             self.transaction

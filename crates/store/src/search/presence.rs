@@ -1,9 +1,8 @@
-//! Whether an entry version is in a thread now, and where.
+//! Finds out whether an entry version is in a take now, and where.
 //!
-//! The index knows every version that ever was. Which of them are there now is asked of the threads
-//! themselves, and only for hits: first of the take that is being worked on, then of the others. A thread can
-//! have thousands of takes; then the nodes that they share are gone through once for the whole search,
-//! instead of once for each take.
+//! The index contains every version that ever existed. Whether a version is current is looked up only for hits: first
+//! in the active take, then in the others. A thread can have thousands of takes; then their shared nodes are visited
+//! once per search instead of once per take.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,27 +16,27 @@ use super::arrivals::unless_damaged;
 use crate::StoreError;
 use crate::queries::Queries;
 
-/// Up to this many takes are asked one by one.
+/// Up to this many takes are searched one by one.
 const FEW_TAKES: usize = 16;
 
-/// Where an entry version is now.
+/// The current position of an entry version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) take: TakeId,
     pub(super) position: u64,
 }
 
-/// The threads that were asked about so far.
+/// The threads looked up so far.
 pub(super) struct Presence<'search, 'reading> {
     reading: &'search Queries<'reading>,
     threads: HashMap<i64, Option<Now>>,
 }
 
-/// What a thread holds now.
+/// The current takes of a thread.
 struct Now {
     /// The takes, the active one first.
     takes: Vec<(TakeId, List<EntryCell>)>,
-    /// In which of many takes a version is.
+    /// The take of each version, for threads with many takes.
     held: Option<HashMap<(EntryId, ContentId), usize>>,
 }
 
@@ -46,7 +45,7 @@ impl<'search, 'reading> Presence<'search, 'reading> {
         Self { reading, threads: HashMap::new() }
     }
 
-    /// Where that version is now; `None` if no take holds it, or the thread cannot be read.
+    /// The current position of a version; `None` if no take contains it, or the thread cannot be read.
     pub(super) fn place(
         &mut self,
         thread: i64,
@@ -119,7 +118,7 @@ fn place_in(
     Ok(found.filter(|(_, cell)| cell.version == version).map(|(position, _)| Place { take: *take, position }))
 }
 
-/// For every version in these takes the first take that has it.
+/// Maps every version in these takes to the first take that contains it.
 fn held(
     reading: &Queries<'_>,
     takes: &[(TakeId, List<EntryCell>)],

@@ -1,14 +1,11 @@
-//! A search: what is asked, and what is found.
+//! A search: the query and its hits.
 //!
 //! ```text
-//!   words ─► expression ─► index: ranked docs ─┬─► thread asked for?  ─► held by a take now? ─► text ─► hit
+//!   words ─► expression ─► index: ranked docs ─┬─► thread matches? ─► in a take now? ─► text ─► hit
 //!                                              └── one after another, until there are enough
 //! ```
 //!
-//! Hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for
-//! how recent they are: 2 for the newest entry there is, 1.5 for one a month older, towards 1 for old ones.
-//! So of two entries that match about equally the newer one comes first, and no age hides the one that
-//! matches much better.
+//! Hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for recency: 2 for the newest entry, 1.5 for one a month older, approaching 1 for old ones. So the newer of two similar matches comes first, but a much better match is never hidden by its age.
 
 use std::collections::HashMap;
 
@@ -31,70 +28,59 @@ use crate::StoreError;
 use crate::queries::Queries;
 use crate::threads::{Deleted, ThreadFilter, ThreadRow};
 
-/// What is sought.
+/// A search query.
 #[derive(Clone, Debug)]
 pub struct SearchQuery {
-    /// Words, phrases in quotes, beginnings with `*`, and what must not be there with `-`. Nothing finds
-    /// everything.
+    /// Words, phrases in quotes, prefixes with `*`, exclusions with `-`. An empty query matches everything.
     pub words: String,
-    /// Only entries of these roles, in any case; all if none is named.
+    /// Only entries with these roles, ignoring case; all if empty.
     pub roles: Vec<String>,
-    /// Only entries of this thread.
     pub thread: Option<ThreadId>,
-    /// Only entries of these threads.
     pub threads: ThreadFilter,
-    /// Only entries that were made or last edited then or later.
+    /// Only entries created or last edited at this time or later.
     pub since: Option<Timestamp>,
-    /// Only entries that were made or last edited then or earlier.
+    /// Only entries created or last edited at this time or earlier.
     pub until: Option<Timestamp>,
-    /// Of which time.
+    /// Current versions or all.
     pub scope: Scope,
-    /// What comes first.
     pub order: Order,
-    /// The most hits to give.
+    /// The most hits to return.
     pub limit: usize,
-    /// Hits to leave out before the first.
+    /// Hits to skip.
     pub offset: usize,
 }
 
-/// Which versions of entries are meant.
+/// Which versions of entries to search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Those that some take holds now.
+    /// Those in some take now.
     #[default]
     Now,
-    /// All that ever were.
+    /// All versions ever.
     History,
 }
 
-/// Which hits come first.
+/// The order of hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Those that match best, newer ones a little before older ones. Without words, the newest.
+    /// Best matches first, with a slight preference for newer ones. Without words, newest first.
     #[default]
     Relevance,
-    /// The newest.
     Newest,
 }
 
-/// An entry that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// The thread it is in.
     pub thread: ThreadRow,
-    /// The take that holds it now, the active one if it does; `None` if none does any more.
+    /// The take that contains it now, preferably the active one; `None` if no take does.
     pub take: Option<TakeId>,
-    /// Where in that take, counted from 0.
+    /// Its position in that take, counted from 0.
     pub position: Option<u64>,
-    /// The entry.
     pub entry: EntryId,
-    /// Which version of it.
     pub version: ContentId,
-    /// Its role.
     pub role: String,
-    /// When that version was made.
+    /// When this version was created.
     pub time: Timestamp,
-    /// A line of its text.
     pub snippet: Snippet,
 }
 
@@ -116,13 +102,12 @@ impl Default for SearchQuery {
 }
 
 impl SearchQuery {
-    /// A search for these words in all that is there now.
+    /// Searches current entries for these words.
     pub fn words(words: impl Into<String>) -> Self {
         Self { words: words.into(), ..Self::default() }
     }
 }
 
-/// A doc of the index.
 struct Doc {
     thread: i64,
     entry: EntryId,
@@ -178,7 +163,7 @@ pub(super) fn run(file: &File, reading: &Queries<'_>, query: &SearchQuery) -> Re
     Ok(hits)
 }
 
-/// The entry and a line of it; `None` if it cannot be read, or does not match after all.
+/// Loads a hit and its snippet; `None` if it cannot be read, or does not match after all.
 fn shown(
     file: &File,
     reading: &Queries<'_>,
@@ -197,7 +182,7 @@ fn shown(
     Ok(matches.map(|matches| (version, Snippet::new(&text, &matches))))
 }
 
-/// The statement that gives docs in order. It is stopped when there are enough.
+/// The SQL statement for ranked docs. Its caller stops it after enough hits.
 fn statement(query: &SearchQuery, expression: &Expression, threads: Option<String>) -> (String, Vec<Value>) {
     let mut sql = "SELECT doc.thread, doc.entry, doc.version FROM ".to_owned();
     let mut values: Vec<Value> = Vec::new();
@@ -231,7 +216,7 @@ fn statement(query: &SearchQuery, expression: &Expression, threads: Option<Strin
     }
     sql.push_str(" ORDER BY ");
     if expression.wanted.is_some() && query.order == Order::Relevance {
-        // Lower is better, below zero. The month is 30 days in milliseconds.
+        // Lower is better; values are negative. The constant is 30 days in milliseconds.
         sql.push_str(
             "bm25(words) * (1 + 2592000000.0 / (2592000000.0 + (SELECT max(time) FROM doc) - doc.time)), ",
         );
@@ -240,11 +225,11 @@ fn statement(query: &SearchQuery, expression: &Expression, threads: Option<Strin
     (sql, values)
 }
 
-/// The threads that hits may be in.
+/// The threads in which hits may be.
 struct Threads<'search, 'reading> {
     reading: &'search Queries<'reading>,
     known: HashMap<i64, Option<ThreadRow>>,
-    /// Of those that are not known yet; `None` if all that count are known.
+    /// The filter for unknown threads; `None` if all matching threads are known.
     others: Option<Deleted>,
 }
 
@@ -259,7 +244,7 @@ impl<'search, 'reading> Threads<'search, 'reading> {
             || filter.title.is_some()
             || filter.deleted == Deleted::Only;
         let rows = match only {
-            // One thread is decided by its own row, unless it is looked up by facets.
+            // One thread is decided by its row, unless facets are filtered.
             Some(id) if filter.facets.is_empty() => {
                 reading.thread(id)?.into_iter().filter(|row| filter.lets_through(row)).collect()
             }
@@ -276,13 +261,13 @@ impl<'search, 'reading> Threads<'search, 'reading> {
         Ok(Self { reading, known, others })
     }
 
-    /// The numbers of the threads as a JSON list; `None` if it is not known which there are.
+    /// The row numbers of the threads as a JSON list; `None` if not all are known.
     fn numbers(&self) -> Option<String> {
         let numbers: Vec<String> = self.known.keys().map(i64::to_string).collect();
         self.others.is_none().then(|| format!("[{}]", numbers.join(",")))
     }
 
-    /// The thread with that number, if its entries count.
+    /// The thread with this row number, if it matches.
     fn get(&mut self, number: i64) -> Result<Option<&ThreadRow>, StoreError> {
         if let Some(deleted) = self.others
             && !self.known.contains_key(&number)

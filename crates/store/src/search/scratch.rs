@@ -1,9 +1,8 @@
-//! A table of one text in memory: FTS5 itself says what the words of a text are and where a search matches.
+//! An in-memory FTS5 table of one text, to split it into words and to locate matches.
 //!
-//! The index on disk holds words and no text, so it cannot say where in an entry it found something. Anything
-//! written here to find out would sooner or later disagree with FTS5 about case, marks or what a word is; so
-//! the one text in question is indexed for a moment, and the same search is put to it. This also proves the
-//! hit: an index that was damaged unnoticed can name a wrong entry, but not get it past this.
+//! The index on disk has no text, so it cannot locate a match in an entry. A reimplementation would sooner or later
+//! disagree with FTS5 about case, diacritics or word boundaries, so the text is indexed temporarily and searched
+//! again. This also verifies the hit: a damaged index can name a wrong entry, but not pass this check.
 
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use super::segment::{Segmented, TOKENIZER};
 
-/// Signs that cannot be in a segmented text.
+/// Characters that a segmented text cannot contain.
 const OPENING: char = '\u{1}';
 const CLOSING: char = '\u{2}';
 
@@ -29,14 +28,14 @@ impl Scratch {
         Ok(Self { connection })
     }
 
-    /// The words of a segmented text, in order and as they are stored.
+    /// The words of a segmented text, in order, as FTS5 stores them.
     pub(super) fn words(&self, segmented: &str) -> rusqlite::Result<Vec<String>> {
         let holding = self.hold(segmented)?;
         let mut statement = holding.prepare_cached("SELECT term FROM vocabulary ORDER BY offset")?;
         statement.query_map([], |row| row.get(0))?.collect()
     }
 
-    /// Where the search matches in the original text; `None` if it does not match at all.
+    /// The matches in the original text; `None` if there are none.
     pub(super) fn matches(
         &self,
         expression: &str,
@@ -53,7 +52,7 @@ impl Scratch {
         }))
     }
 
-    /// Holds one text until the transaction is dropped, which rolls it back.
+    /// Inserts a text until the transaction is dropped, which rolls it back.
     fn hold(&self, segmented: &str) -> rusqlite::Result<Transaction<'_>> {
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)?;
         transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?.execute([segmented])?;
@@ -61,7 +60,7 @@ impl Scratch {
     }
 }
 
-/// The ranges between the signs, as offsets into the text without them.
+/// The ranges between the marker characters, as offsets into the text without them.
 fn marked_ranges(marked: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut start = 0;
@@ -83,10 +82,10 @@ mod tests {
     use crate::search::segment::segment;
 
     #[test]
-    fn words_are_what_fts5_makes_of_a_text() {
-        let scratch = Scratch::new().expect("memory is enough");
+    fn words_are_those_of_fts5() {
+        let scratch = Scratch::new().expect("a database in memory");
         let check = |text: &str, expected: &[&str]| {
-            let words = scratch.words(&segment(text)).expect("any text has words or none");
+            let words = scratch.words(&segment(text)).expect("words");
             assert_eq!(words, expected, "{text:?}");
         };
         check("Parse_History foo::bar", &["parse", "history", "foo", "bar"]);
@@ -98,12 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn matches_are_places_in_the_original() {
-        let scratch = Scratch::new().expect("memory is enough");
+    fn matches_are_ranges_of_the_original() {
+        let scratch = Scratch::new().expect("a database in memory");
         let text = "Un café, 修正 and CAFE\u{301}.";
         let segmented = Segmented::new(text);
         let found = scratch.matches("\"cafe\"", &segmented).expect("a valid expression");
-        let found: Vec<&str> = found.expect("it is there").into_iter().map(|range| &text[range]).collect();
+        let found: Vec<&str> = found.expect("a match").into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["café", "CAFE\u{301}"]);
         assert_eq!(scratch.matches("\"tea\"", &segmented).expect("a valid expression"), None);
     }

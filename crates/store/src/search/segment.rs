@@ -1,9 +1,8 @@
-//! Text as the index sees it, so that writing without spaces can be searched too.
+//! Segments text for the index, so that scripts without spaces can be searched.
 //!
-//! FTS5 knows words by the spaces and punctuation between them. Chinese, Japanese, Thai and others put none,
-//! so every character of theirs is set apart here, and a search for a part of such text becomes a phrase of
-//! single characters. What is sought goes through the same function as what is indexed, and so always meets
-//! it.
+//! FTS5 splits words at spaces and punctuation. Chinese, Japanese, Thai and other scripts have neither between words,
+//! so each of their characters becomes a word, and a search for such text becomes a phrase of characters. Queries and
+//! indexed texts are segmented by the same function, so they always agree.
 //!
 //! ```text
 //!   "修正 bug🐛"      ►  " 修  正  bug uemoji1f41b "
@@ -11,29 +10,28 @@
 //!   "Ｆｏｏ"            ►  "Foo"
 //! ```
 //!
-//! The result is never shown. [`Segmented`] remembers where each part of it came from.
+//! The result is never displayed. [`Segmented`] maps its parts back to the original.
 
 use std::fmt::Write;
 use std::ops::Range;
 
-/// What FTS5 is told about words. Marks belong to them: without, every Hindi word would fall apart at its
-/// vowels.
+/// The FTS5 tokenizer. Marks are part of words: otherwise every Hindi word would be split at its vowels.
 pub(super) const TOKENIZER: &str = "unicode61 remove_diacritics 2 categories ''L* M* N* Co''";
 
-/// What becomes of a character.
+/// How a character is segmented.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// It stays.
+    /// Unchanged.
     Plain,
-    /// It goes: marks over Latin letters, selectors and joiners that only change how something looks.
+    /// Removed: diacritics, variation selectors and joiners.
     Dropped,
-    /// It becomes a space: nothing below the space may pass for the signs that mark what matched.
+    /// Replaced by a space: control characters must not be mistaken for match markers.
     Blank,
-    /// It stands alone.
+    /// A word by itself.
     Alone,
-    /// It becomes a word of its own; to FTS5 an emoji is punctuation.
+    /// Replaced by a word, because FTS5 treats emoji as punctuation.
     Emoji,
-    /// It becomes its narrow form.
+    /// Replaced by its narrow form.
     Wide,
 }
 
@@ -61,7 +59,7 @@ fn class(character: char) -> Class {
         | 0x1780..=0x17ff
         | 0x1950..=0x19ff
         | 0x1a20..=0x1aaf
-        // Chinese, Japanese, Korean, Yi. Korean has spaces, but writes particles onto its words.
+        // Chinese, Japanese, Korean, Yi. Korean has spaces, but attaches particles to words.
         | 0x2e80..=0x2fdf
         | 0x3005..=0x3007
         | 0x3021..=0x3029
@@ -83,18 +81,17 @@ fn class(character: char) -> Class {
     }
 }
 
-/// The text as the index sees it.
 pub(super) fn segment(text: &str) -> String {
     let mut segmented = String::with_capacity(text.len() + text.len() / 8);
     copy(text, &mut segmented, |_, _| ());
     segmented
 }
 
-/// Text as the index sees it, and where each part of it came from.
+/// A segmented text with a mapping to the original.
 pub(super) struct Segmented<'text> {
     original: &'text str,
     text: String,
-    /// Offsets here and in the original, wherever the distance between the two changes.
+    /// Offsets in the segmented and original text, wherever their distance changes.
     shifts: Vec<(usize, usize)>,
 }
 
@@ -111,10 +108,10 @@ impl<'text> Segmented<'text> {
         &self.text
     }
 
-    /// The part of the original that a part of the segmented text stands for.
+    /// The range of the original text for a range of the segmented text.
     pub(super) fn original(&self, range: &Range<usize>) -> Range<usize> {
         let end = self.place(range.end);
-        // Marks that were dropped belong to the letter before them.
+        // Removed diacritics belong to the preceding letter.
         let marks = self.original[end..].chars();
         let marks = marks.take_while(|&mark| class(mark) == Class::Dropped);
         self.place(range.start)..end + marks.map(char::len_utf8).sum::<usize>()
@@ -133,7 +130,7 @@ impl<'text> Segmented<'text> {
 }
 
 fn copy(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize)) {
-    // Plain text is copied in runs: most text is nothing else.
+    // Plain text is copied in runs, because most text is plain.
     let mut run = 0;
     for (place, character) in text.char_indices() {
         let class = class(character);
@@ -166,7 +163,7 @@ fn copy(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize
             Class::Wide => {
                 shifted(segmented.len(), place);
                 let narrow = char::from_u32(u32::from(character) - 0xfee0);
-                segmented.push(narrow.expect("the wide forms stand in the order of ASCII"));
+                segmented.push(narrow.expect("wide forms are in ASCII order"));
             }
         }
     }
@@ -181,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_without_word_spaces_stand_alone() {
+    fn characters_of_scripts_without_spaces_are_words() {
         let check = |text: &str, expected: &str| {
             let segmented = segment(text);
             let words: Vec<&str> = segmented.split_whitespace().collect();
@@ -201,10 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_traced_to_where_they_came_from() {
+    fn ranges_map_back_to_the_original() {
         let check = |text: &str, part: &str, expected: &str| {
             let segmented = Segmented::new(text);
-            let start = segmented.text().find(part).expect("the part is there");
+            let start = segmented.text().find(part).expect("a part of the text");
             let range = segmented.original(&(start..start + part.len()));
             assert_eq!(&text[range], expected, "{part:?} in {text:?}");
         };

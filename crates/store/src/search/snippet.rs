@@ -1,43 +1,39 @@
-//! What is shown of a hit: one line around the best match.
+//! The snippet of a hit: one line around the best match.
 
 use std::ops::Range;
 
 use serde::Serialize;
 
-/// Characters of a snippet, as a rule.
+/// The usual length of a snippet, in characters.
 const LENGTH: usize = 160;
-/// Characters before the first match, as a rule.
+/// The usual number of characters before the first match.
 const LEAD: usize = 40;
-/// Matches that are looked at to find the best place.
+/// Matches considered for the best position.
 const MOST_MATCHES: usize = 1000;
 const CUT: char = '…';
 
-/// A line of an entry's text.
+/// One line of an entry's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snippet {
-    /// Its parts, in order.
     pub pieces: Vec<Piece>,
 }
 
-/// A part of a snippet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SnippetPiece"))]
 pub struct Piece {
-    /// Whether this is what was sought.
+    /// Whether this part matched.
     pub matched: bool,
-    /// The text.
     pub text: String,
 }
 
 impl Snippet {
-    /// The line without marks.
+    /// The line as plain text.
     pub fn text(&self) -> String {
         self.pieces.iter().map(|piece| piece.text.as_str()).collect()
     }
 
-    /// The line around the place where most of what was sought stands together; the beginning, if nothing
-    /// was.
+    /// The line around the densest matches, or the beginning if there are none.
     pub(super) fn new(text: &str, matches: &[Range<usize>]) -> Self {
         let matches = &matches[..matches.len().min(MOST_MATCHES)];
         let window = window(text, best(text, matches));
@@ -59,11 +55,11 @@ impl Snippet {
     }
 }
 
-/// Text with every run of white space as one space, and none at its ends.
+/// Text with collapsed whitespace.
 #[derive(Default)]
 struct Line {
     pieces: Vec<Piece>,
-    /// A space that is due, and whether it is inside of a match.
+    /// A pending space, and whether it is inside a match.
     space: Option<bool>,
 }
 
@@ -89,7 +85,7 @@ impl Line {
     }
 }
 
-/// The matches that are to be shown: those from one on that has the most different ones close behind it.
+/// The range of matches to display: those closely following the match with the most different neighbours.
 fn best(text: &str, matches: &[Range<usize>]) -> Range<usize> {
     let mut best = 0..0;
     let mut most = (0, 0);
@@ -110,7 +106,7 @@ fn best(text: &str, matches: &[Range<usize>]) -> Range<usize> {
     best
 }
 
-/// The part of the text to show around that, ending between words where it can.
+/// The part of the text to display around a range, cut at word boundaries if possible.
 fn window(text: &str, shown: Range<usize>) -> Range<usize> {
     let start = back(text, shown.start, LEAD);
     let start = if start == 0 || starts_word(text, start) {
@@ -146,7 +142,6 @@ fn forward(text: &str, place: usize, characters: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Matches in square brackets.
     fn shown(text: &str, sought: &[&str]) -> String {
         let mut matches: Vec<Range<usize>> = sought
             .iter()
@@ -162,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_shown_whole_on_one_line() {
+    fn a_short_text_fits_on_one_line() {
         assert_eq!(shown("fix\n  the\tbug\n", &["the"]), "fix [the] bug");
         assert_eq!(shown("", &[]), "");
         assert_eq!(shown("a b", &["a", "b"]), "[a] [b]");
@@ -170,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_between_words_around_the_best_place() {
+    fn a_long_text_is_cut_between_words_around_the_best_match() {
         let text = format!(
             "{}needle {}needle and thread {}",
             "word ".repeat(90),

@@ -1,38 +1,36 @@
-//! What people type into a search, as an expression that FTS5 cannot misread.
+//! Translates a typed query into an FTS5 expression that cannot be misread.
 //!
 //! ```text
 //!   fix parser         both words, anywhere              "fix" AND "parser"
-//!   "fix the parser"   these words, one after another    "fix the parser"
+//!   "fix the parser"   consecutive words                 "fix the parser"
 //!   parse_history      punctuation inside: likewise      "parse history"
-//!   pars*              words that begin so               "pars" *
+//!   pars*              words with this prefix            "pars" *
 //!   fix -parser        the first without the second      ("fix") NOT ("parser")
 //! ```
 //!
-//! Everything that FTS5 has operators for (`OR`, `NEAR(`, `^`, `:`, brackets) is text like any other. An
-//! expression is put together from nothing but quoted words that FTS5 itself has found in the text, and those
-//! hold no quotes.
+//! Everything that FTS5 treats as an operator (`OR`, `NEAR(`, `^`, `:`, brackets) is ordinary text. An expression
+//! contains only quoted words that FTS5 itself has found in the text, which contain no quotes.
 
 use super::SearchError;
 use super::scratch::Scratch;
 use super::segment::segment;
 
-/// More words than anyone seeks, and few enough for FTS5 to look them all up.
+/// More words than a person types, and few enough for FTS5.
 pub(super) const MOST_WORDS: usize = 256;
 /// More text than that many words have.
 const LONGEST: usize = 16 * 1024;
 
-/// What is sought, as expressions for FTS5.
+/// A query as FTS5 expressions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expression {
-    /// What must match; `None` if nothing must.
+    /// What must match; `None` if there is no condition.
     pub(super) wanted: Option<String>,
-    /// What must not match, where nothing is wanted; else it is part of `wanted`.
+    /// What must not match, if `wanted` is `None`; otherwise part of `wanted`.
     pub(super) unwanted: Option<String>,
-    /// Whether something was asked for that has no words in it, such as `!?`. Nothing can match that.
+    /// Whether the query contains text but no words, such as `!?`, and so cannot match.
     pub(super) hopeless: bool,
 }
 
-/// One of the things that were typed.
 #[derive(Debug, PartialEq, Eq)]
 struct Term<'text> {
     text: &'text str,
@@ -54,7 +52,7 @@ impl Expression {
             if count > MOST_WORDS {
                 return Err(too_long);
             }
-            // Punctuation on its own, as in `a && b`, says nothing about words.
+            // Punctuation by itself, as in `a && b`, is ignored.
             if words.is_empty() {
                 continue;
             }
@@ -74,7 +72,7 @@ impl Expression {
     }
 }
 
-/// The things that were typed: words, and what stands between quotes.
+/// Splits a query into words and quoted phrases.
 fn terms(typed: &str) -> Vec<Term<'_>> {
     let mut terms = Vec::new();
     let mut rest = typed.trim_start();
@@ -84,7 +82,7 @@ fn terms(typed: &str) -> Vec<Term<'_>> {
             rest = &rest[1..];
         }
         let (text, after) = if let Some(inside) = rest.strip_prefix(is_quote) {
-            // A quote that is never closed reaches to the end.
+            // An unclosed quote extends to the end.
             inside.split_once(is_quote).unwrap_or((inside, ""))
         } else {
             let end = rest
@@ -98,7 +96,7 @@ fn terms(typed: &str) -> Vec<Term<'_>> {
     terms
 }
 
-/// `-word` and `-"words"` exclude; a dash of its own, `--flag` and `->` do not.
+/// `-word` and `-"words"` exclude; a single dash, `--flag` and `->` do not.
 fn is_exclusion(text: &str) -> bool {
     let mut characters = text.chars();
     characters.next() == Some('-')
@@ -114,12 +112,12 @@ mod tests {
     use super::*;
 
     fn expression(typed: &str) -> Expression {
-        let scratch = Scratch::new().expect("memory is enough");
+        let scratch = Scratch::new().expect("a database in memory");
         Expression::new(typed, &scratch).expect("short enough")
     }
 
     #[test]
-    fn what_is_typed_becomes_quoted_words() {
+    fn queries_become_quoted_words() {
         let check = |typed: &str, expected: &str| {
             assert_eq!(expression(typed).wanted.as_deref(), Some(expected), "{typed:?}");
         };
@@ -144,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn some_searches_want_no_word() {
+    fn some_queries_have_no_words() {
         assert_eq!(expression(" \t"), Expression::default());
         assert!(expression("!? \" \" *").hopeless);
         let excluding = expression("-fix -\"a b\"");
@@ -153,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn a_search_has_an_end() {
-        let scratch = Scratch::new().expect("memory is enough");
+    fn queries_are_limited() {
+        let scratch = Scratch::new().expect("a database in memory");
         for typed in ["word ".repeat(1000), "x".repeat(100_000), "\"".repeat(100_000)] {
             let refused = Expression::new(&typed, &scratch);
             assert!(matches!(refused, Err(SearchError::TooManyWords { .. })), "{}", &typed[..10]);

@@ -1,81 +1,80 @@
-//! The picture beside the history: one line for what is, and lanes beside it for what was undone.
+//! The graph of the history: one line for the current state, and lanes for undone operations.
 //!
 //! ```text
-//!   ○          redo leads here       Rows are drawn from the newest to the oldest. Each lane knows the change that
-//!   ●          the present           it waits for: the parent of what was drawn last in it. A change that nobody
-//!   ├─○        undone                waits for begins a lane. One whose parent is waited for already joins that
-//!   │ undo     only moves: no point  lane at once, so that however much was tried and undone, few lanes are needed.
+//!   ○          next redo             Rows go from newest to oldest. Each lane stores the version that it expects
+//!   ●          current               next: the parent of its last node. A version that no lane expects starts a new
+//!   ├─○        undone                lane. If its parent is expected by another lane, it joins that lane at once, so
+//!   │ undo     a move: no node       that many undone attempts need few lanes.
 //!   ○
 //! ```
 //!
-//! A row is as high as its text, so each has a picture of its own; what a row needs to know of those above it are
-//! the lanes, which go along in the address where a list goes on.
+//! Rows have different heights, so that each has its own SVG. The state between rows is the list of lanes, which the
+//! address of the next page contains.
 
 use maud::{Markup, html};
 use retake_model::operation::Version;
 
-/// How far lanes are apart, in pixels.
+/// Distance of lanes in pixels.
 const STEP: usize = 12;
-/// Where the first lane is.
+/// Position of the first lane.
 const FIRST: usize = 8;
-/// How far down a row its point is.
+/// Vertical position of the node in a row.
 const DOWN: usize = 17;
-/// Further lanes are drawn over the last one.
+/// Maximum visible lanes; further ones overlap the last.
 const MOST_DRAWN: usize = 5;
-/// More lanes are not read from an address.
+/// Maximum lanes parsed from an address.
 const MOST_READ: usize = 64;
 
-/// The change that each lane waits for. The first lane is the line of the present.
+/// The version that each lane expects next. The first lane is the current line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lanes(Vec<Option<Version>>);
 
-/// What a row shows of the tree of changes.
+/// The node of a row in the tree of versions.
 pub(super) struct Node<'a> {
-    /// The changes in it, each the parent of the one before it.
+    /// The versions in it, each the parent of the one before.
     pub(super) versions: &'a [Version],
-    /// What the last of them was made on; 0 for the first of all.
+    /// The parent of the oldest one; 0 for the first version.
     pub(super) parent: Version,
-    /// Whether the present contains them, or redo leads to them.
+    /// Whether they are on the current line: applied or redoable.
     pub(super) on_line: bool,
 }
 
-/// The picture of one row.
+/// The graph of one row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Strip {
-    /// Lanes that only pass by.
+    /// Lanes without a node in this row.
     pub(super) passing: Vec<usize>,
-    /// The point of the row; none where it only moves.
+    /// The node; `None` for moves.
     pub(super) point: Option<Point>,
-    /// The change that the first lane waits for, above the row and below it.
+    /// The version that the first lane expects, above and below the row.
     pub(super) line: (Option<Version>, Option<Version>),
 }
 
-/// The point of a row.
+/// The node of a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Point {
     /// Its lane.
     pub(super) lane: usize,
-    /// Lanes that end in it. Its own is among them if something came after it.
+    /// Lanes that end in it, including its own if it has a child.
     pub(super) from: Vec<usize>,
-    /// The lane in which it goes on; none for the first of all.
+    /// The lane in which its parent continues; `None` for the first version.
     pub(super) to: Option<usize>,
 }
 
 impl Lanes {
-    /// The lanes that an address holds; none where it holds something else.
+    /// Parses lanes; invalid text gives an empty list.
     pub(super) fn read(text: &str) -> Self {
         let lanes =
             text.split('.').take(MOST_READ).map(|lane| lane.parse().ok().filter(|version| *version > 0));
         Self(lanes.collect())
     }
 
-    /// The same as a text.
     pub(super) fn write(&self) -> String {
         let lanes: Vec<String> = self.0.iter().map(|lane| lane.unwrap_or(0).to_string()).collect();
         lanes.join(".")
     }
 
-    /// The picture of the next row, which is older than all before it.
+    /// The graph of the next older row.
     pub(super) fn next(&mut self, node: Option<&Node<'_>>) -> Strip {
         if self.0.is_empty() {
             self.0.push(None);
@@ -111,7 +110,7 @@ impl Lanes {
         Strip { passing, point, line: (above, self.0[0]) }
     }
 
-    /// A lane beside the line that nobody is in.
+    /// A free lane next to the line.
     fn free(&mut self) -> usize {
         let found = (1..self.0.len()).find(|lane| self.0[*lane].is_none());
         found.unwrap_or_else(|| {
@@ -122,14 +121,14 @@ impl Lanes {
 }
 
 impl Strip {
-    /// How wide the picture is at least.
+    /// Minimum width of the graph.
     pub(super) fn width(&self) -> usize {
         let point = self.point.as_ref().map(|point| point.lane);
         let last = self.passing.iter().copied().chain(point).max().unwrap_or(0);
         across(last) + FIRST
     }
 
-    /// Draws it. `class` is that of the point, and `position` the change that is the present.
+    /// Renders the row. `class` is that of the node, `position` the current version.
     pub(super) fn draw(&self, class: &str, position: Version, width: usize) -> Markup {
         let class_of = |lane: usize, line: Option<Version>| match lane {
             0 if line.is_some_and(|waits_for| waits_for >= position) => "ahead",
@@ -177,8 +176,8 @@ fn across(lane: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Draws rows (versions, parent, whether on the line; nothing for a move) with letters: `*` is the point, `|` a lane that
-    /// passes, `/` one that ends in the point, and `>` says in which lane it goes on.
+    /// Renders rows (versions, parent, whether on the line; `None` for a move) as text: `*` is the node, `|` a passing lane,
+    /// `/` a lane that ends in the node, and `>` precedes the lane of its parent.
     fn drawn(rows: &[Option<(&[Version], Version, bool)>]) -> Vec<String> {
         let mut lanes = Lanes::default();
         let mut drawn = Vec::new();
@@ -195,14 +194,14 @@ mod tests {
             let text: String = (0..count).map(letter).collect();
             let to = strip.point.as_ref().and_then(|point| point.to);
             drawn.push(to.map_or(text.clone(), |to| format!("{text}>{to}")));
-            // What goes along in an address is all that is to be known.
+            // The address must carry the complete state.
             lanes = Lanes::read(&lanes.write());
         }
         drawn
     }
 
     #[test]
-    fn what_was_undone_stands_beside_the_line() {
+    fn undone_versions_are_next_to_the_line() {
         let check =
             |rows: &[Option<(&[Version], Version, bool)>], wanted: &[&str]| assert_eq!(drawn(rows), wanted);
         // Nothing undone: one line.
@@ -218,7 +217,7 @@ mod tests {
             ],
             &["*>0", "|", "|*>1", "|*>0", "* >0"],
         );
-        // Tried three times on one moment: one lane is enough.
+        // Three attempts on one version need one lane.
         check(
             &[
                 Some((&[6], 1, true)),
@@ -230,12 +229,12 @@ mod tests {
             ],
             &["*>0", "|", "|*>0", "| ", "|*>0", "* "],
         );
-        // Back at 1, and what was made since lies above: nothing is on the line there, and the lane ends in its parent.
+        // Back at 1 with newer versions above: no node is on the line, and the lane ends in its parent.
         check(
             &[None, Some((&[3], 2, false)), Some((&[2], 1, false)), Some((&[1], 0, true))],
             &[" ", " *>1", " *>1", "*/"],
         );
-        // Something was made on the middle of a turn that is one row.
+        // A version was made in the middle of a turn that is one row.
         check(
             &[Some((&[5], 3, true)), None, Some((&[4], 3, false)), Some((&[3, 2], 1, true))],
             &["*>0", "|", "|*>0", "* >0"],
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_holds_something_else_holds_no_lanes() {
+    fn invalid_text_has_no_lanes() {
         for text in ["", "x", "-1", "0", "18446744073709551616"] {
             assert_eq!(Lanes::read(text), Lanes(vec![None]), "{text:?}");
         }

@@ -1,29 +1,29 @@
-//! What a person takes for one: the steps of a turn with what was typed for it, typing in one go, undo after undo.
+//! Groups operations into rows: the steps of a turn with its draft, consecutive typing, consecutive undos.
 
 use retake_model::id::TakeId;
 use retake_model::operation::{Actor, FileChange, OperationKind, TurnStep, Version};
 use retake_timeline::HistoryItem;
 use retake_words::actor;
 
-/// An operation where it stands in the tree of changes.
+/// An operation and its position in the tree of versions.
 pub(super) struct Step {
     pub(super) item: HistoryItem,
-    /// What it was made on.
+    /// Its parent version.
     pub(super) parent: Version,
-    /// What it did to files, if it did something.
+    /// Its file changes, if any.
     pub(super) files: Option<FileChange>,
 }
 
-/// Operations that are one row, newest first. There is at least one.
+/// The operations of a row, newest first; at least one.
 pub(super) struct Row<'steps>(pub(super) &'steps [Step]);
 
-/// Which operations, newest first, make a row each.
+/// Groups operations, newest first, into rows.
 pub(super) fn rows(steps: &[Step]) -> Vec<Row<'_>> {
     steps.chunk_by(continues).map(Row).collect()
 }
 
-/// Whether an operation belongs to the row of the newer one. What undo has parted stays apart, so that the present is
-/// always the newest of its row.
+/// Whether an operation belongs to the row of the newer one. Undone and current operations are never in the same row, so
+/// that the current version is always the newest of its row.
 fn continues(newer: &Step, older: &Step) -> bool {
     use OperationKind::{Jumped, Redone, Undone};
     let (above, below) = (&newer.item, &older.item);
@@ -41,7 +41,7 @@ fn continues(newer: &Step, older: &Step) -> bool {
     }
 }
 
-/// The take in which something is being typed, or pictures are put to it.
+/// The take whose draft the operation changes.
 pub(super) fn drafts(kind: &OperationKind) -> Option<TakeId> {
     use OperationKind::{DraftAttached, DraftChanged, DraftCleared};
     match kind {
@@ -50,8 +50,7 @@ pub(super) fn drafts(kind: &OperationKind) -> Option<TakeId> {
     }
 }
 
-/// Whether somebody goes on with a draft, or a turn began with it: who asks has typed first, and that needs no row of its
-/// own.
+/// Whether an operation continues a draft or sends it as a prompt, so that typing needs no row of its own.
 fn drafted(newer: &OperationKind, older: &OperationKind) -> bool {
     let take = match newer {
         OperationKind::TurnAdvanced { take, step: TurnStep::Started { .. }, .. } => Some(*take),
@@ -69,21 +68,21 @@ impl Row<'_> {
         &self.0[self.0.len() - 1]
     }
 
-    /// Whether it is, or is a piece of, a turn of the agent's.
+    /// Whether it is part of a turn.
     pub(super) fn is_turn(&self) -> bool {
         self.0.iter().any(|step| matches!(step.item.kind, OperationKind::TurnAdvanced { .. }))
     }
 
-    /// Who did it, or had it done.
+    /// The author.
     pub(super) fn who(&self) -> String {
         match &self.oldest().item.actor {
-            // A turn that is told in pieces goes on with what its tools did.
+            // A row may start in the middle of a turn, with a tool call.
             Actor::ToolCall { .. } if self.is_turn() => actor(&Actor::Agent),
             other => actor(other),
         }
     }
 
-    /// How a turn stands that did not go well; nothing for others.
+    /// The failure of a turn, if it failed or was interrupted.
     pub(super) fn trouble(&self) -> Option<&'static str> {
         match &self.newest().item.kind {
             OperationKind::TurnAdvanced { step: TurnStep::Failed { .. }, .. } => Some("failed"),
@@ -92,7 +91,7 @@ impl Row<'_> {
         }
     }
 
-    /// The files before the first of them that touched some, and after the last.
+    /// The first and the last file change of the row.
     pub(super) fn files(&self) -> Option<(FileChange, FileChange)> {
         let mut touched = self.0.iter().filter_map(|step| step.files);
         let last = touched.next()?;

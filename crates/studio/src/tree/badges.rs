@@ -1,8 +1,8 @@
-//! What takes did to files, and which moments were saved: read from the logs of threads.
+//! File changes of takes and saved versions, read from the logs of threads.
 //!
-//! The tree is drawn again whenever anything happens anywhere, so what was read of a thread is kept until its next
-//! operation, and what was compared until the files are others. The thread that is looked at is always read; others as long
-//! as that takes no time, and the rest with the next drawing.
+//! The tree is refreshed on every event, so that results are cached per thread until its next operation, and comparisons
+//! until the files change. The open thread is always up to date; others are read within a time budget, and the rest with
+//! the next refresh.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,43 +17,43 @@ use retake_words::number::{count, counted};
 
 use crate::failed::Failed;
 
-/// So many operations with files are looked at.
+/// Maximum operations with files to read.
 const LOOKED_AT: usize = 500;
-/// The lines of so many files are compared.
+/// Maximum files to compare by line.
 const COMPARED: usize = 50;
-/// So many operations are looked through for moments that were saved.
+/// Maximum operations to scan for saved versions.
 const LOOKED_THROUGH: usize = 300;
-/// So many saved moments are shown.
+/// Maximum saved versions.
 const MOMENTS: usize = 4;
-/// What is known of so many threads is kept.
+/// Maximum cached threads.
 const KEPT: usize = 300;
-/// So long are threads read that nobody looks at.
+/// Time budget for threads other than the open one.
 const TIME_FOR_OTHERS: Duration = Duration::from_millis(10);
 
-/// What is known of the threads that were looked at last.
+/// Cached badges of recently shown threads.
 #[derive(Default)]
 pub(crate) struct Badges(Mutex<VecDeque<Arc<Known>>>);
 
-/// What is known of a thread at one moment.
+/// The badges of a thread at a version.
 pub(super) struct Known {
     thread: ThreadId,
     version: Version,
     files: FilesOfTakes,
-    /// What differs between the files that a take began with and those that it has.
+    /// Differences between the first and the current files of takes.
     changed: HashMap<TakeFiles, Changed>,
     saved: OnceLock<Vec<(Version, String)>>,
 }
 
-/// How the files of two moments differ.
+/// The size of a change of files.
 #[derive(Clone, Copy)]
 struct Changed {
     files: u64,
-    /// Lines that came and went; none if there are too many files to compare.
+    /// Added and removed lines; `None` if there are too many files.
     lines: Option<Counts>,
 }
 
 impl Badges {
-    /// What is known of threads now: of one for certain, of the others as far as there is time.
+    /// The badges of threads: up to date for `here`, for the others as far as time allows.
     pub(super) fn of(
         &self,
         looking: &Looking<'_>,
@@ -62,7 +62,7 @@ impl Badges {
     ) -> Result<HashMap<ThreadId, Arc<Known>>, Failed> {
         let began = Instant::now();
         let mut all = HashMap::new();
-        // The sort is stable: the others come in the order of the list.
+        // The sort is stable and keeps the order of the other threads.
         let mut threads: Vec<&TreeThread> = threads.iter().collect();
         threads.sort_by_key(|thread| Some(thread.summary.id) != here);
         for thread in threads {
@@ -73,7 +73,7 @@ impl Badges {
                 _ if Some(id) == here || began.elapsed() < TIME_FOR_OTHERS => {
                     self.read(looking, id, before.as_deref())?
                 }
-                // What was so a moment ago is better than nothing.
+                // Outdated badges are better than none.
                 Some(known) => known,
                 None => continue,
             };
@@ -93,7 +93,7 @@ impl Badges {
         let mut changed = HashMap::new();
         for files in files.takes.values().filter(|files| files.began != files.now) {
             let known = before.and_then(|before| before.changed.get(files).copied());
-            // Files that are not there any more are no reason to show no tree.
+            // Missing objects must not prevent rendering the tree.
             if let Some(now) = known.or_else(|| Changed::between(looking, *files)) {
                 changed.insert(*files, now);
             }
@@ -132,7 +132,7 @@ impl Changed {
 }
 
 impl Known {
-    /// The moments that were saved last, newest first.
+    /// The last saved versions, newest first.
     pub(super) fn saved(&self, looking: &Looking<'_>) -> Result<&[(Version, String)], Failed> {
         if let Some(saved) = self.saved.get() {
             return Ok(saved);
@@ -155,12 +155,12 @@ impl Known {
         self.changed.get(self.files.takes.get(&take)?).copied()
     }
 
-    /// How many files and lines a take changed since it began.
+    /// The file changes of a take since it started.
     pub(super) fn badge(&self, take: TakeId) -> Markup {
         let Some(changed) = self.changed_by(take).filter(|changed| changed.files > 0) else {
             return html! {};
         };
-        let since = if self.files.more { "Lately" } else { "Since the take began" };
+        let since = if self.files.more { "Recent changes" } else { "Changes since the take started" };
         html! {
             span class="changed" title=(since) {
                 (counted(changed.files, "file", "files"))

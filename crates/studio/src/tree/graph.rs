@@ -1,9 +1,9 @@
-//! The takes of a thread as a picture: where each parted from its parent, and which way leads to the one that is worked on.
+//! The graph of takes of a thread: where each branches off its parent, and the path to the active one.
 //!
 //! ```text
 //!   ●  main              a root
-//!   ├──○  main_take_1    left it after entry 4
-//!   ┗━━●  retry          the way to the take that is worked on is thick
+//!   ├──○  main_take_1    branched off after entry 4
+//!   ┗━━●  retry          the path to the active take is bold
 //! ```
 
 use std::collections::{HashMap, HashSet};
@@ -13,35 +13,35 @@ use retake_model::id::TakeId;
 use retake_model::summary::TakeSummary;
 use retake_timeline::TreeThread;
 
-/// The height of a take's name, in the picture's units.
+/// Height of the line with the name.
 const NAME: usize = 26;
-/// The height of what is said below it.
+/// Height of the line with details.
 const BELOW: usize = 17;
-/// How far a branch is set in.
+/// Indentation per level.
 const STEP: usize = 14;
-/// Branches of branches are set in so far, and no further.
+/// Maximum indentation level.
 const DEEPEST: usize = 6;
 
-/// A take where it stands in the picture.
+/// A take in the graph.
 pub(super) struct Line<'a> {
     pub(super) take: &'a TakeSummary,
-    /// The line of the take that it parted from.
+    /// Index of its parent.
     parent: Option<usize>,
     depth: usize,
-    /// Whether it lies on the way to the take that is worked on.
+    /// Whether it is the active take or an ancestor of it.
     on_the_way: bool,
     pub(super) running: bool,
-    /// Whether something is said below its name.
+    /// Whether it has a line with details.
     pub(super) more: bool,
 }
 
-/// At most so many takes of a thread, each behind the one that it parted from. If there are more, the way to those that
-/// are looked at is shown, and the latest.
+/// At most `most` takes of a thread, each after its parent. If there are more, prefers the active and the shown take with
+/// their ancestors, then the latest.
 pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> Vec<Line<'_>> {
     let active = thread.summary.active.id;
     let parents: HashMap<TakeId, Option<TakeId>> =
         thread.all_takes.iter().map(|take| (take.id, thread.parent_of(take))).collect();
-    // As many as there are takes: a circle, which only a damaged log could hold, ends there.
+    // The limit ends cycles, which only a damaged log could contain.
     let way = |take: TakeId| {
         std::iter::successors(Some(take), |take| parents.get(take).copied().flatten()).take(parents.len())
     };
@@ -73,7 +73,7 @@ pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> 
     lines
 }
 
-/// The picture beside the names.
+/// Renders the graph.
 pub(super) fn draw(lines: &[Line<'_>], active: TakeId) -> Markup {
     let mut places = Vec::with_capacity(lines.len());
     let mut height = 0;
@@ -90,7 +90,7 @@ pub(super) fn draw(lines: &[Line<'_>], active: TakeId) -> Markup {
     };
     html! {
         svg class="graph" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) aria-hidden="true" {
-            // What leads to the take that is worked on lies over what does not.
+            // Draw the path to the active take last, on top.
             @for on_the_way in [false, true] {
                 @for index in (0..lines.len()).filter(|index| lines[*index].on_the_way == on_the_way) {
                     @if let Some((x, y, path)) = branch(index) {

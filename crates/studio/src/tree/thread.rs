@@ -1,4 +1,4 @@
-//! A thread in the tree: what it is called, its labels, its takes, and the threads that were once takes of it.
+//! A thread in the tree: title, labels, takes, and threads promoted from it.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -16,28 +16,28 @@ use super::graph::{self, Line};
 use crate::draw::moment;
 use crate::studio::Asked;
 
-/// So many takes of the thread that is looked at are drawn.
+/// Maximum takes of the open thread.
 const TAKES_HERE: usize = 60;
-/// So many takes of each other thread.
+/// Maximum takes of another thread.
 const TAKES_OF_OTHER: usize = 8;
-/// And so many of all others together, so that a page stays small.
+/// Maximum takes of all other threads together.
 const TAKES_OF_OTHERS: usize = 60;
-/// Threads below threads are set in so far, and no further.
+/// Maximum indentation level.
 const DEEPEST: usize = 4;
 
-/// What threads are drawn with.
+/// The data for rendering threads.
 pub(super) struct View<'a> {
     asked: &'a Asked,
     running: HashSet<TakeId>,
-    /// The thread that is looked at.
+    /// The open thread.
     here: Option<ThreadId>,
-    /// What threads did to files, as far as it is known.
+    /// Badges of threads, as far as known.
     known: HashMap<ThreadId, Arc<Known>>,
-    /// The moments of the thread that is looked at.
+    /// Saved versions of the open thread.
     saved: Vec<(Version, String)>,
-    /// The threads that stand below another.
+    /// Threads by the thread they were promoted from.
     below: HashMap<ThreadId, Vec<&'a TreeThread>>,
-    /// How many takes may still be drawn.
+    /// Remaining takes of other threads.
     room: Cell<usize>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> View<'a> {
         Self { asked, running, here, known, saved, below, room }
     }
 
-    /// Puts threads below those that they were once takes of; gives the others.
+    /// Groups promoted threads below their parents; returns the others.
     pub(super) fn arrange(&mut self, threads: &'a [TreeThread]) -> Vec<&'a TreeThread> {
         let known: HashMap<ThreadId, &TreeThread> =
             threads.iter().map(|thread| (thread.summary.id, thread)).collect();
@@ -61,7 +61,7 @@ impl<'a> View<'a> {
             let parent = known.get(&thread.below?)?;
             (parent.summary.project == thread.summary.project).then_some(parent.summary.id)
         };
-        // A circle, which only a damaged log could hold, has no root: its threads stand for themselves.
+        // Threads in a cycle, which only a damaged log could contain, become roots.
         let has_root = |thread: &TreeThread| {
             let next = |id: &ThreadId| known.get(id).copied().and_then(above);
             std::iter::successors(Some(thread.summary.id), next).take(threads.len() + 1).count()
@@ -77,7 +77,7 @@ impl<'a> View<'a> {
         roots
     }
 
-    /// A thread with all that stands below it.
+    /// A thread with the threads below it.
     pub(super) fn draw(&self, thread: &TreeThread, depth: usize) -> Markup {
         let summary = &thread.summary;
         let here = self.here == Some(summary.id);
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
                     span class="facts" {
                         (moment(summary.updated))
                         @if summary.private { " · private" }
-                        // The takes of this one say it themselves.
+                        // In the open thread, the takes have their own badges.
                         @if let Some(known) = known.filter(|_| !here) { " · " (known.badge(summary.active.id)) }
                         @if let Some(model) = &summary.model { " · " span class="model" { (model) } }
                     }
@@ -101,13 +101,13 @@ impl<'a> View<'a> {
                 @if !summary.tags.is_empty() {
                     p class="tags" {
                         @for tag in &summary.tags {
-                            button type="button" class="tag" data-act="tag" value=(format!("#{tag}")) title="Threads with this tag" { (tag) }
+                            button type="button" class="tag" data-act="tag" value=(format!("#{tag}")) title="Show threads with this tag" { (tag) }
                         }
                     }
                 }
                 @if summary.deleted.is_some() {
                     button type="button" class="back" data-act="ask" data-method="POST" data-ask=(format!("/v1/threads/{}/restore", summary.id))
-                        data-then="It is back." { "Bring back" }
+                        data-then="Restored." { "Restore" }
                 }
                 (self.draw_takes(thread))
                 @if here { (self.draw_moments(thread)) }
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An address of a thread's page, with the filter that is chosen.
+    /// The address of a thread, with the current filter.
     fn to(&self, thread: &TreeThread, more: &[(&str, &str)]) -> String {
         filter::kept(&format!("/studio/threads/{}", thread.summary.id), self.asked, more)
     }
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
                 a id=(format!("k-{id}")) href=(self.to(thread, &[("take", &id)])) class=[active.then_some("active")]
                     aria-current=[shown.then_some("page")] title=(take.preview) {
                     span class="name" { (take.name) }
-                    @if active { span class="hidden" { ", worked on" } }
+                    @if active { span class="hidden" { ", active" } }
                     span class="facts" {
                         @if line.running { span class="runs" { "running" } " · " }
                         @if known.is_none() { @if let Some(from) = from(thread, line) { (from) " · " } }
@@ -179,7 +179,7 @@ impl<'a> View<'a> {
                                 (Some(parent), Some(entry)) => {
                                     @let (parent, place) = (parent.to_string(), take.shared.saturating_sub(1).to_string());
                                     a href=(format!("{}#e-{entry}", self.to(thread, &[("take", &parent), ("from", &place)])))
-                                        title="The last entry that both have" { (from) }
+                                        title="The last shared entry" { (from) }
                                 }
                                 _ => (from),
                             }
@@ -195,13 +195,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The moments that were saved, as labels.
+    /// Saved versions as labels.
     fn draw_moments(&self, thread: &TreeThread) -> Markup {
         html! {
             @if !self.saved.is_empty() {
-                ul class="moments" aria-label="Saved moments" {
+                ul class="moments" aria-label="Saved versions" {
                     @for (version, name) in &self.saved {
-                        li { a href=(self.to(thread, &[("at", &version.to_string())])) title="A moment that was saved" { span class="name" { (name) } } }
+                        li { a href=(self.to(thread, &[("at", &version.to_string())])) title="Saved version" { span class="name" { (name) } } }
                     }
                 }
             }
@@ -209,7 +209,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Where a take left its parent: the number of the last entry that both have.
+/// Where a take branched off: the number of the last shared entry.
 fn from(thread: &TreeThread, line: &Line<'_>) -> Option<String> {
     thread.parent_of(line.take)?;
     Some(match line.take.shared {

@@ -1,33 +1,33 @@
-//! How lines carry their origin through the versions of a text.
+//! Carries the origin of lines through the versions of a text.
 //!
 //! ```text
 //!   version 1 (before Retake)    a b c        – – –
 //!   step 2 wrote                 a B c        – 2 –
 //!   step 3 wrote                 a B c d      – 2 – 3
-//!   step 4 brought back          a b c d      – – – 3      b is as old as it ever was, d stays
+//!   step 4 restored              a b c d      – – – 3      b has its old origin again, d keeps its own
 //! ```
 //!
-//! A step that writes owns the lines that it brings. A step that brings older text back owns none of that: each
-//! such line has the origin that it had in the newest version which holds it. Only what no version ever held (the
-//! markers of a conflict, say) is that step's own.
+//! A step that writes owns the lines it adds. A step that restores older text owns none of it: each such line has the
+//! origin that it had in the newest version that contains it. Only lines that no version ever had (such as conflict
+//! markers) belong to that step.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use retake_model::diff::{Incomparable, changes, lines};
 
-/// Where a line comes from: a step, or before all of them.
+/// The step that wrote a line; `None` for lines older than all steps.
 pub(super) type Origin = Option<u32>;
 
-/// How many older versions are searched for the lines that a step brought back in a new mixture.
+/// Limit on the older versions to search for lines that a step restored in a new combination.
 const MOST_SEARCHED: usize = 64;
 
-/// What a step does.
+/// Effect of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
-    /// It writes.
+    /// It writes new text.
     Write,
-    /// It brings older text back: undo, redo, jump, restore, another take's files.
+    /// It restores older text: undo, redo, jump, restore, the files of another take.
     BringBack,
 }
 
@@ -37,15 +37,16 @@ pub(super) struct Trace<Id> {
     newest: u64,
 }
 
-/// A version whose lines are known.
+/// A version with known origins.
 struct Known {
-    /// Runs of lines of one origin. Origins of long texts over long histories would fill the memory one by one.
+    /// Runs of lines with the same origin, since single origins of long texts over long histories would need too much
+    /// memory.
     runs: Vec<(Origin, usize)>,
-    /// The higher, the newer.
+    /// Higher is newer.
     age: u64,
 }
 
-/// Reads a version again.
+/// Reads versions again.
 pub(super) trait Texts<Id> {
     /// Why it cannot be read.
     type Error;
@@ -58,7 +59,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
         Self { known: HashMap::new(), newest: 0 }
     }
 
-    /// Takes in a step from one version to another; `None` where there is no text on that side.
+    /// Processes a step from one version to another; `None` where one side has no text.
     pub(super) fn step<T: Texts<Id>>(
         &mut self,
         number: u32,
@@ -74,7 +75,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
         if let Some((id, text)) = &before
             && !self.known.contains_key(id)
         {
-            // Nobody saw it come: it is what a version that is known became unseen, or what was there first.
+            // The text changed outside of any step: compare it with known versions, or else treat it as the first one.
             let origins = self.unseen(text, texts)?;
             self.keep(*id, &origins);
         }
@@ -97,7 +98,8 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
         Ok(())
     }
 
-    /// The origin of each line of a version that is known; else of each line that the newest known one has too.
+    /// The origin of each line of a known version; for an unknown one, of the lines that the newest known version has
+    /// too.
     pub(super) fn lines<T: Texts<Id>>(&self, id: Id, texts: &T) -> Result<Vec<Origin>, T::Error> {
         if self.known.contains_key(&id) { Ok(self.origins(id)) } else { self.unseen(&texts.text(id)?, texts) }
     }
@@ -120,7 +122,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
         }
     }
 
-    /// The versions that are known, newest first.
+    /// Known versions, newest first.
     fn by_age(&self) -> Vec<Id> {
         let mut ids: Vec<(u64, Id)> = self.known.iter().map(|(id, known)| (known.age, *id)).collect();
         ids.sort_unstable_by(|left, right| right.cmp(left));
@@ -135,7 +137,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
         Ok(carried.into_iter().map(Option::flatten).collect())
     }
 
-    /// Finds the lines without an origin in older versions.
+    /// Searches older versions for lines without an origin.
     fn search<T: Texts<Id>>(
         &self,
         origins: &mut [Option<Origin>],
@@ -155,7 +157,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
     }
 }
 
-/// The origins of the lines of one text that stand in another as they were; `None` for lines that came.
+/// The origins of lines that both texts have; `None` for added lines.
 fn carry(origins: &[Origin], before: &[u8], after: &[u8]) -> Vec<Option<Origin>> {
     let count = lines(after).count();
     let changes = match changes(before, after) {

@@ -1,14 +1,14 @@
-//! Where the files of a thread stand when they move without the conversation.
+//! Position of the files when they move without the conversation.
 //!
-//! A move of the files alone is a change of its own, made on top of the conversation as it is. So the conversation's
-//! position says nothing about the files; the last of such moves does:
+//! A move of only the files is itself a change, on top of the conversation. So the position of the conversation does not
+//! determine the files; the last of these moves does:
 //!
 //! ```text
 //!   1 ── 2* ── 3* ── 4  moved 3 to 2 ── 5  moved 2 to 1          the conversation is at 3, the files at 1
 //!              base                     position                 (* changed files)
 //! ```
 //!
-//! From there an undo goes further back, and a redo forward to the base.
+//! From there an undo moves further back, and a redo forward to the base.
 
 use retake_model::history::{Cursor, View, take_position};
 use retake_model::operation::{Operation, OperationKind, Version};
@@ -20,7 +20,7 @@ use super::route::changes_files;
 use crate::moves::Way;
 use crate::{Goal, Rules};
 
-/// Where a move of the files leads from where they stand. Only steps that changed files count.
+/// Destination of a move of the files from their current position. Only steps that changed files count.
 pub(super) fn way_of_files(
     queries: &Queries<'_>,
     thread: i64,
@@ -39,7 +39,7 @@ pub(super) fn way_of_files(
     Ok(goal.destination_from(queries, thread, head, rules, cursor, &counts)?)
 }
 
-/// The version whose files are there, and the change of the take that they left, if files moved without the conversation
+/// The version of the current files, and the change of the take that they left, if files moved without the conversation
 /// since that change.
 fn stand_of_files(
     queries: &Queries<'_>,

@@ -1,4 +1,4 @@
-//! Takes apart: a take in a folder of its own, so that several are alive at once.
+//! Worktrees: a folder for one take, so that several takes can be used at the same time.
 
 mod identity;
 mod location;
@@ -35,39 +35,39 @@ use super::{Desk, FileError, Handling, PlanRequest, Seen};
 use crate::clock::Ticks;
 use crate::{Caller, LookError, Looking, ProjectError, Timeline};
 
-/// A take that was given a folder.
+/// A worktree that was created.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenedApart {
     /// The take.
     pub take: TakeId,
-    /// Its folder.
+    /// Path of the worktree.
     #[serde(serialize_with = "as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
-    /// The snapshot that it was filled with.
+    /// The snapshot that it was created from.
     pub snapshot: ContentId,
-    /// How many files and links it was filled with.
+    /// Number of files and links.
     pub files: u64,
     /// How many of them share their blocks with the project's folder.
     pub shared: u64,
 }
 
-/// A take whose folder was given up.
+/// A worktree that was removed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClosedApart {
-    /// Its last state.
+    /// The recorded changes.
     pub seen: Seen,
-    /// Where the folder is, or was.
+    /// Current or former path.
     #[serde(serialize_with = "as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
-    /// Whether the files were removed from it.
+    /// Whether its files were deleted.
     pub removed: bool,
 }
 
-/// A folder that a take has for itself.
+/// The worktree of a take.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApartFolder {
@@ -76,27 +76,27 @@ pub struct ApartFolder {
     pub id: FolderId,
     /// Its project.
     pub project: ProjectId,
-    /// Of which thread.
+    /// The thread of the take.
     pub thread: ThreadId,
-    /// Which take.
+    /// The take.
     pub take: TakeId,
-    /// Where it is.
+    /// Its path.
     #[serde(serialize_with = "as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
-    /// Which folder on the disk it is; none if an older version recorded it.
+    /// Identity of the folder on disk; `None` if an older version recorded it.
     #[serde(skip)]
     pub identity: Option<FolderIdentity>,
 }
 
 impl Desk {
-    /// The timeline at the folder that a take has for itself.
+    /// The working copy in a worktree.
     pub fn at_apart(timeline: Timeline, folder: &ApartFolder, workspace: Workspace) -> Self {
         let apart = Some(Apart { thread: folder.thread, take: folder.take });
         Self { timeline, folder: folder.id, project: folder.project, workspace: Arc::new(workspace), apart }
     }
 
-    /// Gives a take a folder of its own, filled with the take's files.
+    /// Creates a worktree with the files of a take.
     pub fn open_apart(
         &self,
         thread: ThreadId,
@@ -108,7 +108,7 @@ impl Desk {
         self.order(thread, request, caller.clone(), Handling::default())?.perform(None)?.into_opened()
     }
 
-    /// What opening a take in a folder comes to, where the project's folder has these files. It is refused here, or never.
+    /// Prepares a worktree, given the current files of the project's folder. All rejections happen here.
     fn opening(
         &self,
         (thread, take): (ThreadId, TakeId),
@@ -117,7 +117,7 @@ impl Desk {
     ) -> Result<Opening, FileError> {
         let root = match self.known_files_to_open(thread, take)? {
             Some(root) => root,
-            // A take that never had files of its own goes on from those that are there.
+            // A take without recorded files starts with the current ones.
             None => present.root("").cloned().ok_or(FileError::NoSuchSnapshot)?,
         };
         let path = self.allowed_location(path)?;
@@ -132,7 +132,7 @@ impl Desk {
         Ok(Opening { thread, opened, tree, filled, mark, is_filled })
     }
 
-    /// Fills the folder, unless a crash left it filled, and records whose it is.
+    /// Fills the folder, unless it was filled before a crash, and records its take.
     fn open(&self, opening: Opening) -> Result<OpenedApart, FileError> {
         let Opening { thread, mut opened, tree, filled, mark, is_filled } = opening;
         let path = &opened.path;
@@ -167,7 +167,7 @@ impl Desk {
         Ok(opened)
     }
 
-    /// The files that are known of a take that would be opened.
+    /// The recorded files of a take.
     fn known_files_to_open(&self, thread: ThreadId, take: TakeId) -> Result<Option<SnapshotRoot>, FileError> {
         let looking = self.timeline.look()?;
         let queries = looking.queries();
@@ -184,8 +184,8 @@ impl Desk {
         Ok(Some(snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?))
     }
 
-    /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
-    /// under a temporary name, so that a crash does not leave half of one.
+    /// Fills a new folder, copying files of the project that are known to be equal. Uses a temporary name, so that a
+    /// crash never leaves a partial folder.
     fn fill(
         &self,
         queries: &Queries<'_>,
@@ -233,7 +233,7 @@ impl Desk {
             cancel: &AtomicBool::new(false),
         })?;
         mark.put(temporary).map_err(write)?;
-        // The lock is the project's: another project, or another store, may make the same folder meanwhile.
+        // Only the project is locked: another project or another store may create the same folder.
         rename_to_new(temporary, path).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => FileError::InTheWay(path.to_owned()),
             _ => write(error),
@@ -241,8 +241,8 @@ impl Desk {
         Ok(made)
     }
 
-    /// Records the last state of the take that lives in this folder, and gives the folder up. With `remove`, the
-    /// files that are recorded are removed from it; whatever is not recorded stays.
+    /// Records the last changes of the take in this folder and removes the worktree. With `remove`, also deletes the
+    /// recorded files; all other files stay.
     pub fn close_apart(&self, caller: Caller, remove: bool) -> Result<ClosedApart, FileError> {
         let Some(Apart { thread, take }) = self.apart else { return Err(FileError::NotApart) };
         let record = self.timeline.look()?.queries().folder(self.folder)?;
@@ -254,7 +254,7 @@ impl Desk {
         closed.into_closed()?.ok_or(FileError::NotApart)
     }
 
-    /// Refuses to close the folder under a turn or a command that runs in it, or to remove another one with it.
+    /// Rejects removing a worktree while a turn or command is running in it, or if it contains another one.
     fn check_closing(&self, apart: Apart, remove: bool) -> Result<(), FileError> {
         if self.timeline.store.turn_runs(apart.take)? {
             let looking = self.timeline.look()?;
@@ -267,7 +267,7 @@ impl Desk {
 }
 
 impl Desk {
-    /// Refuses to remove a folder with another inside that Retake uses.
+    /// Rejects deleting a folder that contains another one of Retake.
     fn check_holds_no_other(&self, path: &Path) -> Result<(), FileError> {
         let looking = self.timeline.look()?;
         let queries = looking.queries();
@@ -281,7 +281,7 @@ impl Desk {
         }
     }
 
-    /// The same for folders of takes that were moved into it, which their paths do not tell.
+    /// Rejects deleting a folder into which another worktree was moved, which its recorded path does not show.
     fn check_none_moved_in(&self, path: &Path) -> Result<(), FileError> {
         let mut away = self.timeline.look()?.apart_folders()?;
         away.retain(|other| other.id != self.folder && !other.is_there());
@@ -302,21 +302,21 @@ impl Desk {
     }
 }
 
-/// A take that is about to be given a folder.
+/// A worktree to be created.
 struct Opening {
     thread: ThreadId,
     opened: OpenedApart,
     tree: ContentId,
-    /// The snapshot of the folder once it is filled.
+    /// The snapshot of the filled folder.
     filled: NewObject,
     mark: Mark,
-    /// Whether a crash left the folder filled for this take.
+    /// Whether the folder was already filled before a crash.
     is_filled: bool,
 }
 
-/// Says in the store's folder which folder was filled for a take, until the store knows it. A crash in between leaves a
-/// folder that nobody knows and that is whole: whoever opens the take there again takes it over, with all that has
-/// been done in it since. A folder keeps its number when it is renamed, so none but that very one is meant.
+/// Records in the store's folder that a folder was filled for a take, until the store knows it. After a crash in
+/// between, the folder is complete but unknown: the next request for the same worktree takes it over, including later
+/// changes in it. The inode identifies the folder even if it was renamed.
 struct Mark {
     file: PathBuf,
     text: String,
@@ -340,21 +340,20 @@ impl Mark {
         file.sync_all()
     }
 
-    /// Whether a folder was filled for this very take, with these very files.
+    /// Returns whether a folder was filled for this take with these files.
     fn is_of(&self, folder: &Path) -> bool {
         let known = std::fs::read_to_string(&self.file);
         matches!((known, self.of(folder)), (Ok(known), Ok(found)) if known == found)
     }
 
-    /// One that stays does no harm: it is only asked about folders that the store does not know.
+    /// A leftover file does no harm: it is read only for folders that the store does not know.
     fn remove(&self) {
         let _ = std::fs::remove_file(&self.file);
     }
 }
 
 impl Timeline {
-    /// The folder that a take has for itself and that holds a path, as [`Looking::apart_folder_at`] finds it. Where it was
-    /// moved, its new path is recorded, so that whoever asks for the take's folder next is shown there.
+    /// The worktree that contains a path, like [`Reader::worktree_at`]. If it was moved, records its new path.
     pub fn recognise_apart(&self, path: &Path) -> Result<Option<ApartFolder>, ProjectError> {
         let looking = self.look()?;
         let Some(found) = looking.apart_folder_at(path)? else { return Ok(None) };
@@ -374,8 +373,8 @@ impl Timeline {
         Ok(Some(found))
     }
 
-    /// Ends the folder that a take has for itself, as [`Desk::close_apart`] does; `None` if it is gone or
-    /// another folder took its place, and it is forgotten now.
+    /// Removes a worktree like [`WorkingCopy::close_worktree`]; `None` if the folder is missing or replaced, in which
+    /// case it is only forgotten.
     pub fn close_apart(
         &self,
         folder: &ApartFolder,
@@ -388,7 +387,7 @@ impl Timeline {
         self.perform(folder.thread, request, caller, Handling::default(), place)?.into_closed()
     }
 
-    /// Forgets a folder that a take had for itself and that is gone. What was recorded of its files stays.
+    /// Forgets a worktree whose folder is missing. Its recorded files remain.
     pub fn forget_apart(&self, folder: &ApartFolder) -> Result<(), FileError> {
         let id = folder.id;
         let _lock = self.store.lock_folder(id)?;
@@ -397,20 +396,20 @@ impl Timeline {
     }
 }
 
-/// The snapshot of a folder that was just filled with the files of a root. Excluded and sealed files stay in the folder
-/// that they are in, and are not gone from this one.
+/// The snapshot of a folder that was just filled. Excluded and sealed files stay in their original folder and do not
+/// count as removed from this one.
 fn filled_with(root: SnapshotRoot) -> (NewObject, ContentId) {
     let bytes = encode(&Snapshot { roots: vec![SnapshotRoot { left_out: None, sealed: None, ..root }] });
     let id = ContentId::of(Kind::Snapshot, &bytes);
     (NewObject { id, kind: Kind::Snapshot, bytes: bytes.into() }, id)
 }
 
-/// A path as text, one to one: not every path is Unicode, and JSON is.
+/// A path as lossless text, since JSON is Unicode and paths need not be.
 fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path_to_text(path))
 }
 
-/// Removes a temporary folder that a crash left while it was filled from a project's folder, which is locked.
+/// Removes the temporary folder of an interrupted fill. The project's folder is locked.
 pub(super) fn clear_unfinished(timeline: &Timeline, project: FolderId) {
     if let Some(left) = Filling::left(timeline, project) {
         left.clear();
@@ -418,7 +417,7 @@ pub(super) fn clear_unfinished(timeline: &Timeline, project: FolderId) {
 }
 
 impl Looking<'_> {
-    /// A folder beside a project's, named after both it and a take; none if there is nothing beside it.
+    /// A path next to a project's folder, named after the project and a take; `None` if it has no parent.
     pub fn folder_beside(&self, project: ProjectId, take: &str) -> Result<Option<PathBuf>, LookError> {
         let Some(row) = self.queries().project(project)? else { return Ok(None) };
         let project = path_from_text(&row.path);
@@ -429,7 +428,7 @@ impl Looking<'_> {
         Ok(project.parent().map(|around| around.join(format!("{name}.{take}"))))
     }
 
-    /// The folders that takes have for themselves.
+    /// All worktrees.
     pub fn apart_folders(&self) -> Result<Vec<ApartFolder>, LookError> {
         let folders = self.queries().folders()?;
         let found = folders.into_iter().filter_map(|folder| {
@@ -441,8 +440,8 @@ impl Looking<'_> {
         Ok(found.collect())
     }
 
-    /// The folder that a take has for itself and that holds a path, the innermost if there are several. It is recognised
-    /// by what it is and not by its path, so it may have been moved since.
+    /// The worktree that contains a path, the innermost if there are several. It is recognised by identity and not by
+    /// path, so that it may have been moved.
     pub fn apart_folder_at(&self, path: &Path) -> Result<Option<ApartFolder>, StoreError> {
         let mut folders = self.apart_folders().map_err(|error| match error {
             LookError::Store(error) => error,

@@ -1,7 +1,7 @@
-//! What a tool or a program wrote is durable before the operation that records it is.
+//! Syncs files of a tool or program before the operation that records them becomes durable.
 //!
-//! A program seldom syncs what it writes. Without this, a power cut just after the acknowledgement would leave an empty
-//! file beside an operation that names its content.
+//! Programs rarely sync their files. Without this, a power cut right after the acknowledgement would leave an empty
+//! file and an operation that names its content.
 
 use retake_model::content::ContentId;
 use retake_model::object::NewObject;
@@ -15,10 +15,10 @@ use super::look::changed_paths;
 use super::{Desk, FileError};
 
 impl Desk {
-    /// Syncs what differs between the folder as it was known and a snapshot of it. What a hand changed is not synced: it is
-    /// for the user's own programs to do, unless something runs whose changes they may be.
+    /// Syncs the paths that differ between the last known files and a snapshot. Manual edits are not synced, which is
+    /// up to the user's programs, unless a running tool may have made them.
     ///
-    /// `sealed` is the same snapshot with the sealed files of the folder, and the objects that this adds.
+    /// `sealed` is the same snapshot including the sealed files, with the additional objects.
     pub(super) fn sync_changes(
         &self,
         taken: &Taken,
@@ -30,7 +30,7 @@ impl Desk {
         let queries = looking.queries();
         let Some(record) = queries.folder(self.folder)? else { return Ok(()) };
         let Some(before) = record.snapshot.filter(|before| *before != id) else { return Ok(()) };
-        // Content was destroyed meanwhile: the write finds that out, and everything is done again.
+        // Content was erased in the meantime: the write detects that, and everything is repeated.
         if (!by_caller && record.running.is_none()) || queries.erasures() != taken.epoch {
             return Ok(());
         }

@@ -1,16 +1,16 @@
-//! Files that a power cut emptied.
+//! Restores files that a power cut emptied.
 //!
-//! A program that does not sync what it writes can leave an empty file behind when the power goes, although the file was
-//! captured with its content before. That is nobody's change: the content is in the store, and comes back.
+//! If a program does not sync its writes, a power cut can leave an empty file, although the file was captured with content
+//! before. That is not a user's change: the content is in the store, and is restored.
 //!
 //! ```text
-//!   captured ─────────── power cut ─────────── first look in the next boot
-//!   todo.md: 12 bytes                          todo.md: empty, untouched since it was captured
+//!   captured ─────────── power cut ─────────── first recording after the next boot
+//!   todo.md: 12 bytes                          todo.md: empty, unchanged since it was captured
 //! ```
 //!
-//! Three things must hold for a file to count as emptied: the system was started again since the capture, the file had
-//! content then and has none now, and the system's own record of its last change (which no program can set) is older
-//! than the capture. A file that the user empties, before or after the cut, is newer, and is the user's change.
+//! A file counts as emptied if all three are true: the system was restarted since the capture, the file had content then
+//! and is empty now, and its change time (which no program can set) is older than the capture. A file that the user
+//! empties, before or after the power cut, has a newer change time and counts as the user's change.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -31,17 +31,17 @@ use super::{Desk, FileError};
 use crate::Timeline;
 
 impl Timeline {
-    /// The files that a power cut had emptied, with what became of each, since this was last asked.
+    /// Files that a power cut emptied, with their outcomes, since the last call.
     pub fn take_emptied(&self) -> Vec<PathReport> {
         std::mem::take(&mut *self.emptied.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Desk {
-    /// Restores what a power cut emptied. The folder is locked.
+    /// Restores files that a power cut emptied. The folder is locked.
     ///
-    /// No intent is needed: the files go back to what the folder is known to be, and after a crash the next look does it
-    /// again.
+    /// This needs no intent: the files return to the last known state of the folder, and after a crash the next
+    /// recording repeats it.
     pub(super) fn restore_emptied(&self) -> Result<Vec<PathReport>, FileError> {
         let Some(boot) = self.new_boot()? else { return Ok(Vec::new()) };
         let observed = snapshot::observe(&self.timeline.store, &self.workspace)?;
@@ -84,7 +84,7 @@ impl Desk {
         Ok(restored)
     }
 
-    /// What was emptied, as steps that restore it, by root.
+    /// Emptied files as steps that restore them, by root.
     pub(super) fn emptied_files(
         &self,
         observed: &Observation,
@@ -95,7 +95,7 @@ impl Desk {
         }
         let looking = self.timeline.look()?;
         let queries = looking.queries();
-        // Content was destroyed meanwhile: whoever asks looks again.
+        // Content was erased in the meantime: the caller tries again.
         if queries.erasures() != observed.epoch {
             return Err(FileError::Outdated);
         }
@@ -117,7 +117,7 @@ impl Desk {
         Ok(emptied)
     }
 
-    /// The present boot, if the files were captured in another one.
+    /// The current boot, if the files were captured in another one.
     fn new_boot(&self) -> Result<Option<String>, FileError> {
         let Some(boot) = self.timeline.clock.boot() else { return Ok(None) };
         let captured =
@@ -125,7 +125,7 @@ impl Desk {
         Ok(captured.filter(|captured| captured.boot != boot).map(|_| boot))
     }
 
-    /// Whether an empty file has not been touched since the files were captured.
+    /// Returns whether an empty file is unchanged since the capture.
     fn is_untouched(&self, path: &RootPath, captured: &CaptureTime) -> bool {
         let Some(root) = self.workspace.roots().iter().find(|root| root.name == path.root) else {
             return false;

@@ -1,4 +1,4 @@
-//! From the last files of a take back to those of one of its entries.
+//! Finds the files of an entry, backwards from the last files of its take.
 //!
 //! ```text
 //!   main    1 ─ a ─ 2 ─ b ─ 3 ─ c             `a` to `e` are changes of files
@@ -8,11 +8,11 @@
 //!   C at entry 2: `e`, `d` and `b` are undone, newest first; `c` is not in the files of C
 //! ```
 //!
-//! A summary has the files of the last entry that it replaces, and an inserted entry those of the entry before it: what counts
-//! is where an entry is, not when it was made.
+//! A summary has the files of the last entry that it replaces, and an inserted entry those of the entry before it: the
+//! position of an entry matters, not when it was created.
 //!
-//! The log is read once, from its end. Where a take begins, the walk continues in the take that it was split off from; where
-//! the thread begins, in the thread that it was promoted from.
+//! The log is read once, from its end. At the start of a take, the walk continues in its source take; at the start of the
+//! thread, in the thread that it was promoted from.
 
 use retake_model::content::ContentId;
 use retake_model::history;
@@ -29,10 +29,10 @@ use super::plan::Filed;
 use super::takes::last_entry;
 use crate::ChangeError;
 
-/// How many operations are read at a time.
+/// Operations to read at a time.
 const PAGE: usize = 500;
 
-/// A change of files that is undone.
+/// A change of files to undo.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reversal {
     pub(super) step: Step,
@@ -40,7 +40,7 @@ pub(super) struct Reversal {
     pub(super) shared: bool,
 }
 
-/// A take at the end of a log, and its files there.
+/// A take at the end of a log, with its files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakeEnd {
     /// The number of the thread.
@@ -51,8 +51,8 @@ pub(super) struct TakeEnd {
     pub(super) files: ContentId,
 }
 
-/// The changes that lead from the last files of a take back to those of one of its entries, newest first; `None` if they are
-/// not known: many entries came at once, or the thread that it was promoted from is not in the store.
+/// The changes from the last files of a take back to those of one of its entries, newest first; `None` if they are
+/// unknown: many entries were added at once, or the source thread of a promotion is not in the store.
 pub(super) fn reversals_to_entry(
     queries: &Queries<'_>,
     end: TakeEnd,
@@ -82,30 +82,30 @@ pub(super) fn reversals_to_entry(
     }
 }
 
-/// A walk back along a log.
+/// A walk backwards along a log.
 struct Walk<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     thread: i64,
-    /// The take whose changes are undone now.
+    /// The take whose changes are being undone.
     take: TakeId,
-    /// Where it is split off, or its end: only what is done there is in the files.
+    /// Where another take was split off, or the end: later changes are not in the files.
     until: Version,
     entry: EntryId,
-    /// The oldest files that this thread has seen.
+    /// The oldest files of this thread.
     first_files: ContentId,
     reversals: Vec<Reversal>,
     skips: Vec<Skip>,
 }
 
-/// A take that began with the files of an entry: the later changes of the take that it was split off from are not in its files.
+/// A take that started with the files of an entry: later changes of its source take are not in its files.
 struct Skip {
     entry: EntryId,
-    /// How many changes were to be undone when the walk left the take.
+    /// Number of collected changes when the walk left the take.
     start: usize,
 }
 
 impl Walk<'_, '_> {
-    /// Walks through a thread; the operation that added the entry, if it is there.
+    /// Walks through a thread; returns the operation that added the entry, if it is there.
     fn through(&mut self, thread: i64, version: Version) -> Result<Option<Version>, FileError> {
         let mut from = version;
         while from > 0 {
@@ -120,7 +120,7 @@ impl Walk<'_, '_> {
         Ok(None)
     }
 
-    /// Passes an operation; whether it added the entry.
+    /// Processes an operation; returns whether it added the entry.
     fn pass(&mut self, operation: &Operation) -> Result<bool, FileError> {
         for index in 0..self.skips.len() {
             match brought(self.queries, operation, self.skips[index].entry)? {
@@ -152,15 +152,15 @@ impl Walk<'_, '_> {
         Ok(false)
     }
 
-    /// Whether an operation is a change that the take made. One that brought files into the folder, when the take became
-    /// active, is not.
+    /// Returns whether an operation is a change by the take. Moving files into the folder when the take became active
+    /// is not.
     fn is_own(&self, operation: &Operation, files: &FileChange) -> Result<bool, FileError> {
         let own = files.take == self.take && files.left.is_none() && files.before != files.after;
         let is_step = own && !operation.kind.moves_only();
         Ok(is_step && history::is_done(&self.queries.log(self.thread), self.until, operation.version)?)
     }
 
-    /// Continues in the take that this one was split off from, at an entry or at its end.
+    /// Continues in the source take, at an entry or at its end.
     fn leave_take(
         &mut self,
         operation: &Operation,
@@ -172,7 +172,7 @@ impl Walk<'_, '_> {
         let Some(before) = before else { return Ok(()) };
         let state: ThreadState = load(self.queries, before.operation.after)?;
         if operation.files.is_none() {
-            // The conversation alone: the new take has the files that were in the folder.
+            // Only the conversation was split off: the new take has the files of the folder.
             self.take = state.active;
             return Ok(());
         }
@@ -187,16 +187,16 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Drops the changes that came after the entry that a take began at.
+    /// Drops changes after the entry at which a take started.
     fn skip(&mut self, index: usize) {
         self.reversals.truncate(self.skips[index].start);
         self.skips.truncate(index);
     }
 
-    /// Continues in the thread that this one was promoted from. What another take had left in the folder by then is undone too:
-    /// the promoted take comes with its own files.
+    /// Continues in the thread that this one was promoted from. Also undoes what another take had left in the folder:
+    /// the promoted take has its own files.
     fn enter_source(&mut self, source: &Source) {
-        // What was done in the folder after the promotion is not the take's.
+        // Changes in the folder after the promotion do not belong to the take.
         let from = source.found.unwrap_or(self.first_files);
         if let Some(to) = source.files.filter(|files| *files != from) {
             self.reversals.push(Reversal { step: Step::new(from, to), shared: false });
@@ -205,7 +205,7 @@ impl Walk<'_, '_> {
         (self.thread, self.until) = (source.thread, source.version);
     }
 
-    /// The changes that are undone, now that the entry was found.
+    /// The changes to undo, once the entry was found.
     fn finish(mut self, thread: i64, found: Version) -> Result<Vec<Reversal>, FileError> {
         // An entry may be older than one that was inserted before it.
         for index in 0..self.skips.len() {
@@ -218,7 +218,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The take that a new one was split off from by an operation, and the entry at which.
+/// The source take of a new take, and the entry at which it starts.
 fn origin(kind: &OperationKind, new: TakeId) -> Option<(TakeId, Option<EntryId>)> {
     match kind {
         OperationKind::TakeBranched { take, from, at, .. } if *take == new => Some((*from, *at)),
@@ -232,15 +232,15 @@ fn origin(kind: &OperationKind, new: TakeId) -> Option<(TakeId, Option<EntryId>)
     }
 }
 
-/// Where a take was before it became a thread of its own.
+/// The origin of a promoted take.
 struct Source {
     thread: i64,
     /// The last operation before the promotion.
     version: Version,
     take: TakeId,
-    /// The files that it took along.
+    /// The files of the promoted take.
     files: Option<ContentId>,
-    /// The files that were in the folder at that time.
+    /// The files in the folder at that time.
     found: Option<ContentId>,
 }
 
@@ -261,7 +261,7 @@ fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<Source>, F
     Ok(Some(Source { thread, version, take, files, found }))
 }
 
-/// Whether a thread began with entries and their files: what was changed between them was changed elsewhere.
+/// Returns whether a thread started with entries and their files: changes between them were made elsewhere.
 fn has_older_files(queries: &Queries<'_>, thread: i64) -> Result<bool, FileError> {
     let Some(first) = queries.operation(thread, 1)? else { return Ok(false) };
     let state: ThreadState = load(queries, first.operation.after)?;
@@ -269,7 +269,7 @@ fn has_older_files(queries: &Queries<'_>, thread: i64) -> Result<bool, FileError
     Ok(first.operation.files.is_some() && began.is_some())
 }
 
-/// Whether an entry was added up to an operation, in a thread or in one that it was promoted from.
+/// Returns whether an entry was added up to an operation, in a thread or in its source threads.
 fn is_added(queries: &Queries<'_>, thread: i64, version: Version, entry: EntryId) -> Result<bool, FileError> {
     let (mut thread, mut from) = (thread, version);
     loop {
@@ -287,21 +287,21 @@ fn is_added(queries: &Queries<'_>, thread: i64, version: Version, entry: EntryId
     }
 }
 
-/// How an operation brought an entry into a take.
+/// How an operation added an entry to a take.
 enum Brought {
-    /// As the newest one: it has the files of that time.
+    /// At the end: it has the files of that time.
     AtEnd,
     /// Elsewhere: it has the files of an older entry.
     WithFilesOf(EntryId),
 }
 
-/// How an operation brought an entry, alone or with a few others; `None` if it did not.
+/// How an operation added an entry, alone or with a few others; `None` if it did not.
 fn brought(
     queries: &Queries<'_>,
     operation: &Operation,
     entry: EntryId,
 ) -> Result<Option<Brought>, FileError> {
-    /// More come from an import or a script, where no single one stands for a moment.
+    /// More entries come from an import or a script, where no single one has files of its own.
     const FEW: u64 = 16;
     if let OperationKind::Compressed { take, entry: summary, removed, .. } = operation.kind {
         return if summary == entry { replaced(queries, operation, take, entry, removed) } else { Ok(None) };
@@ -317,7 +317,7 @@ fn brought(
     }
     let Some(entries) = entries_of(queries, operation.after, take)? else { return Ok(None) };
     let end = added.position + added.count;
-    // A prompt comes behind what goes along with it.
+    // A prompt comes after the entries added with it.
     if !is_first {
         let cells = entries.page(queries, added.position..end)?;
         if !cells.iter().any(|cell| cell.entry == entry) {
@@ -327,13 +327,13 @@ fn brought(
     if end >= entries.len() {
         return Ok(Some(Brought::AtEnd));
     }
-    // Nothing was changed before the first entry: what came next was added with the files of that time.
+    // Nothing changed before the first entry: the next one was added with the files of that time.
     let neighbour = added.position.checked_sub(1).unwrap_or(end);
     let neighbour = entries.get(queries, neighbour)?;
     Ok(Some(neighbour.map_or(Brought::AtEnd, |cell| Brought::WithFilesOf(cell.entry))))
 }
 
-/// How an operation brought a summary: in place of that many entries.
+/// How an operation added a summary that replaces that many entries.
 fn replaced(
     queries: &Queries<'_>,
     operation: &Operation,
@@ -351,7 +351,7 @@ fn replaced(
     Ok(last.map(|cell| Brought::WithFilesOf(cell.entry)))
 }
 
-/// The take that an operation added entries to.
+/// The take to which an operation added entries.
 fn added_to(kind: &OperationKind) -> Option<TakeId> {
     match kind {
         OperationKind::EntriesAdded { take, .. } | OperationKind::TurnAdvanced { take, .. } => Some(*take),

@@ -1,4 +1,4 @@
-//! Why files did not move, or could not be looked at.
+//! Errors of moves of files.
 
 use std::path::PathBuf;
 
@@ -12,221 +12,220 @@ use retake_workspace::snapshot::{OpenError, SnapshotError, StoreTakenError};
 
 use crate::{ChangeError, Done, LookError};
 
-/// Why files were not moved. Neither they nor the conversation were changed, but for what the error itself names.
+/// Why files were not moved. Neither files nor conversation changed, except as the error states.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The change of the conversation was refused.
+    /// The change of the conversation was rejected.
     #[error(transparent)]
     Change(ChangeError),
-    /// Something could not be seen.
+    /// Reading failed.
     #[error(transparent)]
     Look(LookError),
-    /// The folder could not be looked at.
+    /// The folder could not be captured.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The files could not be moved, and were put back.
+    /// The files could not be moved, and were rolled back.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// The files were moving when the disk or the store failed. What was to be done is written down, and whoever
-    /// comes next finishes it.
+    /// The disk or the store failed during the move. The intent is durable, and the next command completes it.
     #[error("the disk or the store failed while files were moving; the next command here finishes the move")]
     Unfinished(#[source] Box<FileError>),
-    /// No project has that identity.
-    #[error("there is no project {0}; `retake project list` shows those there are")]
+    /// The project does not exist.
+    #[error("project {0} does not exist; `retake project list` shows all projects")]
     NoSuchProject(ProjectId),
-    /// The folder of a project is not where it was.
+    /// The folder of the project is missing.
     #[error(
-        "the project's folder is not at {} now (is its disk mounted?). Bring it back; if it was moved, run any \
-         `retake` command where it is now",
+        "the project's folder is missing at {} (is its disk mounted?). Restore it, or, if it was moved, run any \
+         `retake` command at its new path",
         .0.display()
     )]
     ProjectAway(PathBuf),
-    /// The project was forgotten, and has threads but no folder.
-    #[error("project {0} has no folder any more; `retake project adopt {0}` in a folder gives it one")]
+    /// The project was forgotten; it has threads but no folder.
+    #[error("project {0} has no folder; run `retake project adopt {0}` in the folder to use")]
     ProjectForgotten(ProjectId),
-    /// The folder is not one that files are kept of.
+    /// The folder cannot be a workspace.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A move of files was cut off, and its folder is not there now.
+    /// A move was interrupted, and its folder is missing.
     #[error(
-        "files were being moved in {folder} when something stopped it, and that folder is not there now. Bring it back \
-         (is its disk mounted?), and the next command finishes the move. If it is gone for good, \
-         `retake repair --forget-folder {folder}` gives the move up",
+        "a move of files in {folder} was interrupted, and that folder is missing. Restore it (is its disk mounted?), and \
+         the next command completes the move. If it is lost, `retake repair --forget-folder {folder}` abandons \
+         the move",
         folder = .0.display()
     )]
     FolderGone(PathBuf),
-    /// A folder that was to be forgotten is there.
-    #[error("{} is there, so nothing of it is given up; the next command finishes what was begun", .0.display())]
+    /// A folder that should be forgotten exists.
+    #[error("{} exists, so it is not forgotten; the next command completes the interrupted move", .0.display())]
     FolderThere(PathBuf),
-    /// There is nothing to give up.
-    #[error("no move of files was cut off in {}", .0.display())]
+    /// There is no interrupted move to forget.
+    #[error("no interrupted move of files in {}", .0.display())]
     NothingMovesThere(PathBuf),
-    /// A folder for a take could not be filled.
+    /// A worktree could not be filled.
     #[error(transparent)]
     Copy(#[from] MaterialiseError),
-    /// Content was destroyed while the folder was looked at.
-    #[error("content was purged while the folder was looked at; try again")]
+    /// Content was erased while the folder was captured.
+    #[error("content was erased while the folder was captured; try again")]
     Outdated,
-    /// There is nothing for the files to do.
-    #[error("the files are already as they would be; nothing was changed")]
+    /// No file would change.
+    #[error("no file would change; nothing was done")]
     NothingMoves,
-    /// The files alone were to move with a change of takes.
+    /// A change of takes cannot move only the files.
     #[error(
-        "only undo, redo and jump move files alone; `retake restore` brings back the files of any version, and \
-         --conversation changes the take without its files"
+        "only undo, redo and jump can move just the files; use `retake restore` for the files of any version, or \
+         --conversation to change the take without its files"
     )]
     FilesAlone,
-    /// The snapshot is not one of this thread's.
-    #[error("this thread has no such snapshot; `retake snapshot list` shows those there are")]
+    /// The snapshot does not belong to this thread.
+    #[error("this thread has no such snapshot; `retake snapshot list` shows all snapshots")]
     NoSuchSnapshot,
-    /// The take has a folder of its own.
-    #[error("this take is open apart, in {}; work there, or close it with `retake take close`", .0.display())]
+    /// The take has a worktree.
+    #[error("this take has a worktree in {}; work there, or remove it with `retake worktree remove`", .0.display())]
     TakeElsewhere(PathBuf),
     /// The files of the take are in no folder.
     #[error(
         "take {0:?} is not the active one and has no worktree, so the files of these changes are in no folder; switch to \
-         it with `retake take switch {0:?}`, open a worktree with `retake take open {0:?} --apart`, or move the \
-         conversation alone with --conversation"
+         it with `retake take switch {0:?}`, add a worktree with `retake worktree add {0:?} DIR`, or move only \
+         the conversation with --conversation"
     )]
     NoFolder(String),
-    /// The take is the one that the project's folder shows.
+    /// The take is the active one.
     #[error(
         "this take is the active one, and its files are in the project's folder; branch or fork it first"
     )]
     TakeHere,
-    /// A take would go, or become the active one, while it has a folder of its own.
+    /// A take with a worktree would be removed or become active.
     #[error(
-        "take {take:?} is open apart, in {}; record its last state with `retake take close {take}` first",
+        "take {take:?} has a worktree in {}; run `retake worktree remove {take}` first, which records its last changes",
         .path.display()
     )]
     TakeApart {
-        /// What the take is called.
+        /// Name of the take.
         take: String,
-        /// Its folder.
+        /// Its worktree.
         path: PathBuf,
     },
-    /// A take would become a thread of its own while its files stay where another take's belong.
+    /// The files of a promoted take would stay where those of another take belong.
     #[error(
         "{take:?} is the active take, and its files are in the folder, where those of {heir:?} would belong; \
-         bring those with `retake take switch {heir}` first and promote {take:?} by its name, or leave the files \
-         as they are with --conversation"
+         run `retake take switch {heir}` first and promote {take:?} by its name, or keep the current files with \
+         --conversation"
     )]
     FilesWouldStay {
-        /// The take that would go.
+        /// The promoted take.
         take: String,
-        /// The take that would be active.
+        /// The take that would become active.
         heir: String,
     },
-    /// A path is nowhere.
+    /// The path does not exist anywhere.
     #[error("{0} is neither in that snapshot nor in the folder; nothing was changed")]
     NoSuchPath(RootPath),
-    /// A path is there, and is not held.
+    /// The path exists, but is excluded.
     #[error(
-        "{0} is not held ({1}), so that it can neither be restored nor removed; nothing was changed. \
-         `retake status` lists what is not held"
+        "{0} is excluded ({1}) and can neither be restored nor removed; nothing was changed. \
+         `retake status` lists excluded paths"
     )]
     NotHeld(RootPath, &'static str),
-    /// An ignored or secret path whose bytes one side does not have.
+    /// An ignored or secret path whose bytes are not available.
     #[error(
-        "{0} is ignored or likely a secret, and its bytes at that moment are not kept: they are sealed from the first \
-         time that a tool replaces the file. Nothing was changed; restore a moment since then, or use undo"
+        "{0} is ignored or likely a secret, and its bytes at that version are not available: they are sealed from the \
+         first time that a tool replaces the file. Nothing was changed; restore a later version, or use undo"
     )]
     NotSealedThere(RootPath),
-    /// The folder that a take was to have is not empty.
-    #[error("{} exists already; name another folder, or remove that one", .0.display())]
+    /// The path of a new worktree exists.
+    #[error("{} already exists; name another folder, or remove that one", .0.display())]
     InTheWay(PathBuf),
-    /// A take's own folder cannot be in the project's, whose files it would become.
+    /// A worktree cannot be inside the project's folder.
     #[error("{} is inside the project's folder; name a folder outside of it", .0.display())]
     InsideProject(PathBuf),
-    /// A take's own folder cannot be in another folder that Retake uses.
+    /// A worktree cannot be inside another folder of Retake.
     #[error("{} is inside {what} at {}; name a folder outside of it", path.display(), other.display())]
     InsideFolder {
-        /// The place that was named.
+        /// The requested path.
         path: PathBuf,
-        /// What holds it.
+        /// The containing folder.
         what: &'static str,
-        /// Where that is.
+        /// Its path.
         other: PathBuf,
     },
-    /// A place for a take's own folder cannot be used.
+    /// The path cannot be used for a worktree.
     #[error("{} cannot be used as a folder for the take: {error}; name another", path.display())]
     BadLocation {
-        /// The place that was named.
+        /// The requested path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// A take's own folder was moved.
+    /// The folder of a worktree was moved.
     #[error(
-        "the folder of this take was moved from {} to {}; run the command there, with `retake -C {}`, or move the folder back",
+        "the worktree was moved from {} to {}; run the command there, with `retake -C {}`, or move the folder back",
         from.display(), to.display(), to.display()
     )]
     WorktreeMoved {
-        /// Where it was.
+        /// The old path.
         from: PathBuf,
-        /// Where it is.
+        /// The new path.
         to: PathBuf,
     },
-    /// What is at the path of a take's own folder is not that folder.
+    /// Another folder is at the path of a worktree.
     #[error(
-        "{} is not the folder that Retake filled for this take: that one was moved away, or removed. Move it back, or \
-         run the command where it is now; `retake take close TAKE` forgets it, and leaves what is there as it is",
+        "{} is not the worktree of this take, which was moved or removed. Move it back, or run the command at its new \
+         path; `retake worktree remove TAKE` forgets the worktree and does not touch the current folder",
         .0.display()
     )]
     WorktreeReplaced(PathBuf),
-    /// What is at the path of a further root is not the folder that was added.
+    /// Another folder is at the path of an additional root.
     #[error(
-        "the folder that was added to this project as {name} is not at {} now: it was moved, removed or replaced. Move it \
-         back, name the folder to use with `retake project root add {name} FOLDER`, or leave it out with \
+        "the root {name} of this project is not at {}: it was moved, removed or replaced. Move it back, name the folder \
+         to use with `retake project root add {name} FOLDER`, or remove the root with \
          `retake project root remove {name}`",
         path.display()
     )]
     RootReplaced {
-        /// What the root is called.
+        /// Name of the root.
         name: String,
-        /// Where it was.
+        /// Its path.
         path: PathBuf,
     },
-    /// A take's own folder holds another folder that Retake uses, which would be removed with it.
-    #[error("{} is inside {}; close or move it first, or close without --remove", inner.display(), outer.display())]
+    /// A worktree contains another folder of Retake, which would be deleted with it.
+    #[error("{} is inside {}; remove or move it first, or keep the files by leaving out --remove", inner.display(), outer.display())]
     HoldsAnother {
-        /// The folder that is to be removed.
+        /// The folder to delete.
         outer: PathBuf,
-        /// The one inside.
+        /// The inner folder.
         inner: PathBuf,
     },
-    /// What would be moved was done in another folder.
+    /// The changes were made in another folder.
     #[error(
-        "some of these changes were made to files in another folder, where a take is open apart; go there \
-         to move them, or move the conversation alone with --conversation"
+        "some of these changes were made in a worktree; run the command there, or move only the conversation \
+         with --conversation"
     )]
     Elsewhere,
-    /// A turn runs in the take whose files are in the folder.
+    /// A turn is running in the take whose files are in the folder.
     #[error(
         "a turn is running in take {0:?}, whose files are in this folder; wait for it, or end it with `retake stop`"
     )]
     TurnRuns(String),
-    /// The folder has another take's files.
-    #[error("the folder has the files of another take now; `retake take switch` brings this one's back")]
+    /// The folder has the files of another take.
+    #[error("the folder has the files of another take; restore those of this one with `retake take switch`")]
     OtherTake,
-    /// A tool or a program is at work in the folder.
-    #[error("{0} is at work in this folder; wait for it, or end its turn with `retake stop`")]
+    /// A tool or program is running in the folder.
+    #[error("{0} is running in this folder; wait for it, or end its turn with `retake stop`")]
     Running(String),
-    /// A further root of a project shares files with another folder that Retake keeps files of.
+    /// An additional root overlaps with another folder of Retake.
     #[error(
-        "{} and {} share files, and Retake keeps the files of the latter already; name another folder",
+        "{} and {} share files, and Retake already captures the latter; name another folder",
         .root.display(), .other.display()
     )]
     RootTaken {
         /// The root.
         root: PathBuf,
-        /// The folder that is kept already.
+        /// The other folder.
         other: PathBuf,
     },
-    /// A further root of a project holds the store, or is inside it.
+    /// An additional root overlaps with the store.
     #[error(
-        "{} shares files with the store at {}, whose files belong to Retake; name another folder",
+        "{} overlaps with the store at {}; name another folder",
         .root.display(), .store.display()
     )]
     RootIsStore {
@@ -235,53 +234,51 @@ pub enum FileError {
         /// The store.
         store: PathBuf,
     },
-    /// The folder of a take has no further roots.
-    #[error("this is a take's own folder; go to the project's folder to name further ones")]
+    /// A worktree has no additional roots.
+    #[error("this is a worktree; add roots in the project's folder")]
     RootsApart,
-    /// No take lives apart in this folder.
-    #[error("no take is open apart in this folder; `retake take list` shows where takes are")]
+    /// The folder is not a worktree.
+    #[error("this folder is not a worktree; `retake worktree list` shows all worktrees")]
     NotApart,
     /// The thread or the files changed since the plan was made.
-    #[error(
-        "the thread or the files changed since the preview, and nothing was done; ask again to see what would happen now"
-    )]
+    #[error("the thread or the files changed since the preview, and nothing was done; request a new preview")]
     PlanOutdated,
-    /// A preview changes nothing, so it cannot finish a move that was interrupted.
+    /// A preview changes nothing, so it cannot complete an interrupted move.
     #[error(
-        "files in {folder} are being moved, or were when a crash interrupted it, so there is no preview now; try again, \
-         or run `retake -C {folder} status`, which finishes an interrupted move",
+        "files in {folder} are being moved, or the move was interrupted, so a preview is not possible; try again, \
+         or run `retake -C {folder} status`, which completes an interrupted move",
         folder = .0.display()
     )]
     MoveUnfinished(PathBuf),
     /// Another run may have made the changes.
     #[error(
-        "{} changed while another command or tool ran in the folder, so it is not known whose the change is; \
-         nothing was done. Look at it with --dry-run, and pass --shared to undo it too (`shared` over HTTP)",
+        "{} changed while another command or tool ran in the folder, so its author is unknown; nothing \
+         was done. Preview with --dry-run, and pass --shared to undo it too (`shared` over HTTP)",
         first_paths(.0)
     )]
     SharedChanges(Vec<RootPath>),
-    /// A preview changes nothing, so it cannot restore what a power cut emptied.
+    /// A preview changes nothing, so it cannot restore files that a power cut emptied.
     #[error(
-        "a power cut emptied files in {folder}, so there is no preview now; `retake -C {folder} status` restores them",
+        "a power cut emptied files in {folder}, so a preview is not possible; `retake -C {folder} status` restores them",
         folder = .0.display()
     )]
     EmptiedFiles(PathBuf),
-    /// The thread's files are in another folder.
+    /// The files of the thread are in another folder.
     #[error(
-        "thread {thread} does not belong to {}: its files are in the folder of its own project, and nothing was changed",
+        "thread {thread} does not belong to {}: its files are in its own project's folder; nothing was changed",
         .folder.display()
     )]
     WrongFolder {
         /// The thread.
         thread: ThreadId,
-        /// The folder that was to be changed.
+        /// The requested folder.
         folder: PathBuf,
     },
-    /// Files are not kept at all.
-    #[error("files are not kept here; files.enabled in the configuration turns that on")]
+    /// Files are not captured.
+    #[error("files are not captured here; set files.enabled in the configuration to enable this")]
     NotKept,
-    /// The command had nothing to do.
-    #[error("there was nothing to do")]
+    /// The command changed nothing.
+    #[error("nothing to do")]
     Unchanged(Box<Done>),
 }
 
@@ -342,7 +339,7 @@ impl From<WriteError<FileError>> for FileError {
     }
 }
 
-/// A few of the paths, and how many more there are.
+/// Some of the paths, and the number of the rest.
 fn first_paths(paths: &[RootPath]) -> String {
     let named: Vec<String> = paths.iter().take(5).map(ToString::to_string).collect();
     match paths.len().saturating_sub(5) {

@@ -1,4 +1,4 @@
-//! A glance at the folder: what differs from when it was last looked at. Nothing is recorded, and nobody waits.
+//! Reports the status of the folder: changes since they were last recorded. Records nothing and never blocks.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use super::look::changed_paths;
 use super::{Desk, FileError, PathReport};
 use crate::held::{Held, held};
 
-/// What a glance at a folder shows.
+/// Status of a folder.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Glance {
-    /// The files as they were when they were last looked at; none if they never were.
+    /// The last recorded files; `null` if there are none.
     pub last: Option<ContentId>,
-    /// What is there now.
+    /// Summary of the current files.
     #[serde(flatten)]
     pub held: Held,
-    /// How many paths differ from then.
+    /// Number of changed paths.
     pub changed_count: u64,
-    /// The first of them.
+    /// The first changed paths.
     pub changed: Vec<PathReport>,
-    /// Whether there are more than are named.
+    /// Whether there are more.
     pub cut: bool,
 }
 
-/// How many paths that are not held are named.
+/// Limit on the excluded paths to list.
 const LEFT_OUT: usize = 100;
 
 impl Desk {
-    /// What is in the folder, and what was changed in it since it was last looked at, at most so many paths.
+    /// The status of the folder, with at most `most` changed paths.
     pub fn glance(&self, most: usize) -> Result<Glance, FileError> {
         let taken = snapshot::observe(&self.timeline.store, &self.workspace)?;
         let looking = self.timeline.look()?;
@@ -57,7 +57,7 @@ impl Desk {
     }
 }
 
-/// The objects of a snapshot that is not stored yet, on top of those that are.
+/// The objects of a snapshot that is not stored yet, on top of the stored ones.
 pub(super) struct TakenObjects<'queries> {
     new: Memory,
     stored: &'queries Queries<'queries>,

@@ -1,4 +1,4 @@
-//! Operations that an import adds to a thread whose files are in a folder here.
+//! Handles an import into a thread whose files are in a local folder.
 
 use retake_model::history;
 use retake_model::id::{FolderId, ThreadId};
@@ -16,8 +16,9 @@ use crate::clock::Clock;
 use crate::moves::view_of;
 use crate::{Caller, ChangeError, FileError, Goal, Rules};
 
-/// Moves a thread back to where it was before an import, if going forward takes files along: an import moves none, and a
-/// jump brings conversation and files together. The version to jump to; `None` where nothing had to be moved.
+/// Moves a thread back to its version before an import, if the imported operations change files: an import moves no
+/// files, and a later jump moves conversation and files together. Returns the version to jump to; `None` if nothing had
+/// to move.
 pub(crate) fn stay_with_files(
     writing: &Writing<'_>,
     thread: ThreadId,
@@ -46,7 +47,7 @@ pub(crate) fn stay_with_files(
     let caller = Caller { actor: Actor::Sync, ..Caller::human() };
     let kind = goal.kind(way.from, way.to);
     let (_, at) = publish_move(writing, &at, &way.cursor, kind, &caller, clock)?;
-    // The folder has the files of this take still, and not those that the import brought last.
+    // The folder still has the files of this take, and not those that the import added.
     let (kind, additions) = (OperationKind::FilesSeen { paths: 0 }, Additions::new(&**writing));
     let (rules, by_take) = (Rules::default(), Caller { take: Some(take), ..caller });
     let composed = compose_change(writing, &at, additions, &at.state, kind, &by_take, clock, rules)?;
@@ -56,7 +57,7 @@ pub(crate) fn stay_with_files(
     Ok(Some(newest))
 }
 
-/// Refuses an import that continues a take which is open in a worktree: nothing would bring its files there.
+/// Rejects an import that continues a take with a worktree, whose files would not follow.
 fn check_worktrees(writing: &Writing<'_>, at: &Head, before: Version) -> Result<(), ChangeError> {
     let (log, newest) = (writing.log(at.row.number), at.last.operation.version);
     for folder in writing.folders()? {

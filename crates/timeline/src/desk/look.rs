@@ -1,4 +1,4 @@
-//! Looking at the folder: what was changed since Retake last knew it belongs to someone.
+//! Records changes made in the folder since the last snapshot, each under its author.
 
 use std::sync::Arc;
 
@@ -22,49 +22,49 @@ use crate::change::{Composed, Head, compose_change, compose_command, finish};
 use crate::clock::Clock;
 use crate::{Caller, ChangeError, Command, Done, Rules};
 
-/// The files as they are.
+/// The current files.
 #[derive(Clone, Debug)]
 pub struct Present {
-    /// Their snapshot.
+    /// Id of their snapshot.
     pub id: ContentId,
-    /// What it holds.
+    /// The snapshot.
     pub snapshot: Snapshot,
-    /// The version of the thread now.
+    /// The current version of the thread.
     pub version: Version,
 }
 
-/// What was found when the folder was looked at.
+/// Recorded changes of the folder.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seen {
-    /// The snapshot of the files as they are.
+    /// Snapshot of the current files.
     pub snapshot: ContentId,
-    /// The version of the thread now.
+    /// The current version of the thread.
     pub version: Version,
-    /// The operation that records what had changed; `None` if nothing had.
+    /// The operation that records the changes; `null` if there were none.
     pub operation: Option<Done>,
-    /// What had changed, path by path.
+    /// The changed paths.
     pub files: FileReport,
 }
 
-/// Whose the changes are that are found.
+/// To whom changes are attributed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// Someone made them by hand.
+    /// The user.
     Hand,
-    /// The caller made them.
+    /// The caller.
     Caller,
 }
 
 impl Desk {
-    /// Records what was changed by hand since the last look.
+    /// Records manual edits made since the last snapshot.
     pub fn look(&self, thread: ThreadId, caller: Caller) -> Result<Seen, FileError> {
         self.look_as(thread, caller, Whose::Hand)
     }
 
-    /// Says that the caller (a tool, the agent, a client) is let loose on the folder now, in the turn that it names.
-    /// What a hand changed before is recorded first. If the caller's program dies, what it changed is still known to be
-    /// its doing; [`Desk::record`] ends it.
+    /// Marks the caller (a tool, the agent, a client) as running in the folder, in the named turn. Records earlier
+    /// manual edits first. If the caller's process is killed, its changes are still attributed to it;
+    /// [`WorkingCopy::record_as_caller`] ends the run.
     pub fn let_loose(&self, thread: ThreadId, caller: Caller, turn: TurnId) -> Result<Seen, FileError> {
         let seen = self.look(thread, Caller { turn: None, ..caller.clone() })?;
         let place = Place::of(self);
@@ -74,14 +74,13 @@ impl Desk {
         Ok(seen)
     }
 
-    /// Records what the caller (a tool, the agent, a client) has just changed, as a change that can be undone.
-    /// What a hand changed before the caller began should have been recorded by [`Desk::look`] then.
+    /// Records the changes of the caller (a tool, the agent, a client) as an operation that can be undone. Manual edits
+    /// from before should already be recorded with [`WorkingCopy::record_changes`].
     pub fn record(&self, thread: ThreadId, caller: Caller) -> Result<Seen, FileError> {
         self.look_as(thread, caller, Whose::Caller)
     }
 
-    /// Gives the present version of a thread a name, with the files that are in the folder: hand edits are recorded
-    /// before it.
+    /// Names the current version of a thread, together with the files in the folder. Records manual edits first.
     pub fn save(&self, thread: ThreadId, name: String, caller: Caller) -> Result<Done, FileError> {
         self.timeline.settled_files(|| {
             let mut session = self.begin()?;
@@ -113,11 +112,11 @@ impl Desk {
     }
 }
 
-/// The files as they are, the operation that was published if they had changed, and what they had been.
+/// The current files, the published operation if they had changed, and the files before.
 type Stock = (Present, Option<Done>, Option<(ContentId, Vec<PathReport>)>);
 
 impl Session<'_> {
-    /// Records what was changed in the folder.
+    /// Records changes in the folder.
     pub(super) fn look(
         &mut self,
         thread: ThreadId,
@@ -132,7 +131,7 @@ impl Session<'_> {
         Ok(Seen { snapshot: present.id, version: present.version, operation, files })
     }
 
-    /// The files as they are, with what was changed by hand recorded.
+    /// The current files, after recording manual edits.
     pub(super) fn present(&self, thread: ThreadId, caller: &Caller) -> Result<Present, FileError> {
         Ok(self.take_stock(thread, caller, Whose::Hand)?.0)
     }
@@ -141,7 +140,7 @@ impl Session<'_> {
         self.desk.check_thread(thread)?;
         loop {
             match self.try_take_stock(thread, caller, whose) {
-                // Content that the snapshot relied on was destroyed meanwhile: look again.
+                // Content that the snapshot refers to was erased in the meantime: try again.
                 Err(FileError::Outdated) => {}
                 other => return other,
             }
@@ -157,7 +156,7 @@ impl Session<'_> {
         if self.expected.is_some_and(|expected| expected != id) {
             return Err(FileError::PlanOutdated);
         }
-        // A plan is carried out on the files that it was made for; what tools left is removed by other looks.
+        // A plan must run on exactly the files that it was made for; other recordings remove leftovers of tools.
         if self.expected.is_none() && self.remove_leftovers(&taken)? {
             return Err(FileError::Outdated);
         }
@@ -175,13 +174,13 @@ impl Session<'_> {
             writing.put_contents(&objects, clock.now())?;
             found.record(writing, &place, &*clock)
         })?;
-        // That it is not remembered costs time at the next look, and nothing else.
+        // A failure only makes the next snapshot slower.
         let _ = taken.remember();
         Ok((Present { id, snapshot, version }, done, before))
     }
 
-    /// Removes temporary files that killed tools left in the folder; says whether there were any. A folder that a tool
-    /// works in is left to the tool.
+    /// Removes temporary files of killed tools; returns whether there were any. Does nothing while a tool is running in
+    /// the folder.
     fn remove_leftovers(&self, taken: &snapshot::Taken) -> Result<bool, FileError> {
         let desk = self.desk;
         let looking = desk.timeline.look()?;
@@ -205,7 +204,7 @@ impl Session<'_> {
         Ok(removed.count() > 0)
     }
 
-    /// The version of the thread, if the folder is known to be just like that.
+    /// The version of the thread, if the recorded state of the folder is exactly this.
     fn already(
         &self,
         thread: ThreadId,
@@ -215,7 +214,7 @@ impl Session<'_> {
         let looking = self.desk.timeline.look()?;
         let known = looking.queries().folder(self.desk.folder)?;
         let just_so = |known: &FolderRecord| {
-            // What is said to run there may have died, and is then taken note of.
+            // A recorded run may have ended, which then has to be recorded.
             let identified = known.root_identities.as_ref().map_or(0, Vec::len) + 1 == known.roots.len();
             known.snapshot == Some(snapshot)
                 && known.roots == self.desk.roots()
@@ -235,22 +234,21 @@ impl Session<'_> {
     }
 }
 
-/// What is recorded of a folder that was looked at: the thread's version then, the operation if there is one, and what
-/// the files had been.
+/// Result of recording a folder: the version of the thread, the operation if any, and the files before.
 type Recorded = (Version, Option<Done>, Option<(ContentId, Vec<PathReport>)>);
 
-/// A folder that was looked at, and what is known about whose the changes in it are.
+/// A captured folder, with the information for attributing its changes.
 pub(super) struct Found {
     pub(super) thread: ThreadId,
     pub(super) caller: Caller,
     pub(super) whose: Whose,
-    /// The runs in the folder whose process is gone.
+    /// Runs in the folder whose process has ended.
     pub(super) dead: Vec<TurnId>,
     pub(super) snapshot: ContentId,
 }
 
 impl Found {
-    /// Records what was changed since the folder was last known. The content of the snapshot is stored already.
+    /// Records changes since the last known state of the folder. The content of the snapshot is already stored.
     pub(super) fn record(
         self,
         writing: &Writing<'_>,
@@ -261,7 +259,7 @@ impl Found {
         let at = Head::of(writing, thread, &caller)?;
         let here = at.last.operation.version;
         let Known { before, runs } = place.known(writing, id)?;
-        // What the caller has just done itself is over, and so is what its program did not live to end.
+        // The caller's own run has ended, and so have those of killed processes.
         let own = |run: &Running| whose == Whose::Caller && caller.turn == Some(run.turn);
         let left = runs.iter().filter(|run| !dead.contains(&run.turn) && !own(run)).cloned().collect();
         place.put(writing, id, left)?;
@@ -281,7 +279,7 @@ impl Found {
     }
 }
 
-/// Publishes each share of what was found as an operation of its own. The operations of this thread are handed back.
+/// Publishes each share of the changes as an operation. Returns those of this thread.
 pub(super) fn publish_shares(
     writing: &Writing<'_>,
     place: &Place,
@@ -339,13 +337,13 @@ pub(super) fn publish_shares(
 }
 
 impl Desk {
-    /// Where the roots are, as they are written down.
+    /// Paths of the roots as stored.
     pub(super) fn roots(&self) -> Vec<(String, String)> {
         self.workspace.roots().iter().map(|root| (root.name.clone(), path_to_text(&root.path))).collect()
     }
 }
 
-/// The operation with the files that it changed.
+/// Adds changed files to an operation.
 pub(super) fn with_files<'writing, 'transaction>(
     mut composed: Composed<'writing, 'transaction>,
     files: FileChange,
@@ -356,7 +354,7 @@ pub(super) fn with_files<'writing, 'transaction>(
 }
 
 impl Composed<'_, '_> {
-    /// The operation, marked as shared if another run may have made the change that an undo of it is not about.
+    /// Marks an operation as shared if another run may have made the change.
     pub(super) fn shared_with(mut self, others: &[Running]) -> Self {
         let operation = &mut self.operation;
         let take = operation.files.map(|files| files.take);
@@ -371,18 +369,18 @@ impl Composed<'_, '_> {
     }
 }
 
-/// Whoever asks, what was changed by hand was changed by a human, and belongs to no turn. Nor is it what a request asked
-/// for: one that dies just after it has not been done.
+/// Manual edits belong to the user and to no turn, whoever records them. They are not part of the caller's request: a
+/// request that is killed right after them is not done.
 fn by_hand(caller: &Caller) -> Caller {
     Caller { actor: retake_model::operation::Actor::Human, turn: None, request: None, ..caller.clone() }
 }
 
-/// What changed while something ran is its doing, whoever looks.
+/// Changes during a run belong to it, whoever records them.
 fn by_run(caller: &Caller, run: &Running) -> Caller {
     Caller { actor: run.actor.clone(), turn: Some(run.turn), expected: None, request: None, ..caller.clone() }
 }
 
-/// The thread whose the changes are that were found: that of what runs in the folder, if it is there to be told.
+/// The thread of the changes: that of the run in the folder, if it exists.
 fn owner(
     writing: &Writing<'_>,
     at: Head,
@@ -399,14 +397,14 @@ fn owner(
     }
 }
 
-/// How many paths were changed.
+/// Number of changed paths.
 pub(super) fn count(changed: &[PathReport]) -> u64 {
-    // A folder comes and goes with what is in it, unless it is all that came or went.
+    // Folders count only if nothing but folders changed.
     let files = changed.iter().filter(|path| !path.is_folder()).count() as u64;
     if files == 0 { changed.len() as u64 } else { files }
 }
 
-/// What differs between two snapshots, as it was found.
+/// The paths that differ between two snapshots.
 pub(super) fn changed_paths(
     objects: &(impl Objects + ?Sized),
     before: ContentId,
@@ -415,14 +413,14 @@ pub(super) fn changed_paths(
     let (old, new): (Snapshot, Snapshot) = (load(objects, before)?, load(objects, after)?);
     let mut found = Vec::new();
     for root in &new.roots {
-        // What is in a root that is new was there before, and is nobody's change.
+        // Files in a new root existed before and are no change.
         let Some(before) = old.root(&root.name) else { continue };
         let compared = compare(objects, Some(before), Some(root))?;
         for difference in compared.known {
             let outcome = if difference.after.is_some() { Outcome::Written } else { Outcome::Removed };
             found.push(PathReport::new(&root.name, difference, outcome));
         }
-        // What became too large to be captured, or a pipe, was written all the same.
+        // Files that became too large, and pipes, were written nevertheless.
         let excluded = compared.excluded.into_iter();
         found.extend(excluded.map(|difference| PathReport::new(&root.name, difference, Outcome::Written)));
     }

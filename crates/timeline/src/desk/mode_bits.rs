@@ -1,4 +1,4 @@
-//! Setuid, setgid and sticky bits: no snapshot has them, so a move reports where one is lost.
+//! Setuid, setgid and sticky bits: snapshots do not capture them, so a move reports where one is lost.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,10 +8,10 @@ use retake_model::tree::{LeftOut, Node, Reason, Snapshot};
 
 use super::work::FileSteps;
 
-/// Reported with a path that comes back without such a bit.
-pub(super) const LOST: &str = "without its setuid, setgid or sticky bit, which snapshots do not keep";
+/// Note for a path that is restored without such a bit.
+pub(super) const LOST: &str = "without its setuid, setgid or sticky bit, which snapshots do not capture";
 
-/// The paths that have such a bit now, or had one in a snapshot that the steps go by.
+/// Paths that have such a bit now, or had one in a snapshot of the steps.
 pub(super) fn paths_with_mode_bits<O: Objects + ?Sized>(
     objects: &O,
     present: &Snapshot,
@@ -37,7 +37,7 @@ pub(super) fn paths_with_mode_bits<O: Objects + ?Sized>(
     Ok(paths)
 }
 
-/// Whether a path is made anew, so that such a bit is lost. Where only permissions change, it stays.
+/// Returns whether a path is created again, which loses the bit. A change of permissions alone keeps it.
 pub(super) fn is_made_anew(present: Option<&Node>, wanted: Option<&Node>) -> bool {
     match (present, wanted) {
         (Some(Node::File { content: now, .. }), Some(Node::File { content: then, .. })) => now != then,

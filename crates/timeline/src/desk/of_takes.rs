@@ -1,9 +1,9 @@
-//! The files of all takes of a thread, each from where it began, in one walk along the log.
+//! Finds the first and current files of all takes of a thread in one walk along the log.
 //!
 //! ```text
 //!   newest ◄─────────────────────────────────────────────────────── oldest
 //!   b: edit   a ► b: switch   a: edit   b ► a: switch   b: edit   a ► b: branch   a: edit
-//!   └ b now                   └ a now                             └ b began       └ a began
+//!   └ b current               └ a current                         └ b first       └ a first
 //! ```
 
 use std::collections::BTreeMap;
@@ -19,26 +19,26 @@ use crate::{LookError, Looking};
 /// The files of the takes of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct FilesOfTakes {
-    /// Those whose files are known, by their ids.
+    /// Takes with known files.
     pub takes: BTreeMap<TakeId, TakeFiles>,
-    /// Whether there are older operations that were not looked at: a take may have begun before them.
+    /// Whether older operations were not read: a take may have started before them.
     pub more: bool,
-    /// The last operation then.
+    /// The last operation that was read.
     at: Option<Version>,
 }
 
 /// The files of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TakeFiles {
-    /// As it found them when it began; of the first take, as the thread first saw them.
+    /// The files when it started; of the first take, the first files of the thread.
     pub began: ContentId,
-    /// As they were last known.
+    /// The last known files.
     pub now: ContentId,
 }
 
 impl Looking<'_> {
-    /// The files of all takes of a thread, by the newest operations with files, at most so many. Who knows already how it
-    /// was gives that, and only what happened since is looked at.
+    /// The files of all takes of a thread, from at most `most` of the newest operations with files. Given an earlier
+    /// result, reads only later operations.
     pub fn files_of_takes(
         &self,
         thread: ThreadId,
@@ -52,7 +52,7 @@ impl Looking<'_> {
         let mut found = FilesOfTakes { at: Some(head.version), ..FilesOfTakes::default() };
         let mut known = None;
         if let Some((before, version)) = before.and_then(|before| Some((before, before.at?))) {
-            // What was known holds as long as nothing was undone or redone since.
+            // The earlier result stays valid unless something was undone or redone since.
             let mut holds = version <= head.version;
             for since in version + 1..=head.version {
                 let step = log.step(since)?;
@@ -72,7 +72,7 @@ impl Looking<'_> {
                 found.more = true;
                 return Ok(found);
             }
-            // What was undone is no part of any take; what was done in a folder of its own is undone there alone.
+            // Undone changes are not part of any take; changes in a worktree are undone only there.
             let done =
                 !operation.kind.moves_only() && history::is_done(&log, head.version, operation.version)?;
             if files.apart || done {
@@ -84,7 +84,7 @@ impl Looking<'_> {
 }
 
 impl FilesOfTakes {
-    /// Goes one operation further back.
+    /// Processes the next older operation.
     fn pass(&mut self, files: &FileChange) {
         let arrived = files.left.is_some_and(|left| left != files.take);
         self.know(files.take, if arrived { files.after } else { files.before }, files.after);
@@ -93,7 +93,7 @@ impl FilesOfTakes {
         }
     }
 
-    /// All that is older is known.
+    /// Appends the earlier result.
     fn go_on_with(&mut self, before: &Self) {
         for (take, files) in &before.takes {
             self.know(*take, files.began, files.now);

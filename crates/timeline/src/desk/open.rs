@@ -1,13 +1,13 @@
-//! Which folder a project or a take works in, and the desk there.
+//! Opens the working copy of a project or take.
 //!
 //! ```text
-//!   take ──► has it a folder of its own? ──► yes ──► that folder, alone
-//!                                        └─► no ───► its thread's project ──► the folder that the store knows, if it
-//!                                                                             still is that project's, with its roots
+//!   take ──► has it a worktree? ──► yes ──► that folder, alone
+//!                               └─► no ───► its thread's project ──► the known folder with its roots, if it still
+//!                                                                    belongs to that project
 //! ```
 //!
-//! Whoever knows a project by its id and not by standing in its folder comes this way. Another folder may be at the
-//! same path by now; no file of the project must get into that one.
+//! Used by callers that have the id of a project instead of working in its folder. Another folder may have taken the path;
+//! it must not receive the project's files.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use super::{ApartFolder, Desk, FileError, FurtherRoot};
 use crate::{LookError, Looking, Timeline};
 
 impl Desk {
-    /// The timeline at a project's own folder, with the project's further roots.
+    /// The working copy in a project's own folder, with its additional roots.
     pub fn of_project(timeline: &Timeline, project: ProjectId, options: &Options) -> Result<Self, FileError> {
         let main = timeline.folder_of_project(project)?;
         let others = timeline.look()?.other_roots(project)?;
@@ -29,7 +29,7 @@ impl Desk {
         Ok(Self::at(timeline.clone(), project, workspace))
     }
 
-    /// The timeline where a take's files are: in the folder that the take has for itself, or else in its project's.
+    /// The working copy with the files of a take: its worktree, or else its project's folder.
     pub fn of_take(
         timeline: &Timeline,
         thread: ThreadId,
@@ -45,26 +45,26 @@ impl Desk {
         }
     }
 
-    /// The timeline at the folder that a take has for itself.
+    /// The working copy in a worktree.
     pub fn of_apart(timeline: &Timeline, folder: &ApartFolder, options: &Options) -> Result<Self, FileError> {
         let folder = folder.at_present()?;
         let workspace = Workspace::open(&folder.path, &[], options.clone())?;
         Ok(Self::at_apart(timeline.clone(), &folder, workspace))
     }
 
-    /// The folder, without its further roots.
+    /// The folder, without its additional roots.
     pub fn path(&self) -> &Path {
         &self.workspace.main().path
     }
 
-    /// The project that the folder belongs to.
+    /// The project of the folder.
     pub fn project(&self) -> ProjectId {
         self.project
     }
 }
 
 impl Timeline {
-    /// The folder of a project, if it is there and still the project's.
+    /// The folder of a project, if it exists and still belongs to the project.
     pub fn folder_of_project(&self, project: ProjectId) -> Result<PathBuf, FileError> {
         let row = self.look()?.queries().project(project)?.ok_or(FileError::NoSuchProject(project))?;
         if row.path.is_empty() {
@@ -76,7 +76,7 @@ impl Timeline {
 }
 
 impl Looking<'_> {
-    /// The folder that a take has for itself, if it has one.
+    /// The worktree of a take, if it has one.
     pub fn apart_folder_of(&self, thread: ThreadId, take: TakeId) -> Result<Option<ApartFolder>, LookError> {
         Ok(self.apart_folders()?.into_iter().find(|open| open.thread == thread && open.take == take))
     }

@@ -1,10 +1,10 @@
-//! Whose the changes are that are found in a folder while something runs in it.
+//! Attributes changes in a folder in which something is running.
 //!
 //! ```text
-//!   nothing runs                          the user's
-//!   `write` and `edit` run                theirs are the paths that their calls name; the rest as if they did not run
-//!   one command or shell tool runs        its own
-//!   several run at once                   shared: nobody knows whose, and an undo asks first
+//!   nothing runs                          the user
+//!   `write` and `edit` run                the paths in their calls are theirs; the rest as if they did not run
+//!   one command or shell tool runs        that run
+//!   several run at once                   shared: the author is unknown, and an undo asks first
 //! ```
 
 use std::collections::BTreeMap;
@@ -22,36 +22,36 @@ use retake_store::{Queries, StoreError, Writing};
 use super::report::PathReport;
 use crate::clock::Clock;
 
-/// Who made some changes.
+/// The author of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The user.
     Hand,
-    /// Something that runs, or crashed.
+    /// A running or crashed command or tool.
     Run(Running),
-    /// Whoever records them.
+    /// The recording caller.
     Caller,
 }
 
-/// Changes with the same owner.
+/// Changes with the same author.
 #[derive(Clone, Debug)]
 pub(super) struct Share {
     pub(super) owner: Owner,
-    /// The other runs that may have made them; none where the owner is certain.
+    /// Other runs that may have made them; empty if the author is certain.
     pub(super) others: Vec<Running>,
     pub(super) paths: Vec<PathReport>,
 }
 
-/// Who records changes.
+/// Role of the recording caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorder {
-    /// Somebody who only looks.
+    /// It made no changes itself.
     Looker,
-    /// Somebody who made changes in that turn, or outside of one.
+    /// It made changes in that turn, or outside of one.
     Author(Option<TurnId>),
 }
 
-/// Divides what was found among those who may have made it: the user's first, the caller's last.
+/// Divides changes among their possible authors: the user's first, the caller's last.
 pub(super) fn divide(found: &[PathReport], runs: &[Running], recorder: Recorder) -> Vec<Share> {
     let is_own = |run: &&Running| recorder == Recorder::Author(Some(run.turn));
     let own = runs.iter().find(is_own);
@@ -96,7 +96,7 @@ fn owner(
     (Owner::Run(first), open)
 }
 
-/// Whether a run is known to write a path, or into a folder that came or went with it.
+/// Returns whether a run names a path as its target, or a path inside a folder that was added or removed with it.
 fn names(run: &Running, changed: &PathReport) -> bool {
     let path = &changed.path.path;
     changed.path.root.is_empty()
@@ -106,7 +106,7 @@ fn names(run: &Running, changed: &PathReport) -> bool {
         })
 }
 
-/// The snapshot with these changes, and no others that were found with them.
+/// The snapshot with only these changes.
 pub(super) fn with_changes(
     writing: &Writing<'_>,
     base: ContentId,
@@ -122,13 +122,13 @@ pub(super) fn with_changes(
     let mut there = SnapshotCursor::new(&base);
     let mut paths: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
     for change in changed {
-        // A sealed file is in no tree; it comes with the last of the changes.
+        // A sealed file is in no tree; it follows with the last of the changes.
         let states = sealed.get(change.path.root.as_str());
         if states.is_some_and(|states| states.contains_key(&change.path.path)) {
             continue;
         }
         let node = match &change.after {
-            // What is in a folder has paths of its own.
+            // The content of a folder has its own paths.
             Some(Node::Folder { mode, .. }) => {
                 let tree = match there.get(&additions, &change.path)? {
                     Some(Node::Folder { tree, .. }) => tree,

@@ -1,4 +1,4 @@
-//! Moves of files that have begun and not ended, for whoever only reads.
+//! Lists unfinished moves of files without changing anything.
 
 use retake_model::id::ThreadId;
 use retake_model::operation::OperationKind;
@@ -10,28 +10,28 @@ use super::FileError;
 use super::recover::present_roots;
 use crate::Timeline;
 
-/// A move of files that was interrupted, or is under way. The thread takes no other change until it has ended.
+/// A move of files that is running or was interrupted. The thread accepts no other change until it is completed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PendingMove {
     /// The thread.
     pub thread: ThreadId,
-    /// What was asked for.
+    /// The requested operation.
     pub kind: OperationKind,
-    /// When.
+    /// When it was requested.
     pub time: Timestamp,
     /// The folder whose files move.
     pub folder: String,
-    /// Whether the folder is there, and still the same one.
+    /// Whether the folder exists and is still the same one.
     pub exists: bool,
-    /// Whether a process is moving the files now; otherwise it was interrupted.
+    /// Whether a process is moving the files now; otherwise the move was interrupted.
     pub running: bool,
-    /// What to do.
+    /// What to do next.
     pub next: String,
 }
 
 impl Timeline {
-    /// The moves of files that have begun and not ended. Nothing is done about them.
+    /// All unfinished moves of files. Does not complete them.
     pub fn pending_moves(&self) -> Result<Vec<PendingMove>, FileError> {
         let stored = self.look()?.queries().intents()?;
         let mut moves = Vec::with_capacity(stored.len());

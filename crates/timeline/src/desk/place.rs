@@ -1,4 +1,4 @@
-//! The folder of a desk as a write sees it: what it was when it was last known, and what runs in it.
+//! State of the folder inside a write: the last known files, and the runs in it.
 
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId, TurnId};
@@ -16,7 +16,7 @@ use super::roots::identify_roots;
 use super::{Desk, FileError, plan};
 use crate::change::Head;
 
-/// A folder, as it is written down.
+/// The folder and its record.
 pub(super) struct Place {
     id: FolderId,
     project: ProjectId,
@@ -25,23 +25,23 @@ pub(super) struct Place {
     captured: Option<CaptureTime>,
 }
 
-/// What was known of a folder.
+/// Last known state of a folder.
 pub(super) struct Known {
-    /// What it was, and what differs now; `None` if nothing does.
+    /// The last known files and the changes since; `None` if nothing changed.
     pub(super) before: Option<(ContentId, Vec<PathReport>)>,
-    /// What runs in it.
+    /// Runs in the folder.
     pub(super) runs: Vec<Running>,
 }
 
 impl Place {
-    /// To be made before the files are captured: what changes from then on is newer than the capture.
+    /// Must be created before the files are captured, so that later changes are newer than the capture time.
     pub(super) fn of(desk: &Desk) -> Self {
         let clock = &desk.timeline.clock;
         let captured = clock.boot().map(|boot| CaptureTime { boot, time: clock.now() });
         Self { id: desk.folder, project: desk.project, roots: desk.roots(), apart: desk.apart, captured }
     }
 
-    /// What was known of the folder that now has these files.
+    /// The last known state of the folder that now has these files.
     pub(super) fn known(&self, writing: &Writing<'_>, now: ContentId) -> Result<Known, StoreError> {
         let Some(record) = writing.folder(self.id)? else {
             return Ok(Known { before: None, runs: Vec::new() });
@@ -54,7 +54,7 @@ impl Place {
         Ok(Known { before: before.filter(|(_, paths)| !paths.is_empty()), runs })
     }
 
-    /// Writes down what the folder is, and what runs in it.
+    /// Stores the files and runs of the folder.
     pub(super) fn put(
         &self,
         writing: &Writing<'_>,
@@ -80,7 +80,7 @@ impl Place {
         writing.put_folder(&record.with_runs(runs))
     }
 
-    /// Adds to what runs in the folder: what changes meanwhile may be its doing.
+    /// Adds a run, to which changes from now on may belong.
     pub(super) fn let_loose(&self, writing: &Writing<'_>, run: Running) -> Result<(), StoreError> {
         match writing.folder(self.id)? {
             Some(record) => {
@@ -93,13 +93,13 @@ impl Place {
         }
     }
 
-    /// Which folder this is, if it is a take's own. Records of older versions do not say so.
+    /// Identity of a worktree's folder. Older versions did not record it.
     fn identify(&self) -> Option<FolderIdentity> {
         let (_, path) = self.roots.first().filter(|_| self.apart.is_some())?;
         identify(&path_from_text(path), self.id).ok()
     }
 
-    /// Writes down what the folder is, and leaves alone what runs in it.
+    /// Stores the files of the folder without changing its runs.
     pub(super) fn look_like(&self, writing: &Writing<'_>, snapshot: ContentId) -> Result<(), StoreError> {
         match writing.folder(self.id)? {
             Some(record) => writing.put_folder(&FolderRecord { snapshot: Some(snapshot), ..record }),
@@ -107,7 +107,7 @@ impl Place {
         }
     }
 
-    /// The take that is worked on in the folder.
+    /// The take of the folder.
     pub(super) fn take(&self, state: &ThreadState) -> TakeId {
         self.apart.map_or(state.active, |apart| apart.take)
     }
@@ -143,7 +143,7 @@ impl Place {
 }
 
 impl Desk {
-    /// The runs in the folder whose process is gone.
+    /// Runs in the folder whose process has ended.
     pub(super) fn dead_runs(&self) -> Result<Vec<TurnId>, FileError> {
         let mut dead = Vec::new();
         for run in self.runs()? {
@@ -154,12 +154,12 @@ impl Desk {
         Ok(dead)
     }
 
-    /// Whether something is at work in the folder.
+    /// Returns whether something is running in the folder.
     pub(super) fn is_at_work(&self) -> Result<bool, FileError> {
         Ok(self.runs()?.len() > self.dead_runs()?.len())
     }
 
-    /// Refuses to move files while something is at work on them.
+    /// Rejects moving files while something is running in the folder.
     pub(super) fn check_idle(&self) -> Result<(), FileError> {
         for run in self.runs()? {
             if self.timeline.store.is_alive(run.turn)? {

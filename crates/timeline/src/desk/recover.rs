@@ -1,8 +1,8 @@
-//! Finishing what a crash left.
+//! Completes moves that a crash interrupted.
 //!
-//! The intent says what was to become of which path, and the store holds all of it, so finishing is doing it
-//! again: a path that has moved already is as it should be, one that has not is moved now, and one that is
-//! neither was touched by someone else since and stays.
+//! The intent has the wanted state of each path, and the store has all content, so recovery repeats the move: paths
+//! that already moved are as wanted, others are moved now, and paths that match neither state were changed by someone
+//! else and stay.
 
 use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
@@ -23,27 +23,27 @@ use super::roots::replaced_root;
 use super::{Desk, FileError};
 use crate::{ChangeError, Timeline};
 
-/// What a crash had left unfinished, and what was done about it.
+/// A recovered move.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recovered {
-    /// What had been asked for.
+    /// The requested operation.
     pub kind: OperationKind,
-    /// When.
+    /// When it was requested.
     pub time: Timestamp,
-    /// Whether it was finished; otherwise somebody gave it up.
+    /// Whether it was completed; otherwise it was abandoned.
     pub finished: bool,
-    /// What became of each path.
+    /// Outcome of each path.
     pub paths: Vec<PathReport>,
-    /// Where files of somebody's are that could not go back to their place.
+    /// Files of others that could not be returned to their path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<String>,
 }
 
-/// What was recovered in a folder before something else was done there.
+/// What was recovered in a folder before the actual request.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
-    /// Moves that were finished.
+    /// Completed moves.
     pub(super) moves: Vec<Recovered>,
     /// Files that a power cut had emptied.
     pub(super) emptied: Vec<PathReport>,
@@ -56,8 +56,8 @@ impl Recovery {
 }
 
 impl Desk {
-    /// Finishes an interrupted move in the folder and restores what a power cut emptied, unless another process works
-    /// there.
+    /// Completes an interrupted move and restores files emptied by a power cut, unless another process is working in
+    /// the folder.
     pub(super) fn recover(&self) -> Result<Recovery, FileError> {
         let Some(_lock) = self.timeline.store.try_lock_folder(self.folder)? else {
             return Ok(Recovery::default());
@@ -68,15 +68,15 @@ impl Desk {
 }
 
 impl Timeline {
-    /// Finishes an interrupted move in a folder, unless another process works there.
+    /// Completes an interrupted move in a folder, unless another process is working there.
     pub(super) fn recover_unlocked(&self, folder: FolderId) -> Result<Recovery, FileError> {
         let Some(_lock) = self.store.try_lock_folder(folder)? else { return Ok(Recovery::default()) };
         let moves = recover_locked(self, folder, None)?.into_iter().collect();
         Ok(Recovery { moves, emptied: Vec::new() })
     }
 
-    /// Tries until the files that move together with a thread have come to rest. Whoever moves them is waited
-    /// for; if nobody is at it any more, it is finished here.
+    /// Retries until the files that move with a thread are settled. Waits for a process that is moving them, and
+    /// completes an interrupted move.
     pub(crate) fn settled<T>(&self, attempt: impl Fn() -> Result<T, ChangeError>) -> Result<T, ChangeError> {
         loop {
             match attempt() {
@@ -89,8 +89,8 @@ impl Timeline {
         }
     }
 
-    /// The same where files are involved. The attempt holds its own folder and waits for none: one take's move in a worktree
-    /// only delays work in another take of the thread.
+    /// Like `settled`, for requests with files. The attempt locks its own folder and waits for no other: a move in the
+    /// worktree of one take only delays work in another take of the thread.
     pub(super) fn settled_files<T>(
         &self,
         attempt: impl Fn() -> Result<T, FileError>,
@@ -98,8 +98,8 @@ impl Timeline {
         Ok(self.settled(|| Ok(attempt()?))?)
     }
 
-    /// What changes of conversations found unfinished and finished since this was last asked. Moves of files tell it
-    /// in their own reports.
+    /// Moves that changes of conversations completed since the last call. Moves of files have them in their own
+    /// reports.
     pub fn take_recovered(&self) -> Vec<Recovered> {
         std::mem::take(&mut *self.told())
     }
@@ -108,13 +108,13 @@ impl Timeline {
         self.recovered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives up a move of files that a crash left in a folder that is gone for good: the thread stays where it was
-    /// before, and what was moved until then is as it is, should the folder ever be seen again.
+    /// Abandons an interrupted move in a folder that is lost: the thread keeps its version, and files that already
+    /// moved stay as they are.
     pub fn forget_folder(&self, path: &Path) -> Result<Recovered, FileError> {
         let here = |(_, root): &(String, String)| path_from_text(root) == path;
         let found = self.look()?.queries().intents()?;
         let found = found.into_iter().find(|stored| stored.intent.roots.iter().any(here));
-        // Another folder that took its place is not the one that comes back.
+        // A folder that replaced it is not the missing one.
         let there = match &found {
             Some(found) => present_roots(self, found).is_ok(),
             None => path.is_dir(),
@@ -128,7 +128,7 @@ impl Timeline {
         let _lock = self.store.lock_folder(folder)?;
         self.store.write(move |writing| -> Result<(), FileError> {
             writing.end_intent(number)?;
-            // A take's own folder that is gone is nobody's any more.
+            // A missing worktree is no longer used.
             if writing.folder(folder)?.is_some_and(|known| known.apart.is_some()) {
                 writing.forget_folder(folder)?;
             }
@@ -138,7 +138,7 @@ impl Timeline {
         Ok(Recovered { kind, time, finished: false, paths: Vec::new(), aside: Vec::new() })
     }
 
-    /// Finishes every move of files that a crash left, as far as nobody else is at it.
+    /// Completes all interrupted moves, unless another process is doing so.
     pub fn recover(&self) -> Result<Vec<Recovered>, FileError> {
         let folders: Vec<FolderId> =
             self.look()?.queries().intents()?.into_iter().map(|stored| stored.intent.folder).collect();
@@ -146,9 +146,9 @@ impl Timeline {
         for folder in folders {
             match self.recover_unlocked(folder) {
                 Ok(found) => recovered.extend(found.moves),
-                // It waits for its folder, or for somebody to give it up.
+                // It waits for its folder, or to be abandoned.
                 Err(FileError::FolderGone(_)) => {}
-                // The other folders are independent of this one.
+                // Other folders are independent of this one.
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -162,13 +162,13 @@ impl Timeline {
     }
 }
 
-/// Waits until nobody moves files in a folder, and finishes what a crash left there.
+/// Waits until no process moves files in a folder, and completes an interrupted move there.
 fn recover_folder(timeline: &Timeline, folder: FolderId) -> Result<Option<Recovered>, ChangeError> {
     let _lock = timeline.store.lock_folder(folder)?;
     Ok(recover_locked(timeline, folder, None)?)
 }
 
-/// Finishes what a crash left in a folder that is locked.
+/// Completes an interrupted move in a locked folder.
 pub(super) fn recover_locked(
     timeline: &Timeline,
     folder: FolderId,
@@ -198,8 +198,8 @@ pub(super) fn recover_locked(
     Ok(Some(Recovered { kind, time, finished: true, paths, aside: applied.aside }))
 }
 
-/// Where the roots of an intent are now. A folder that is gone, or in whose place another is, may come back: a disk that
-/// is not mounted has some files moved and some not, and only a person can know that it does not come back.
+/// Current paths of an intent's roots. A missing or replaced folder may return: a disk that is not mounted has a
+/// partial move, and only the user can know that it will not return.
 pub(super) fn present_roots(
     timeline: &Timeline,
     stored: &StoredIntent,
@@ -215,12 +215,12 @@ pub(super) fn present_roots(
             }
             *main = path_to_text(&now);
         } else {
-            // A project that was moved is recorded where it is now, as a take's own folder is.
+            // A project that was moved is recorded at its new path, like a worktree.
             *main = match timeline.folder_of_project(record.project) {
                 Ok(path) => path_to_text(&path),
                 Err(FileError::ProjectAway(path)) => return Err(FileError::FolderGone(path)),
                 Err(FileError::ProjectForgotten(_)) => return Err(FileError::FolderGone(path)),
-                // A library may name a project that was never recorded: there is nothing to tell its folder by but the path.
+                // A library may use a project that was never recorded: only the path identifies its folder.
                 Err(FileError::NoSuchProject(_)) => path_to_text(&path),
                 Err(error) => return Err(error),
             };
@@ -230,7 +230,7 @@ pub(super) fn present_roots(
     Ok(roots)
 }
 
-/// Refuses roots that are gone, and further ones in whose place another folder is.
+/// Rejects missing roots, and additional roots that were replaced.
 fn check_roots(timeline: &Timeline, folder: FolderId, roots: &[(String, String)]) -> Result<(), FileError> {
     let record = timeline.look()?.queries().folder(folder)?;
     let mut paths = roots.iter().map(|(_, path)| path_from_text(path));

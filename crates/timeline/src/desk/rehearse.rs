@@ -1,7 +1,7 @@
-//! A preview: what a request would do, found out by doing it in a transaction that is rolled back.
+//! Previews a request by executing it in a transaction that is rolled back.
 //!
-//! The folder is observed without storing anything. What was changed in it and is not recorded yet is recorded inside
-//! the rehearsal, so that the preview sees what the execution will see, and is shown as what would be recorded first.
+//! The folder is observed without storing anything. Unrecorded changes are recorded inside that transaction, so that
+//! the preview sees the same state as the execution, and are reported as changes that would be recorded first.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -36,44 +36,44 @@ use crate::moves::view_of;
 use crate::promote::promote_in;
 use crate::{Caller, Goal};
 
-/// How often a preview begins again because content was destroyed meanwhile.
+/// How often to start again because content was erased in the meantime.
 const TRIES: u32 = 8;
 
-/// What would come of something that is asked for. Nothing was changed.
+/// Preview of a request. Nothing was changed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preview {
-    /// The thread's version now, which stays.
+    /// The current version of the thread.
     pub version: Version,
-    /// What would be done; `None` if there is nothing to do.
+    /// The operation; `null` if nothing would change.
     pub kind: Option<OperationKind>,
-    /// How many entries the take has: the one that an undo, a redo or a jump was asked for in, or the active one.
+    /// Number of entries in the take: that of the undo, redo or jump, or the active one.
     pub entries_before: u64,
-    /// How many it would have then, or the take that would be active.
+    /// Number of entries afterwards, in that take or in the one that would be active.
     pub entries_after: u64,
-    /// The folder whose files would change; `None` if only the conversation would.
+    /// The folder whose files would change; `null` if only the conversation would.
     pub folder: Option<String>,
-    /// Changes in the folder that are not recorded yet, made by hand or by a tool that runs or crashed. They would be
-    /// recorded first.
+    /// Unrecorded changes in the folder, by the user or by a running or crashed tool. They would be recorded first.
     pub unrecorded: Vec<PathReport>,
-    /// Paths that would be undone although another command or tool ran when they changed: nobody knows whose they are.
+    /// Paths that would be undone although another command or tool was running when they changed, so that their author
+    /// is unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<RootPath>,
-    /// What would become of a take's own folder, where that was asked for.
+    /// The change of a worktree, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreePreview>,
-    /// Moves that a crash had interrupted, and that were finished before this was worked out.
+    /// Interrupted moves that were completed before this preview.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recovered: Vec<Recovered>,
-    /// Files that a power cut had emptied, and what became of each before this was worked out.
+    /// Files emptied by a power cut, with their outcomes, before this preview.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub emptied: Vec<PathReport>,
-    /// What would become of files.
+    /// The changes of files.
     #[serde(skip)]
     pub files: Option<FileReport>,
 }
 
-/// What a rehearsal showed.
+/// Result of the rolled-back execution.
 struct Rehearsed {
     version: Version,
     kind: Option<OperationKind>,
@@ -85,11 +85,11 @@ struct Rehearsed {
 }
 
 impl Order {
-    /// Finds out what the request would do, without changing anything.
+    /// Builds a preview without changing anything.
     pub(super) fn rehearse(&self) -> Result<(Basis, Preview), FileError> {
         for _ in 1..TRIES {
             match self.try_rehearse() {
-                // Content that was relied on was destroyed meanwhile: look again.
+                // Content that it refers to was erased in the meantime: try again.
                 Err(FileError::Outdated) => {}
                 other => return other,
             }
@@ -119,7 +119,7 @@ impl Order {
             let objects = Unstored::new(desk, observed, &queries, &unrecorded);
             let planned = plan_files(&objects, &observed.snapshot, &steps, self.options.on_conflict);
             let plan = if objects.outdated.get() { Err(FileError::Outdated) } else { planned }?;
-            // A preview does not promise what the execution refuses.
+            // A preview rejects the same requests as the execution.
             if self.waits_for_runs(plan.moving()) {
                 desk.check_idle()?;
             }
@@ -161,7 +161,7 @@ impl Order {
         Ok((basis, preview))
     }
 
-    /// Whether it is carried out only while nothing runs in the folder.
+    /// Returns whether the request needs an idle folder.
     fn waits_for_runs(&self, moving: u64) -> bool {
         match &self.request {
             PlanRequest::Promote { .. }
@@ -224,7 +224,7 @@ impl Order {
         Ok(Head::of(writing, self.thread, &Caller { expected, ..self.caller.clone() })?)
     }
 
-    /// What is published where no files are involved.
+    /// The operation if no files are involved.
     fn conversation_alone(&self, queries: &Queries<'_>) -> Result<Publishing, FileError> {
         Ok(match &self.request {
             PlanRequest::Move(goal) => conversation_move(queries, self, *goal)?,
@@ -236,7 +236,7 @@ impl Order {
         })
     }
 
-    /// How many entries the take has that the request is about.
+    /// Number of entries in the affected take.
     fn entries(&self, queries: &Queries<'_>, state: &ThreadState) -> Result<u64, FileError> {
         let named = match (&self.request, self.take) {
             (PlanRequest::Move(_), Some(take)) => state.take(queries, take)?,
@@ -249,7 +249,7 @@ impl Order {
         Ok(take.entries.len())
     }
 
-    /// What would be published, and how many entries the take would have.
+    /// The operation, and the number of entries of the take afterwards.
     fn outcome(
         &self,
         writing: &Writing<'_>,
@@ -269,7 +269,7 @@ impl Order {
                 let state = self.head(writing, None)?;
                 Ok((done.source.kind, entries(&state.state)?))
             }
-            // So many paths as the files show.
+            // The number of paths comes from the files.
             publishing @ Publishing::Restore { .. } => {
                 Ok((Some(publishing.compose(self, 0, writing, at)?.operation.kind), before))
             }
@@ -291,7 +291,7 @@ impl Order {
     }
 }
 
-/// Where a move of the conversation leads.
+/// Destination of a move of the conversation.
 fn conversation_move(queries: &Queries<'_>, order: &Order, goal: Goal) -> Result<Publishing, FileError> {
     let (row, head) = crate::change::head_of(queries, order.thread)?;
     let state: ThreadState = load(queries, head.after)?;
@@ -302,7 +302,7 @@ fn conversation_move(queries: &Queries<'_>, order: &Order, goal: Goal) -> Result
 }
 
 impl Desk {
-    /// The files as they are, without a trace. While they are being moved they are neither here nor there.
+    /// Observes the current files. Fails while they are being moved.
     pub(super) fn observe(&self) -> Result<Observation, FileError> {
         if self.timeline.look()?.queries().intent_on(self.folder)?.is_some() {
             return Err(FileError::MoveUnfinished(self.path().to_owned()));
@@ -316,8 +316,8 @@ impl Desk {
         Ok(Observation { id: sealed.id, snapshot: sealed.snapshot, objects, epoch: seen.epoch })
     }
 
-    /// A file as it is in the folder now, with at most so many of its bytes, and none of a file that is stored in parts; `None`
-    /// if there is no such file. Nothing is stored: a preview names versions that only the folder has.
+    /// Reads a range of a current file in the folder, without files that are stored in parts; `None` if it does not
+    /// exist. Nothing is stored: a preview refers to versions that exist only in the folder.
     pub fn current_file(&self, path: &RootPath, most: u64) -> Result<Option<FilePiece>, FileError> {
         let observed = self.observe()?;
         let looking = self.timeline.look()?;
@@ -330,22 +330,22 @@ impl Desk {
         let changed =
             [PathReport { path: path.clone(), outcome: Outcome::Unchanged, note: None, after, before: None }];
         let objects = Unstored::new(self, &observed, &queries, &changed);
-        // The parts of a large file are only in the folder, and no piece of one is worth reading all of it.
+        // The parts of a large file exist only in the folder, and reading all of it for a range is too expensive.
         let is_large = matches!(node, Node::File { size, .. } if Node::kind_of(size) == Kind::Parts);
         let piece = piece_of(&objects, path, &node, 0..if is_large { 0 } else { most });
         if objects.outdated.get() { Err(FileError::Outdated) } else { Ok(Some(piece?)) }
     }
 }
 
-/// What was observed in a folder, on top of what is stored. The bytes of files that were too many to keep in memory are
-/// read from the folder again.
+/// Observed objects on top of the stored ones. Bytes of files that did not fit into memory are read again from the
+/// folder.
 pub(super) struct Unstored<'a> {
     new: Memory,
     stored: &'a Queries<'a>,
     desk: &'a Desk,
     changed: &'a [PathReport],
     files: OnceLock<HashMap<ContentId, (&'a Path, &'a TreePath, u64)>>,
-    /// Whether a file was changed once more, and is no longer what the preview is about.
+    /// Whether a file changed again, so that the preview is outdated.
     outdated: Cell<bool>,
 }
 
@@ -361,7 +361,7 @@ impl<'a> Unstored<'a> {
         Self { new, stored, desk, changed, files: OnceLock::new(), outdated: Cell::new(false) }
     }
 
-    /// Where the content of a file is that was changed and is not stored.
+    /// Path of an unstored content.
     fn file(&self, content: ContentId) -> Option<&(&'a Path, &'a TreePath, u64)> {
         let files = self.files.get_or_init(|| {
             let roots = self.desk.workspace.roots();
@@ -381,7 +381,7 @@ impl Objects for Unstored<'_> {
         let known = self.new.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id));
         let Some(file) = self.file(id).filter(|_| known.is_err() && kind == Kind::Blob) else { return known };
         let (root, path, size) = *file;
-        // Something else may have taken the file's place since: a pipe must not keep the preview waiting.
+        // Something else may have replaced the file: a pipe must not block the preview.
         let found = OpenRoot::open(root).map(|root| read_plain(&root, path, size).0);
         if let Ok(PlainFile::File { bytes, .. }) = found
             && ContentId::of(Kind::Blob, &bytes) == id

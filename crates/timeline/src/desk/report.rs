@@ -1,4 +1,4 @@
-//! What became of files, path by path.
+//! Reports the outcome of a move, path by path.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::carry_out::FilePlan;
 use super::mode_bits::{self, is_made_anew};
 use super::{Desk, Recovered};
 
-/// What became of files, or what would.
+/// Outcome or preview of a move of files.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileReport {
@@ -21,76 +21,76 @@ pub struct FileReport {
     pub before: ContentId,
     /// The snapshot after.
     pub after: ContentId,
-    /// Whether this only says what would happen.
+    /// Whether this is a preview.
     pub preview: bool,
-    /// The folder that they are in, where that is known.
+    /// The folder of the files, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Each path that was concerned, in order.
+    /// The affected paths, sorted.
     pub paths: Vec<PathReport>,
-    /// Where files are now, from the root, that were moved aside: excluded files that stood where a captured one was
-    /// restored, and files that a crash had caught on their way and whose place is taken by newer ones.
+    /// Paths of files that were moved aside: excluded files at the path of a restored one, and files of an interrupted
+    /// move whose path has newer content.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<String>,
-    /// What an earlier crash had left unfinished, and was finished first.
+    /// An interrupted move that was completed first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Box<Recovered>>,
-    /// Files that a power cut had emptied, and what became of each: those that were written have their content back.
+    /// Files emptied by a power cut, with their outcomes; written ones have their content again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub emptied: Vec<PathReport>,
-    /// Set where the files of the entry that a new take begins at are not known here, such as those from
-    /// before a promotion where the parent thread is not in the store. The new take begins with the last files of its take.
+    /// Whether the files of the entry at which a new take starts are unknown, such as those from before a promotion if
+    /// the parent thread is not in the store. The new take then starts with the last files of its source take.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub files_unknown: bool,
 }
 
-/// What became of one path.
+/// Outcome of one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathReport {
-    /// Which.
+    /// The path.
     #[serde(flatten)]
     pub path: RootPath,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// What else is to be known about it, such as a permission bit that was lost.
+    /// Additional information, such as a lost permission bit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
-    /// What is there now, or would be.
+    /// The node afterwards.
     #[serde(skip)]
     pub after: Option<Node>,
-    /// What was there.
+    /// The node before.
     #[serde(skip)]
     pub before: Option<Node>,
 }
 
-/// What became of a path.
+/// Outcome of one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileOutcome"))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was written.
+    /// Written.
     Written,
-    /// It was written, with what someone else had changed since.
+    /// Written, merged with later changes of someone else.
     Merged,
-    /// It was removed.
+    /// Removed.
     Removed,
-    /// It was already as it should be.
+    /// Already as wanted.
     Unchanged,
-    /// It was left as it is, because someone had changed it since in a way that does not go together.
+    /// Left unchanged, because later changes of someone else conflict with it.
     Conflicted {
-        /// The version that would have been written; nothing, if it would have been removed.
+        /// The version that would have been written; `null` if it would have been removed.
         #[serde(skip_serializing_if = "Option::is_none")]
         theirs: Option<ContentId>,
-        /// What was written all the same, because the caller asked for it.
+        /// Whether it was written nevertheless, as the caller requested.
         written: bool,
     },
-    /// It was left as it is, because it changed at the last moment.
+    /// Left unchanged, because it changed at the last moment.
     Kept,
-    /// It was left as it is, for that reason.
+    /// Left unchanged for that reason.
     Skipped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -115,30 +115,30 @@ impl FileReport {
         }
     }
 
-    /// The same, with the folder that the files are in.
+    /// Adds the folder of the files.
     #[must_use]
     pub(super) fn in_folder(self, desk: &Desk) -> Self {
         Self { folder: Some(path_to_text(desk.path())), ..self }
     }
 
-    /// How many paths came out in a way.
+    /// Number of paths with a matching outcome.
     pub fn count(&self, of: impl Fn(&Outcome) -> bool) -> usize {
         self.paths.iter().filter(|path| of(&path.outcome)).count()
     }
 
-    /// Whether any file was, or would be, written or removed.
+    /// Returns whether any file was or would be written or removed.
     pub fn moves_files(&self) -> bool {
         self.paths.iter().any(|path| path.outcome.moved())
     }
 
-    /// Whether something was left as it is that should have moved.
+    /// Returns whether a path was left unchanged that should have moved.
     pub fn left_something(&self) -> bool {
         self.paths.iter().any(|path| path.outcome.left())
     }
 }
 
 impl PathReport {
-    /// Whether nothing but a folder was, or is, there.
+    /// Returns whether both sides are folders or missing.
     pub fn is_folder(&self) -> bool {
         let folder = |node: &Option<Node>| node.as_ref().is_none_or(Node::is_folder);
         folder(&self.before) && folder(&self.after)
@@ -151,19 +151,18 @@ impl PathReport {
 }
 
 impl Outcome {
-    /// Whether the file was written or removed.
+    /// Returns whether the file was written or removed.
     pub fn moved(&self) -> bool {
         matches!(self, Self::Written | Self::Merged | Self::Removed | Self::Conflicted { written: true, .. })
     }
 
-    /// Whether it was left as it is although it should have moved.
+    /// Returns whether the path was left unchanged although it should have moved.
     pub fn left(&self) -> bool {
         matches!(self, Self::Conflicted { written: false, .. } | Self::Kept | Self::Skipped { .. })
     }
 }
 
-/// What became of what was planned, where the outcome of what was applied is known by path; of a plan alone
-/// otherwise.
+/// Reports of a plan, with the outcomes of its execution if given.
 pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outcome>>) -> Vec<PathReport> {
     plan.replayed
         .paths

@@ -1,4 +1,4 @@
-//! Restoring: the folder, or some paths of it, exactly as at another moment.
+//! Restores the folder, or some of its paths, exactly as in another version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,26 +19,26 @@ use super::report::FileReport;
 use super::{Desk, FileError, Handling, PlanRequest};
 use crate::{Caller, Done, LookError, Looking};
 
-/// What came of a restore.
+/// Outcome of a restore.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restored {
-    /// The operation; of a preview, or where all was already so, none.
+    /// The operation; `null` for a preview, or if nothing changed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub done: Option<Done>,
-    /// What became of each path.
+    /// Outcome of each path.
     pub files: FileReport,
 }
 
-/// The files of a thread at one moment.
+/// The files of a thread at one version.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesAt {
-    /// The operation that left them so.
+    /// The operation.
     pub version: Version,
-    /// When.
+    /// Its time.
     pub time: Timestamp,
-    /// What it was.
+    /// Its kind.
     pub kind: OperationKind,
     /// The files before and after it.
     #[serde(flatten)]
@@ -46,7 +46,7 @@ pub struct FilesAt {
 }
 
 impl Desk {
-    /// Makes the files exactly those of a snapshot of this thread: all of them, or only some paths.
+    /// Restores the files of a snapshot of this thread: all, or only some paths.
     pub fn restore(
         &self,
         thread: ThreadId,
@@ -60,7 +60,7 @@ impl Desk {
     }
 }
 
-/// Refuses a path that is nowhere: to restore nothing would look like success.
+/// Rejects a path that exists nowhere, since restoring nothing would look like success.
 pub(super) fn check_paths(
     objects: &(impl Objects + ?Sized),
     paths: &[RootPath],
@@ -68,7 +68,7 @@ pub(super) fn check_paths(
     target: &Snapshot,
 ) -> Result<(), FileError> {
     let mut sides = [Side::new(objects, present)?, Side::new(objects, target)?];
-    // In their order, so that each folder is read once.
+    // Sorted, so that each folder is read once.
     let paths: BTreeSet<&RootPath> = paths.iter().collect();
     for path in paths {
         let [present, target] = &mut sides;
@@ -86,7 +86,7 @@ pub(super) fn check_paths(
     Ok(())
 }
 
-/// One snapshot, to look paths up in.
+/// A snapshot for looking up paths.
 struct Side {
     cursor: SnapshotCursor,
     excluded: BTreeMap<String, LeftOut>,
@@ -115,7 +115,7 @@ impl Side {
         excluded.covering(&path.path.bytes()).map(|excluded| excluded.reason)
     }
 
-    /// Whether a path is sealed, or something below it is.
+    /// Returns whether a path is sealed or contains sealed files.
     fn is_sealed(&self, path: &RootPath) -> bool {
         let next = self.sealed.range(path..).next();
         next.is_some_and(|next| next.root == path.root && next.path.starts_with(&path.path))
@@ -123,7 +123,7 @@ impl Side {
 }
 
 impl Looking<'_> {
-    /// The moments at which a thread's files are known, newest first, at most `limit`, before a version.
+    /// Versions of a thread with files, newest first, at most `limit`, before a version.
     pub fn files(
         &self,
         thread: ThreadId,
@@ -142,8 +142,8 @@ impl Looking<'_> {
         found.collect()
     }
 
-    /// The files of a thread just after an operation: those that it left, or else those of the project's folder then.
-    /// What takes did in worktrees, or in no folder, was not there.
+    /// The files of a thread after an operation: its own, or else those of the project's folder at that time. Changes
+    /// in worktrees or outside of any folder are not included.
     pub fn files_at(&self, thread: ThreadId, version: Version) -> Result<Option<FilesAt>, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
@@ -160,18 +160,18 @@ impl Looking<'_> {
         Ok(None)
     }
 
-    /// The last files of a take that are known.
+    /// The last known files of a take.
     pub fn files_of_take(&self, thread: ThreadId, take: TakeId) -> Result<Option<ContentId>, LookError> {
         let row = self.thread(thread)?;
         let head = self.head(thread)?.operation;
         Ok(files_of_take(&self.queries(), row.number, &head, take)?)
     }
 
-    /// The snapshots of a thread whose id begins with that text, also from before it was promoted.
+    /// Snapshots of a thread by id prefix, including those from before its promotion.
     pub fn snapshots_beginning(&self, thread: ThreadId, text: &str) -> Result<Vec<ContentId>, LookError> {
         let queries = self.queries();
         let mut found = std::collections::BTreeSet::new();
-        // Shorter texts would mean too many, and a text that is no id none.
+        // Shorter texts would match too many, and other texts none.
         if text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             for (last, row) in self.lineage(thread)? {
                 for filed in Filed::up_to(&queries, row.number, last)? {
@@ -184,11 +184,11 @@ impl Looking<'_> {
         Ok(found.into_iter().collect())
     }
 
-    /// Whether a snapshot is one of that thread's own, or from before it was promoted.
+    /// Returns whether a snapshot belongs to a thread, or to its history before the promotion.
     pub fn has_snapshot(&self, thread: ThreadId, snapshot: ContentId) -> Result<bool, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
-        // What its folder was seen to be is in no operation before it is changed.
+        // A captured state of the folder is in no operation before it changes.
         let own = |folder: &FolderRecord| match folder.apart {
             Some(apart) => apart.thread == thread,
             None => folder.id == FolderId::of_project(row.home),

@@ -1,8 +1,8 @@
-//! Further folders of a project: roots with names, which are looked at and moved together with its own folder.
+//! Additional roots of a project: named folders that are captured and moved together with its own folder.
 //!
-//! A path is no identity: another folder may be at the path of a root by now, and must not get the project's files. The
-//! record of the project's folder has device, inode and birth time of each root. Roots carry no mark: another store
-//! may use the same folder.
+//! A path is not enough to identify a root: another folder may have taken the path, and must not receive the project's
+//! files. The record of the project's folder has device, inode and birth time of each root. Roots have no mark, because
+//! another store may use the same folder.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ use super::apart::is_same_folder;
 use super::{Desk, FileError};
 use crate::Looking;
 
-/// A further folder of a project.
+/// An additional root of a project.
 #[derive(Clone, Debug)]
 pub struct FurtherRoot {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Where it was added.
+    /// The path at which it was added.
     pub path: PathBuf,
-    /// Which folder on the disk it is; none if an older version recorded it.
+    /// Identity of the folder on disk; `None` if an older version recorded it.
     identity: Option<FolderIdentity>,
 }
 
 impl FurtherRoot {
-    /// Whether the folder at its path is the one that was added.
+    /// Returns whether the folder at its path is the one that was added.
     pub fn is_there(&self) -> bool {
         match &self.identity {
             Some(known) => is_same_folder(known, &self.path, true),
@@ -35,9 +35,9 @@ impl FurtherRoot {
         }
     }
 
-    /// Refuses another folder at its path.
+    /// Rejects another folder at its path.
     pub(super) fn check_there(&self) -> Result<(), FileError> {
-        // An older version recorded the path alone; opening the folder says what is wrong with it.
+        // An older version recorded only the path; opening the folder reports any problem.
         if self.identity.is_none() || self.is_there() {
             return Ok(());
         }
@@ -46,9 +46,9 @@ impl FurtherRoot {
 }
 
 impl Desk {
-    /// Lets the roots of this desk be those of its project from now on, its own folder the first of them. What is
-    /// in a root that is new is not a change; what was recorded of one that is left out stays in the log. The folder of
-    /// the root that is named as added is the right one from now on, even if another was known at its path.
+    /// Stores the roots of this working copy as those of its project, its own folder first. Files in a new root are no
+    /// change; the history of a removed root stays in the log. The folder at the path of the `added` root becomes the
+    /// valid one, even if another one was known there.
     pub fn keep_roots(&self, added: Option<&str>) -> Result<(), FileError> {
         if self.apart.is_some() {
             return Err(FileError::RootsApart);
@@ -67,7 +67,7 @@ impl Desk {
         self.timeline.store.write(move |writing| -> Result<(), FileError> {
             for other in writing.folders()?.into_iter().filter(|other| other.id != folder) {
                 for (_, theirs) in &other.roots {
-                    // Its own folder may well be inside that of another project; what is added may not.
+                    // The project's own folder may be inside that of another project; an additional root may not.
                     for (_, ours) in roots.iter().skip(1) {
                         check_overlap(&path_from_text(ours), &path_from_text(theirs))?;
                     }
@@ -101,7 +101,7 @@ impl Desk {
 }
 
 impl Desk {
-    /// Refuses a further root at whose path another folder is.
+    /// Rejects an additional root that was replaced.
     pub(super) fn check_roots(&self) -> Result<(), FileError> {
         if self.apart.is_some() || self.workspace.roots().len() == 1 {
             return Ok(());
@@ -112,7 +112,7 @@ impl Desk {
     }
 }
 
-/// Which folders the further roots are: as they are known, or as they are found now.
+/// Identities of the additional roots: as recorded, or as they are now.
 pub(super) fn identify_roots(
     roots: &[(String, String)],
     known: &[(String, FolderIdentity)],
@@ -128,7 +128,7 @@ pub(super) fn identify_roots(
     (!found.is_empty()).then_some(found)
 }
 
-/// The path among those of the roots at which another folder is than the one that was added.
+/// The path of the first root that was replaced by another folder.
 pub(super) fn replaced_root(record: &FolderRecord, roots: &[(String, String)]) -> Option<PathBuf> {
     let mut known = record.root_identities.iter().flatten();
     let replaced = known.find(|(path, known)| {
@@ -137,7 +137,7 @@ pub(super) fn replaced_root(record: &FolderRecord, roots: &[(String, String)]) -
     Some(path_from_text(&replaced.0))
 }
 
-/// Two folders whose files are moved under two locks must not share any.
+/// Folders with different locks must not share files.
 fn check_overlap(ours: &Path, theirs: &Path) -> Result<(), FileError> {
     if ours.starts_with(theirs) || theirs.starts_with(ours) {
         return Err(FileError::RootTaken { root: ours.to_owned(), other: theirs.to_owned() });
@@ -146,7 +146,7 @@ fn check_overlap(ours: &Path, theirs: &Path) -> Result<(), FileError> {
 }
 
 impl Looking<'_> {
-    /// The further roots of a project, by name.
+    /// The additional roots of a project, sorted by name.
     pub fn other_roots(&self, project: ProjectId) -> Result<Vec<FurtherRoot>, StoreError> {
         let Some(record) = self.queries().folder(FolderId::of_project(project))? else {
             return Ok(Vec::new());

@@ -1,9 +1,9 @@
-//! What a move along the log does to the files of a folder.
+//! Computes the file changes of a move along the log.
 //!
-//! The route of a move ([`retake_model::history::Cursor`]) names the changes in the order in which they are passed over;
-//! those that changed files are steps from snapshot to snapshot. A switch or branch on the route stands for the files that
-//! both takes had at that time. What a take did since then, in a worktree that is closed by now, is added when the route
-//! enters the take, and removed when it leaves the take:
+//! The route of a move ([`retake_model::history::Cursor`]) lists the changes that it passes, in order; those that changed
+//! files are steps from snapshot to snapshot. A switch or branch on the route stands for the files of both takes at that
+//! time. Later changes of a take, in a worktree that has since been removed, are added when the route enters the take and
+//! removed when it leaves the take:
 //!
 //! ```text
 //!   main   1 ─┬──────────── 3 (worktree)        undo of 2:  2 back, then 3 forward
@@ -21,7 +21,7 @@ use retake_store::{Queries, StoreError};
 use super::Halves;
 use super::plan::{Filed, Here, way_back};
 
-/// What a move does to the files of a folder.
+/// The changes of a move to the files of a folder.
 pub(super) fn steps_between(
     queries: &Queries<'_>,
     thread: i64,
@@ -31,7 +31,7 @@ pub(super) fn steps_between(
 ) -> Result<Way, StoreError> {
     let back = way_back(queries, thread, head, (moved, halves), here)?;
     let route = moved.cursor.route();
-    // The files alone move while the takes stay where they are.
+    // If only the files move, the takes stay as they are.
     let crosses = here == Here::Project && halves != Halves::Files;
     let mut walk = Walk::new(queries, (thread, head), if crosses { route } else { &[] })?;
     let mut steps = Vec::new();
@@ -50,10 +50,10 @@ pub(super) fn steps_between(
     Ok(Way { back, steps })
 }
 
-/// A take at one side of a step that makes another take the active one, and where its chain was then.
+/// A take on one side of a switch, and the position of its chain at that time.
 type Side = (TakeId, Version);
 
-/// A step of the thread that makes another take the active one.
+/// A step of the thread that makes another take active.
 struct Crossing {
     left: Side,
     entered: Side,
@@ -65,9 +65,9 @@ struct Walk<'queries, 'transaction> {
     thread: i64,
     head: Version,
     crosses: bool,
-    /// Where the chains of takes are by now, as far as the route has moved them.
+    /// Positions of the takes' chains, as far as the route has moved them.
     positions: BTreeMap<TakeId, Version>,
-    /// What was changed by hand in worktrees, since the oldest step of the route.
+    /// Manual edits in worktrees since the oldest step of the route.
     edits: Vec<(Version, FileChange)>,
 }
 
@@ -120,8 +120,8 @@ impl<'queries, 'transaction> Walk<'queries, 'transaction> {
         }))
     }
 
-    /// What distinguishes the files of a take where the route is from those that it had at a step of the thread: its steps
-    /// since, and edits by hand in a worktree, which are no steps.
+    /// The difference between the files of a take on the route and those at a step of the thread: its steps since, and
+    /// manual edits in a worktree, which are no steps.
     fn changes_since(&self, version: Version, (take, then): Side) -> Result<Vec<Step>, StoreError> {
         let log = self.queries.log(self.thread);
         let now = match self.positions.get(&take) {
@@ -154,7 +154,7 @@ impl<'queries, 'transaction> Walk<'queries, 'transaction> {
     }
 }
 
-/// Whether an operation records what was changed by hand in a take's worktree.
+/// Returns whether an operation records manual edits in a worktree.
 pub(super) fn is_edit_in_worktree(operation: &Operation, files: &FileChange) -> bool {
     let is_edit = matches!(operation.kind, OperationKind::FilesSeen { .. });
     is_edit && files.apart && files.before != files.after
@@ -169,7 +169,7 @@ fn reversed(step: Step) -> Step {
     Step { from: step.to, to: step.from, ..step }
 }
 
-/// What a step of a route does to the files of a folder.
+/// The change of a route's step to the files of a folder.
 fn file_step(
     queries: &Queries<'_>,
     thread: i64,
@@ -185,8 +185,8 @@ fn file_step(
     Ok(Some(if matches!(step, RouteStep::Back(_)) { reversed(made) } else { made }))
 }
 
-/// The files of a folder that a step of a route changes. A take that is active has all its files in the project's folder,
-/// also those of its steps in a worktree that is closed.
+/// The files of a folder that a step of a route changes. The active take has all its files in the project's folder,
+/// including those of its steps in a removed worktree.
 fn files_on_route(
     queries: &Queries<'_>,
     thread: i64,
@@ -194,13 +194,13 @@ fn files_on_route(
     here: Here,
 ) -> Result<Option<FileChange>, StoreError> {
     let Some((operation, files)) = file_change(queries, thread, step.version())? else { return Ok(None) };
-    // A step from before takes had chains may be one of another take.
+    // A step from before takes had chains may belong to another take.
     let is_of_take = operation.chains.is_some_and(|chains| chains.take == Some(files.take));
     let came_along = here == Here::Project && files.apart && is_of_take;
     Ok(Some(files).filter(|files| here.holds(files) || came_along))
 }
 
-/// Whether any step of a route changed files of a folder.
+/// Returns whether any step of a route changed files of a folder.
 pub(super) fn changes_files(
     queries: &Queries<'_>,
     thread: i64,
@@ -215,7 +215,7 @@ pub(super) fn changes_files(
     Ok(false)
 }
 
-/// Whether any step of a route changed files, in whatever folder.
+/// Returns whether any step of a route changed files in any folder.
 pub(crate) fn changes_any_files(
     queries: &Queries<'_>,
     thread: i64,
@@ -229,7 +229,7 @@ pub(crate) fn changes_any_files(
     Ok(false)
 }
 
-/// The changes on a route that are taken back although another run may have made them.
+/// Changes on a route that are undone although another run may have made them.
 pub(super) fn shared_changes(
     queries: &Queries<'_>,
     thread: i64,
@@ -244,7 +244,7 @@ pub(super) fn shared_changes(
     Ok(shared)
 }
 
-/// Whether a route passes over changes of files that are in another folder than this one now.
+/// Returns whether a route passes changes of files that are now in another folder.
 pub(super) fn is_elsewhere(
     queries: &Queries<'_>,
     thread: i64,
@@ -254,7 +254,7 @@ pub(super) fn is_elsewhere(
 ) -> Result<bool, StoreError> {
     for step in route {
         let Some((_, files)) = file_change(queries, thread, step.version())? else { continue };
-        // The folder of a take that was closed is nobody's any more.
+        // The folder of a removed worktree is no longer used.
         let there = !files.apart || open.contains(&files.take);
         if there && !here.holds(&files) {
             return Ok(true);

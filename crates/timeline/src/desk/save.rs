@@ -1,4 +1,4 @@
-//! Naming the present version, together with the files that are in the folder.
+//! Saves the current version together with the files in the folder.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -10,9 +10,9 @@ use super::{Desk, FileError};
 use crate::{Caller, Command, Done, Timeline};
 
 impl Timeline {
-    /// Saves the present version with the files of the take in `worktree`, or of the active one. Without files only where
-    /// none are kept (`files` is `None`) or the folder is missing: any other error is one of the save, since a version that
-    /// lacks its files cannot be restored later.
+    /// Saves the current version with the files of the take in `worktree`, or of the active one. Saves without files
+    /// only if none are captured (`files` is `None`) or the folder is missing: any other error fails the save, since a
+    /// version without its files cannot be restored later.
     pub fn save(
         &self,
         thread: ThreadId,
@@ -32,7 +32,7 @@ impl Timeline {
     }
 }
 
-/// Whether there is no folder that files could be kept of. One that cannot be read is there all the same.
+/// Returns whether the folder is missing. An unreadable folder exists.
 fn is_missing_folder(error: &FileError) -> bool {
     match error {
         FileError::NoSuchProject(_)
@@ -44,7 +44,7 @@ fn is_missing_folder(error: &FileError) -> bool {
     }
 }
 
-/// Whether nothing is at the path of a project, or another folder.
+/// Returns whether the path of a project is missing or another folder.
 fn is_away(path: &Path) -> bool {
     path.read_dir().map_or_else(|error| is_not_found(&error), |_| true)
 }

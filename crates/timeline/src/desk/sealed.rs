@@ -1,13 +1,13 @@
-//! Sealed files at the desk: what `write` and `edit` replace in files that snapshots leave out.
+//! Sealed files: replaced content of files that snapshots exclude.
 //!
 //! ```text
-//!   before a tool   .env is left out, and about to be replaced: its bytes are sealed, the folder's snapshot knows it
-//!   each look       sealed paths are read again; one that changed is sealed anew, and is a change like any other
-//!   undo, redo …    the plan compares digests; the files are opened with the key, and replaced one by one
+//!   before a tool   .env is excluded and about to be replaced: its bytes are sealed and added to the folder's snapshot
+//!   each recording  sealed paths are read again; a changed one is sealed again, as a change like any other
+//!   undo, redo …    the plan compares digests; the files are opened with the key and replaced one by one
 //! ```
 //!
-//! Nothing here fails a move: a path whose bytes cannot be brought back (the key is gone, the user changed it) is
-//! left alone and reported. See [`retake_model::sealed`].
+//! Nothing here fails a move: a path whose bytes cannot be restored (the key is missing, the user changed it) is left
+//! unchanged and reported. See [`retake_model::sealed`].
 
 use std::collections::BTreeMap;
 
@@ -30,11 +30,11 @@ use super::report::{Outcome, PathReport};
 use super::{Desk, FileError};
 use crate::Timeline;
 
-/// A snapshot together with the sealed files of its folder.
+/// A snapshot including the sealed files of its folder.
 pub(super) struct WithSealed {
     pub(super) id: ContentId,
     pub(super) snapshot: Snapshot,
-    /// What is to be stored for it.
+    /// Objects to store for it.
     pub(super) objects: Vec<NewObject>,
 }
 
@@ -48,7 +48,7 @@ impl WithSealed {
 }
 
 impl Desk {
-    /// A snapshot that was just taken, with the sealed files that the folder is known to have as they are now.
+    /// Adds the sealed files of the folder in their current state to a snapshot.
     pub(super) fn with_sealed(
         &self,
         id: ContentId,
@@ -66,7 +66,7 @@ impl Desk {
         let Some(known) = known.filter(any) else {
             return Ok(WithSealed { id, snapshot: now, objects: Vec::new() });
         };
-        // Without its key nothing can be compared: what was known stays known.
+        // Without the key nothing can be compared: the known states stay.
         let sealer = self.timeline.store.sealer().ok().flatten();
         let objects = TakenObjects::new(new_objects, &queries);
         let mut added = Vec::new();
@@ -74,7 +74,7 @@ impl Desk {
             let mut states = SealedMap::new();
             let folder = OpenRoot::open(&path_from_text(&path)).ok();
             for (path, state) in sealed_of(&queries, known.root(&root.name))? {
-                // Held since: an ignore file was changed, say.
+                // Captured since, for example because an ignore file changed.
                 if resolve(&objects, root.tree, &path)?.is_some() {
                     continue;
                 }
@@ -89,7 +89,7 @@ impl Desk {
         Ok(WithSealed::new(now, added))
     }
 
-    /// The present files with what a tool is about to replace in files that they leave out; `None` if that is nothing.
+    /// The current files, including excluded files that a tool is about to replace; `None` if there are none.
     pub(super) fn seal_before(
         &self,
         present: &Present,
@@ -112,7 +112,7 @@ impl Desk {
             if found.0 == PlainFile::NotAFile {
                 continue;
             }
-            // Without a key, or where none can be made, the tool runs all the same; an undo then reports the path.
+            // Without a key the tool runs nevertheless; an undo then reports the path.
             let sealer = sealer.get_or_insert_with(|| self.timeline.store.sealer_or_new().ok());
             let state = match (sealer, found) {
                 (_, (PlainFile::Nothing, _)) => SealedState::Nothing,
@@ -129,7 +129,7 @@ impl Desk {
         Ok(Some(WithSealed::new(now, objects)))
     }
 
-    /// Whether snapshots leave a path out: by its name, or because of what stands there (it is too large, say).
+    /// Returns whether snapshots exclude a path, by its name or because of its content (too large, for example).
     fn is_left_out(&self, path: &TreePath) -> bool {
         let exists = || self.path().join(std::path::Path::new(&os_path(path))).symlink_metadata().is_ok();
         is_excluded(&self.workspace, path) || exists()
@@ -140,7 +140,7 @@ fn os_path(path: &TreePath) -> std::ffi::OsString {
     std::os::unix::ffi::OsStringExt::from_vec(path.bytes())
 }
 
-/// What stands at a path now, sealed; the state that was known, if it is still that.
+/// Seals the current content of a path; returns the known state if it is unchanged.
 fn seal_now(
     sealer: &Sealer,
     folder: &OpenRoot,
@@ -165,7 +165,8 @@ fn seal_now(
     }
 }
 
-/// Whether that is what stands at a path. What cannot be compared without a key is not.
+/// Returns whether a state matches the current content. Without the key, a comparison is not possible and the result is
+/// false.
 fn is_state(sealer: Option<&Sealer>, state: &SealedState, (found, stamp): &Stamped) -> bool {
     match (state, found) {
         (SealedState::Nothing, PlainFile::Nothing) => true,
@@ -215,8 +216,8 @@ pub(super) fn changed_sealed(
     Ok(found)
 }
 
-/// Brings the sealed files of an intent from one snapshot to the other, path by path. Doing it again after a crash
-/// finishes it.
+/// Moves the sealed files of an intent from one snapshot to the other, path by path. Repeating it after a crash
+/// completes it.
 pub(super) fn move_sealed(
     timeline: &Timeline,
     queries: &Queries<'_>,
@@ -232,7 +233,7 @@ pub(super) fn move_sealed(
             continue;
         }
         let sealer = timeline.store.opener();
-        // The other files have moved: that this fails now leaves the intent for the next command.
+        // The other files have moved: a failure now leaves the intent for the next command.
         let folder =
             OpenRoot::open(&path_from_text(folder)).map_err(|error| ApplyError::from(Cause::Sync(error)))?;
         for (number, (path, from, to)) in changed.into_iter().enumerate() {
@@ -254,7 +255,7 @@ pub(super) fn move_sealed(
     Ok(outcomes)
 }
 
-/// What is to stand at a path.
+/// The wanted content of a path.
 fn wanted(
     queries: &Queries<'_>,
     sealer: Result<&Sealer, &OpenSealedError>,
@@ -263,7 +264,7 @@ fn wanted(
 ) -> Result<PlainFile, OpenSealedError> {
     let sealer = sealer.map_err(Clone::clone);
     match state {
-        // What would go must be known to be what the tool wrote, and that takes the key too.
+        // Deleting requires knowing that the tool wrote the file, which takes the key too.
         SealedState::Nothing => sealer.map(|_| PlainFile::Nothing),
         SealedState::File(file) => {
             let bytes = sealer?.open(queries, &path.bytes(), file)?;
@@ -273,7 +274,7 @@ fn wanted(
     }
 }
 
-/// The snapshot after a move that left some sealed paths as they were, and the other paths that it left.
+/// The snapshot after a move that left some sealed paths unchanged, and its other unchanged paths.
 pub(super) fn as_left(
     additions: &mut Additions<'_, Queries<'_>>,
     before: &Snapshot,

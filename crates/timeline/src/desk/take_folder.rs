@@ -1,4 +1,4 @@
-//! Which folder a request is about: resolved from the thread and the take, in one place for every surface.
+//! Resolves the folder of a request from the thread and the take, in one place for all front ends.
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_workspace::snapshot::{OpenError, Options};
@@ -10,19 +10,19 @@ use crate::change::head_of;
 use crate::moves::{check_take, view_of};
 use crate::{Command, Goal, Timeline};
 
-/// Where the files of a take are.
+/// Location of a take's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakeFolder {
-    /// In the project's folder: it is the active take.
+    /// The project's folder: it is the active take.
     Project,
-    /// In its worktree.
+    /// Its worktree.
     Worktree,
-    /// In no folder.
+    /// No folder.
     None,
 }
 
 impl Timeline {
-    /// Where the files of a take are; without a take, those of the active one.
+    /// Location of the files of a take; of the active one if `None`.
     pub(super) fn folder_of_take(
         &self,
         thread: ThreadId,
@@ -38,7 +38,7 @@ impl Timeline {
         })
     }
 
-    /// The worktree of the take that a new one is split off from, if files are kept and it has one.
+    /// The worktree of a new take's source take, if files are captured and it has one.
     pub(super) fn source_worktree(
         &self,
         thread: ThreadId,
@@ -62,7 +62,7 @@ impl Timeline {
         Ok(take.map(|take| take.name).unwrap_or_default())
     }
 
-    /// The folder whose files a request involves, resolved from the thread; none if only the conversation is involved.
+    /// The folder whose files a request involves; `None` if it involves only the conversation.
     pub(super) fn folder_for(
         &self,
         thread: ThreadId,
@@ -90,21 +90,20 @@ impl Timeline {
         if !self.involves_files(thread, request, options, worktree)? {
             return Ok(None);
         }
-        // Which take is active decides which files are in the project's folder, wherever the command was given.
+        // The active take determines the files in the project's folder, wherever the command runs.
         let worktree = if matches!(request, PlanRequest::Change(_)) { None } else { worktree };
         let take = match worktree {
             Some(take) => take,
             None => self.look()?.state(thread)?.active,
         };
         match Desk::of_take(self, thread, take, files) {
-            // No file of this thread can be in a folder that is not there, or that files cannot be kept of, as long as
-            // the thread has never had any.
+            // A missing or unsuitable folder cannot have files of this thread if the thread never had any.
             Err(error) if has_no_folder(&error) && !needed && !self.has_files(thread, worktree)? => Ok(None),
             other => other.map(Some),
         }
     }
 
-    /// Whether a request involves files at all.
+    /// Returns whether a request involves files.
     pub(super) fn involves_files(
         &self,
         thread: ThreadId,
@@ -146,7 +145,7 @@ impl Timeline {
     }
 }
 
-/// Whether an error says that a thread has no folder whose files could be kept. A mistake in the configuration does not.
+/// Returns whether an error means that a thread has no folder for files. A configuration error does not.
 fn has_no_folder(error: &FileError) -> bool {
     match error {
         FileError::ProjectAway(_)

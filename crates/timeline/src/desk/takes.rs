@@ -1,4 +1,4 @@
-//! Takes with files: a switch brings the other take's files, a fork goes on with the ones that are there.
+//! Changes of takes with files: a switch moves the files of the other take in, a fork continues with the current ones.
 
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
@@ -22,19 +22,19 @@ use crate::change::head_of;
 use crate::clock::Ticks;
 use crate::{Caller, ChangeError, Command, Done, Promoted};
 
-/// What came of a change that may bring files along.
+/// Outcome of a command that may move files.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changed {
-    /// What became of the thread; of a preview, nothing.
+    /// The change of the thread; `null` for a preview.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub done: Option<Done>,
-    /// What became of the files; `None` if only the conversation was to change.
+    /// The changes of files; `null` if only the conversation changes.
     pub files: Option<FileReport>,
 }
 
 impl Desk {
-    /// Does what a command asks. Where that makes another take the active one, its files come along.
+    /// Executes a command. If it makes another take active, moves the files of that take in.
     pub fn change(
         &self,
         thread: ThreadId,
@@ -46,8 +46,8 @@ impl Desk {
         Ok(Changed { done: executed.done, files: executed.files })
     }
 
-    /// Makes a take a thread of its own. The active one is refused while its files are in the folder and another
-    /// take's should be, unless only the conversation is to move.
+    /// Promotes a take to a thread. Rejects the active take while its files are in the folder and another take's should
+    /// be, unless only the conversation moves.
     pub fn promote(
         &self,
         thread: ThreadId,
@@ -62,7 +62,7 @@ impl Desk {
         order.perform(None)?.into_promoted()
     }
 
-    /// Refuses to promote the active take while its files are in the folder and another take's should be.
+    /// Rejects promoting the active take while its files are in the folder and another take's should be.
     pub(super) fn check_promotion(
         &self,
         queries: &Queries<'_>,
@@ -88,7 +88,7 @@ impl Desk {
         Err(FileError::FilesWouldStay { take: name(take)?, heir: name(heir)? })
     }
 
-    /// What a command does to files; the flag says that those of the entry that it names are not known.
+    /// The changes of a command to files; the flag is set if the files of its entry are unknown.
     pub(super) fn steps_of(
         &self,
         queries: &Queries<'_>,
@@ -115,7 +115,7 @@ impl Desk {
             }
             let found = plan::steps_to_take(queries, row.number, &head, take, present)?;
             let Some(found) = found else { return Ok((steps, false)) };
-            // A take that is left keeps its files: nothing of them is undone.
+            // A take that becomes inactive keeps its files: none of its changes are undone.
             steps.extend(found.into_iter().map(|step| Reversal { step, shared: false }));
             files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(present);
         }
@@ -147,7 +147,7 @@ impl Desk {
         }
     }
 
-    /// Refuses a take whose files are in another folder.
+    /// Rejects a take whose files are in another folder.
     fn check_here(&self, queries: &Queries<'_>, thread: ThreadId, take: TakeId) -> Result<(), FileError> {
         let found = queries.folders()?.into_iter().find(|folder| {
             folder.apart.is_some_and(|apart| apart.thread == thread && apart.take == take)
@@ -168,8 +168,8 @@ pub(super) fn last_entry(
     Ok(entries.get(queries, last)?.map(|cell| cell.entry))
 }
 
-/// The take that a command splits a new one off from, and the entry whose files the new one begins with; without an entry, it
-/// begins with the last files of the take.
+/// The source take of a command that creates a take, and the entry with whose files the new take starts; without an
+/// entry, it starts with the last files of the source.
 fn new_take(
     queries: &Queries<'_>,
     state: &ThreadState,
@@ -185,8 +185,8 @@ fn new_take(
     })
 }
 
-/// The files that a new take in the background begins with, as far as they are known: by the same steps as in a folder, from
-/// the last files of the take that it comes from.
+/// The files with which a new take in the background starts, if known: with the same steps as in a folder, from the
+/// last files of its source take.
 pub(crate) fn files_of_new_take<O: Objects + ?Sized>(
     queries: &Queries<'_>,
     (thread, head): (i64, &Operation),
@@ -205,7 +205,7 @@ pub(crate) fn files_of_new_take<O: Objects + ?Sized>(
     Ok(Some(additions.add(&replayed.snapshot)))
 }
 
-/// The files that a take takes along when it becomes a thread of its own: its last ones.
+/// The files of a promoted take: its last ones.
 pub(crate) fn files_of_promoted(
     queries: &Queries<'_>,
     thread: i64,

@@ -1,13 +1,13 @@
-//! Steps of a turn that have to do with files: what a tool does is recorded with its result, in one operation.
+//! Steps of a turn with files: one operation records the result of a tool together with its changes.
 //!
 //! ```text
-//!   before   hand edits recorded ─► "the tool runs" published, and written at the folder    one transaction
+//!   before   manual edits recorded ─► "the tool runs" published, and the run recorded     one transaction
 //!            the tool runs
-//!   after    snapshot ─► result and changed files published, nothing runs any more          one transaction
+//!   after    snapshot ─► result and changed files published, the run ended               one transaction
 //! ```
 //!
-//! Between the two a crash may happen. The folder then says whose the changes are that are found later. Where two are at
-//! work in one folder at once, what is found before one begins is the other's, and what is found after it is its own.
+//! After a crash between the two, the record of the folder attributes the changes. If two tools work in one folder at the
+//! same time, changes found before one starts belong to the other, and changes found after it to itself.
 
 use std::sync::Arc;
 
@@ -30,32 +30,31 @@ use crate::change::{Composed, Head, compose_command, finish};
 use crate::clock::Clock;
 use crate::{Caller, ChangeError, Done, Rules};
 
-/// On which side of a tool's work a step is.
+/// Whether a step comes before or after a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Around {
-    /// The tool is about to run.
+    /// Before the tool runs.
     Before,
-    /// The tool has ended.
+    /// After the tool has ended.
     After,
 }
 
-/// What came of a step of a turn.
+/// Outcome of a step of a turn.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advanced {
-    /// What became of the thread.
+    /// The change of the thread.
     #[serde(flatten)]
     pub done: Done,
-    /// The files as they are.
+    /// Snapshot of the current files.
     pub snapshot: ContentId,
-    /// How many paths the tool changed.
+    /// Number of paths that the tool changed.
     pub paths: u64,
 }
 
 impl Desk {
-    /// Goes on with a turn at one side of a tool's work in the folder. The caller holds the take's lease. `named` are
-    /// the paths that the tool is known to write, and no others; those that snapshots leave out are sealed before it runs.
-    /// `None` stands for a tool that may write anything.
+    /// Advances a turn before or after a tool. The caller holds the take's lease. `named` lists all paths that the tool
+    /// writes; excluded ones are sealed before it runs. `None` means that the tool may write anything.
     pub fn advance(
         &self,
         thread: ThreadId,
@@ -82,7 +81,7 @@ impl Desk {
         match around {
             Around::Before => {
                 let present = session.present(thread, &Caller { turn: None, ..caller.clone() })?;
-                // What is on disk before the tool runs is what an undo needs, even if the tool's program is killed.
+                // An undo needs the content from before the tool runs, even if its process is killed.
                 let sealed = self.seal_before(&present, named.unwrap_or_default())?;
                 let snapshot = sealed.as_ref().map_or(present.id, |sealed| sealed.id);
                 let (place, clock, rules) =
@@ -91,7 +90,7 @@ impl Desk {
                 let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone(), paths };
                 let done = self.timeline.store.write(move |writing| -> Result<Done, FileError> {
                     let at = Head::of(writing, thread, &caller)?;
-                    // What the tool would write here would be another take's, whatever the log said.
+                    // The tool would change the files of another take.
                     if place.take(&at.state) != take {
                         return Err(FileError::OtherTake);
                     }
@@ -138,7 +137,7 @@ impl Desk {
             let (before, found) = before.unwrap_or((id, Vec::new()));
             let mut shares = divide(&found, &runs, Recorder::Author(Some(advance.turn)));
             let own = shares.pop_if(|share| share.owner == Owner::Caller);
-            // What others changed meanwhile is recorded as theirs, before what the tool did.
+            // Changes by others are recorded under their authors, before those of the tool.
             let between = match (&own, shares.is_empty()) {
                 (_, true) => before,
                 (None, false) => id,
@@ -162,7 +161,7 @@ impl Desk {
             };
             Ok((finish(writing, &at, composed)?.0, paths))
         })?;
-        // That it is not remembered costs time at the next look, and nothing else.
+        // A failure only makes the next snapshot slower.
         let _ = taken.remember();
         Ok(Advanced { done, snapshot: id, paths })
     }

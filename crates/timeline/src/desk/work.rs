@@ -1,4 +1,4 @@
-//! From a request to what it does: the operation that is published, and the steps of files that go with it.
+//! Resolves a request to the operation to publish and the file steps that go with it.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use crate::change::{
 use crate::moves::Way;
 use crate::{Caller, ChangeError, Command, Goal, Rules};
 
-/// What is published.
+/// The operation to publish.
 #[derive(Clone, Debug)]
 pub(super) enum Publishing {
     /// A move along the log.
@@ -37,27 +37,27 @@ pub(super) enum Publishing {
     Promote,
 }
 
-/// What is done to files.
+/// The changes of files.
 #[derive(Clone, Debug)]
 pub(super) enum FileSteps {
-    /// Changes are carried over to the present files.
+    /// Replays changes on the current files.
     Replay(replay::Way),
-    /// Paths become what they are in a snapshot: all of them if none is named.
+    /// Sets paths to their state in a snapshot: all of them if none is named.
     Restore { snapshot: ContentId, paths: Vec<RootPath> },
 }
 
-/// What a request does.
+/// A resolved request.
 pub(super) struct Work {
     pub(super) publishing: Publishing,
     pub(super) steps: FileSteps,
-    /// The paths that are undone although another run may have changed them.
+    /// Paths that are undone although another run may have changed them.
     pub(super) shared: Vec<RootPath>,
-    /// Whether the files of the entry that it begins at are not known.
+    /// Whether the files of the entry at which it starts are unknown.
     pub(super) files_unknown: bool,
 }
 
 impl Order {
-    /// What the request does, seen from a folder that has these files.
+    /// Resolves the request for a folder with these files.
     pub(super) fn work_out(
         &self,
         desk: &Desk,
@@ -95,7 +95,7 @@ impl Order {
         Ok(Work { publishing, steps, shared: paths_of(queries, &shared)?, files_unknown })
     }
 
-    /// The steps of a move that undo what another run may have changed.
+    /// The steps of a move that undo possible changes of another run.
     fn shared_steps(
         &self,
         desk: &Desk,
@@ -108,7 +108,7 @@ impl Order {
         Ok(changes.into_iter().map(|files| Step::new(files.after, files.before)).collect())
     }
 
-    /// Refuses what would take the files, or the take itself, away from a turn that runs.
+    /// Rejects requests that would remove the files, or the take itself, of a running turn.
     pub(super) fn check_turns(&self) -> Result<(), FileError> {
         let looking = self.timeline.look()?;
         let state = looking.state(self.thread)?;
@@ -128,7 +128,7 @@ impl Order {
     }
 }
 
-/// The files that steps touch.
+/// The paths of steps.
 fn paths_of(queries: &Queries<'_>, steps: &[Step]) -> Result<Vec<RootPath>, FileError> {
     let mut paths = BTreeSet::new();
     for step in steps {
@@ -138,7 +138,7 @@ fn paths_of(queries: &Queries<'_>, steps: &[Step]) -> Result<Vec<RootPath>, File
     Ok(paths.into_iter().collect())
 }
 
-/// Whether a command can make another take the active one.
+/// Returns whether a command can make another take active.
 pub(super) fn may_switch(command: &Command) -> bool {
     matches!(
         command,
@@ -150,7 +150,7 @@ pub(super) fn may_switch(command: &Command) -> bool {
     )
 }
 
-/// Whether a command makes another take than that one the active one, and cannot leave it as it is.
+/// Returns whether a command always makes another take than this one active.
 fn leaves_active(command: &Command, active: retake_model::id::TakeId) -> bool {
     match command {
         Command::Switch { take } => *take != active,
@@ -161,7 +161,7 @@ fn leaves_active(command: &Command, active: retake_model::id::TakeId) -> bool {
 }
 
 impl Publishing {
-    /// Where a move leads.
+    /// The destination of a move.
     pub(super) fn way(&self) -> Option<&Way> {
         match self {
             Self::Move { way, .. } => Some(way),
@@ -169,7 +169,7 @@ impl Publishing {
         }
     }
 
-    /// What makes the operation, inside a write. So many paths move with it.
+    /// Composes the operation inside a write, with that number of moved paths.
     pub(super) fn composing(self, order: &Order, paths: u64) -> impl Compose {
         let order = order.clone();
         move |writing, at| self.compose(&order, paths, writing, at)
@@ -206,7 +206,7 @@ impl Publishing {
                 if let Command::DeleteTake { take } = command {
                     check_no_turn(writing, at, &leases, Some(take))?;
                 }
-                // A turn that began meanwhile keeps its files.
+                // A turn that started in the meantime keeps its files.
                 if stays_in_background(writing, order.thread, at.state.active, &leases, &command)? {
                     check_no_turn(writing, at, &leases, Some(at.state.active))?;
                 }
@@ -218,7 +218,7 @@ impl Publishing {
     }
 }
 
-/// How the files of a folder are to be, and how each path gets there.
+/// The wanted files of a folder, and the steps of each path.
 pub(super) fn plan_files<O: Objects + ?Sized>(
     objects: &O,
     present: &Snapshot,
@@ -240,7 +240,7 @@ pub(super) fn plan_files<O: Objects + ?Sized>(
 }
 
 impl FilePlan {
-    /// How many paths move.
+    /// Number of paths that move.
     pub(super) fn moving(&self) -> u64 {
         self.replayed.paths.iter().filter(|path| path.present != path.wanted).count() as u64
     }

@@ -1,7 +1,7 @@
-//! One take as Markdown, for people.
+//! Exports one take as Markdown.
 //!
-//! Text is Markdown already and stays as it is. What is not text stands in fences that are longer than any
-//! that it holds, so that nothing in a tool's output can end them.
+//! Text already is Markdown and is copied verbatim. Everything else goes into fences that are longer than any fence in
+//! it, so that no tool output can end them.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::{ExportError, Front, PAGE, Piece};
 use crate::{EntryView, Looking};
 
 impl Looking<'_> {
-    /// Writes a take as Markdown. Says how many entries.
+    /// Writes a take as Markdown. Returns the number of entries.
     pub fn export_markdown(
         &self,
         thread: &ThreadRow,
@@ -85,7 +85,7 @@ fn write_fenced(out: &mut dyn Write, language: &str, text: &str) -> io::Result<(
     writeln!(out, "\n{fence}{language}\n{}\n{fence}", text.trim_end())
 }
 
-/// For headings, which end with their line.
+/// Replaces line breaks for headings.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

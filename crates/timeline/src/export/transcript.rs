@@ -1,4 +1,4 @@
-//! One take as JSON, with all its entries.
+//! Exports one take as JSON with all its entries.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use super::{ExportError, Front, PAGE, Piece};
 use crate::{LookError, Looking};
 
 impl Looking<'_> {
-    /// Writes a take as JSON: the thread, the take, its draft, its entries. Says how many entries.
+    /// Writes a take as JSON: the thread, the take, its draft, its entries. Returns the number of entries.
     pub fn export_json(
         &self,
         thread: &ThreadRow,

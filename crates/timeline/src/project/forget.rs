@@ -1,4 +1,4 @@
-//! Forgetting which folder a project is in.
+//! Forgets the folder of a project.
 
 use retake_model::id::{FolderId, ProjectId};
 use retake_model::intent::FolderRecord;
@@ -9,24 +9,23 @@ use serde::Serialize;
 use super::ProjectError;
 use crate::Timeline;
 
-/// A project whose folder was forgotten.
+/// A project without a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ForgottenProject {
-    /// Its identity.
+    /// The project.
     pub id: ProjectId,
-    /// The folder that it was in.
+    /// Its former folder.
     pub path: String,
-    /// How many threads it has, archived ones included. They are kept, and so is the project if there are any.
+    /// Number of its threads, including deleted ones. They remain, and with them the project.
     pub threads: u64,
-    /// Whether the project is kept without a folder: it has threads, or its threads left prompts, roles or context presets.
+    /// Whether the project remains without a folder: it has threads, or shared prompts, roles or context presets.
     pub kept: bool,
 }
 
 impl Timeline {
-    /// Forgets which folder a project is in: the folder is no project any more, and no file in it changes. Threads of the
-    /// project are kept without a folder until [`Timeline::adopt`] gives them one, and so is whatever its threads shared. A
-    /// project that has neither is forgotten altogether.
+    /// Forgets the folder of a project: it is no longer a project, and no file in it changes. Threads and shared
+    /// settings remain until [`Timeline::adopt`] assigns a folder. A project that has neither is removed.
     pub fn forget_project(&self, id: ProjectId) -> Result<ForgottenProject, ProjectError> {
         let _lock = self.store.lock_folder(FolderId::of_project(id))?;
         let looking = self.look()?;
@@ -38,7 +37,7 @@ impl Timeline {
         let shares = !self.store.shared_settings(SettingScope::Project(id))?.is_empty();
         let path = row.path.clone();
         self.store.write(move |writing: &Writing<'_>| -> Result<(), StoreError> {
-            // Counted again where nobody else can write.
+            // Counted again inside the write, where nobody else can add threads.
             if !shares && writing.threads(&filter)?.is_empty() {
                 writing.forget_folder(FolderId::of_project(id))?;
                 return writing.forget_project(id);
@@ -46,7 +45,7 @@ impl Timeline {
             let gone = ProjectRow { path: String::new(), device: 0, inode: 0, born: None, ..row };
             writing.put_project(&gone)
         })?;
-        // The store no longer knows the folder, so a mark that stays names nothing; it is removed where it can be.
+        // The store no longer knows the folder, so that a remaining mark has no effect; it is removed if possible.
         let _ = folder::unmark(&path_from_text(&path), id);
         Ok(ForgottenProject { id, path, threads, kept: shares || threads > 0 })
     }
@@ -60,7 +59,7 @@ impl Timeline {
         Ok(false)
     }
 
-    /// Refuses to forget a folder that something is being done to.
+    /// Rejects forgetting a folder in use.
     fn check_unused(&self, id: ProjectId) -> Result<(), ProjectError> {
         let looking = self.look()?;
         let queries = looking.queries();

@@ -1,4 +1,4 @@
-//! Folders that takes have for themselves, and crashes while they are made.
+//! Worktrees, and crashes while they are created.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -14,7 +14,7 @@ use retake_workspace::snapshot::{Options, Workspace};
 
 use crate::support::FileWorld;
 
-/// A world with a take that is not the active one, and has a file of its own.
+/// A world with an inactive take that has its own file.
 fn with_second_take() -> (FileWorld, TakeId) {
     let world = FileWorld::new();
     world.world.say("User", "first");
@@ -48,7 +48,7 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
         |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).expect("a folder");
     let text = |(device, inode)| format!("{thread} {take} {} {device} {inode}\n", opened.snapshot);
 
-    // A folder that is somebody's, or another take's, is in the way.
+    // A folder of someone else, or of another take, blocks the path.
     let another = text(number(place.path()));
     for said in [None, Some(""), Some("something else"), Some(&another)] {
         if let Some(said) = said {
@@ -77,7 +77,7 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
     assert_eq!(seen.files.paths.len(), 1, "what was done since is recorded: {seen:?}");
 }
 
-/// A world whose second take has a folder of its own, in a folder that goes with the test.
+/// A world whose second take has a worktree, in a folder that is removed after the test.
 fn with_worktree() -> (FileWorld, ApartFolder, tempfile::TempDir) {
     let (world, take) = with_second_take();
     let place = tempfile::tempdir().expect("a folder");
@@ -100,7 +100,7 @@ fn close(world: &FileWorld, folder: &ApartFolder) -> Result<bool, FileError> {
 
 #[test]
 fn a_folder_that_retake_did_not_fill_is_neither_recorded_nor_removed() {
-    // Moved far away, and another folder made in its place.
+    // Moved far away, with another folder in its place.
     let (world, known, place) = with_worktree();
     let far = tempfile::tempdir_in(place.path()).expect("a folder");
     std::fs::rename(&known.path, far.path().join("tree")).expect("a move");
@@ -118,7 +118,7 @@ fn a_folder_that_retake_did_not_fill_is_neither_recorded_nor_removed() {
     let after = world.world.look().thread(world.world.thread).expect("a thread").summary.version;
     assert_eq!(version, after, "nothing of it was recorded");
 
-    // A link to a folder that has nothing to do with it.
+    // A link to an unrelated folder.
     let (world, known, place) = with_worktree();
     let other = place.path().join("other");
     std::fs::create_dir(&other).expect("a folder");
@@ -128,7 +128,7 @@ fn a_folder_that_retake_did_not_fill_is_neither_recorded_nor_removed() {
     assert!(!close(&world, &known).expect("it is forgotten"));
     assert!(other.join("mine").exists());
 
-    // The control: the folder itself goes, with all that was recorded.
+    // Control: the folder itself is removed, with all recorded files.
     let (world, known, _place) = with_worktree();
     assert!(close(&world, &known).expect("it is closed"));
     assert!(!known.path.exists());
@@ -163,7 +163,7 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
         take
     };
     let store = world.world.timeline.store().folder().to_owned();
-    // A project that no file was ever captured of.
+    // A project without captured files.
     let other = place.path().join("other");
     std::fs::create_dir(&other).expect("a folder");
     world.world.timeline.init_project(&other).expect("a project");
@@ -190,7 +190,7 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
         assert!(refused.is_err(), "{}", path.display());
     }
     assert!(!world.path("missing").exists() && !store.join("missing").exists());
-    // Memory is a place like any other.
+    // A folder in memory works like any other.
     if let Ok(memory) = tempfile::tempdir_in("/dev/shm") {
         let path = memory.path().join("tree");
         world.desk.open_apart(world.world.thread, take, &path, &Caller::human()).expect("a folder");
@@ -210,7 +210,7 @@ fn a_folder_inside_another_is_the_inner_one_and_is_not_removed_with_the_outer() 
     let elsewhere = tempfile::tempdir().expect("a folder");
     let path = elsewhere.path().join("inner");
     world.desk.open_apart(world.world.thread, take, &path, &Caller::human()).expect("a folder");
-    // Nesting is refused, but a folder can be moved.
+    // Nesting is rejected, but a folder can be moved.
     let inner = outer.path.join("inner");
     std::fs::rename(&path, &inner).expect("a move");
     for _ in 0..12 {
@@ -281,7 +281,7 @@ fn of_two_projects_that_open_a_worktree_at_one_path_one_is_refused() {
     let worlds = [with_second_take(), with_second_take()];
     let place = tempfile::tempdir().expect("a folder");
     for (number, (world, _)) in worlds.iter().enumerate() {
-        // Files of its own, and enough of them that both are at it at once.
+        // Enough files of its own that both processes work at the same time.
         for file in 0..20 {
             world.write(&format!("{number}/{file}"), "content\n");
         }
@@ -335,7 +335,7 @@ fn a_removal_that_was_cut_off_is_finished_by_the_next_command() {
     assert!(!known.path.exists());
     assert!(timeline.clean_up().expect("nothing is left").is_empty());
 
-    // A temporary folder that was not filled to the end.
+    // A partially filled temporary folder.
     let half = place.path().join(".retake-tmp-open-tree");
     std::fs::create_dir_all(half.join("deep")).expect("a folder");
     let project = retake_model::id::FolderId::of_project(world.desk.project());
@@ -343,7 +343,7 @@ fn a_removal_that_was_cut_off_is_finished_by_the_next_command() {
     std::fs::write(&note, half.to_str().expect("text")).expect("a note");
     assert_eq!(timeline.clean_up().expect("it is cleared").temporary.len(), 1);
     assert!(!half.exists() && !note.exists());
-    // A note that names something else removes nothing.
+    // A record that names another folder removes nothing.
     std::fs::write(&note, place.path().to_str().expect("text")).expect("a note");
     assert!(timeline.clean_up().expect("nothing is done").is_empty());
     assert!(place.path().is_dir());

@@ -1,4 +1,4 @@
-//! What differs, what happened to a file, and who wrote its lines.
+//! File changes, the log of a file, and blame.
 
 use retake_model::operation::{Actor, OperationKind};
 use retake_model::path::{RootPath, TreePath};
@@ -17,7 +17,7 @@ fn log(world: &FileWorld, name: &str) -> FileLog {
     world.world.look().file_log(PROJECT, &path(name), None, 100).expect("a log")
 }
 
-/// Who did what, newest first, in a few words.
+/// A short summary of each operation, newest first.
 fn told(log: &FileLog) -> Vec<String> {
     let items = log.operations.iter().map(|item| {
         let lines = item.lines.map(|lines| format!(" +{} -{}", lines.added, lines.removed));
@@ -48,7 +48,7 @@ fn blame(world: &FileWorld, name: &str) -> Result<Blame, BlameError> {
     world.world.look().blame(PROJECT, &path(name), seen.snapshot, None)
 }
 
-/// Each line with who wrote it.
+/// Each line with its author.
 fn lines(world: &FileWorld, name: &str) -> Vec<String> {
     let blame = blame(world, name).expect("lines");
     let told = blame.lines.iter().map(|line| {
@@ -85,7 +85,7 @@ fn a_file_is_followed_through_hands_agents_renames_and_undo() {
     assert!(matches!(found.operations[1].by.kind, OperationKind::FilesSeen { .. }));
     assert!(told(&log(&world, "todo.md"))[0].starts_with("agent Removed todo.md to notes.md"));
 
-    // What an undo brings back is not its own.
+    // An undo does not own the lines it restores.
     world.undo();
     assert_eq!(
         lines(&world, "todo.md"),
@@ -156,7 +156,7 @@ fn what_differs_is_told_in_as_much_detail_as_is_asked_for() {
     let one = ask(vec![path("src")], Detail::Counts);
     assert_eq!(one.files.len(), 1);
     assert!(one.files[0].hunks.is_empty() && one.files[0].lines.is_some());
-    // A former name is asked for as well as the present one.
+    // Former names match as well as current ones.
     assert_eq!(ask(vec![path("moved.txt")], Detail::Paths).files[0].happened, Happened::Renamed);
     assert_eq!(
         looking.changes(after, after, &Question { paths: vec![], detail: Detail::Paths }).expect("so").files,

@@ -1,4 +1,4 @@
-//! Clocks that are wrong: whatever they show, nothing that is written by them is taken for damage.
+//! Wrong clocks: nothing written with them counts as damage.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::support::{PROJECT, World};
 use retake_model::time::Timestamp;
 use retake_timeline::{Caller, Clock, Command, Importing, NewThread, Rules, Seeded, Timeline};
 
-/// A clock that stands still.
+/// A clock that does not advance.
 struct Stopped(i64, Seeded);
 
 impl Clock for Stopped {

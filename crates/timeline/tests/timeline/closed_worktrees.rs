@@ -1,5 +1,5 @@
-//! Moves over switches and branches, after a take was worked on in a worktree that is closed: conversation and files of the
-//! take that becomes active agree.
+//! Moves over switches and branches after work in a worktree that was removed: conversation and files of the new active
+//! take match.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ impl Takes {
         desk.record(world.thread, caller()).expect("a record");
     }
 
-    /// Works in a worktree of a take, and closes it.
+    /// Works in the worktree of a take, and removes it.
     fn apart(&self, take: TakeId, work: impl FnOnce(&Desk)) {
         let (world, folder) = (&self.files.world, self.folder.path().join("tree"));
         self.files.desk.open_apart(world.thread, take, &folder, &Caller::human()).expect("a worktree");
@@ -62,7 +62,7 @@ impl Takes {
         self.files.change(Command::Switch { take });
     }
 
-    /// Moves as the preview says.
+    /// Moves and checks that the preview matches.
     fn go(&self, goal: Goal) {
         let thread = self.files.world.thread;
         let request = PlanRequest::Move(goal);
@@ -84,7 +84,7 @@ impl Takes {
         self.go(Goal::Redo(Unit::Turn, 1));
     }
 
-    /// The turns of the active take, which are those that the files show.
+    /// The turns of the active take, which must match the files.
     fn turns(&self) -> String {
         let texts: BTreeSet<String> = self.files.world.texts().into_iter().collect();
         let files: BTreeSet<String> =
@@ -191,7 +191,7 @@ fn work_of_a_closed_worktree_follows_over_several_switches() {
         takes.undo();
         assert_eq!(takes.turns(), expected);
     }
-    // Further back the first take is active again, and has done its work in the worktree.
+    // Further back the first take is active again, with its work from the worktree.
     takes.undo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.other, "a"));
     takes.undo();
@@ -204,7 +204,7 @@ fn work_of_a_closed_worktree_follows_over_several_switches() {
     takes.turns();
 }
 
-/// A generator of numbers, the same for the same seed.
+/// A deterministic random generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -258,7 +258,7 @@ fn files_and_conversation_agree_after_any_sequence_of_moves_switches_and_worktre
                     let row = looking.thread(thread).expect("a thread");
                     let found = looking.queries().operation(row.number, version).expect("a read");
                     let target = found.expect("an operation");
-                    // In the middle of a turn there is the entry and not yet the file.
+                    // In the middle of a turn, the entry exists and the file does not yet.
                     if !matches!(target.operation.kind, OperationKind::EntriesAdded { .. }) {
                         moved(Goal::Jump(version));
                     }
@@ -270,7 +270,7 @@ fn files_and_conversation_agree_after_any_sequence_of_moves_switches_and_worktre
     }
 }
 
-/// How many sequences are tried; more for a search of hours.
+/// Number of sequences to try; more for a long search.
 fn seeds() -> u64 {
     std::env::var("RETAKE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(8)
 }

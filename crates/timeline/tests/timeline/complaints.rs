@@ -1,4 +1,4 @@
-//! What people complain about elsewhere, each as a test here.
+//! Common complaints about other tools, each as a test.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -62,7 +62,7 @@ fn no_success_without_effect_outside_git() {
     let report = world.undo();
     assert!(report.moves_files());
     assert_eq!(world.read("a").as_deref(), Some("1"));
-    // And where nothing moves, nothing is said to.
+    // If nothing moves, the report contains no success.
     let again = world.try_go(Goal::Undo(Unit::Turn, 5), Handling::default());
     assert!(again.is_err(), "{again:?}");
 }

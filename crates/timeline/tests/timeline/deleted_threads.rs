@@ -1,4 +1,4 @@
-//! Deleted threads that have files: to bring one back is a step of the conversation alone.
+//! Deleted threads with files: restoring one changes only the conversation.
 
 use retake_model::operation::OperationKind;
 use retake_timeline::{Caller, ChangeError, Command, FileError, Goal, Handling, Unit};
@@ -30,7 +30,7 @@ fn an_undo_of_a_deletion_does_not_care_what_was_undone_before() {
     assert_eq!(world.preview(UNDO).kind, world.go(UNDO).moved.expect("a move").done.kind);
     assert!(!is_deleted(&world));
     assert_eq!(world.files(), before);
-    // What had been undone can still be made again.
+    // Undone changes can still be redone.
     world.go(Goal::Redo(Unit::Turn, 1));
 }
 
@@ -51,7 +51,7 @@ fn hand_edits_do_not_stand_against_the_undo_of_a_deletion() {
         assert!(matches!(moved.kind, Some(OperationKind::Undone { .. })), "{moved:?}");
         assert_eq!(moved.version, deleted + 1, "nothing was recorded before it");
         assert_eq!(world.files(), before);
-        // They are recorded as soon as the thread is looked at, and are its own from then on.
+        // They are recorded with the next recording of the thread, and belong to it from then on.
         assert_eq!(world.look().files.paths.len(), 2);
     }
 }
@@ -82,7 +82,7 @@ fn an_undo_beyond_a_deletion_takes_files_along_but_records_nothing_in_a_deleted_
     assert!(!is_deleted(&world));
     assert_eq!((world.read("a").as_deref(), world.read("b")), (Some("1"), None));
 
-    // A look at a deleted thread is refused only if there is something to record.
+    // Recording in a deleted thread fails only if there is something to record.
     let world = with_files();
     world.world.done(Command::Delete);
     world.write("by hand", "3");

@@ -1,11 +1,11 @@
-//! What differs between two moments, told in both directions.
+//! Differences between two versions, in both directions.
 
 use retake_model::take::{FileItem, FileList};
 use retake_timeline::{Command, Differing};
 
 use crate::support::World;
 
-/// What is told of a difference, a line each.
+/// Each difference as a line.
 fn lines(differing: &Differing) -> Vec<String> {
     let entries = differing.entries.iter().map(|entry| {
         let text = |version: &Option<retake_model::entry::EntryVersion>| {

@@ -1,4 +1,4 @@
-//! What is being typed: its words, and the pictures that go along with them.
+//! Drafts: their text and pictures.
 
 use crate::support::World;
 use retake_model::command::Refusal;
@@ -24,7 +24,7 @@ fn attach(world: &World, names: &[&str]) -> Command {
     Command::Attach { take: world.state().active, pictures }
 }
 
-/// The pictures of the last entry, and its text.
+/// The pictures and text of the last entry.
 fn last(world: &World) -> (String, Vec<ContentId>) {
     let (take, look) = (world.take(), world.look());
     let entry = world.entry(take.entries.len());
@@ -38,7 +38,7 @@ fn pictures_are_part_of_the_draft() {
     let take = world.state().active;
     world.done(attach(&world, &["a", "b", "a"]));
     assert_eq!(attached(&world), [id("a"), id("b")]);
-    // What goes along already stays where it is.
+    // Pictures that are already attached stay.
     assert!(!world.done(attach(&world, &["b"])).changed());
     world.done(attach(&world, &["c"]));
     world.done(Command::SetDraft { take, text: "look".into() });
@@ -64,12 +64,12 @@ fn a_draft_is_sent_with_its_pictures_and_an_undo_brings_both_back() {
     assert!(attached(&world).is_empty() && world.take().draft.is_empty());
     world.undo().expect("undone");
     assert_eq!((world.take().draft.as_str(), attached(&world)), ("look", vec![id("a"), id("b")]));
-    // Without a word: the entry has none, not an empty one.
+    // Without text: the entry has no text block, instead of an empty one.
     world.done(Command::SetDraft { take, text: " ".into() });
     world.done(Command::SendDraft { take, role: None });
     assert_eq!(last(&world), (String::new(), vec![id("a"), id("b")]));
     let entry = world.entry(2);
-    // A fork of it is typed again as it was said.
+    // A fork restores the draft as it was sent.
     world.done(Command::Fork { from: take, at: entry, name: None });
     assert_eq!(attached(&world), [id("a"), id("b")]);
     assert!(world.look().shows_picture(world.thread, id("a")).expect("readable"));
@@ -84,7 +84,7 @@ fn a_picture_that_was_only_typed_is_shown_and_counted() {
     assert!(world.look().shows_picture(world.thread, id("a")).expect("readable"));
     let cleared = world.look().cleared_by_reset(&world.state()).expect("readable");
     assert_eq!((cleared.drafts, cleared.takes), (1, 1));
-    // What was sent to a model is below a take too, and is no picture.
+    // A take also refers to model requests, which are not pictures.
     let take = world.state().active;
     let sent = ("GIF89a prompt", "base");
     world.done(Command::RecordSend { take, markdown: sent.0.into(), system_prompt: sent.1.into() });
@@ -102,7 +102,7 @@ fn typing_is_one_step_and_what_is_done_to_the_draft_is_another() {
     world.done(attach(&world, &["a", "b"]));
     world.done(Command::Detach { take, picture: id("a") });
     world.done(Command::ClearDraft { take });
-    // All within a moment; still each of them is undone alone, and the typing in one go.
+    // All at the same time; each is still undone alone, and the typing as one step.
     for wanted in [("important", 1), ("important", 2), ("important", 0), ("", 0)] {
         world.undo().expect("undone");
         assert_eq!(shown(), (wanted.0.to_owned(), wanted.1));

@@ -1,4 +1,4 @@
-//! Entries: edited, inserted, deleted, re-roled, with everything else about them kept.
+//! Entries: editing, inserting, deleting and changing roles preserve all other fields.
 
 use crate::support::World;
 use retake_model::command::Refusal;

@@ -1,4 +1,4 @@
-//! Export and import: lossless, and nothing in a file is believed.
+//! Export and import: lossless, and without trusting the file.
 
 use std::io::Cursor;
 
@@ -217,7 +217,7 @@ fn an_import_that_continues_a_thread_leaves_conversation_and_files_together() {
     turn("c");
     let newest = export(&world.world.timeline, world.world.thread);
 
-    // Another machine, whose folder has the files of the beginning.
+    // Another machine, whose folder has the initial files.
     let (_store, timeline) = elsewhere();
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = Workspace::of(folder.path()).expect("a folder");

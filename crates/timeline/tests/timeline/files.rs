@@ -32,7 +32,7 @@ fn one_undo_brings_back_what_the_agent_did_and_keeps_what_a_hand_did() {
         world.write("new/file.txt", "by the agent\n");
         world.remove("gone");
     });
-    // By hand, after the agent: another line of the same file, and a file of one's own.
+    // Manual edits after the agent: another line of the same file, and a new file.
     world.write("code.rs", "one\nTWO\nthree\nfour\nfive\nsix\n");
     world.write("mine.txt", "by hand\n");
     let report = world.undo();
@@ -49,7 +49,7 @@ fn one_undo_brings_back_what_the_agent_did_and_keeps_what_a_hand_did() {
     assert!(!report.paths.iter().any(|path| path.path.to_string() == "mine.txt"), "it is not concerned");
     assert!(before >= 1);
 
-    // And redo brings the agent's work back, byte for byte, with the hand's.
+    // Redo restores the agent's work exactly, together with the user's.
     world.redo();
     assert_eq!(world.read("code.rs").as_deref(), Some("one\nTWO\nthree\nfour\nfive\nsix\n"));
     assert_eq!(world.read("new/file.txt").as_deref(), Some("by the agent\n"));
@@ -97,7 +97,7 @@ fn each_half_can_move_alone() {
     world.try_go(UNDO, only(Halves::Conversation)).expect("the conversation moves");
     assert_eq!(world.read("a").as_deref(), Some("2"));
     assert!(position(&world) < start);
-    // The files follow when both are asked for: they are already there.
+    // If both move, the files follow: they are already in place.
     world.try_go(Goal::Redo(Unit::Turn, 1), Handling::default()).expect("both move");
     assert_eq!((world.read("a").as_deref(), position(&world)), (Some("2"), start));
 
@@ -133,7 +133,7 @@ fn conflicts_are_kept_taken_or_marked() {
         let report = moment.files.expect("files");
         assert!(matches!(outcome(&report, "a"), Outcome::Conflicted { theirs: Some(_), .. }), "{report:?}");
         assert_eq!(world.read("a").as_deref(), Some(expected));
-        // Redo is the way back in any case.
+        // Redo always leads back.
         world.redo();
         assert_eq!(world.read("a").as_deref(), Some("hand\n"));
     };
@@ -166,7 +166,7 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
         Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("other".to_owned()) };
     world.write("uncommitted", "by hand");
     world.change(branch);
-    // What the agent did after the entry is taken back on the branch; what a hand did stays.
+    // The branch undoes the agent's changes after the entry; manual edits stay.
     assert_eq!(world.files(), files(&[("uncommitted", "by hand")]));
     world.agent(|world| world.write("b", "on the other take"));
     world.change(Command::Switch { take: main });
@@ -174,7 +174,7 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
     world.write("mine", "on main");
     world.change(Command::Switch { take: world.world.named("other") });
     assert_eq!(world.files(), files(&[("b", "on the other take"), ("uncommitted", "by hand")]));
-    // One undo goes back to the take before, with its files.
+    // One undo returns to the previous take, with its files.
     world.undo();
     assert_eq!(world.files(), files(&[("mine", "on main"), ("shared", "1"), ("uncommitted", "by hand")]));
 }
@@ -184,12 +184,12 @@ fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     let world = FileWorld::new();
     let thread = world.world.thread;
     let known_before = RefCell::new(None);
-    // The names of what differs between the files that a take began with and those that it has.
+    // Names of files that differ between the first and current files of a take.
     let changed = |take| {
         let looking = world.world.look();
         let known = looking.files_of_takes(thread, None, 100).expect("files");
         assert!(!known.more);
-        // Who knew something before comes to the same.
+        // An earlier result leads to the same answer.
         let mut before = known_before.borrow_mut();
         let followed = looking.files_of_takes(thread, before.as_ref(), 100).expect("files");
         assert_eq!(followed.takes, known.takes);
@@ -262,7 +262,7 @@ fn a_take_that_never_changed_files_gets_them_back() {
 
 #[test]
 fn a_take_that_begins_in_the_middle_of_another_has_the_files_of_that_moment() {
-    // What is begun, and whether from the take that is worked on or from one that was left.
+    // The new take, and whether it starts from the active take or from another one.
     let check = |begin: fn(TakeId, EntryId) -> Command, at: u64, left: bool, wanted: &[(&str, &str)]| {
         let world = FileWorld::new();
         world.world.say("User", "first");
@@ -281,7 +281,7 @@ fn a_take_that_begins_in_the_middle_of_another_has_the_files_of_that_moment() {
         world.write("mine", "by hand");
         world.change(begin(main, entry));
         let mut wanted = wanted.to_vec();
-        // What a hand did stays where it was done: here, or with the take that is left now.
+        // Manual edits stay where they were made: here, or with the take that becomes inactive.
         wanted.extend((!left).then_some(("mine", "by hand")));
         assert_eq!(world.files(), files(&wanted), "left: {left}, entry {at}");
     };
@@ -415,7 +415,7 @@ fn two_processes_on_one_folder_and_thread_take_turns() {
                 }
             });
         }
-        // Someone else talks meanwhile.
+        // Concurrent changes of the conversation.
         scope.spawn(|| {
             for number in 0..20 {
                 let name = format!("moment {number}");
@@ -452,7 +452,7 @@ fn a_take_can_live_in_a_folder_of_its_own() {
     let again = world.desk.open_apart(world.world.thread, take, &place.path().join("x"), &Caller::human());
     assert!(matches!(again, Err(FileError::TakeElsewhere(_))), "{again:?}");
 
-    // Work there is the take's own; the project's folder stays as it is.
+    // Changes there belong to the take; the project's folder stays unchanged.
     let looking = world.world.look();
     let found = looking.apart_folder_at(&opened.path).expect("a look").expect("it is known");
     drop(looking);
@@ -462,7 +462,7 @@ fn a_take_can_live_in_a_folder_of_its_own() {
     let caller = Caller { actor: Actor::Agent, ..Caller::human() };
     desk.record(world.world.thread, caller).expect("a record");
     assert_eq!(world.files(), files(&[("a", "shared\n")]));
-    // An undo here is of what was done here; what the take does in its own folder is not touched.
+    // An undo here affects only changes made here, not those in the worktree.
     world.go(UNDO);
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "changed there\n");
     world.go(Goal::Redo(Unit::Turn, 1));
@@ -505,11 +505,11 @@ fn a_captured_file_that_becomes_excluded_is_a_change_that_undo_takes_back() {
             Some("stays\n"),
             "{name}: the turn before is not undone"
         );
-        // There is no copy of what replaced it, so that it is kept.
+        // The replacing file has no copy, so it is moved aside.
         assert_eq!(report.aside, ["d/a.retake-aside"], "{name}");
         let aside = world.path("d/a.retake-aside").symlink_metadata().expect("it was moved aside");
         assert!(!aside.is_file() || aside.len() == large.len() as u64);
-        // Nothing brings it back, and redo reports that.
+        // Nothing can restore it, and redo reports that.
         let report = world.redo();
         assert!(matches!(outcome(&report, "d/a"), Outcome::Skipped { .. }), "{name}: {report:?}");
         assert_eq!(world.read("d/a").as_deref(), Some("old\n"), "{name}");

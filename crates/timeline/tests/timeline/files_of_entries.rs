@@ -1,4 +1,4 @@
-//! A take that begins at a summary or at an inserted entry has the files of where that entry is.
+//! A take that starts at a summary or an inserted entry has the files of that position.
 
 use retake_model::command::Compression;
 use retake_model::entry::EntryVersion;
@@ -6,7 +6,7 @@ use retake_timeline::{Command, Spot};
 
 use crate::support::FileWorld;
 
-/// A question and an answer for each name; the agent makes a file of that name in between.
+/// A question and an answer per name; the agent creates a file of that name in between.
 fn asked(names: &[&str]) -> FileWorld {
     let world = FileWorld::new();
     for name in names {
@@ -23,7 +23,7 @@ fn insert(world: &FileWorld, spot: Spot) {
     world.world.done(Command::AddEntries { take, at: spot, entries: vec![entry.into()] });
 }
 
-/// The files of a new take that begins at the entry with that number.
+/// The files of a new take that starts at the entry with that number.
 fn branch(world: &FileWorld, number: u64) -> Vec<String> {
     let from = world.world.state().active;
     let at = Some(world.world.entry(number));
@@ -61,7 +61,7 @@ fn an_inserted_entry_has_the_files_of_the_entry_before_it() {
     assert_eq!(branch(&world, 4), ["a"]);
     insert(&world, Spot::Before(world.world.entry(1)));
     assert!(branch(&world, 1).is_empty());
-    // A take that began there goes back over its own changes alone.
+    // A take that started there undoes only its own changes.
     let from = world.world.state().active;
     world.change(Command::Branch { from, at: Some(world.world.entry(4)), name: None });
     world.agent(|world| world.write("own", "own"));

@@ -1,11 +1,11 @@
-//! Which files belong to a take that is not in the folder.
+//! The files of takes that are not in the folder.
 
 use retake_timeline::{Caller, Command, Desk, Halves, Handling, PlanRequest};
 use retake_workspace::snapshot::Options;
 
 use crate::support::FileWorld;
 
-/// Two takes, each with a file of its own; the first is active.
+/// Two takes, each with its own file; the first is active.
 fn two_takes() -> (FileWorld, [retake_model::id::TakeId; 2]) {
     let world = FileWorld::new();
     world.world.say("User", "first");
@@ -66,7 +66,7 @@ fn hand_edits_that_were_recorded_belong_to_the_files_of_a_take() {
     world.change(Command::Switch { take: other });
     world.write("hand", "edited");
     world.look();
-    // The undo of the switch leaves the take; what was edited by hand stays in the folder, too.
+    // Undoing the switch leaves the take; manual edits stay in the folder.
     world.undo();
     assert_eq!(world.world.state().active, main);
     world.remove("hand");

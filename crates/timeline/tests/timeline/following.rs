@@ -1,4 +1,4 @@
-//! Following what happens, and lists in pages.
+//! Following events, and lists in pages.
 
 use retake_model::id::ProjectId;
 use retake_model::operation::OperationKind;
@@ -40,7 +40,7 @@ fn who_follows_learns_of_everything_once_from_whatever_process() {
     }
     let text = serde_json::to_value(&found[1]).expect("it has a JSON shape");
     assert_eq!((text["sequence"].as_i64(), text["version"].as_i64()), (Some(seen), Some(4)));
-    // A purge leaves a hole, and a mark behind all that was.
+    // A purge leaves a gap and an event after all others.
     other.store().purge_threads(&[world.thread]).expect("it is destroyed");
     let found = news(&mut tail, seen);
     assert_eq!(found, [Happened { sequence: seen + 1, change: None }]);
@@ -63,7 +63,7 @@ fn titles(timeline: &Timeline, filter: &ThreadFilter, limit: usize) -> Vec<Strin
         let page = timeline.threads_page(filter, after, limit).expect("a page");
         assert!(page.items.len() <= limit);
         found.extend(page.items.into_iter().map(|row| row.summary.title));
-        // As a client would, who has only the text.
+        // Like a client that has only the text.
         after = page.next.map(|cursor| cursor.to_string().parse().expect("its own text"));
         if after.is_none() {
             return found;
@@ -71,7 +71,7 @@ fn titles(timeline: &Timeline, filter: &ThreadFilter, limit: usize) -> Vec<Strin
     }
 }
 
-/// All pages of every size are what the whole list is.
+/// Checks that pages of every size equal the whole list.
 fn agree(timeline: &Timeline, filter: &ThreadFilter) -> Vec<String> {
     let looking = timeline.look().expect("a look");
     let whole: Vec<String> =
@@ -129,7 +129,7 @@ fn pages_are_the_list_whatever_happens_in_between() {
     change(0, Command::Restore);
     change(1, Command::Rename { title: "Thread at last".to_owned() });
     assert_eq!(check(), ["Thread at last"], "what was acknowledged is there");
-    // A thread that was promoted stands below the one it came from.
+    // A promoted thread appears below its source.
     let (take, at) = (world.state().active, world.entry(1));
     world.done(Command::Fork { from: take, at, name: None });
     let forked = world.state().active;

@@ -1,4 +1,4 @@
-//! Files that were made by hand, each right in every way but one: all are refused, and nothing of them stays.
+//! Forged exports, each with exactly one fault: all are rejected without a trace.
 
 use data_encoding::BASE64;
 use retake_model::content::{ContentId, Kind, encode};
@@ -23,17 +23,17 @@ use crate::exchange::{elsewhere, import};
 
 const NOW: Timestamp = Timestamp::from_millis(1_763_239_740_000);
 
-/// A file with one operation, and the pieces that it is made of.
+/// An export with one operation, in parts.
 struct Forgery<'base> {
     additions: Additions<'base, Memory>,
     state: ThreadState,
     operation: Operation,
-    /// Lines in the place of objects that are left out.
+    /// Lines that replace omitted objects.
     lines: Vec<String>,
     left_out: Vec<ContentId>,
     /// A second operation, which changes nothing.
     second: Option<OperationKind>,
-    /// Where the second operation says that it stands, if not as in an old log.
+    /// Position of the second operation, unless it is as in an old log.
     linked: Option<(Place, Chains)>,
 }
 
@@ -161,7 +161,7 @@ fn refused(what: &str, because: &str, forge: impl Fn(&mut Forgery<'_>)) {
     }
 }
 
-/// The name and the number of cells of a list, as a take holds them.
+/// Id and number of cells of a list, as in a take.
 fn rooted(root: ContentId, count: u64) -> List<EntryCell> {
     let mut bytes = Vec::new();
     let mut encoder = minicbor::Encoder::new(&mut bytes);
@@ -177,7 +177,7 @@ fn leaf(cells: &[EntryCell]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a branch over nodes with their number of cells and the first and last beginning of a key.
+/// The bytes of a branch over nodes with their number of cells and the prefixes of their first and last key.
 fn branch(level: u8, children: &[(ContentId, u64, u64, u64)]) -> Vec<u8> {
     let mut bytes = vec![0x82, level];
     minicbor::Encoder::new(&mut bytes).array(children.len() as u64).expect("into memory");
@@ -191,7 +191,7 @@ fn branch(level: u8, children: &[(ContentId, u64, u64, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// Whether the name of a node, or the hash of a cell, ends a chunk of entries.
+/// Returns whether a hash ends a chunk of entries.
 fn ends(hash: &[u8; 32]) -> bool {
     hash[31].trailing_zeros() >= 3
 }
@@ -335,7 +335,7 @@ fn names_times_and_values_are_held_to_the_same_limits_as_everywhere() {
     });
 }
 
-/// The tree of one folder within another, as often as there are names, around a file.
+/// A tree of nested folders around a file.
 fn nested(forgery: &mut Forgery<'_>, names: &[&str], deep: usize) -> ContentId {
     let mut tree = plain_tree(forgery, 5);
     for _ in 0..deep {
@@ -395,7 +395,7 @@ fn an_import_with_data_of_a_version_control_system_is_refused() {
         for deep in [false, true] {
             refused(name, "", |forgery| {
                 let file = plain_tree(forgery, 5);
-                // A tree of one folder, written by hand: no name can be made that is so called.
+                // A tree of one folder, encoded manually, since such a name cannot be constructed.
                 let mut bytes = Vec::new();
                 let mut encoder = minicbor::Encoder::new(&mut bytes);
                 let written = encoder.array(1).and_then(|encoder| encoder.array(2));
@@ -426,7 +426,7 @@ fn files_within_the_limits_are_taken_however_deep_they_are() {
     let looking = timeline.look().expect("a look");
     let files = looking.files_of_take(thread, active).expect("a look").expect("files");
     let snapshot: Snapshot = load(&looking.queries(), files).expect("held");
-    // A quarter of the stack that a thread has by default.
+    // A quarter of the default stack of a thread.
     let compared = std::thread::scope(|scope| {
         let compare = || {
             let reading = timeline.look().expect("a look");
@@ -443,7 +443,7 @@ fn files_within_the_limits_are_taken_however_deep_they_are() {
     assert_eq!(compared, 2001);
 }
 
-/// Every kind of operation that names versions of entries, with these.
+/// Every kind of operation that names versions of entries.
 fn naming(take: TakeId, from: ContentId, to: ContentId) -> Vec<OperationKind> {
     let entry = cell(1, to).entry;
     let added = Some(Added { entry, version: to, count: 1, position: 0 });
@@ -478,7 +478,7 @@ fn an_operation_that_names_a_version_that_is_not_in_the_file_is_refused() {
             second(forgery, other);
             forgery.left_out.push(other);
         });
-        // The control: the same operation, with the version there, or said to be destroyed.
+        // Control: the same operation, with the version present or marked as erased.
         for destroyed in [false, true] {
             let base = Memory::default();
             let mut forgery = Forgery::new(&base);
@@ -554,7 +554,7 @@ fn a_move_says_which_versions_it_went_between() {
     }
 }
 
-/// How a second operation that changes a take is linked.
+/// Position and chains of a second operation that changes a take.
 fn linked() -> (Place, Chains) {
     let place = Place { parent: 0, depth: 0, jump: 2, position: 2, tip: 2 };
     let take = Some(TakeId::from_bytes([1; 16]));
@@ -586,7 +586,7 @@ fn an_operation_in_the_wrong_chain_is_refused() {
             forgery.linked = Some((place, chains));
         });
     }
-    // The control: linked as it should be.
+    // Control: correctly linked.
     let base = Memory::default();
     let mut forgery = Forgery::new(&base);
     forgery.second = Some(OperationKind::DraftChanged { take: forgery.state.active });

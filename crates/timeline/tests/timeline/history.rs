@@ -1,4 +1,4 @@
-//! Undo, redo, jump, reset and save, as a user meets them.
+//! Undo, redo, jump, reset and save.
 
 use crate::support::{PROJECT, World};
 use retake_model::content::ContentId;
@@ -102,7 +102,7 @@ fn history_survives_a_restart() {
 
 #[test]
 fn typing_is_one_step_per_pause() {
-    // The seeded clock ticks a few milliseconds per change.
+    // The seeded clock advances a few milliseconds per change.
     let typing = |pause: i64| {
         let world = World::with(Rules { typing_pause: pause, depth: None });
         for text in ["h", "he", "hel", "hell", "hello"] {
@@ -204,7 +204,7 @@ fn many_steps_are_one_operation() {
     assert_eq!((undone.steps, undone.can_undo, undone.position), (4, false, 1));
 }
 
-/// A switch away from a take that gets another entry after it.
+/// A switch away from a take that gets another entry afterwards.
 fn a_take_written_to_while_another_is_active() -> World {
     let world = World::new();
     world.say("User", "one");

@@ -1,4 +1,4 @@
-//! Forks, branches and retries at entries that a take inherited bring the files of that entry, however far up it was added.
+//! Forks, branches and retries at inherited entries restore the files of that entry, however far up it was added.
 
 use retake_model::command::{Prompt, Start};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
@@ -17,7 +17,7 @@ struct Branches {
     world: FileWorld,
     /// Each take with its last file, oldest first.
     takes: Vec<(TakeId, &'static str)>,
-    /// Each entry with the file as it was when it was added, and the first take that has it.
+    /// Each entry with the file at the time it was added, and the first take that has it.
     entries: Vec<(EntryId, Option<&'static str>, usize)>,
 }
 
@@ -72,7 +72,7 @@ impl Branches {
     }
 }
 
-/// Splits a take off each take at each entry that it has, while each take is the active one.
+/// Splits off a take at each entry of each take, with each take as the active one.
 fn check(how: &str) {
     for active in 0..3 {
         let takes = Branches::new();
@@ -148,7 +148,7 @@ fn a_fork_in_the_background_at_an_inherited_entry_has_the_files_of_that_entry() 
     }
 }
 
-/// Promotes the first take while the third one's files are in the folder.
+/// Promotes the first take while the files of the third are in the folder.
 fn promoted(takes: &Branches) -> ThreadId {
     let (thread, main) = (takes.world.world.thread, takes.takes[0].0);
     let promoted = takes.world.desk.promote(thread, main, None, Caller::human(), Halves::Both);
@@ -166,7 +166,7 @@ fn a_fork_in_a_promoted_thread_has_the_files_of_an_entry_from_before_the_promoti
             takes.world.world.look().state(thread).expect("a state").active
         };
         let (main, entry) = (takes.takes[0].0, takes.entries[at].0);
-        // The active take, the same take when it is not, and a take that inherited the entry.
+        // The active take, the same take while inactive, and a take that inherited the entry.
         change(takes.command("fork", main, entry));
         assert_eq!(takes.world.read("a").as_deref(), wanted, "entry {at}");
         takes.world.agent_of(thread, |world| world.write("a", "7"));

@@ -1,4 +1,4 @@
-//! The timeline as its users meet it.
+//! Tests of the timeline through its public API.
 
 mod apart;
 mod attribution;

@@ -59,7 +59,7 @@ fn a_folder_that_becomes_a_project_is_left_alone_by_moves_from_before() {
     });
     world.world.timeline.init_project(&world.path("app")).expect("a project");
     world.write("app/kept", "changed in its own project\n");
-    // Once the stamps of the folder are old enough, the next look goes by what the last one found.
+    // Once the stamps of the folder are old enough, the next snapshot uses the cache.
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(60));
         let seen = world.look();

@@ -1,4 +1,4 @@
-//! Logs from before takes had chains: all their operations are steps of the thread. An older store or export has them.
+//! Logs from before takes had chains, as in older stores and exports: all their operations are steps of the thread.
 
 use std::io::Cursor;
 
@@ -18,7 +18,7 @@ use crate::support::{FileWorld, PROJECT, World};
 const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 const REDO: Goal = Goal::Redo(Unit::Turn, 1);
 
-/// The operations so far, as they were linked then.
+/// The operations so far, linked as they were then.
 struct OldLog(Vec<Operation>);
 
 impl Log for OldLog {
@@ -33,7 +33,7 @@ impl Log for OldLog {
     }
 }
 
-/// The same export as a program wrote it that knew no chains. It has changes and notes, and no moves.
+/// The same export as an older program without chains wrote it. It has changes and notes, but no moves.
 fn without_chains(export: &[u8]) -> Vec<u8> {
     let mut log = OldLog(Vec::new());
     let mut text = String::new();
@@ -67,7 +67,7 @@ fn without_chains(export: &[u8]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The same thread in another store, with the log as it was before takes had chains.
+/// The same thread in another store, with an old log.
 fn as_before_chains(world: FileWorld) -> FileWorld {
     let bytes = without_chains(&export(&world.world.timeline, world.world.thread));
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -86,7 +86,7 @@ fn three_turns() -> FileWorld {
     world
 }
 
-/// An entry and a file, as one turn.
+/// An entry and a file in one turn.
 fn turn(world: &FileWorld, name: &str) {
     let entry = EntryVersion::from_text("User", name, world.world.timeline.now());
     let turn = TurnId::fresh(&mut world.world.timeline.fresh());

@@ -1,4 +1,5 @@
-//! Commands and tools that run at once: what is known to be one's own is undone with it, and what is not is asked about.
+//! Commands and tools that run at the same time: certain changes are undone with their run, uncertain ones need
+//! confirmation.
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::TurnId;
@@ -11,7 +12,7 @@ use crate::support::FileWorld;
 
 const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 
-/// A command that runs in the folder, as `retake exec` does it.
+/// A command that runs in the folder, like `retake exec`.
 struct Exec<'world> {
     world: &'world FileWorld,
     turn: TurnId,
@@ -36,7 +37,7 @@ impl<'world> Exec<'world> {
     }
 }
 
-/// Two commands that overlap: `first` and `last` are the first one's alone, `both` may be either's.
+/// Two overlapping commands: `first` and `last` belong to the first one, `both` to either.
 fn overlap(world: &FileWorld) {
     let first = Exec::begin(world);
     world.write("first", "1");
@@ -51,7 +52,7 @@ fn overlap(world: &FileWorld) {
 fn what_overlapping_commands_changed_is_asked_about_before_it_is_undone() {
     let world = FileWorld::new();
     overlap(&world);
-    // What the first command did alone, after the other one had ended, is its own.
+    // Changes of the first command after the other one ended are its own.
     world.undo();
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["both", "first"]);
     let refused = world.try_go(UNDO, Handling::default()).expect_err("it is asked about");
@@ -61,7 +62,7 @@ fn what_overlapping_commands_changed_is_asked_about_before_it_is_undone() {
     let handling = Handling { shared: SharedChanges::Undo, ..Handling::default() };
     world.try_go(UNDO, handling).expect("an undo that was asked for");
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first"]);
-    // And so is what it did alone before the other one began.
+    // So are its changes from before the other one started.
     world.undo();
     assert!(world.files().is_empty());
     for _ in 0..3 {
@@ -100,7 +101,7 @@ fn a_fork_or_branch_asks_about_shared_changes_like_an_undo_and_a_switch_does_not
             assert_eq!(shared, ["both"]);
             change(Handling { shared: SharedChanges::Undo, ..Handling::default() }).expect("it was allowed");
             assert!(world.files().is_empty(), "{:?}", world.files());
-            // The files of the take come back with it.
+            // The files of the take return with it.
             world.change(Command::Switch { take: from });
             assert_eq!(world.files().len(), 3);
         }
@@ -121,7 +122,7 @@ fn a_preview_names_shared_changes_and_may_be_carried_out() {
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first"]);
 }
 
-/// The control: commands that run one after the other share nothing.
+/// Control: commands that run one after the other share nothing.
 #[test]
 fn commands_that_do_not_overlap_share_nothing() {
     let world = FileWorld::new();

@@ -1,4 +1,4 @@
-//! Plans: a preview changes nothing, and executing it does what was shown.
+//! Plans: a preview changes nothing, and executing it has exactly the previewed effect.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn plan(world: &FileWorld, request: PlanRequest) -> Plan {
     plan.expect("a plan")
 }
 
-/// The user says something.
+/// Adds an entry of the user.
 fn say(world: &FileWorld) -> EntryId {
     world.world.say("user", "Say it");
     world.world.entry(1)
@@ -72,7 +72,7 @@ fn a_version_that_only_the_folder_has_is_read_without_storing_it() {
     world.write("a", "one\n");
     world.agent(|world| world.write("a", "two\n"));
     world.write("a", "mine\n");
-    // So much that the bytes of files are read from the folder again.
+    // So much that the bytes of files are read again from the folder.
     for number in 0..30 {
         world.write(&format!("long{number}"), &format!("{number}").repeat(100_000));
     }
@@ -101,7 +101,7 @@ fn a_preview_merges_with_hand_edits_that_are_not_recorded() {
     world.write("a", &text("one", "end"));
     world.agent(|world| world.write("a", &text("two", "end")));
     world.write("a", &text("two", "changed"));
-    // So much that the bytes of the file are read from the folder again.
+    // So much that the bytes of the file are read again from the folder.
     for number in 0..30 {
         world.write(&format!("long{number}"), &format!("{number}").repeat(100_000));
     }

@@ -1,4 +1,4 @@
-//! Files that a power cut emptied are restored; files that the user emptied are the user's.
+//! Files emptied by a power cut are restored; files emptied by the user stay empty.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::support::{FileWorld, PROJECT, World};
 
-/// The system's clock in some boot, set forward by so many milliseconds.
+/// The system clock in a given boot, set forward by that many milliseconds.
 struct Booted(&'static str, i64);
 
 impl Clock for Booted {
@@ -31,7 +31,7 @@ impl Clock for Booted {
     }
 }
 
-/// Emptying a file after that is older than the capture by this clock, as what a cut leaves is.
+/// With this offset, emptying a file now is older than the capture, like after a power cut.
 const AHEAD: i64 = 60_000;
 
 fn open(
@@ -64,7 +64,7 @@ fn world(clock: Booted) -> FileWorld {
     world
 }
 
-/// The same after the system was started again.
+/// The same world after a restart of the system.
 fn reboot(world: FileWorld, clock: Booted) -> FileWorld {
     let FileWorld { world: World { folder, timeline, thread }, root, desk } = world;
     drop((timeline, desk));
@@ -89,7 +89,7 @@ fn files_emptied_by_a_power_cut_are_restored_and_are_nobodys_change() {
         [("old.txt".to_owned(), &Outcome::Written), ("src/new.txt".to_owned(), &Outcome::Written)]
     );
     assert_eq!(world.world.timeline.take_emptied().len(), 2);
-    // It is reported once.
+    // Reported only once.
     assert!(world.look().files.emptied.is_empty());
     let undone = world.undo();
     assert!(!undone.left_something(), "{undone:?}");
@@ -146,7 +146,7 @@ fn a_preview_that_may_recover_restores_the_files_and_reports_them() {
     assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
 }
 
-/// The control: a file that was emptied after it was captured is the user's change, in this boot and in the next.
+/// Control: a file emptied after its capture is the user's change, in this boot and in the next.
 #[test]
 fn a_file_that_the_user_emptied_is_the_users_change() {
     let before_the_cut = world(Booted("a", 0));
@@ -157,7 +157,7 @@ fn a_file_that_the_user_emptied_is_the_users_change() {
     after_the_cut.write("old.txt", "");
     let same_boot = world(Booted("a", AHEAD));
     same_boot.write("old.txt", "");
-    // Once the first look in a boot is over, the clock may even be wrong.
+    // After the first recording in a boot, the clock may even be wrong.
     let later = reboot(world(Booted("a", AHEAD)), Booted("b", 0));
     later.look();
     later.write("old.txt", "");

@@ -1,4 +1,4 @@
-//! Who may see a thread is outside its history: only the command that sets it changes it.
+//! The visibility of a thread is not part of its history: only its own command changes it.
 
 use std::io::BufReader;
 
@@ -106,7 +106,7 @@ fn an_import_leaves_the_marks_of_a_thread_that_is_here() {
     assert!(summary.private && !summary.shared_with_support);
     assert_eq!(summary.visibility, Visibility::Organization);
     assert!(here.timeline.store().verify(&mut |_| {}).expect("verified").is_clean());
-    // The log ends with what was set elsewhere, and must not decide where the row is lost.
+    // The log ends with a value set elsewhere, which must not decide if the row is lost.
     let database = rusqlite::Connection::open(here.folder.path().join("retake.db")).expect("a database");
     database.execute("UPDATE thread SET record = zeroblob(40)", []).expect("it is damaged");
     drop(database);

@@ -1,4 +1,4 @@
-//! Projects are known by more than their path.
+//! Projects are identified by more than their path.
 
 use std::fs;
 use std::process::Command;
@@ -70,7 +70,7 @@ fn a_copy_of_a_renamed_project_does_not_take_over_its_identity() {
         fs::rename(at("project"), at("renamed")).expect("a rename");
         let copied = Command::new("cp").arg("-a").args([at("renamed"), at(copy_at)]).status();
         assert!(copied.expect("cp").success());
-        // The copy is looked at first, when nothing but the file system tells the two apart.
+        // The copy is opened first, when only the file system distinguishes the two.
         let copy = place.project(copy_at);
         assert_ne!(copy.id, before.id, "{copy_at}");
         let original = place.project("renamed");
@@ -147,7 +147,7 @@ fn the_desk_of_a_project_is_at_its_own_folder_or_nowhere() {
     assert!(matches!(desk(nobody), Err(FileError::NoSuchProject(id)) if id == nobody));
     fs::rename(&folder, place.folder.path().join("renamed")).expect("a rename");
     assert!(away(desk(project.id)), "it is gone");
-    // Another folder at its path must not get its files.
+    // Another folder at its path must not receive its files.
     fs::create_dir(&folder).expect("a new folder");
     assert!(away(desk(project.id)), "it is another");
     place.project("renamed");
@@ -187,7 +187,7 @@ fn only_a_missing_folder_lets_a_thread_without_files_go_without_one() {
         let request = PlanRequest::Change(command);
         place.timeline.perform(thread, request, Caller::human(), Handling::default(), (Some(options), None))
     };
-    // A mistake in the configuration is not a missing folder.
+    // An error in the configuration is not a missing folder.
     let wrong = Options { exclude: vec!["[z-a]".to_owned()], ..Options::default() };
     let refused = branch("first", &wrong);
     assert!(matches!(refused, Err(FileError::Open(OpenError::Pattern { .. }))), "{refused:?}");

@@ -5,7 +5,7 @@ use retake_timeline::{Caller, Command, Halves, Handling, MomentError, Moments};
 
 use crate::support::FileWorld;
 
-/// `main` with a=1 and a=2, promoted while the folder has a=3 of another take; the thread that it became.
+/// `main` with a=1 and a=2, promoted while the folder has a=3 of another take; returns the new thread.
 fn promoted() -> (FileWorld, TakeId, ThreadId) {
     let world = FileWorld::new();
     let main = world.world.state().active;
@@ -17,7 +17,7 @@ fn promoted() -> (FileWorld, TakeId, ThreadId) {
     world.agent(|world| world.write("a", "3\n"));
     let promoted = world.desk.promote(world.world.thread, main, None, Caller::human(), Halves::Both);
     let thread = promoted.expect("a promotion").promoted.thread;
-    // What happens in the thread that the take left, from then on, is no business of the new one.
+    // Later changes in the source thread do not concern the new one.
     world.agent(|world| world.write("a", "4\n"));
     (world, main, thread)
 }
@@ -30,7 +30,7 @@ fn snapshots_from_before_a_promotion_are_listed_and_restored() {
     let listed = looking.files_of_lineage(thread, None, 100).expect("a list");
     let threads: Vec<ThreadId> = listed.iter().map(|of| of.thread).collect();
     assert_eq!(threads, [thread, source, source, source, source], "{listed:?}");
-    // In pages, it is the same list.
+    // Pages give the same list.
     let mut paged = Vec::new();
     while let Some(next) = {
         let before = paged.last().map(|last: &retake_timeline::FilesOfThread| last.sequence);

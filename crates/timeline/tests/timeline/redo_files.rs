@@ -1,4 +1,4 @@
-//! Undo and then redo: files are as they were, and what the user did stays.
+//! Undo followed by redo restores the files, and manual edits stay.
 
 use retake_timeline::{Caller, Command, FileError, Goal, Halves, Handling, Outcome, PlanRequest, Unit};
 
@@ -36,7 +36,7 @@ fn an_undo_of_two_turns_and_two_redos_are_the_identity() {
         world.write("a", "2");
         world.write("b", "2");
     });
-    // Back to what the first turn had made of it, and to what was there before both.
+    // Back to the result of the first turn, and to the state before both.
     world.write("a", "1");
     world.write("b", "0");
     let before = world.files();
@@ -61,18 +61,18 @@ fn a_redo_after_an_undo_that_moved_no_file_moves_none() {
 
 #[test]
 fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
-    // What the user does before the undo and after it to a file that the agent made or edited; where each gives nothing, the
-    // user does nothing. Undo then redo must not change the user's file.
+    // Manual edits before and after the undo of a file that the agent created or edited; `None` means no edit. Undo
+    // followed by redo must not change the user's file.
     type Text = Option<&'static str>;
     let cases: [(Text, &str, Option<Text>, Option<Text>); 7] = [
         // The user reverted or deleted it before.
         (Some("old\n"), "agent\n", Some(Some("old\n")), None),
         (None, "agent\n", Some(None), None),
-        // The user made a conflict of it before, and reverts, deletes or rewrites it after.
+        // The user caused a conflict before, and reverts, deletes or rewrites the file after.
         (Some("old\n"), "agent\n", Some(Some("hand\n")), Some(Some("old\n"))),
         (None, "agent\n", Some(Some("hand\n")), Some(None)),
         (Some("old\n"), "agent\n", Some(Some("hand\n")), Some(Some("other hand\n"))),
-        // The undo brings it back, and the user deletes or rewrites it after.
+        // The undo restores it, and the user deletes or rewrites it after.
         (Some("old\n"), "agent\n", None, Some(None)),
         (Some("old\n"), "agent\n", None, Some(Some("hand\n"))),
     ];

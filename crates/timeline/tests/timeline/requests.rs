@@ -1,4 +1,4 @@
-//! What is done for a request can be found by its name, also after a crash.
+//! The operations of a request can be found by its id, even after a crash.
 
 use retake_model::history::link_change;
 use retake_model::id::RequestId;
@@ -12,7 +12,7 @@ fn asking(key: &str) -> Caller {
     Caller { request: Some(RequestId::of(key.as_bytes())), ..Caller::human() }
 }
 
-/// The thread and version of what was done for a request after a place in the log.
+/// Thread and version of a request's operation after a sequence number.
 fn found(world: &World, key: &str, after: i64) -> Option<(bool, u64)> {
     let looking = world.look();
     let found = looking.queries().operation_of_request(RequestId::of(key.as_bytes()), after);
@@ -54,7 +54,7 @@ fn a_promotion_is_found_by_the_thread_that_the_take_left() {
     world.done(Command::Switch { take });
     world.timeline.promote(world.thread, forked, None, asking("promote")).expect("it is allowed");
     assert_eq!(found(&world, "promote", 0), Some((true, 6)));
-    // The promoted thread goes along with the undo, and is not what was asked for.
+    // The promoted thread changes with the undo, but is not the request's operation.
     let moved = world.timeline.undo(world.thread, Unit::Turn, 1, asking("undo")).expect("it is allowed");
     assert_eq!(moved.also.len(), 1);
     assert_eq!(found(&world, "undo", 0), Some((true, 7)));

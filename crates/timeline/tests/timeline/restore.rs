@@ -1,4 +1,4 @@
-//! Restoring files that were captured at one moment and are excluded at another.
+//! Restores files that were captured at one version and are excluded at another.
 
 use retake_model::content::ContentId;
 use retake_model::path::RootPath;
@@ -34,7 +34,7 @@ fn a_captured_file_that_became_excluded_is_restored() {
             let report = restore(&world, captured, paths);
             assert_eq!(*outcome(&report, "d/a"), Outcome::Written, "{paths:?} {pipe}");
             assert_eq!(world.read("d/a").as_deref(), Some("old\n"), "{paths:?} {pipe}");
-            // There is no copy of what stood there, so that it is kept.
+            // The existing file has no copy, so it is moved aside.
             assert_eq!(report.aside, ["d/a.retake-aside"], "{paths:?} {pipe}");
         }
     }
@@ -75,7 +75,7 @@ fn a_saved_version_has_the_files_that_another_thread_had_changed_before() {
     assert_eq!((world.read("a").as_deref(), world.read("b").as_deref()), (Some("1\n"), Some("1\n")));
     world.undo();
     assert_eq!((world.read("a").as_deref(), world.read("b").as_deref()), (Some("2\n"), Some("2\n")));
-    // A save between an undo and its redo is passed over.
+    // A save between an undo and its redo is skipped.
     world.undo();
     world.desk.save(thread, "between".to_owned(), Caller::human()).expect("a save");
     world.redo();

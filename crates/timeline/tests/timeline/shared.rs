@@ -1,4 +1,4 @@
-//! Prompts and roles that threads share.
+//! Shared prompts and roles.
 
 use retake_model::command::{Prompt, Start};
 use retake_model::id::{ThreadId, TurnId};
@@ -8,14 +8,14 @@ use crate::support::World;
 
 const PROMPT: &str = "project_system_prompt";
 
-/// A step of a thread: the version that it made, and the number of the prompt that the thread has then.
+/// A step of a thread: its version, and the number of the thread's prompt after it.
 #[derive(Clone, Copy)]
 struct Step {
     version: u64,
     prompt: Option<usize>,
 }
 
-/// The steps of one thread, and how many of them are done.
+/// The steps of one thread, and how many of them are not undone.
 #[derive(Default)]
 struct Chain {
     steps: Vec<Step>,
@@ -34,12 +34,12 @@ impl Chain {
     }
 }
 
-/// The prompt that counts: the latest one that its thread still has.
+/// The effective prompt: the latest one that its thread still has.
 fn expected(chains: &[Chain]) -> String {
     chains.iter().filter_map(Chain::prompt).max().map_or_else(String::new, |number| number.to_string())
 }
 
-/// What is wrong in the model, as a control.
+/// A deliberate error of the model, as a control.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mistake {
     None,

@@ -1,4 +1,4 @@
-//! A timeline in a temporary folder, and short ways to do and see things.
+//! A timeline in a temporary folder, with helpers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,13 +39,13 @@ impl World {
         Self { folder, timeline, thread }
     }
 
-    /// Makes another thread in the same project, so that this one may be deleted.
+    /// Creates another thread in the same project, so that this one can be deleted.
     pub(crate) fn another(&self) -> ThreadId {
         let new = NewThread::in_project(PROJECT);
         self.timeline.create_thread(new, Caller::human()).expect("another thread").thread
     }
 
-    /// The same with these texts, user and AI in turn.
+    /// A world with these texts, alternating user and AI.
     pub(crate) fn saying(texts: &[&str]) -> Self {
         let world = Self::new();
         for (number, text) in texts.iter().enumerate() {
@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-/// A world with a folder of files, and a desk at it.
+/// A world with a folder of files and its working copy.
 pub(crate) struct FileWorld {
     pub(crate) world: World,
     pub(crate) root: TempDir,
@@ -127,7 +127,7 @@ impl FileWorld {
         Self::beside(World::new(), tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// One that does not capture files with more bytes than that.
+    /// A world with a size limit for captured files.
     pub(crate) fn with_largest_file(bytes: u64) -> Self {
         let root = tempfile::tempdir().expect("a temporary folder");
         let options = Options { largest_file: bytes, ..Options::default() };
@@ -147,7 +147,7 @@ impl FileWorld {
         new
     }
 
-    /// A desk of another process at the same folder, so to speak.
+    /// A second working copy of the same folder, like that of another process.
     pub(crate) fn second_desk(&self) -> Desk {
         let timeline = Timeline::open(self.world.folder.path(), Rules::default()).expect("the same store");
         let workspace = Workspace::of(self.root.path()).expect("the same folder");
@@ -174,8 +174,7 @@ impl FileWorld {
         std::fs::read_to_string(self.path(path)).ok()
     }
 
-    /// Every file with its text, every link with its target, every empty folder; without the ones that Retake
-    /// itself might have left behind, which must not be there.
+    /// Every file with its text, every link with its target, every empty folder. Fails on leftover files of Retake.
     pub(crate) fn files(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
         collect(self.root.path(), self.root.path(), &mut found);
@@ -190,7 +189,7 @@ impl FileWorld {
         self.desk.look(self.world.thread, Caller::human()).expect("a look")
     }
 
-    /// The agent does something to files, in a turn of its own.
+    /// Changes files as the agent, in a new turn.
     pub(crate) fn agent(&self, work: impl FnOnce(&Self)) -> Seen {
         self.agent_of(self.world.thread, work)
     }
@@ -206,7 +205,7 @@ impl FileWorld {
         self.try_go(goal, Handling::default()).expect("a move that is possible")
     }
 
-    /// What a move would do.
+    /// Previews a move.
     pub(crate) fn preview(&self, goal: Goal) -> Preview {
         let request = PlanRequest::Move(goal);
         let plan = self.desk.plan(self.world.thread, request, Caller::human(), Handling::default());
@@ -232,7 +231,7 @@ impl FileWorld {
     }
 }
 
-/// What became of one path.
+/// The outcome of one path.
 pub(crate) fn outcome<'report>(report: &'report FileReport, path: &str) -> &'report Outcome {
     let found = report.paths.iter().find(|found| found.path.to_string() == path);
     &found.unwrap_or_else(|| panic!("{path} is not in {report:?}")).outcome

@@ -145,7 +145,7 @@ fn a_redo_does_not_make_a_deletion_again_that_was_restored_since() {
         assert_eq!(world.texts(), texts);
     }
     assert!(matches!(world.redo(), Err(ChangeError::NothingToRedo)));
-    // A deletion that was not restored is made again.
+    // A deletion that was not restored is redone.
     world.done(Command::Delete);
     world.undo().expect("an undo");
     world.redo().expect("a redo");
@@ -162,7 +162,7 @@ fn the_last_thread_of_a_project_is_not_deleted() {
         world.timeline.change(other, Command::Delete, Caller::human()),
         Err(ChangeError::LastThread)
     ));
-    // No way along the log leads there either.
+    // No move along the log leads there either.
     world.undo().expect("an undo of the deletion");
     world.timeline.change(other, Command::Delete, Caller::human()).expect("this one is left");
     assert!(matches!(world.redo(), Err(ChangeError::LastThread)));

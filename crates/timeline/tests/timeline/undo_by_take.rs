@@ -1,4 +1,4 @@
-//! Undo belongs to a take: what other takes do at the same time is neither taken back nor taken apart.
+//! Undo belongs to a take: concurrent changes of other takes are neither undone nor split.
 
 use retake_model::agent::AgentState;
 use retake_model::command::{Advance, Prompt, Start};
@@ -79,7 +79,7 @@ impl TwoTakes {
         world.timeline.change(world.thread, command, caller).expect("a step that is allowed");
     }
 
-    /// What a program did in a folder is recorded, in a turn of its own or in the one given.
+    /// Records the changes of a program in a folder, in the given turn or a new one.
     fn record(&self, desk: &Desk, turn: Option<TurnId>) {
         let caller = Caller { turn, actor: Actor::Agent, ..Caller::human() };
         desk.record(self.world.world.thread, caller).expect("a record");
@@ -191,7 +191,7 @@ fn a_step_of_the_thread_is_undone_from_any_take_and_a_take_made_elsewhere_is_not
     assert_ne!(world.state().title, "Renamed");
     takes.go(&takes.worktree, REDO);
     assert_eq!(world.state().title, "Renamed");
-    // A branch in the project's folder is the project's to take back.
+    // A branch in the project's folder is undone there.
     world.done(Command::Branch { from: takes.main, at: None, name: Some("third".to_owned()) });
     let entry = EntryVersion::from_text("User", "theirs", world.timeline.now());
     world.done(Command::AddEntries { take: takes.other, at: Spot::End, entries: vec![entry.into()] });

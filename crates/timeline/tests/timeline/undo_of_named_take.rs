@@ -1,4 +1,4 @@
-//! An undo can name its take: what it takes back is that take's, wherever its files are.
+//! An undo can name its take: it affects only that take, wherever its files are.
 
 use retake_model::command::Refusal;
 use retake_model::entry::EntryVersion;
@@ -15,7 +15,7 @@ use crate::support::FileWorld;
 const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 const REDO: Goal = Goal::Redo(Unit::Turn, 1);
 
-/// A thread with two takes, of which the first is the active one. Each made a file of its own.
+/// A thread with two takes, the first of which is active. Each created its own file.
 struct TwoTakes {
     world: FileWorld,
     main: TakeId,

@@ -1,4 +1,4 @@
-//! What stands at a path.
+//! Inspects what exists at a path.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,25 +10,25 @@ use rustix::io::Errno;
 
 use super::Found;
 
-/// What the system says about a file without reading it. A file that is written to gets another one, but for
-/// writes in the same instant.
+/// File attributes that reveal most writes without reading the file. Two writes within the same instant may leave them
+/// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The device that holds it.
+    /// Device of the file system.
     pub device: u64,
-    /// Its number there.
+    /// Inode number.
     pub inode: u64,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
-    /// Its permissions.
+    /// Permission bits.
     pub mode: u16,
-    /// When its bytes were last changed: seconds and nanoseconds since 1970.
+    /// Time of the last write: seconds and nanoseconds since 1970.
     pub modified: (i64, i64),
-    /// When anything about it was last changed.
+    /// Time of the last change of any attribute.
     pub changed: (i64, i64),
 }
 
-/// What stands somewhere, and which file it is.
+/// What exists at a path, with the identity of the file.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) found: Found,
@@ -36,7 +36,7 @@ pub(super) struct Seen {
     pub(super) names: u64,
 }
 
-/// Looks at a name in a folder, and reads what it needs to. `known` may spare the reading of a file.
+/// Inspects a name in a folder and reads the file if necessary. `known` may provide the content without reading.
 pub(super) fn look(
     folder: BorrowedFd<'_>,
     name: &[u8],
@@ -66,8 +66,7 @@ pub(super) fn look(
     Ok(Seen { found, identity: Some(identity), names: stat.st_nlink })
 }
 
-/// Whether it is still the file that was seen, by what the system says. Its last change of any kind is not
-/// compared: being moved is one.
+/// Returns whether the attributes still match. The change time is not compared, since a rename updates it.
 pub(super) fn is_still(folder: BorrowedFd<'_>, name: &[u8], seen: &Identity) -> Result<bool, Errno> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Identity { changed: seen.changed, ..Identity::of(&stat) } == *seen),
@@ -88,7 +87,7 @@ impl Identity {
         }
     }
 
-    /// Whether it was written so lately that another write might not show in its time.
+    /// Returns whether the file was written so recently that another write might leave the same time.
     pub(super) fn is_fresh(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(self.modified.0) < 3
@@ -96,7 +95,7 @@ impl Identity {
 }
 
 fn read(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Seen, Errno> {
-    // A pipe that took the file's place must not make us wait.
+    // Do not block if a pipe replaced the file.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;
@@ -109,8 +108,7 @@ fn read(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Seen, Errno> {
     Ok(Seen { found, identity: Some(identity), names: stat.st_nlink })
 }
 
-/// The name and the number of the bytes in a file, read from where its descriptor stands. The size that is
-/// expected only saves memory.
+/// Id and length of the remaining bytes of a file. The expected size is only a hint for the buffer.
 pub fn content_of(file: BorrowedFd<'_>, expected: u64) -> Result<(ContentId, u64), Errno> {
     let mut buffer = vec![0; expected.saturating_add(1).min(PART) as usize];
     let mut parts = Vec::new();
@@ -131,7 +129,7 @@ pub fn content_of(file: BorrowedFd<'_>, expected: u64) -> Result<(ContentId, u64
     }
 }
 
-/// Reads one part, or up to the end of the file; the buffer grows if the file turns out to be longer.
+/// Reads one part, or up to the end of the file. The buffer grows if the file is longer than expected.
 fn fill(file: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     let mut filled = 0;
     while filled < PART as usize {

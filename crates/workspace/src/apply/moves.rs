@@ -1,4 +1,4 @@
-//! Moving everything to its place, and back again if that fails.
+//! Moves staged content into place, and rolls back on failure.
 
 mod back;
 mod finish;
@@ -18,8 +18,7 @@ use super::stage::{Staged, names};
 use super::walk::{Walker, names as names_in, open_folder};
 use super::{ApplyError, Cause, Found, Left, Outcome, Phase, Request, Skip, Trouble, path_failed, sort};
 
-/// Moves everything, and makes it durable; gives the work of others that had to stay aside. On failure everything is put
-/// back.
+/// Moves everything and makes it durable. Returns files of others that stay aside. Rolls back on failure.
 pub(super) fn run(
     request: &Request<'_>,
     steps: &[&Difference],
@@ -45,22 +44,22 @@ pub(super) fn run(
     }
 }
 
-/// Something that was done, and can be undone.
+/// A completed step that can be rolled back.
 #[derive(Debug)]
 enum Done {
-    /// A file or a link was taken out; it lies aside as `r` and the number.
+    /// A file or link was moved to the temporary folder as `r` and the step number.
     Out(usize),
-    /// An empty folder was taken out; it had these permissions.
+    /// An empty folder was removed; it had these permissions.
     OutFolder(usize, u16),
-    /// Something stands where nothing was.
+    /// New content was put at a free path.
     New(usize),
-    /// The same, and it came with the folder that it is in.
+    /// New content arrived with its parent folder.
     Within(usize),
-    /// Folders that no step names were made on the way: the names of the last one, and how many.
+    /// Parent folders without a step of their own were created: the path of the innermost one, and their number.
     Made(Vec<FileName>, usize),
-    /// Two were swapped; what was there lies aside as `x` and the number.
+    /// Content was swapped; the old file is in the temporary folder as `x` and the step number.
     Swapped(usize, Identity),
-    /// The permissions changed, from these.
+    /// The permissions changed from these.
     Mode(usize, u16),
 }
 
@@ -73,17 +72,17 @@ struct Mover<'a> {
     aside: Walker<'a>,
     stage: BorrowedFd<'a>,
     done: Vec<Done>,
-    /// Somebody's work that could not go back to its place: the step, and its name aside.
+    /// Files of others that could not be returned: the step, and the name in the temporary folder.
     kept_aside: Vec<(usize, Vec<u8>)>,
 }
 
-/// How one path fared: done, or left alone for that reason.
+/// Result of one step: done, or left unchanged for that reason.
 type Fared = Result<Result<(), Outcome>, Errno>;
 
 impl Mover<'_> {
     fn run(&mut self) -> Result<(), Cause> {
         let total = self.steps.len();
-        // What goes, goes from the bottom up: a folder is empty when its turn comes.
+        // Removes from the bottom up, so that folders are empty when they are removed.
         for index in (0..total).rev() {
             self.request.check_cancel()?;
             self.request.tell(Phase::Moving, 0, total);
@@ -117,7 +116,7 @@ impl Mover<'_> {
             }
         }
         self.walker.forget();
-        // A folder that is closed to us must be the last thing that happens in it.
+        // Restrictive folder modes are set last, because they prevent further changes inside the folder.
         for index in (0..total).rev() {
             if self.is_folder_mode_due(index) {
                 self.request.check_cancel()?;
@@ -129,7 +128,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// What becomes of a path whose new folder did not come, because what stands there would not go.
+    /// Outcome of a path whose new parent folder was not created because the old entry could not be removed.
     fn without(&self, top: usize) -> Outcome {
         match self.outcomes[top] {
             Some(Outcome::Skipped(skip)) => Outcome::Skipped(skip),
@@ -161,7 +160,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Whether the path still has what was expected when it was looked at; if not, why it is left alone.
+    /// Checks that the path is still unchanged since it was inspected; otherwise returns the outcome.
     fn expected(&mut self, index: usize, seen: &Identity) -> Fared {
         let step = self.steps[index];
         match self.walker.folder(step.path.parents()) {
@@ -180,7 +179,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Whether what lies aside is what the step expected to find.
+    /// Returns whether the file that was moved aside is the expected one.
     fn came_out_as_expected(&self, index: usize, aside: &[u8], seen: &Identity) -> Result<bool, Errno> {
         if !seen.is_fresh() && is_still(self.stage, aside, seen)? {
             return Ok(true);
@@ -227,10 +226,10 @@ impl Mover<'_> {
         if !names_in(folder.as_fd())?.is_empty() {
             return Ok(Err(Outcome::Skipped(Skip::NotEmpty)));
         }
-        // With the bits that snapshots do not hold: should it come back, it comes back with them.
+        // Includes the special bits that snapshots do not capture, so that a rollback restores them.
         let mode = (rustix::fs::fstat(&folder)?.st_mode & 0o7777) as u16;
         if !is_open(mode) {
-            // A folder that its owner may not write to cannot be moved to another one.
+            // A folder that its owner cannot write to cannot be moved to another parent.
             rustix::fs::fchmod(&folder, Mode::from_raw_mode(FILLING.into()))?;
         }
         let close = |folder: &OwnedFd| rustix::fs::fchmod(folder, Mode::from_raw_mode(mode.into()));
@@ -245,7 +244,7 @@ impl Mover<'_> {
             self.done.push(Done::OutFolder(index, mode));
             return Ok(Ok(()));
         }
-        // Somebody put something into it at the last moment.
+        // Someone added a file to the folder in the meantime.
         close(&folder)?;
         self.return_folder(index, &aside).map(Err)
     }
@@ -275,7 +274,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Where the file system cannot swap: one out, the other in.
+    /// Fallback for file systems without swap: moves the old file out, then the new one in.
     fn swap_in_two(&mut self, index: usize, seen: &Identity) -> Fared {
         if let Err(outcome) = self.take_out(index, seen)? {
             return Ok(Err(outcome));
@@ -297,7 +296,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Brings in something new with everything that comes with it.
+    /// Moves in a new entry with everything below it.
     fn bring_in(&mut self, top: usize) -> Result<(), Cause> {
         let members = (top + 1..self.steps.len())
             .take_while(|&index| self.steps[index].path.starts_with(&self.steps[top].path));
@@ -358,8 +357,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Whether what stands there is what another step put there under a name that the file system takes for
-    /// the same.
+    /// Returns whether the existing file is one that another step put there, under a name that the file system treats
+    /// as equal.
     fn is_twin(&mut self, index: usize, there: Option<&Identity>) -> Result<bool, Errno> {
         let (Some(there), path) = (there, &self.steps[index].path) else { return Ok(false) };
         let folded = |name: &FileName| String::from_utf8_lossy(name.bytes()).to_lowercase();
@@ -402,7 +401,8 @@ impl Mover<'_> {
         };
         let found = rustix::fs::fstat(&folder)?.st_mode;
         let old = (found & 0o777) as u16;
-        // It was looked at before; one that lists nothing was opened in a way that cannot change it.
+        // The folder was inspected before. A folder without list permission was opened by path only, which cannot
+        // change it.
         match rustix::fs::fchmod(&folder, with_special_bits(mode, found)) {
             Err(Errno::BADF) => change_mode(above, step.path.name().bytes(), mode)?,
             other => other?,
@@ -412,7 +412,7 @@ impl Mover<'_> {
     }
 }
 
-/// Gives a file or a folder other permissions, without following a link.
+/// Changes the permissions of a file or folder, without following a link.
 fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match rustix::fs::openat(folder, name, flags, Mode::empty()) {
@@ -420,7 +420,7 @@ fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Err
             let found = rustix::fs::fstat(&file)?.st_mode;
             rustix::fs::fchmod(file, with_special_bits(mode, found))
         }
-        // Its owner may not read it, and may still say who may.
+        // The owner may change the mode even without read permission.
         Err(Errno::ACCESS) => {
             let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode;
             rustix::fs::chmodat(folder, name, with_special_bits(mode, found), AtFlags::SYMLINK_NOFOLLOW)
@@ -429,13 +429,12 @@ fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Err
     }
 }
 
-/// Permissions for something whose content stays: snapshots do not hold the setuid, setgid and sticky bits, so those
-/// that are there stay as they are.
+/// Keeps the existing setuid, setgid and sticky bits of content that stays, since snapshots do not capture them.
 fn with_special_bits(mode: u16, found: RawMode) -> Mode {
     Mode::from_raw_mode(RawMode::from(mode) | (found & 0o7000))
 }
 
-/// Does something in a folder; if the folder may not be written and is ours, it may for that moment.
+/// Runs an action in a folder; if we own the folder and may not write to it, makes it writable for that time.
 fn in_folder<T>(
     walker: &mut Walker<'_>,
     names: &[FileName],

@@ -1,4 +1,4 @@
-//! What has to be done for each path, from what stands there.
+//! Decides the action for each path from what exists there.
 
 use retake_model::tree::{Difference, Node};
 use rustix::io::Errno;
@@ -9,38 +9,38 @@ use super::{ApplyError, Found, Outcome, Phase, Request, Skip, Trouble, path_fail
 
 use std::os::fd::AsFd;
 
-/// What is done at one path.
+/// The action at one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Action {
     pub(super) out: Out,
     pub(super) come: Come,
 }
 
-/// What goes first.
+/// What to remove first.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Out {
     #[default]
     Nothing,
-    /// A file or a link, which looked like this.
+    /// A file or link with this identity.
     File(Identity),
     /// A folder, which must be empty by then.
     Folder,
 }
 
-/// What comes then.
+/// What to put there afterwards.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Come {
     #[default]
     Nothing,
-    /// Something where nothing stands.
+    /// New content at a free path.
     New,
-    /// Something that comes with the new folder of that step.
+    /// Content that arrives with the new folder of that step.
     Within(usize),
-    /// A file or a link in place of one that looked like this.
+    /// A file or link that replaces one with this identity.
     Swap(Identity),
-    /// Other permissions of a file, which looked like this.
+    /// New permissions for a file with this identity.
     Mode(Identity),
-    /// Other permissions of a folder.
+    /// New permissions for a folder.
     FolderMode,
 }
 
@@ -55,10 +55,10 @@ impl Action {
     }
 }
 
-/// The permissions of a new folder while it is being filled.
+/// Permissions of a new folder while it is filled.
 pub(super) const FILLING: u16 = 0o700;
 
-/// Whether a new folder with that mode can be filled and moved by its owner, and so be given it early.
+/// Returns whether the owner can fill and move a folder with that mode, so that it can be set early.
 pub(super) fn is_open(mode: u16) -> bool {
     mode & FILLING == FILLING
 }
@@ -75,7 +75,7 @@ pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan,
         }
         top = top.filter(|&top| step.path.starts_with(&steps[top].path));
         let decided = match (top, &step.before, &step.after) {
-            // Snapshots do not hold such paths; an import or an older version may have brought one in.
+            // Snapshots exclude such paths; an import or an older version may contain one.
             _ if step.path.is_repository() => Err(Outcome::Skipped(Skip::Repository)),
             (Some(top), None, Some(_)) => Ok(Action { out: Out::Nothing, come: Come::Within(top) }),
             (Some(_), _, None) => Err(Outcome::Already),
@@ -101,12 +101,12 @@ pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan,
     Ok(plan)
 }
 
-/// Looks at the path of a step.
+/// Inspects the path of a step.
 pub(super) fn see(request: &Request<'_>, walker: &mut Walker<'_>, step: &Difference) -> Result<Seen, Errno> {
     let nothing = Seen { found: Found::Nothing, identity: None, names: 0 };
     let folder = match walker.folder(step.path.parents()) {
         Err(Errno::NOENT) => return Ok(nothing),
-        // Below what is no folder there is nothing, if nothing is wanted there.
+        // Nothing exists below a path that is not a folder, which is fine if the step wants nothing there.
         Err(Errno::NOTDIR | Errno::LOOP) if step.after.is_none() => return Ok(nothing),
         other => other?,
     };
@@ -120,7 +120,7 @@ pub(super) fn see(request: &Request<'_>, walker: &mut Walker<'_>, step: &Differe
     })
 }
 
-/// Whether a crash came after a folder that is to go was opened up, and before it was moved.
+/// Returns whether a crash happened after the folder was made writable and before it was removed.
 fn was_opened_up(found: &Found, before: Option<&Node>, after: Option<&Node>) -> bool {
     matches!((found, before), (Found::Folder { mode: FILLING }, Some(Node::Folder { mode, .. })) if !is_open(*mode))
         && !after.is_some_and(Node::is_folder)
@@ -135,7 +135,7 @@ fn decide(step: &Difference, seen: Seen) -> Result<Action, Outcome> {
     if let (Found::Folder { mode: FILLING }, None, Some(Node::Folder { mode, .. })) = (&found, before, after)
         && !is_open(*mode)
     {
-        // A crash came between the move of the folder and its last permissions.
+        // A crash happened between moving the folder and setting its final permissions.
         return Ok(Action { out: Out::Nothing, come: Come::FolderMode });
     }
     if !found.is(before) && !was_opened_up(&found, before, after) {
@@ -156,7 +156,7 @@ fn decide(step: &Difference, seen: Seen) -> Result<Action, Outcome> {
             let come = if is_same_content(old, new) && names == 1 {
                 Come::Mode(identity)
             } else {
-                // A file with several names is replaced too: its other names keep their permissions.
+                // A file with several hard links is replaced too, so that its other names keep their permissions.
                 Come::Swap(identity)
             };
             Action { out: Out::Nothing, come }

@@ -1,11 +1,11 @@
-//! What an earlier attempt left, when it was cut off.
+//! Cleans up after an interrupted attempt.
 //!
 //! ```text
-//!   …-1/   everything is ours and half made: it goes
-//!   …-2/   n3   something new that was not moved yet: it goes
-//!          r5   taken out of its place: put back, and the request starts from there again
-//!          x7   before the swap ours; after it, what was there. One of the two sides: it goes, being held
-//!               in the store. Neither: somebody's work, swapped out at the last moment: put back
+//!   …-1/   incomplete new content: delete
+//!   …-2/   n3   new content that was not moved yet: delete
+//!          r5   removed from its path: move back, and restart the request from there
+//!          x7   before the swap, new content; after it, the old file. If it matches one side, the store has
+//!               it: delete. Otherwise it is someone's change from the last moment: move back
 //! ```
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use super::rename::{Place, Swap};
 use super::walk::{Walker, names, open_folder, remove_all};
 use super::{Found, Left, Life, Request};
 
-/// Clears up after an earlier attempt; tells which files could neither be put back nor be let go.
+/// Cleans up after an interrupted attempt. Returns the files that could neither be moved back nor deleted.
 pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Vec<Left>, Errno> {
     let root = request.root.as_fd();
     remove_all(root, request.token.folder(Life::Filling).as_bytes())?;
@@ -39,7 +39,7 @@ pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Ve
             Some((index, kind, name))
         })
         .collect();
-    // In the order of the paths: a folder is put back before what belongs into it.
+    // Sorted by path, so that a folder is moved back before its content.
     entries.sort();
     let mut left = Vec::new();
     let stored = Stored::new(steps);
@@ -56,7 +56,7 @@ pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Ve
     keep_aside(request, steps, folder.as_fd(), &full, left)
 }
 
-/// Puts one thing back, or finds that it may go; otherwise it must stay.
+/// Moves one entry back, or finds that it can be deleted; otherwise it must stay.
 fn settle(
     request: &Request<'_>,
     steps: &[&Difference],
@@ -70,7 +70,7 @@ fn settle(
     if known && kind != 'r' {
         return Ok(true);
     }
-    // An empty folder holds nobody's work; where its own folder has gone before it, it may go too.
+    // An empty folder has no content to lose; if its parent is already gone, it can be deleted too.
     let may_go = || known || rustix::fs::unlinkat(aside.folder, aside.name, AtFlags::REMOVEDIR).is_ok();
     let Some(step) = steps.get(index) else { return Ok(may_go()) };
     let mut walker = Walker::new(request.root.as_fd());
@@ -88,7 +88,7 @@ fn settle(
         Err(errno) => return if known { Ok(true) } else { Err(errno) },
     }
     if may_go() {
-        // The store holds it, or it was an empty folder and there is one again.
+        // The store has the content, or an empty folder exists there again.
         return Ok(true);
     }
     if stored.holds(&look(target.folder, target.name, |_| None)?.found)
@@ -100,8 +100,8 @@ fn settle(
     Ok(false)
 }
 
-/// A folder that was opened up, to be moved or to be removed, when the crash came; and the permissions that it had.
-/// Without them it would be taken for one that somebody has changed.
+/// A folder that was made writable before the crash, with its original permissions. Without these it would look changed
+/// by someone else.
 fn closed_folder(aside: Place<'_>, step: &Difference, found: &Found) -> Option<(OwnedFd, Mode)> {
     let (Found::Folder { mode: now }, Some(Node::Folder { mode, .. })) = (found, &step.before) else {
         return None;
@@ -111,7 +111,7 @@ fn closed_folder(aside: Place<'_>, step: &Difference, found: &Found) -> Option<(
     Some((folder, Mode::from_raw_mode((*mode).into())))
 }
 
-/// The content that the steps name: the store holds it.
+/// Content of either side of the steps, which the store has.
 #[derive(Default)]
 struct Stored<'steps> {
     files: HashSet<(ContentId, u64)>,
@@ -131,7 +131,7 @@ impl<'steps> Stored<'steps> {
         stored
     }
 
-    /// Whether nothing would be lost with it.
+    /// Returns whether deleting this loses nothing.
     fn holds(&self, found: &Found) -> bool {
         match found {
             Found::Nothing => true,
@@ -142,7 +142,7 @@ impl<'steps> Stored<'steps> {
     }
 }
 
-/// Moves what must stay to a folder that no request clears up.
+/// Moves entries that must stay to a folder that no request deletes.
 pub(super) fn keep_aside(
     request: &Request<'_>,
     steps: &[&Difference],

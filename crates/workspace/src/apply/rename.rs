@@ -1,4 +1,4 @@
-//! Renames that cannot replace anything by accident, and what stands in for them where they are missing.
+//! Renames that never replace a file by accident, with fallbacks for file systems that lack them.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,24 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
-/// Whether the file system knows how to swap two names, and how to refuse to replace one. Taken for granted
-/// until it says that it does not.
+/// Whether the file system supports swapping names and refusing to replace one. Assumed until a call fails.
 #[derive(Debug)]
 pub(super) struct Renames {
     known: AtomicBool,
 }
 
-/// A name in a folder.
+/// A name in an open folder.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) folder: BorrowedFd<'a>,
     pub(super) name: &'a [u8],
 }
 
-/// What came of an attempt to swap.
+/// Outcome of an attempt to swap.
 pub(super) enum Swap {
     Done,
-    /// The file system cannot do it.
+    /// The file system does not support it.
     Unknown,
 }
 
@@ -39,7 +38,7 @@ impl Renames {
         Self { known: AtomicBool::new(false) }
     }
 
-    /// Swaps what stands under two names.
+    /// Swaps two names.
     pub(super) fn swap(&self, one: Place<'_>, other: Place<'_>) -> Result<Swap, Errno> {
         if !self.known.load(Ordering::Relaxed) {
             return Ok(Swap::Unknown);
@@ -54,7 +53,7 @@ impl Renames {
         }
     }
 
-    /// Moves something to a name that must be free; fails with `EXIST` if it is not.
+    /// Renames to a name that must be free; fails with `EXIST` otherwise.
     pub(super) fn put(&self, from: Place<'_>, to: Place<'_>) -> Result<(), Errno> {
         if self.known.load(Ordering::Relaxed) {
             match rename_with(from, to, RenameFlags::NOREPLACE) {
@@ -64,8 +63,8 @@ impl Renames {
                 other => return other,
             }
         }
-        // A second name is refused where there is one already; folders and some file systems have no second
-        // names, and there is only the look before the move.
+        // A hard link fails if the name exists. Folders, and files on some file systems, cannot have one; then only the
+        // check before the rename protects the name.
         match rustix::fs::linkat(from.folder, from.name, to.folder, to.name, AtFlags::empty()) {
             Ok(()) => rustix::fs::unlinkat(from.folder, from.name, AtFlags::empty()),
             Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => {

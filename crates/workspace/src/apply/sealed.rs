@@ -1,13 +1,14 @@
-//! Single files that snapshots leave out: read to be sealed, and replaced when a move brings an older version back.
+//! Reads and replaces single files that snapshots exclude: read to be sealed, replaced when a move restores an older
+//! version.
 //!
-//! They are few and small, so each goes its own way, with the same care as the others:
+//! They are few and small, so each is replaced on its own, with the same checks:
 //!
 //! ```text
-//!   .retake-tmp-TOKEN-a3    being written; whatever is in it after a crash is ours, and goes
-//!   .retake-tmp-TOKEN-b3    complete and synced ◄── swap ──► .env      look at what came out; not as expected: swap again
+//!   .retake-tmp-TOKEN-a3    incomplete; deleted after a crash
+//!   .retake-tmp-TOKEN-b3    complete and synced ◄── swap ──► .env      check the removed file; if unexpected, swap again
 //! ```
 //!
-//! The same request after a crash finds its own temporary files, and finishes.
+//! Repeating the request after a crash finds its own temporary files and finishes.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -22,7 +23,7 @@ use super::stage::write_all;
 use super::walk::Walker;
 use super::{ApplyError, Cause, OpenRoot, Outcome, Skip, Token, Trouble, sort};
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlainFile {
     /// Nothing.
@@ -34,35 +35,35 @@ pub enum PlainFile {
         /// Its nine permission bits.
         mode: u16,
     },
-    /// A file that is too large or cannot be read.
+    /// A file that is too large or unreadable.
     Unread,
     /// A folder, a link, a pipe, a socket or a device.
     NotAFile,
 }
 
-/// A file, or what else stands at a path, with a number that tells it from another one without its bytes. Being moved
-/// does not change it.
+/// What exists at a path, with a stamp that distinguishes it from another file without its bytes. Renaming does not
+/// change the stamp.
 pub type Stamped = (PlainFile, u64);
 
-/// What is to become of a path.
+/// The replacement of one path.
 pub struct Replacement<'a> {
-    /// Where.
+    /// The root folder.
     pub root: &'a OpenRoot,
-    /// Which path.
+    /// The path.
     pub path: &'a TreePath,
-    /// Whether that is what may be replaced.
+    /// Returns whether the existing file may be replaced.
     pub expected: &'a dyn Fn(&Stamped) -> bool,
-    /// What is to stand there: a file, or nothing.
+    /// The wanted file, or none.
     pub wanted: &'a PlainFile,
-    /// Names the temporary files, together with the number.
+    /// Names the temporary files, together with `number`.
     pub token: &'a Token,
-    /// Another one for each path of a request.
+    /// A different number for each path of a request.
     pub number: usize,
-    /// The largest file that is read.
+    /// Size limit for reading.
     pub largest: u64,
 }
 
-/// Reads a file, if it has no more than so many bytes.
+/// Reads a file of up to `largest` bytes.
 pub fn read_plain(root: &OpenRoot, path: &TreePath, largest: u64) -> Stamped {
     let mut walker = Walker::new(root.as_fd());
     match walker.folder(path.parents()) {
@@ -73,7 +74,7 @@ pub fn read_plain(root: &OpenRoot, path: &TreePath, largest: u64) -> Stamped {
 }
 
 fn read(folder: BorrowedFd<'_>, name: &[u8], largest: u64) -> Stamped {
-    // A pipe that took the file's place must not make us wait.
+    // Do not block if a pipe replaced the file.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
@@ -88,7 +89,7 @@ fn read(folder: BorrowedFd<'_>, name: &[u8], largest: u64) -> Stamped {
     let Ok((file, stat)) = opened.and_then(|file| rustix::fs::fstat(&file).map(|stat| (file, stat))) else {
         return (PlainFile::Unread, stamp_of(&stat));
     };
-    // Something else may have taken the file's place since: what is open counts.
+    // The file may have been replaced since; the open descriptor decides.
     let stamp = stamp_of(&stat);
     if !is_file(&stat) {
         return (PlainFile::NotAFile, stamp);
@@ -115,17 +116,17 @@ fn stamp_of(stat: &Stat) -> u64 {
     u64::from_le_bytes(stamp)
 }
 
-/// Why a path is not as wanted.
+/// Why a replacement failed.
 enum Stopped {
     /// Nothing was changed.
     Before(Errno),
-    /// It is not known what is on the disk.
+    /// The state on disk is unknown.
     Midway(Errno),
 }
 
-/// Brings a file to its place, or takes it away, unless somebody has changed it. When this returns, what it did is
-/// durable. Why a path was left alone is its outcome; an error means that it is not known what is on the disk, and that
-/// the same request has to be made again.
+/// Writes or deletes a file, unless someone has changed it. Changes are durable when this returns. The outcome reports
+/// why a path was left unchanged; an error means that the state on disk is unknown and that the request must be
+/// repeated.
 pub fn replace_plain(replacement: &Replacement<'_>) -> Result<Outcome, ApplyError> {
     match try_replace(replacement) {
         Ok(outcome) => Ok(outcome),
@@ -193,7 +194,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Nothing was changed, once what was written aside is gone.
+    /// Removes the temporary file and reports that nothing was changed.
     fn give_up<T>(&self, aside: &[u8], errno: Errno) -> Result<T, Stopped> {
         self.unlink(aside).and(Err(Stopped::Before(errno)))
     }
@@ -202,7 +203,7 @@ impl Moving<'_> {
         Place { folder: self.folder, name }
     }
 
-    /// Removes what a crash left. What came out of its place and is nobody's known version goes back there.
+    /// Cleans up after a crash. A removed file that matches neither side is moved back.
     fn clear_up(&self) -> Result<(), Stopped> {
         self.unlink(&self.temporary('a'))?;
         let aside = self.temporary('b');
@@ -222,12 +223,12 @@ impl Moving<'_> {
                 renames.swap(self.place(&aside), self.place(self.name)).map_err(Stopped::Midway)?;
                 self.unlink(&aside)
             }
-            // Newer work stands there; the older stays aside, where the user finds it.
+            // A newer file exists there; the older one stays aside, where the user can find it.
             _ => Err(Stopped::Before(Errno::EXIST)),
         }
     }
 
-    /// Writes the new file aside, complete and durable.
+    /// Writes the new file to a temporary path, complete and durable.
     fn stage(&self, bytes: &[u8], mode: u16) -> Result<(), Stopped> {
         let (writing, complete) = (self.temporary('a'), self.temporary('b'));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -254,7 +255,7 @@ impl Moving<'_> {
         match renames.swap(new, target) {
             Ok(Swap::Done) if (self.replacement.expected)(&self.read(&aside)) => {}
             Ok(Swap::Done) => {
-                // Somebody changed it at the last moment.
+                // Someone changed the file in the meantime.
                 renames.swap(new, target).map_err(Stopped::Midway)?;
                 return self.unlink(&aside).map(|()| Outcome::Kept(super::Found::Special));
             }

@@ -1,9 +1,9 @@
-//! Moving aside what stands where a captured file is to come back, and of which there is no copy: a file over the size
-//! limit, a pipe, a file that cannot be read.
+//! Moves aside files that block the return of a captured file and that have no copy in the store: files over the size
+//! limit, pipes, unreadable files.
 //!
 //! ```text
-//!   data.bin   too large, made by the turn that is undone   ──►   data.bin.retake-aside
-//!   data.bin   comes back from the store
+//!   data.bin   too large, created by the turn that is undone   ──►   data.bin.retake-aside
+//!   data.bin   restored from the store
 //! ```
 
 use std::os::fd::AsFd;
@@ -18,11 +18,11 @@ use super::rename::Place;
 use super::walk::Walker;
 use super::{ApplyError, Left, OpenRoot, path_failed};
 
-/// The end of the name of what was moved aside.
+/// Suffix of files that were moved aside.
 const SUFFIX: &str = ".retake-aside";
-/// The longest name that file systems take.
+/// Maximum length of a file name.
 const LONGEST_NAME: usize = 255;
-/// So many names are tried.
+/// Number of names to try.
 const TRIES: usize = 1_000;
 
 /// Files that were moved aside.
@@ -30,7 +30,7 @@ const TRIES: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct SetAside(Vec<(TreePath, Vec<u8>)>);
 
-/// Moves aside whatever stands at these paths and is not what is wanted there. It stays in its folder.
+/// Moves aside whatever exists at these paths and is not the wanted content. It stays in its folder.
 pub fn set_aside(root: &OpenRoot, steps: &[&Difference]) -> Result<SetAside, ApplyError> {
     let mut moved = SetAside::default();
     for step in steps {
@@ -54,11 +54,11 @@ fn move_one(root: &OpenRoot, step: &Difference) -> Result<Option<Vec<u8>>, Errno
     let name = step.path.name().bytes();
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(None),
-        // A folder is never in the way of what comes into it.
+        // A folder never blocks files inside it.
         Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_dir() => return Ok(None),
         other => drop(other?),
     }
-    // What cannot be read is not what is wanted; a crash may have come after the file was put back.
+    // An unreadable file is not the wanted one. After a crash, the restored file may already be there.
     if look(folder, name, |_| None).is_ok_and(|seen| seen.found.is(step.after.as_ref())) {
         return Ok(None);
     }
@@ -76,7 +76,7 @@ fn move_one(root: &OpenRoot, step: &Difference) -> Result<Option<Vec<u8>>, Errno
 }
 
 impl SetAside {
-    /// Where the files are now, for the report.
+    /// Paths of the files after the move, for the report.
     pub fn into_left(self) -> impl Iterator<Item = Left> {
         self.0.into_iter().map(|(path, name)| {
             let folder = path.parent().map(|folder| format!("{folder}/")).unwrap_or_default();
@@ -84,7 +84,7 @@ impl SetAside {
         })
     }
 
-    /// Brings them back to their places; gives the paths where that was not possible.
+    /// Moves the files back. Returns the paths where that failed.
     pub fn put_back(self, root: &OpenRoot) -> Vec<TreePath> {
         let mut walker = Walker::new(root.as_fd());
         let mut stuck = Vec::new();

@@ -1,7 +1,7 @@
-//! Writing everything new aside, and making it durable, before anything is moved.
+//! Writes all new content to the temporary folder and makes it durable before anything is moved.
 //!
-//! The calling thread reads content, which is mostly unpacking; others write it, which is mostly waiting for the
-//! system. Few files are written without them.
+//! The calling thread reads content, which is mostly decompression; other threads write it, which is mostly waiting for
+//! the system. A few files are written by the calling thread alone.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +21,12 @@ use super::{
     ApplyError, Cause, Life, Outcome, Phase, Request, Skip, Trouble, path_failed, root_failed, sort,
 };
 
-/// Up to so many files are synced one by one; beyond, the whole file system is, once.
+/// Up to this number of files, each is synced; above it, the whole file system is synced once.
 pub(super) const FEW: usize = 8;
 
-/// Files that are handed to a writer at once: so many, or so many bytes.
+/// Batch limits for one writer: number of files, and bytes.
 const BATCH: usize = 64;
-/// So many threads write.
+/// Number of writer threads.
 const WRITERS: usize = 6;
 const BATCH_BYTES: usize = 1024 * 1024;
 
@@ -35,7 +35,7 @@ pub(super) struct Staged {
     pub(super) folder: OwnedFd,
 }
 
-/// The names of something new below the temporary folder.
+/// Path of new content below the temporary folder.
 pub(super) fn names(steps: &[&Difference], actions: &[Action], index: usize) -> Option<Vec<FileName>> {
     let own = |text: String| FileName::new(text.as_bytes()).expect("a letter and digits are a name");
     match &actions[index].come {
@@ -51,7 +51,7 @@ pub(super) fn names(steps: &[&Difference], actions: &[Action], index: usize) -> 
     }
 }
 
-/// Writes what is new, and makes it durable. On failure nothing is left.
+/// Writes new content and makes it durable. Leaves nothing behind on failure.
 pub(super) fn write(
     request: &Request<'_>,
     steps: &[&Difference],
@@ -68,7 +68,7 @@ pub(super) fn write(
         Ok(Staged { folder })
     });
     written.map_err(|cause| {
-        // What cannot be removed now is removed by the next request with this token.
+        // The next request with this token removes what remains.
         let _ = remove_all(root, filling.as_bytes());
         cause.into()
     })
@@ -82,7 +82,7 @@ struct Staging<'a> {
     folder: BorrowedFd<'a>,
 }
 
-/// One file to be written.
+/// A file to write.
 struct File {
     index: usize,
     names: Vec<FileName>,
@@ -116,10 +116,10 @@ impl Staging<'_> {
         self.steps[index].after.as_ref().expect("what is staged is wanted")
     }
 
-    /// Leaves a path out, or fails, by what the system said.
+    /// Skips a path or fails the request, depending on the error.
     fn failed(&mut self, index: usize, errno: Errno) -> Result<(), Cause> {
         let skip = match sort(errno) {
-            // Nothing else writes here: what is there already was put there under a name like it.
+            // Nothing else writes here, so an existing entry has a name that the file system treats as equal.
             Trouble::Skip(Skip::InTheWay) if errno == Errno::EXIST => Skip::NameClash,
             Trouble::Skip(skip) => skip,
             Trouble::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
@@ -205,7 +205,7 @@ impl Staging<'_> {
             for _ in 0..WRITERS {
                 scope.spawn(|| write_batches(folder, &receiver, &failures, &stop));
             }
-            // Moved in, so that it ends with the reading and the writers see that nothing more comes.
+            // Moved into the closure, so that the channel closes when reading ends.
             let sender = sender;
             let mut walker = Walker::new(folder);
             let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), 0);
@@ -229,7 +229,7 @@ impl Staging<'_> {
                 if batch.len() == BATCH || bytes >= BATCH_BYTES {
                     self.request.check_cancel()?;
                     self.request.tell(Phase::Writing, done, staged.len());
-                    // A writer ends early only when it has failed, which is looked at below.
+                    // A writer ends early only after a failure, which is checked below.
                     let _ = sender.send(std::mem::take(&mut batch));
                     bytes = 0;
                 }
@@ -244,7 +244,7 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// Reads the content of a file; nothing for what has none.
+    /// Reads the content of a file; `None` if it has none.
     fn read(&mut self, index: usize, names: &[FileName]) -> Result<Option<Read>, Cause> {
         let Node::File { content, size, mode } = *self.node(index) else { return Ok(None) };
         let read = if Node::kind_of(size) == Kind::Blob {
@@ -259,7 +259,7 @@ impl Staging<'_> {
             Ok(read) => Ok(Some(read)),
             Err(unavailable) => {
                 self.unavailable(index, unavailable)?;
-                // It has an outcome now; an empty file in its place would never be moved, so none is made.
+                // The path has an outcome now; an empty file would never be moved, so none is created.
                 Ok(None)
             }
         }
@@ -309,7 +309,7 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// Writes the parts of a file one after the other; where that cannot be, its path is left out.
+    /// Writes the parts of a file in order; if one is unavailable, skips the path.
     fn write_each_part(&mut self, file: BorrowedFd<'_>, index: usize, parts: &Parts) -> Result<(), Cause> {
         let mut written = 0;
         for &part in &parts.0 {
@@ -331,7 +331,7 @@ impl Staging<'_> {
 
     fn part(&self, part: ContentId) -> Result<Arc<[u8]>, Unavailable> {
         let bytes = self.request.objects.bytes(Kind::Blob, part)?;
-        // Parts from elsewhere must not be longer than what a step is meant to hold.
+        // Parts from other machines must not exceed the part size.
         if bytes.len() as u64 > PART {
             return Err(Unavailable::Damaged { kind: Kind::Blob, id: part });
         }
@@ -344,7 +344,7 @@ enum Read {
     Parts(Parts),
 }
 
-/// What is done with a file when its bytes are written.
+/// What to do after writing a file.
 #[derive(Clone, Copy)]
 enum After {
     Nothing,
@@ -363,7 +363,7 @@ fn write_batches(
         let Ok(Ok(batch)) = received else { return };
         for file in batch {
             if stop.load(Ordering::Relaxed) {
-                // The rest is taken and dropped, so that the reader never waits for nobody.
+                // Drain the channel, so that the reader does not block.
                 break;
             }
             if let Err(errno) = write_file(&mut walker, &file, After::Nothing) {
@@ -388,10 +388,10 @@ fn write_file(walker: &mut Walker<'_>, file: &File, after: After) -> Result<(), 
     written
 }
 
-/// Removes a file that is not complete: it may lie in a new folder, and would be moved to its place with it.
+/// Removes an incomplete file, which would otherwise be moved into place with its new folder.
 fn discard(walker: &mut Walker<'_>, names: &[FileName]) {
     let (name, above) = names.split_last().expect("there is a name");
-    // If even this fails, the next look at the folder finds the file and records it as it is.
+    // If this fails too, the next recording of the folder finds the file and records it.
     let _ =
         walker.folder(above).and_then(|folder| rustix::fs::unlinkat(folder, name.bytes(), AtFlags::empty()));
 }
@@ -406,7 +406,7 @@ fn create(walker: &mut Walker<'_>, names: &[FileName]) -> Result<OwnedFd, Errno>
 pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::write(file, bytes) {
-            // A disk that takes nothing and says nothing is full.
+            // A disk that accepts no bytes without an error is full.
             Ok(0) => return Err(Errno::NOSPC),
             Ok(count) => bytes = &bytes[count..],
             Err(Errno::INTR) => {}

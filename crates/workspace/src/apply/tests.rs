@@ -1,4 +1,4 @@
-//! Folders brought from one state to another, in every way that they differ, fail and race.
+//! Moves folders from one state to another, with every kind of difference, failure and race.
 
 mod basics;
 mod faults;
@@ -20,7 +20,7 @@ use retake_model::tree::{Difference, Node, PART, Parts, Tree, TreeEntry, differe
 
 use super::*;
 
-/// What stands at one path, written short: `f` a file, `l` a link, `d` a folder.
+/// Expected content by path: `f` a file, `l` a link, `d` a folder.
 pub(crate) type Shape = BTreeMap<Vec<u8>, Thing>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) fn shape<const N: usize>(things: [(&str, Thing); N]) -> Shape {
     things.into_iter().map(|(path, thing)| (path.as_bytes().to_vec(), thing)).collect()
 }
 
-/// A folder, and the objects of every shape that was asked for.
+/// A folder, and the objects of every requested shape.
 pub(crate) struct Lab {
     pub(crate) place: tempfile::TempDir,
     pub(crate) objects: Memory,
@@ -71,7 +71,7 @@ impl Lab {
         self.root().join(path)
     }
 
-    /// The tree of a shape. Folders need not be named to be there.
+    /// The tree of a shape. Parent folders are implied.
     pub(crate) fn tree(&mut self, shape: &Shape) -> ContentId {
         let base = self.objects.clone();
         let mut additions = Additions::new(&base);
@@ -135,7 +135,7 @@ impl Lab {
         })
     }
 
-    /// What became of each path, by name.
+    /// Outcome of each path, by name.
     pub(crate) fn outcomes(&self, steps: &[Difference]) -> BTreeMap<String, Outcome> {
         let report = self.apply(steps).expect("no failure");
         assert_eq!(report.left, []);
@@ -143,7 +143,7 @@ impl Lab {
     }
 }
 
-/// In memory, so that many rounds fit: nothing here is about durability.
+/// A folder in memory, so that many rounds are fast: these tests do not check durability.
 pub(crate) fn fast() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
@@ -187,7 +187,7 @@ fn build(additions: &mut Additions<'_, Memory>, entries: &[(Vec<FileName>, &Thin
     additions.add(&Tree::new(made))
 }
 
-/// Everything below a folder, as it stands.
+/// The shape of a folder on disk.
 pub(crate) fn read(top: &Path) -> Shape {
     let mut found = Shape::new();
     read_into(top, top, &mut found);
@@ -212,7 +212,7 @@ fn read_into(top: &Path, folder: &Path, found: &mut Shape) {
     }
 }
 
-/// A shape with the folders that it implies, as reading shows it.
+/// A shape including its implied folders, as `read` returns it.
 pub(crate) fn whole(shape: &Shape) -> Shape {
     let mut whole = shape.clone();
     for path in shape.keys() {

@@ -1,4 +1,4 @@
-//! The way to a path: name by name, by descriptors, through folders only.
+//! Opens paths name by name through descriptors of folders.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -6,18 +6,16 @@ use retake_model::path::FileName;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Opens folders below one that is held open, and remembers the way to the last one: paths that follow each
-/// other mostly share it.
+/// Opens folders below an open one and caches the path to the last one, since consecutive paths mostly share it.
 pub(crate) struct Walker<'top> {
     top: BorrowedFd<'top>,
-    /// The way to the last folder.
+    /// Path to the last folder.
     way: Vec<FileName>,
-    /// Folders on the way that are open, by how many names they are down; the last is the end of the way.
+    /// Open folders on that path with their depth; the last one is the end of the path.
     open: Vec<(usize, OwnedFd)>,
 }
 
-/// So many folders of a way are kept open at most: the deepest paths have more names than a process may have
-/// descriptors.
+/// Limit on open descriptors: the deepest paths have more names than a process may have descriptors.
 const MOST_OPEN: usize = 32;
 
 impl<'top> Walker<'top> {
@@ -25,7 +23,7 @@ impl<'top> Walker<'top> {
         Self { top, way: Vec::new(), open: Vec::new() }
     }
 
-    /// The folder with these names below the top.
+    /// Opens the folder with these names below the top.
     pub(crate) fn folder(&mut self, names: &[FileName]) -> Result<BorrowedFd<'_>, Errno> {
         let shared = self.way.iter().zip(names).take_while(|(known, name)| known == name).count();
         self.open.retain(|(depth, _)| *depth <= shared);
@@ -35,7 +33,7 @@ impl<'top> Walker<'top> {
             let next = open_folder(self.here(), name.bytes())?;
             self.way.push(name.clone());
             if self.open.len() == MOST_OPEN {
-                // The nearest to the top are the ones that paths come back to.
+                // Keeps the folders nearest to the top, which most paths share.
                 self.open.remove(MOST_OPEN / 2);
             }
             self.open.push((self.way.len(), next));
@@ -43,7 +41,7 @@ impl<'top> Walker<'top> {
         Ok(self.here())
     }
 
-    /// The same, with folders made where there is nothing; tells how many of the names had to be made.
+    /// Like `folder`, but creates missing folders. Returns how many were created.
     pub(crate) fn make(&mut self, names: &[FileName]) -> Result<usize, Errno> {
         let mut made = 0;
         for length in 1..=names.len() {
@@ -64,7 +62,7 @@ impl<'top> Walker<'top> {
         Ok(made)
     }
 
-    /// Forgets the way, so that the next path is walked anew.
+    /// Clears the cached path.
     pub(crate) fn forget(&mut self) {
         self.way.clear();
         self.open.clear();
@@ -75,20 +73,20 @@ impl<'top> Walker<'top> {
     }
 }
 
-/// The permissions of folders that are made only because something stands below them.
+/// Permissions of parent folders that no step names.
 const USUAL_MODE: u32 = 0o755;
 
-/// Opens the folder with that name, and nothing else: no link, no file.
+/// Opens a folder, but no link or file.
 pub(crate) fn open_folder(above: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(above, name, flags | OFlags::RDONLY, Mode::empty()) {
-        // One that may be passed through and not be listed is still a way.
+        // A folder without list permission can still be passed through.
         Err(Errno::ACCESS) => rustix::fs::openat(above, name, flags | OFlags::PATH, Mode::empty()),
         other => other,
     }
 }
 
-/// The names in a folder.
+/// Names in a folder.
 pub(crate) fn names(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -101,7 +99,7 @@ pub(crate) fn names(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
-/// Removes whatever stands under a name in a folder of ours, with all that is in it.
+/// Removes an entry of our temporary folder with everything below it.
 pub(crate) fn remove_all(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     let top = match open_folder(above, name) {
         Err(Errno::NOENT) => return Ok(()),
@@ -113,18 +111,18 @@ pub(crate) fn remove_all(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno
         let moved = deep;
         empty(top.as_fd(), top.as_fd(), 0, &mut deep)?;
         match rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR) {
-            // Folders from far below were moved up, and are next.
+            // Folders from deep below were moved up and are next.
             Err(Errno::NOTEMPTY) if deep > moved => {}
             other => return other,
         }
     }
 }
 
-/// Deeper than this, folders are moved up instead of being gone down into.
+/// Below this depth, folders are moved up instead of being entered.
 const DEEP: usize = 64;
 
 fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut usize) -> Result<(), Errno> {
-    // Folders of ours may have been given their last permissions already, which may not allow to empty them.
+    // The folder may already have its final permissions, which may not allow emptying it.
     let _ = rustix::fs::fchmod(folder, Mode::from_raw_mode(0o700));
     let mut files = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -156,7 +154,7 @@ fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut u
     unlink(folder, &files)
 }
 
-/// From so many files on, several threads remove them.
+/// From this number of files on, several threads remove them.
 const MANY: usize = 256;
 /// Removing a file is mostly waiting for the journal of the file system.
 const REMOVERS: usize = 8;

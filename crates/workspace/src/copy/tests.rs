@@ -1,4 +1,4 @@
-//! Trees laid out in new folders.
+//! Writes trees into new folders.
 
 use std::sync::atomic::AtomicBool;
 
@@ -67,7 +67,7 @@ fn what_is_not_as_expected_nearby_comes_from_the_store() {
     let example = example();
     let tree = lab.tree(&example);
     lab.write(&example);
-    // Another size, another kind, gone, and reached through a link: none of them is taken.
+    // Another size, another type, missing, and reached through a link: none of them is copied.
     std::fs::write(lab.at("a"), "longer").expect("a file");
     std::fs::remove_file(lab.at("run")).expect("a file");
     std::fs::rename(lab.at("many"), lab.at("moved")).expect("a folder");

@@ -1,4 +1,4 @@
-//! Taking files from nearby.
+//! Copies files from another folder.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
@@ -21,12 +21,12 @@ pub(super) struct Batch {
     pub(super) files: Vec<(FileName, Node)>,
 }
 
-/// What the workers find out together.
+/// State that the workers share.
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) cloned: Count,
     pub(super) copied: Count,
-    /// Set when the file systems turn out not to share blocks, so that it is tried once and not for each file.
+    /// Set when the file systems cannot share blocks, so that this is tried only once.
     apart: AtomicBool,
     missed: Mutex<Vec<(TreePath, Node)>>,
     failure: Mutex<Option<Errno>>,
@@ -37,13 +37,13 @@ impl Shared {
         self.failure.lock().ok().and_then(|failure| *failure)
     }
 
-    /// The files that have to come from the store.
+    /// Files that must come from the store.
     pub(super) fn take_missed(&self) -> Vec<(TreePath, Node)> {
         self.missed.lock().map(|mut missed| std::mem::take(&mut *missed)).unwrap_or_default()
     }
 }
 
-/// Takes batches until none is left.
+/// Processes batches until the channel closes.
 pub(super) fn run(
     target: BorrowedFd<'_>,
     nearby: Option<Nearby<'_>>,
@@ -59,7 +59,7 @@ pub(super) fn run(
         let received = receiver.lock().map(|receiver| receiver.recv());
         let Ok(Ok(batch)) = received else { return };
         if shared.failure().is_some() {
-            // The rest is taken and dropped, so that the walk never waits for nobody.
+            // Drain the channel, so that the walk does not block.
             continue;
         }
         if let Err(errno) = worker.take(&batch)
@@ -100,7 +100,7 @@ impl Worker<'_> {
     }
 }
 
-/// Takes one file from nearby; tells whether it could. Only what goes wrong in the new folder is an error.
+/// Copies one file; returns whether that worked. Only problems in the new folder are errors.
 fn take_one(
     nearby: &Nearby<'_>,
     from: BorrowedFd<'_>,
@@ -138,7 +138,7 @@ fn take_one(
     Ok(true)
 }
 
-/// Removes a copy that is not to be trusted.
+/// Removes an unreliable copy.
 fn forget(folder: BorrowedFd<'_>, name: &FileName) -> Result<bool, Errno> {
     rustix::fs::unlinkat(folder, name.bytes(), rustix::fs::AtFlags::empty()).map(|()| false)
 }
@@ -158,7 +158,7 @@ fn is_shared(made: &OwnedFd, source: &OwnedFd, shared: &Shared) -> bool {
     }
 }
 
-/// Copies a file's bytes; tells whether there were as many as expected.
+/// Copies the bytes of a file; returns whether the length is as expected.
 fn copy(made: &OwnedFd, source: &OwnedFd, size: u64) -> Result<bool, Errno> {
     let mut copied = 0;
     while copied < size {
@@ -187,14 +187,14 @@ fn copy_plainly(made: &OwnedFd, source: &OwnedFd, size: u64) -> Result<bool, Err
                 copied += count as u64;
             }
             Err(Errno::INTR) => {}
-            // What cannot be read nearby comes from the store.
+            // An unreadable source file comes from the store instead.
             Err(_) => return Ok(false),
         }
     }
     Ok(copied == size)
 }
 
-/// A new file that nobody else may read until it is complete.
+/// Creates a file that nobody else can read until it is complete.
 pub(super) fn create(folder: BorrowedFd<'_>, name: &FileName) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(folder, name.bytes(), flags, Mode::from_raw_mode(0o600))

@@ -1,4 +1,4 @@
-//! Ignore files that stand around a folder, up to the top of its repository.
+//! Ignore files of the parents of a folder, up to the top of its repository.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::path::Path;
 use super::locate;
 use super::read::{self, Links};
 
-/// Longer ignore files are not read: they would be something else.
+/// Larger files are not ignore files and are not read.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// What each of the four kinds of ignore files says in one folder.
+/// Contents of the four kinds of ignore files in one folder.
 type Texts = [Option<Vec<u8>>; 4];
 
-/// What stands around a folder.
+/// Ignore rules from the parents of a folder.
 pub(crate) struct Around {
-    /// From the top of the repository to the folder: nothing, or names that each begin with a slash.
+    /// Path from the top of the repository to the folder: empty, or names that each begin with a slash.
     pub(crate) prefix: Vec<u8>,
-    /// The ignore files on the way, the outermost first: the folder in the form of `prefix`, and the texts of
+    /// Ignore files of the parents, outermost first: the folder in the form of `prefix`, and the texts of
     /// `.retakeignore`, `.ignore`, `.gitignore` and the repository's `info/exclude`.
     pub(crate) texts: Vec<(Vec<u8>, Texts)>,
 }
 
-/// Reads what stands around a folder. Without a repository there is nothing around it.
+/// Reads the ignore files of the parents. There are none without a repository.
 pub(crate) fn around(folder: &Path) -> Around {
     let mut around = Around { prefix: Vec::new(), texts: Vec::new() };
     let Some(repository) = locate::locate(folder) else { return around };

@@ -1,24 +1,24 @@
-//! What a repository's configuration says: its remotes, and what decides how files are compared.
+//! Reads a repository's configuration: remotes, and settings that affect the comparison of files.
 //!
-//! A small reader of git's format: sections, quoted names, quoted and continued values, comments. Includes are
-//! not followed and nothing is evaluated, so an address that a user's own configuration rewrites
-//! (`insteadOf`) is given as it stands in the repository.
+//! A small parser of git's format: sections, quoted names, quoted and continued values, comments. It follows no
+//! includes and evaluates nothing, so that addresses are returned as the repository has them, without the user's
+//! `insteadOf`.
 
 use std::path::Path;
 
 use super::read::{self, Links};
 use super::url::without_credentials;
 
-/// Far longer than any configuration that a person or a tool keeps.
+/// Far longer than any real configuration.
 const CONFIG_LIMIT: usize = 1024 * 1024;
 
-/// The configuration of a repository, as text.
+/// Text of a repository's configuration.
 pub(super) fn text(common: &Path) -> Option<String> {
     let bytes = read::whole(&common.join("config"), Links::Follow, CONFIG_LIMIT)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The address of `origin`, or else of the first remote that has one.
+/// Address of `origin`, or else of the first remote that has one.
 pub(super) fn remote(common: &Path) -> Option<String> {
     let remotes = remotes(&text(common)?);
     let origin = remotes.iter().find(|(name, _)| name == "origin");
@@ -26,7 +26,7 @@ pub(super) fn remote(common: &Path) -> Option<String> {
     without_credentials(address)
 }
 
-/// The first address of each remote, in the order of the configuration.
+/// First address of each remote, in configuration order.
 fn remotes(text: &str) -> Vec<(String, String)> {
     let mut remotes: Vec<(String, String)> = Vec::new();
     for Variable { section, name, key, value: address } in variables(text) {
@@ -34,7 +34,7 @@ fn remotes(text: &str) -> Vec<(String, String)> {
             continue;
         }
         match remotes.iter_mut().find(|(known, _)| *known == name) {
-            // An empty address takes back those before it.
+            // An empty address resets the list.
             Some((_, first)) if first.is_empty() || address.is_empty() => *first = address,
             Some(_) => {}
             None => remotes.push((name, address)),
@@ -44,20 +44,20 @@ fn remotes(text: &str) -> Vec<(String, String)> {
     remotes
 }
 
-/// One variable of a configuration, such as `remote.origin.url`.
+/// A variable of the configuration, such as `remote.origin.url`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Variable {
-    /// The section, in lower case: `remote`.
+    /// Section in lower case: `remote`.
     pub(super) section: String,
-    /// The name within the section, as it is written: `origin`; empty if there is none.
+    /// Subsection as written: `origin`; empty if there is none.
     pub(super) name: String,
-    /// The variable, in lower case: `url`.
+    /// Key in lower case: `url`.
     pub(super) key: String,
-    /// Its value. A variable without one means `true`.
+    /// Value. A variable without one means `true`.
     pub(super) value: String,
 }
 
-/// Every variable in order, up to the first line that is malformed.
+/// All variables in order, up to the first malformed line.
 pub(super) fn variables(text: &str) -> Vec<Variable> {
     let mut variables = Vec::new();
     let mut scanner = Scanner { rest: text.trim_start_matches('\u{feff}') };
@@ -76,7 +76,7 @@ pub(super) fn variables(text: &str) -> Vec<Variable> {
 }
 
 enum Item {
-    /// A section starts: its title and its quoted name.
+    /// Start of a section: its title and quoted name.
     Section(String, String),
     /// A variable and its value.
     Variable(String, String),
@@ -110,7 +110,7 @@ impl Scanner<'_> {
         self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end + 1..]);
     }
 
-    /// `remote "name"]` or, as it once was written, `remote.name]`; nothing if it does not end properly.
+    /// `remote "name"]` or, in the old syntax, `remote.name]`; `None` if it is not terminated.
     fn section(&mut self) -> Option<Item> {
         let end = self
             .rest
@@ -152,7 +152,7 @@ impl Scanner<'_> {
     fn value(&mut self) -> String {
         let mut value = String::new();
         let mut quoted = false;
-        // White space at the end is dropped, unless it was quoted.
+        // Trailing white space is dropped unless it was quoted.
         let mut kept = 0;
         while let Some(character) = self.take() {
             match character {

@@ -1,8 +1,8 @@
-//! Whether a work tree has changes: in tracked files, in the index, or as untracked files.
+//! Decides whether a work tree has changes: in tracked files, in the index, or as untracked files.
 //!
-//! Tracked files are compared by their stamps, as git does it; where those cannot tell (they differ and the size does
-//! not, or the file is as young as the index), by the content. No filter is run for that: in a repository that
-//! configures one, or changes line endings, differing content proves nothing.
+//! Tracked files are compared by their stamps, like git does; where those cannot decide (they differ but the size does
+//! not, or the file is as new as the index), by content. No filter runs: in a repository with filters or line ending
+//! conversion, different content proves nothing.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,14 +17,14 @@ use super::read::{self, Links};
 use super::refs::Head;
 use super::{sha1, staged, untracked};
 
-/// Bytes of files that are read at most, all together.
+/// Limit on the bytes to read, over all files.
 const READ: u64 = 16 * 1024 * 1024;
 
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 const KIND: u32 = 0o170_000;
 
-/// What is known of one entry.
+/// Comparison result of one entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Same,
@@ -64,16 +64,16 @@ pub(super) fn dirty(repository: &Repository, head: &Head) -> Option<bool> {
     known.then_some(false)
 }
 
-/// How far this repository's configuration allows files to be compared.
+/// How far this repository's configuration allows comparing files.
 struct Comparison {
-    /// Whether a file whose content differs has changed: no filter or line ending stands in between.
+    /// Whether different content means a change: no filter or line ending conversion is configured.
     by_content: bool,
     /// Whether all ignore files are known.
     knows_ignored: bool,
 }
 
 impl Comparison {
-    /// Nothing where even the index cannot be compared.
+    /// `None` if not even the index can be compared.
     fn of(variables: &[Variable]) -> Option<Self> {
         let mut comparison = Self { by_content: true, knows_ignored: true };
         for Variable { section, key, value, .. } in variables {
@@ -98,7 +98,7 @@ struct Looking<'repository> {
     root: &'repository Path,
     written: (u32, u32),
     left: u64,
-    /// Folders that are known to be some, and no links.
+    /// Paths known to be folders, not links.
     folders: HashSet<Vec<u8>>,
 }
 
@@ -115,7 +115,7 @@ impl Looking<'_> {
             Mark::None => {}
         }
         if !matches!(entry.mode & KIND, FILE | LINK) {
-            // Another repository inside, or a folder of which not all is checked out.
+            // A nested repository, or a folder that is only partly checked out.
             return State::Unknown;
         }
         if !self.is_below_folders(&entry.path) {
@@ -133,7 +133,7 @@ impl Looking<'_> {
         {
             return State::Differs;
         }
-        // Git writes a size of zero to say that it could not be sure itself.
+        // Git writes a size of zero if it could not be sure itself.
         if metadata.size() as u32 != entry.size && entry.size != 0 {
             return State::Differs;
         }
@@ -162,7 +162,7 @@ impl Looking<'_> {
         }
     }
 
-    /// Whether the way to a path leads through folders only: git does not look through a link.
+    /// Returns whether all parents of a path are folders: git does not follow links.
     fn is_below_folders(&mut self, path: &[u8]) -> bool {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         for at in slashes {

@@ -1,7 +1,7 @@
-//! The index of a work tree: the files that git tracks, with the stamps they had when git last looked.
+//! Parses the index of a work tree: tracked files with their stamps when git last read them.
 //!
-//! Versions 2 to 4, bounded in size. Anything that is not understood in full (a split or a sparse index, an
-//! extension that may not be passed over) makes the whole index one that is not understood.
+//! Supports versions 2 to 4, with a size limit. An index with anything unknown (a split or sparse index, a required
+//! extension) counts as unreadable.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -9,11 +9,11 @@ use std::path::Path;
 
 use super::read::{self, Links};
 
-/// Indexes with more entries are not read: each entry would have to be looked at on the disk.
+/// Larger indexes are not read, since each entry costs a `stat`.
 const ENTRIES: u32 = 20_000;
-/// Far more than that many entries take.
+/// Far more than this number of entries takes.
 const LONGEST: u64 = 16 * 1024 * 1024;
-/// The name of the whole index at its end.
+/// Hash of the index at its end.
 const TRAILER: usize = 20;
 
 pub(super) struct Index {
@@ -33,21 +33,21 @@ pub(super) struct Entry {
     pub(super) mark: Mark,
 }
 
-/// What git noted of an entry beside its stamps; the strongest if there are several.
+/// Flags of an entry; the strongest if there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     None,
-    /// It is not checked out.
+    /// Not checked out.
     Skipped,
-    /// It is in conflict.
+    /// In conflict.
     Unmerged,
-    /// It is only meant to be added.
+    /// Intended to be added.
     Intended,
-    /// The user says that it does not change.
+    /// Assumed unchanged by the user.
     Assumed,
 }
 
-/// Reads the index of a git folder; nothing if it cannot be understood. A repository without one tracks no file.
+/// Reads the index of a git folder; `None` if it cannot be parsed. A repository without one tracks no file.
 pub(super) fn read(git: &Path) -> Option<Index> {
     let path = git.join("index");
     if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
@@ -86,7 +86,7 @@ fn parse(bytes: &[u8]) -> Option<Index> {
         let length = bytes.number()? as usize;
         bytes.take(length)?;
         if !sign[0].is_ascii_uppercase() {
-            // One that changes what the entries mean.
+            // A required extension changes the meaning of the entries.
             return None;
         }
     }
@@ -142,7 +142,7 @@ impl<'index> Bytes<'index> {
             path
         } else {
             let path = self.until_zero()?.to_vec();
-            // Filled up to a multiple of eight, with one zero at least.
+            // Padded to a multiple of eight, with at least one zero.
             self.at = start + (self.at - start).next_multiple_of(8);
             path
         };
@@ -160,7 +160,7 @@ impl<'index> Bytes<'index> {
         Some(Entry { path, changed, modified, inode, mode, size, name, mark })
     }
 
-    /// A number in as many bytes as it takes, as in packs.
+    /// A variable-length number, as in packs.
     fn variable(&mut self) -> Option<usize> {
         let mut byte = self.take(1)?[0];
         let mut value = usize::from(byte & 0x7F);

@@ -1,4 +1,4 @@
-//! From a folder to its repository, the way git looks for it.
+//! Finds the repository of a folder, like git does.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 
 use super::read::{self, Links};
 
-/// A pointer to another folder is one path and little else.
+/// A pointer file contains one path and little else.
 const POINTER_LIMIT: usize = 16 * 1024;
 
-/// A repository, as seen from one work tree.
+/// A repository as one work tree sees it.
 pub(super) struct Repository {
-    /// The top of the work tree; a bare repository has none.
+    /// Top of the work tree; `None` for a bare repository.
     pub(super) root: Option<PathBuf>,
-    /// What belongs to this work tree alone: `HEAD`.
+    /// Folder of this work tree's own data: `HEAD`.
     pub(super) git: PathBuf,
-    /// What all work trees of the repository share: branches, configuration.
+    /// Folder of the data that all work trees share: branches, configuration.
     pub(super) common: PathBuf,
 }
 
-/// Finds the repository that a folder is in.
+/// Finds the repository that contains a folder.
 pub(super) fn locate(folder: &Path) -> Option<Repository> {
     let folder = folder.canonicalize().ok()?;
     let device = fs::metadata(&folder).ok()?.dev();
     for ancestor in folder.ancestors() {
-        // Like git, never past a mount point: what is above belongs to another disk, perhaps to another user.
+        // Like git, stop at mount points: parents beyond belong to another disk, perhaps to another user.
         if fs::metadata(ancestor).ok()?.dev() != device {
             return None;
         }
@@ -49,8 +49,8 @@ fn git_folder_of(work_tree: &Path) -> Option<PathBuf> {
     if metadata.is_dir() {
         return is_git_folder(&entry).then_some(entry);
     }
-    // A pointer that leads nowhere still says that a work tree begins here: going on upwards would take the
-    // branch of a repository around it for this one's.
+    // A dangling pointer still marks the top of a work tree: searching further up would report the branch of an outer
+    // repository.
     metadata.is_file().then(|| pointed(&entry, b"gitdir:", work_tree).unwrap_or(entry))
 }
 
@@ -58,7 +58,7 @@ fn common_of(git: &Path) -> PathBuf {
     pointed(&git.join("commondir"), b"", git).unwrap_or_else(|| git.to_owned())
 }
 
-/// The path that a pointer file names, relative to `base`.
+/// The path in a pointer file, relative to `base`.
 fn pointed(file: &Path, prefix: &[u8], base: &Path) -> Option<PathBuf> {
     let bytes = read::whole(file, Links::Follow, POINTER_LIMIT)?;
     let path = bytes.strip_prefix(prefix)?.trim_ascii();
@@ -66,7 +66,7 @@ fn pointed(file: &Path, prefix: &[u8], base: &Path) -> Option<PathBuf> {
     (!wrong).then(|| base.join(OsString::from_vec(path.to_vec())))
 }
 
-/// Whether a folder looks like a repository's own, by the signs that git goes by.
+/// Returns whether a folder looks like a git folder, by git's own criteria.
 fn is_git_folder(folder: &Path) -> bool {
     if fs::symlink_metadata(folder.join("HEAD")).is_err() {
         return false;

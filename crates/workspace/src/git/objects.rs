@@ -1,6 +1,6 @@
-//! The tree that a commit names, from a loose object or a pack.
+//! Reads the tree id of a commit, from a loose object or a pack.
 //!
-//! Only commits are read, and only whole ones: git stores few of them as deltas, and for those the answer is unknown.
+//! Only commits are read, and no deltas: git rarely stores commits as deltas, and for those the answer is unknown.
 
 use std::fs;
 use std::fs::File;
@@ -11,14 +11,14 @@ use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
 use super::read::{self, Links};
 
-/// Longer commits are not read.
+/// Larger commits are not read.
 const COMMIT_LIMIT: usize = 1024 * 1024;
-/// More packs are not searched.
+/// Limit on the packs to search.
 const PACKS: usize = 1_000;
-/// The type of a commit in a pack.
+/// Type number of a commit in a pack.
 const COMMIT: u8 = 1;
 
-/// The tree of a commit that is named by 40 hexadecimal digits.
+/// The tree of a commit given by 40 hexadecimal digits.
 pub(super) fn tree_of_commit(common: &Path, commit: &str) -> Option<[u8; 20]> {
     let name = name_of(commit)?;
     let objects = common.join("objects");
@@ -60,7 +60,7 @@ fn packed(folder: &Path, name: &[u8; 20]) -> Option<Vec<u8>> {
     None
 }
 
-/// Where an object begins, by the index of a pack (version 2).
+/// Offset of an object, from the index of a pack (version 2).
 fn offset_in(mut index: File, name: &[u8; 20]) -> Option<u64> {
     let mut head = [0; 8 + 1024];
     index.read_exact(&mut head).ok()?;
@@ -110,6 +110,6 @@ fn in_pack(mut pack: File, offset: u64) -> Option<Vec<u8>> {
     if kind != COMMIT {
         return None;
     }
-    // The bytes of the next object follow; the decoder stops where this one ends.
+    // The next object follows; the decoder stops at the end of this one.
     decompress_to_vec_zlib_with_limit(&bytes[header + 1..], COMMIT_LIMIT).ok()
 }

@@ -7,17 +7,17 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Whether a symbolic link in the last place of a path is followed.
+/// Whether a symbolic link as last component is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
     Follow,
     Refuse,
 }
 
-/// Opens a regular file for reading; anything else is not opened at all.
+/// Opens a regular file for reading; never opens anything else.
 pub(super) fn open(path: &Path, links: Links) -> Option<File> {
-    // Looked at before it is opened, because opening a device can have effects of its own, and again
-    // afterwards, because it may have been swapped in between; without blocking, should that be for a pipe.
+    // Checked before opening, because opening a device can have side effects, and again afterwards, because the file
+    // may have been replaced. Opened non-blocking, in case a pipe replaced it.
     let metadata = match links {
         Links::Follow => fs::metadata(path),
         Links::Refuse => fs::symlink_metadata(path),
@@ -33,15 +33,14 @@ pub(super) fn open(path: &Path, links: Links) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// The whole content of a regular file, if it is not longer than that.
+/// Reads a regular file up to a size limit.
 pub(super) fn whole(path: &Path, links: Links, limit: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, links)?.take(limit as u64 + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() <= limit).then_some(bytes)
 }
 
-/// The first answer that `visit` gives for a line, among those within the limit; no line is held that is
-/// longer than `longest`.
+/// The first result of `visit` for a line within the limit; lines longer than `longest` are not buffered.
 pub(super) fn find_line<T>(
     file: File,
     limit: u64,

@@ -1,8 +1,8 @@
-//! From `HEAD` to a branch and a commit.
+//! Resolves `HEAD` to a branch and a commit.
 //!
-//! A name is read from a file that anyone may have written and then becomes part of a path, so only names that
-//! git itself would accept are looked up. Repositories that keep their references in tables (reftable) put a
-//! name into `HEAD` that is deliberately not one; for these, branch and commit stay unknown.
+//! Anyone may have written the name in the file, and it becomes part of a path, so only names that git itself accepts
+//! are resolved. Repositories with reftables have an invalid name in `HEAD` on purpose; for these, branch and commit
+//! are unknown.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,33 +11,33 @@ use std::path::Path;
 
 use super::read::{self, Links};
 
-/// Longer than any reference that git would write.
+/// Longer than any reference that git writes.
 const REFERENCE_LIMIT: usize = 4 * 1024;
 /// Enough for half a million references.
 const PACKED_LIMIT: u64 = 64 * 1024 * 1024;
-/// As many steps as git itself follows.
+/// Git follows the same number of steps.
 const DEPTH: usize = 5;
 
-/// What is checked out.
+/// The checked-out branch and commit.
 #[derive(Default)]
 pub(super) struct Head {
     pub(super) branch: Option<String>,
     pub(super) commit: Option<String>,
 }
 
-/// What a reference says.
+/// Content of a reference.
 enum Reference {
-    /// Look at that name instead.
+    /// Name of another reference.
     Symbolic(Vec<u8>),
-    /// This commit.
+    /// A commit.
     Commit(String),
-    /// There is no such reference here.
+    /// The reference does not exist here.
     Absent,
-    /// There is something, and it is not a reference.
+    /// The file is not a reference.
     Malformed,
 }
 
-/// Reads what is checked out.
+/// Reads the checked-out branch and commit.
 pub(super) fn head(git: &Path, common: &Path) -> Head {
     let mut name = match read_loose(&git.join("HEAD")) {
         Reference::Symbolic(name) => name,
@@ -71,11 +71,11 @@ fn read_loose(path: &Path) -> Reference {
         return Reference::Absent;
     };
     if metadata.is_dir() {
-        // `refs/heads/a` is a folder where only `a/b` is loose; `a` itself may still be packed.
+        // `refs/heads/a` is a folder if only `a/b` is loose; `a` itself may still be packed.
         return Reference::Absent;
     }
     if metadata.is_symlink() {
-        // Before there were symbolic references, git used symbolic links, which were never followed as files.
+        // Before symbolic references, git used symbolic links, which were never followed as files.
         return match fs::read_link(path) {
             Ok(target) if target.as_os_str().as_bytes().starts_with(b"refs/") => {
                 Reference::Symbolic(target.into_os_string().as_bytes().to_vec())

@@ -1,7 +1,7 @@
-//! Whether the index differs from the commit that is checked out.
+//! Decides whether the index differs from the checked-out commit.
 //!
-//! The folders that the index describes are hashed as `git write-tree` would, and compared with the tree that the
-//! commit names. So only one object of the repository is read: the commit.
+//! Hashes the folders of the index like `git write-tree` and compares the result with the tree of the commit. This
+//! reads only one object of the repository: the commit.
 
 use super::index::{Entry, Index};
 use super::locate::Repository;
@@ -9,20 +9,20 @@ use super::objects;
 use super::refs::Head;
 use super::sha1;
 
-/// Deeper folders are not hashed.
+/// Limit on the depth of folders.
 const DEEPEST: usize = 256;
 
-/// Whether anything is staged; `None` if the commit cannot be read.
+/// Returns whether anything is staged; `None` if the commit cannot be read.
 pub(super) fn staged(repository: &Repository, head: &Head, index: &Index) -> Option<bool> {
     let Some(commit) = &head.commit else {
-        // A branch without a commit has no tree: whatever the index names is new.
+        // A branch without a commit has no tree: every entry of the index is new.
         return head.branch.as_ref().map(|_| !index.entries.is_empty());
     };
     let committed = objects::tree_of_commit(&repository.common, commit)?;
     Some(tree(&index.entries, 0, 0)? != committed)
 }
 
-/// The name of the folder that these entries are in, whose path has `prefix` bytes.
+/// Hash of the folder that contains these entries, whose path has `prefix` bytes.
 fn tree(entries: &[Entry], prefix: usize, depth: usize) -> Option<[u8; 20]> {
     if depth > DEEPEST {
         return None;

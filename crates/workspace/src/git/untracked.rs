@@ -1,4 +1,4 @@
-//! Whether a work tree has files that git neither tracks nor ignores.
+//! Decides whether a work tree has files that git neither tracks nor ignores.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,12 +12,12 @@ use super::index::Index;
 use super::read::{self, Links};
 use crate::pattern;
 
-/// Names that are looked at, in all folders together.
+/// Limit on the names to check, over all folders.
 const NAMES: usize = 50_000;
-/// Longer ignore files are not read: they would be something else.
+/// Larger files are not ignore files and are not read.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// Looks for an untracked file; `None` if there are too many names, or a repository inside may be one.
+/// Searches for an untracked file; `None` if there are too many names or if a nested repository may be one.
 pub(super) fn untracked(root: &Path, common: &Path, index: &Index) -> Option<bool> {
     let mut outer = vec![Gitignore::global().0];
     outer.extend(rules(root, &common.join("info/exclude")));
@@ -37,7 +37,7 @@ struct Search<'index> {
     root: &'index Path,
     tracked: HashSet<&'index [u8]>,
     left: usize,
-    /// Whether something was found that may or may not count.
+    /// Whether a doubtful entry was found.
     doubtful: bool,
 }
 
@@ -57,7 +57,7 @@ impl Search<'_> {
             let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
             let Ok(below) = path.strip_prefix(self.root) else { continue };
             let is_special = !(kind.is_dir() || kind.is_file() || kind.is_symlink());
-            // Git does not list pipes and sockets, nor its own folder.
+            // Git lists neither pipes and sockets nor its own folder.
             if is_special
                 || entry.file_name() == ".git"
                 || self.tracked.contains(below.as_os_str().as_bytes())
@@ -80,12 +80,12 @@ impl Search<'_> {
     }
 }
 
-/// The rules of an ignore file, if it is one.
+/// The rules of an ignore file, if it exists.
 fn rules(folder: &Path, file: &Path) -> Option<Gitignore> {
     let bytes = read::whole(file, Links::Refuse, LONGEST)?;
     let mut builder = GitignoreBuilder::new(folder);
     for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
-        // Git passes over a line that makes no sense.
+        // Git skips invalid lines.
         if pattern::check(line).is_ok() {
             let _ = builder.add_line(None, line);
         }
@@ -93,7 +93,7 @@ fn rules(folder: &Path, file: &Path) -> Option<Gitignore> {
     builder.build().ok()
 }
 
-/// The deepest file that says something decides.
+/// The deepest file with a matching rule decides.
 fn is_ignored(rules: &[Gitignore], path: &Path, is_folder: bool) -> bool {
     let decided =
         rules.iter().rev().map(|rules| rules.matched(path, is_folder)).find(|found| !found.is_none());

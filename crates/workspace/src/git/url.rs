@@ -1,9 +1,9 @@
-//! Addresses of remotes, without what must not be stored.
+//! Removes credentials from the addresses of remotes.
 //!
-//! An address is compared, shown and perhaps synchronised, so a password or token in it must not survive:
-//! people do put them there. Without them the address also stays the same when a token is renewed.
+//! Addresses are compared, shown and perhaps synchronised, so passwords and tokens must not survive. Without them, the
+//! address also stays the same when a token is renewed.
 
-/// The address without user names, passwords and tokens; nothing if it is not a plain line of text.
+/// The address without user names, passwords and tokens; `None` if it is not a plain line of text.
 pub(super) fn without_credentials(address: &str) -> Option<String> {
     if address.is_empty() || address.len() > 4096 || address.chars().any(char::is_control) {
         return None;
@@ -14,13 +14,13 @@ pub(super) fn without_credentials(address: &str) -> Option<String> {
     let rest = if is_web(scheme) { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     if let Some((user, host)) = host.rsplit_once('@') {
-        // The user name of an SSH address is part of where it leads; that of a web address can be a token.
+        // The user of an SSH address is part of the destination; that of a web address can be a token.
         let user = user.split(':').next().unwrap_or_default();
         let user =
             if scheme.ends_with("ssh") && !user.is_empty() { format!("{user}@") } else { String::new() };
         return Some(format!("{scheme}://{user}{host}{path}"));
     }
-    // A slash in a password ends the host too early; what then stands for a port is no number.
+    // A slash in a password ends the host too early; the apparent port is then not a number.
     let port_is_wrong = host.rsplit_once(':').is_some_and(|(name, port)| {
         !name.starts_with('[') && !port.bytes().all(|byte| byte.is_ascii_digit())
     });
@@ -30,7 +30,7 @@ pub(super) fn without_credentials(address: &str) -> Option<String> {
     }
 }
 
-/// `user@host:path` keeps its user; with a password, which SSH would not take there, it loses both.
+/// `user@host:path` keeps its user; with a password, which SSH does not accept, it loses both.
 fn short_form(address: &str) -> &str {
     let first = address.split('/').next().unwrap_or_default();
     match first.split_once('@') {

@@ -1,4 +1,4 @@
-//! From what a walk found to trees, from the leaves up; and to the cache for the next time.
+//! Builds trees from the result of a walk, from the leaves up, and the cache for the next snapshot.
 
 use std::ffi::CString;
 
@@ -14,18 +14,18 @@ use super::narrow::Watches;
 use super::walk::{Chunk, Entry, Found, Here, Walked, What};
 use super::workspace::Root;
 
-/// A root, put together.
+/// A complete root.
 pub(super) struct Built {
     pub(super) root: SnapshotRoot,
-    /// Trees, and what was left out, that the store may not have.
+    /// Trees and lists of excluded paths that the store may lack.
     pub(super) objects: Vec<NewObject>,
-    /// What the next snapshot can go by, if that is not what the last one left.
+    /// Cache data for the next snapshot, unless it equals the last one.
     pub(super) memory: Option<Memory>,
-    /// The watches that were set, each with the number that its folder has in that memory, or else in the cache.
+    /// The watches that were set, each with the number of its folder in the new cache data, or else in the old cache.
     pub(super) watches: Watches,
 }
 
-/// What became of a folder.
+/// Outcome of a folder.
 #[derive(Clone, Copy)]
 enum Made {
     Folder { tree: ContentId, mode: u16 },
@@ -35,21 +35,21 @@ enum Made {
 
 struct Builder<'walk> {
     cache: Option<&'walk Cache>,
-    /// What is known of folders that were passed over.
+    /// The tree of unchanged folders.
     kept: Option<&'walk Kept>,
     moment: i64,
     files: u64,
     bytes: u64,
     made: Vec<Made>,
-    /// The entries of folders that are not as the cache says.
+    /// Entries of folders that differ from the cache.
     entries: Vec<Option<Vec<Entry>>>,
-    /// The numbers of the folders below those that are.
+    /// Numbers of the subfolders of unchanged folders.
     below: Vec<Vec<u32>>,
     left: Vec<LeftOutPath>,
     objects: Vec<NewObject>,
 }
 
-/// Puts a root together.
+/// Builds a root.
 pub(super) fn build(root: &Root, walked: Walked, cache: Option<&Cache>) -> Result<Built, SnapshotError> {
     let (mut builder, folders) = Builder::trees(walked, cache, None);
     let (tree, left_out) = builder.top(root)?;
@@ -58,7 +58,7 @@ pub(super) fn build(root: &Root, walked: Walked, cache: Option<&Cache>) -> Resul
     Ok(Built { root: builder.root(root, tree, left_out), objects: builder.objects, memory, watches })
 }
 
-/// Puts a root together of which only a part was walked, and says what that changes in what is kept.
+/// Builds a root of which only a part was walked, and the patch for the watched tree.
 pub(super) fn patch(root: &Root, walked: Walked, kept: &Kept) -> Result<(Built, Patch), SnapshotError> {
     let (mut builder, folders) = Builder::trees(walked, Some(kept.cache()), Some(kept));
     let (tree, left_out) = builder.top(root)?;
@@ -68,7 +68,7 @@ pub(super) fn patch(root: &Root, walked: Walked, kept: &Kept) -> Result<(Built, 
     Ok((Built { root, objects: builder.objects, memory: None, watches }, patch))
 }
 
-/// The watches that were set, with the number under which their folders are remembered, if they are.
+/// The watches that were set, with the cache number of their folders, if any.
 fn watches(folders: &[Found], numbers: &[Option<u32>]) -> impl Iterator<Item = (i32, Option<u32>)> {
     folders.iter().zip(numbers).filter_map(|(found, number)| match found {
         Found::Here(here) => Some((here.watch?, *number)),
@@ -97,7 +97,7 @@ impl<'walk> Builder<'walk> {
             builder.bytes += chunk.bytes;
         }
         let folders: Vec<Found> = folders.into_iter().map(|found| found.unwrap_or(Found::Gone)).collect();
-        // A folder has a higher number than the one around it.
+        // Children have higher numbers than their parents.
         for (number, chunks) in chunks.into_iter().enumerate().rev() {
             builder.made[number] = match &folders[number] {
                 Found::Gone => Made::Gone,
@@ -109,7 +109,7 @@ impl<'walk> Builder<'walk> {
         (builder, folders)
     }
 
-    /// The tree of the root itself, and what is left out below it.
+    /// Tree of the root, and its list of excluded paths.
     fn top(&mut self, root: &Root) -> Result<(ContentId, Option<ContentId>), SnapshotError> {
         match self.made.first() {
             Some(Made::Folder { tree, .. }) => Ok((*tree, self.left_out())),
@@ -131,7 +131,7 @@ impl<'walk> Builder<'walk> {
         }
     }
 
-    /// A folder that was not walked, with all below it.
+    /// A folder that was not walked, with everything below it.
     fn passed(&mut self, index: u32, path: &[u8]) -> Made {
         let known = self.kept.and_then(|kept| Some((kept, kept.cache().folder(index)?)));
         let Some((kept, known)) = known else { return Made::Gone };
@@ -177,7 +177,7 @@ impl<'walk> Builder<'walk> {
                         }
                         tree.push(TreeEntry { name: file, node });
                     }
-                    // Names were decided on before; one that is none is left out all the same.
+                    // Names were checked before; exclude an invalid one all the same.
                     Err(_) => self.leave(&here.path, name, Reason::BadName),
                 },
                 Ok(None) => {}
@@ -185,7 +185,7 @@ impl<'walk> Builder<'walk> {
             }
         }
         if let Some(reason) = here.otherwise.filter(|_| tree.is_empty()) {
-            // Opened for what might have been included in it, and nothing was.
+            // Walked because it might contain included files, but it contains none.
             self.left.truncate(before);
             return Made::Left(reason);
         }
@@ -198,7 +198,7 @@ impl<'walk> Builder<'walk> {
         Made::Folder { tree, mode }
     }
 
-    /// Whether all that is in a folder is as the cache says, the folders below included.
+    /// Returns whether a folder matches the cache, including its subfolders.
     fn is_same(&self, here: &Here, chunks: &[Chunk]) -> bool {
         let Some((cache, known)) =
             self.cache.and_then(|cache| Some((cache, cache.folder(here.remembered?)?)))
@@ -251,7 +251,7 @@ impl<'walk> Builder<'walk> {
         entries
     }
 
-    /// What stands under a name in the tree; or why nothing does.
+    /// The tree node of an entry, or the reason to exclude it.
     fn node(&self, entry: &Entry) -> Result<Option<Node>, Reason> {
         Ok(Some(match &entry.what {
             What::File { stat, content } => {
@@ -273,8 +273,8 @@ impl<'walk> Builder<'walk> {
         self.left.push(LeftOutPath { path, reason });
     }
 
-    /// Notes that a folder is held without its special bits. The root's own are nobody's business here: it is no entry
-    /// of any tree.
+    /// Records that a folder is captured without its special bits. The root's own bits do not matter: it is not an
+    /// entry of a tree.
     fn leave_bits(&mut self, folder: &[u8]) {
         if let Some(path) = folder.strip_prefix(b"/").filter(|path| !path.is_empty()) {
             self.left.push(LeftOutPath { path: path.to_vec(), reason: Reason::ModeBits });
@@ -294,7 +294,7 @@ impl<'walk> Builder<'walk> {
         Some(id)
     }
 
-    /// The cache for the next time; nothing if it would be the one that is there.
+    /// Cache data for the next snapshot; `None` if it equals the existing cache.
     fn memory(&self, folders: &[Found], left_out: Option<ContentId>) -> (Option<Memory>, Vec<Option<u32>>) {
         let is_remembered = |number: usize, found: &Found| {
             matches!(self.made[number], Made::Folder { .. }) && remembered(found).is_some()
@@ -307,7 +307,7 @@ impl<'walk> Builder<'walk> {
         if unchanged {
             return (None, folders.iter().map(remembered).collect());
         }
-        // Folders that are not held have no place in it.
+        // Excluded folders have no cache entry.
         let mut numbers = vec![None; folders.len()];
         let mut next = 0;
         for (number, found) in folders.iter().enumerate() {
@@ -325,7 +325,7 @@ impl<'walk> Builder<'walk> {
         (memory, numbers)
     }
 
-    /// What is to be put in the place of what is kept.
+    /// The patch for the watched tree.
     fn patch(&self, folders: &[Found], left_out: Option<ContentId>) -> (Patch, Vec<Option<u32>>) {
         let mut next = self.cache.map_or(0, Cache::len) as u32;
         let mut numbers = vec![None; folders.len()];
@@ -347,7 +347,7 @@ impl<'walk> Builder<'walk> {
                 self.write(number, here, &numbers, &mut written);
             }
         }
-        // Each before the one around it, which sums up what is below.
+        // Children before their parents, whose totals include them.
         walked.reverse();
         let body = written.finish().map(|(body, _)| body);
         (Patch { body, changed, walked, left_out }, numbers)
@@ -409,7 +409,7 @@ impl<'walk> Builder<'walk> {
     }
 }
 
-/// The number of a folder in the cache.
+/// Number of a folder in the cache.
 fn remembered(found: &Found) -> Option<u32> {
     match found {
         Found::Here(here) => here.remembered,

@@ -1,14 +1,14 @@
-//! The stat cache: what was found the last time, so that what did not change is not read again.
+//! The stat cache: results of the last snapshot, so that unchanged files are not read again.
 //!
-//! One file for each root, in the store's folder. It is only ever a shortcut: one that is missing, damaged or of
-//! another folder is passed over.
+//! One file per root, in the store's folder. It is only a shortcut: a missing or damaged cache, or one of another
+//! folder, is ignored.
 //!
 //! ```text
-//!   sign │ checksum │ erasures │ root │ snapshot │ left out │ folders: stamps, rules, tree … │ entries of each
+//!   magic │ checksum │ erasures │ root │ snapshot │ excluded │ folders: stamps, rules, tree … │ entries of each
 //! ```
 //!
-//! It names content that was stored when it was written. If the store has destroyed content since, each name is
-//! looked up once before the cache is used.
+//! It names content that was stored when it was written. If the store has erased content since, each id is looked up
+//! once before the cache is used.
 
 mod form;
 mod place;
@@ -23,19 +23,19 @@ use retake_model::object::load;
 use retake_model::tree::{PART, Parts};
 use retake_store::{Queries, Store, StoreError};
 
-/// What was found the last time.
+/// Results of the last snapshot.
 pub(super) struct Cache {
     body: Vec<u8>,
     folders: Vec<Folder>,
     device: u64,
     /// The snapshot that it belongs to.
     pub(super) snapshot: ContentId,
-    /// What that did not hold of this root.
+    /// List of excluded paths of this root.
     pub(super) left_out: Option<ContentId>,
 }
 
 impl Cache {
-    /// The cache of a root, if there is one that can be used.
+    /// Loads the cache of a root, if it is usable.
     pub(super) fn load(place: &Place, epoch: i64, store: &Store) -> Result<Option<Self>, StoreError> {
         let Some((head, body)) = place.read() else { return Ok(None) };
         let Some(folders) = form::folders(&body, head.folders, place.device) else { return Ok(None) };
@@ -51,29 +51,29 @@ impl Cache {
         self.folders.get(index as usize)
     }
 
-    /// What was in a folder, in the order of the names.
+    /// Entries of a folder, sorted by name.
     pub(super) fn entries(&self, folder: &Folder) -> Vec<(&CStr, Remembered<'_>)> {
         form::entries(&self.body, folder, self.device).unwrap_or_default()
     }
 
-    /// The cache that was written just now, for the snapshot of that name.
+    /// Parses cache data that was just written, for that snapshot.
     pub(super) fn of(memory: &Memory, device: u64, snapshot: ContentId) -> Option<Self> {
         let body = memory.body.clone();
         let folders = form::folders(&body, memory.folders, device)?;
         Some(Self { body, folders, device, snapshot, left_out: memory.left_out })
     }
 
-    /// How many folders it has.
+    /// Number of folders.
     pub(super) fn len(&self) -> usize {
         self.folders.len()
     }
 
-    /// How many bytes it takes.
+    /// Size in bytes.
     pub(super) fn size(&self) -> usize {
         self.body.len()
     }
 
-    /// Puts folders in the place of others, or after them. What was written of those stays behind as waste.
+    /// Replaces or appends folders. The bytes of replaced folders remain as waste.
     pub(super) fn replace(&mut self, body: &[u8], indexes: &[u32]) -> Option<()> {
         let base = self.body.len();
         let mut folders = form::folders(body, indexes.len() as u32, self.device)?;
@@ -89,12 +89,12 @@ impl Cache {
         Some(())
     }
 
-    /// The same bytes once more.
+    /// A copy of the data.
     pub(super) fn memory(&self) -> Memory {
         Memory { body: self.body.clone(), folders: self.folders.len() as u32, left_out: self.left_out }
     }
 
-    /// Whether the store still has all that is named here.
+    /// Returns whether the store still has all named content.
     fn is_all_known(&self, queries: &Queries<'_>) -> Result<bool, StoreError> {
         let named = [Some((Kind::Snapshot, self.snapshot)), self.left_out.map(|id| (Kind::LeftOut, id))];
         for (kind, id) in named.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Whether a snapshot would leave a path out by its name, whether anything stands there or not.
+//! Decides whether snapshots exclude a path by its name, whether it exists or not.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use rustix::fs::{Mode, OFlags};
 use super::rules::{Asked, Decision, Rules, open_below, read_texts};
 use super::workspace::Workspace;
 
-/// Whether snapshots of a workspace leave a path of its main root out: an ignore file names it, or it is likely to hold
-/// a secret. Where the rules cannot be read, it is taken to be held.
+/// Returns whether snapshots exclude a path of the main root: an ignore file names it, or it is a likely secret.
+/// `false` if the rules cannot be read.
 pub fn is_excluded(workspace: &Workspace, path: &TreePath) -> bool {
     let root = workspace.main();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -1,4 +1,4 @@
-//! What a walk finds, before it is put together.
+//! Result of a walk, before trees are built from it.
 
 use std::ffi::CString;
 
@@ -8,18 +8,18 @@ use retake_model::tree::Reason;
 use super::rules::Fingerprint;
 use super::stat::Stat;
 
-/// What a walk found, by the number of the folder.
+/// Result of a walk, by the number of the folder.
 pub(super) struct Walked {
     pub(super) folders: Vec<Option<Found>>,
     pub(super) chunks: Vec<Vec<Chunk>>,
-    /// When the walk began.
+    /// Start time of the walk.
     pub(super) moment: i64,
 }
 
-/// What became of a folder.
+/// Result of one folder.
 pub(super) enum Found {
     Here(Box<Here>),
-    /// It was passed over: nothing happened in it or below, so it is as the cache says.
+    /// Skipped: nothing changed in or below it, so the cache is still valid.
     Passed {
         index: u32,
         path: Vec<u8>,
@@ -30,36 +30,36 @@ pub(super) enum Found {
 
 /// A folder that was walked.
 pub(super) struct Here {
-    /// From the root: nothing, or names that each begin with a slash.
+    /// Path from the root: empty, or names that each begin with a slash.
     pub(super) path: Vec<u8>,
     pub(super) stat: Stat,
     pub(super) outer: Fingerprint,
     pub(super) rules: Fingerprint,
     pub(super) stamp: Fingerprint,
-    /// Why it would be left out if nothing in it were included.
+    /// Why it is excluded if nothing in it is included.
     pub(super) otherwise: Option<Reason>,
-    /// Its number in the cache.
+    /// Number in the cache.
     pub(super) remembered: Option<u32>,
-    /// The watch that was set on it before anything in it was looked at.
+    /// The watch that was set on it before its content was read.
     pub(super) watch: Option<i32>,
 }
 
 /// Some names of a folder.
 pub(super) struct Chunk {
-    /// The place of the first.
+    /// Index of the first name.
     pub(super) start: usize,
     pub(super) length: usize,
-    /// What stands under them; nothing if all is as the cache says.
+    /// Their entries; `None` if all match the cache.
     pub(super) entries: Option<Vec<Entry>>,
-    /// The numbers of the folders among them, in their order.
+    /// Numbers of the folders among them, in order.
     pub(super) folders: Vec<u32>,
     pub(super) files: u64,
     pub(super) bytes: u64,
-    /// Whether something among them is left out.
+    /// Whether any of them is excluded.
     pub(super) has_left: bool,
 }
 
-/// What stands under a name.
+/// An entry of a folder.
 pub(super) struct Entry {
     pub(super) name: CString,
     pub(super) what: What,

@@ -1,4 +1,4 @@
-//! The patterns of the options: what is held in any case, what is not, and what is likely a secret.
+//! Patterns of the options: always captured, never captured, and likely secrets.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use super::options::{Options, SECRETS};
 use super::workspace::OpenError;
 use crate::pattern;
 
-/// The patterns, ready to be asked. Paths begin with a slash and the name of something in the root.
+/// Compiled patterns. Paths begin with a slash and the name of an entry of the root.
 #[derive(Debug)]
 pub(super) struct Globs {
     include: Gitignore,
     exclude: Gitignore,
     secrets: Gitignore,
-    /// Where patterns of `include` lead that have a slash: the names before the first that is a pattern, and
-    /// whether something may match further down.
+    /// Literal prefixes of `include` patterns with a slash: the names before the first wildcard, and whether something
+    /// may match further down.
     ways: Vec<Vec<String>>,
-    /// Changes whenever an answer might.
+    /// Changes whenever a result might.
     pub(super) fingerprint: [u8; 16],
 }
 
@@ -54,7 +54,7 @@ impl Globs {
         !self.include.is_empty() && matches!(self.include.matched(path, is_folder), Match::Ignore(_))
     }
 
-    /// Whether anything is included at all.
+    /// Returns whether any pattern includes something.
     pub(super) fn has_included(&self) -> bool {
         !self.include.is_empty()
     }
@@ -67,7 +67,7 @@ impl Globs {
         matches!(self.secrets.matched(path, is_folder), Match::Ignore(_))
     }
 
-    /// Whether something below a folder that is left out may be included.
+    /// Returns whether something below an excluded folder may be included.
     pub(super) fn opens(&self, path: &Path) -> bool {
         self.ways.iter().any(|way| {
             let mut names = path.iter().skip(1);
@@ -86,7 +86,7 @@ fn compile<'patterns>(patterns: impl Iterator<Item = &'patterns str>) -> Result<
     builder.build().map_err(|error| OpenError::Pattern { pattern: String::new(), reason: error.to_string() })
 }
 
-/// The plain names that a pattern with a slash begins with.
+/// The literal names that a pattern with a slash begins with.
 fn way(pattern: &str) -> Option<Vec<String>> {
     let pattern = pattern.trim_end_matches('/');
     let anchored = pattern.contains('/') && !pattern.starts_with("**/");

@@ -1,11 +1,11 @@
-//! What a watcher keeps of a root between two snapshots, in memory: the stat cache, and sums over it.
+//! In-memory state of a watcher between two snapshots of a root: the stat cache and totals over it.
 //!
 //! ```text
-//!   cache: folders ──► entries      a folder that changed is written anew at the end, and its row points there
-//!   sums:  parent, files and bytes below, something left out below, to be looked at again
+//!   cache: folders ──► entries      a changed folder is appended, and its row points there
+//!   totals: parent, files and bytes below, anything excluded below, must be walked again
 //! ```
 //!
-//! A folder keeps its number for as long as it stands under its name, so that a watch can lead to it.
+//! A folder keeps its number while it has the same name, so that a watch can refer to it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,13 +14,13 @@ use retake_model::tree::Reason;
 
 use super::cache::{Cache, Remembered};
 
-/// One root, as the last snapshot found it.
+/// One root as of the last snapshot.
 pub(crate) struct Kept {
     cache: Cache,
     sums: Vec<Sum>,
-    /// Folders that no event is needed for.
+    /// Folders to walk again even without an event.
     again: HashSet<u32>,
-    /// The size of the cache before anything in it was replaced.
+    /// Size of the cache before anything was replaced.
     compact: usize,
 }
 
@@ -32,17 +32,17 @@ struct Sum {
     has_left: bool,
 }
 
-/// What a snapshot changes in what is kept.
+/// Changes that a snapshot makes to the watched tree.
 pub(crate) struct Patch {
-    /// The folders that changed, in the form of the cache; nothing if there is too much for it.
+    /// Changed folders in cache format; `None` if the format cannot represent them.
     pub(super) body: Option<Vec<u8>>,
     pub(super) changed: Vec<u32>,
-    /// All folders that were walked, each before the one around it.
+    /// All walked folders, children before parents.
     pub(super) walked: Vec<u32>,
     pub(super) left_out: Option<ContentId>,
 }
 
-/// Which folders a walk has to look at.
+/// Folders that a walk must visit.
 #[derive(Default)]
 pub(crate) struct Marks(HashMap<u32, Mark>);
 
@@ -63,7 +63,7 @@ impl Marks {
 }
 
 impl Kept {
-    /// What a walk over the whole root left.
+    /// State after a walk over the whole root.
     pub(super) fn new(cache: Cache) -> Self {
         let mut kept = Self {
             sums: vec![Sum::default(); cache.len()],
@@ -71,7 +71,7 @@ impl Kept {
             compact: cache.size(),
             cache,
         };
-        // Numbers grow downwards.
+        // Children have higher numbers.
         for index in (0..kept.cache.len() as u32).rev() {
             kept.sum_up(index);
         }
@@ -82,8 +82,7 @@ impl Kept {
         &self.cache
     }
 
-    /// The folders that have to be looked at: those that something happened in, and those that have to be in any
-    /// case; and the root, which leads to them.
+    /// The folders to visit: those with events, those that must always be walked, and their parents up to the root.
     pub(crate) fn marks(&self, happened: &HashSet<u32>) -> Marks {
         let mut marks = HashMap::from([(0, Mark::OnTheWay)]);
         for index in happened.iter().chain(&self.again) {
@@ -100,22 +99,22 @@ impl Kept {
         Marks(marks)
     }
 
-    /// The folder around another.
+    /// Parent of a folder.
     pub(crate) fn parent(&self, index: u32) -> u32 {
         self.sums.get(index as usize).map_or(0, |sum| sum.parent)
     }
 
-    /// Whether so much was replaced that it should be made anew.
+    /// Returns whether so much was replaced that the state should be rebuilt.
     pub(crate) fn is_wasteful(&self) -> bool {
         self.cache.size() > 2 * self.compact + 4 * 1024 * 1024
     }
 
-    /// Files and bytes in a folder and below.
+    /// Files and bytes in and below a folder.
     pub(super) fn count_below(&self, index: u32) -> (u64, u64) {
         self.sums.get(index as usize).map_or((0, 0), |sum| (sum.files, sum.bytes))
     }
 
-    /// Visits what is left out in a folder and below.
+    /// Visits excluded entries in and below a folder.
     pub(super) fn left_below(&self, index: u32, path: &[u8], visit: &mut impl FnMut(&[u8], &[u8], Reason)) {
         if !self.sums.get(index as usize).is_some_and(|sum| sum.has_left) {
             return;
@@ -134,8 +133,7 @@ impl Kept {
         }
     }
 
-    /// Takes over what a snapshot of that name changed. Returns the folders that are gone; nothing if what is
-    /// kept cannot be gone by any more.
+    /// Applies the changes of a snapshot. Returns the folders that are gone; `None` if the state is no longer usable.
     pub(crate) fn take_over(&mut self, patch: &Patch, snapshot: ContentId) -> Option<Vec<u32>> {
         let mut before = HashSet::new();
         for index in &patch.changed {
@@ -200,8 +198,8 @@ impl Kept {
                     sum.has_left |= below.has_left;
                 }
                 Remembered::Left { by_name, .. } => {
-                    // What it was may change where nobody watches: a mount, a folder that is not held. So may
-                    // the rules that a repository inside the root keeps in its own folder.
+                    // An entry excluded by its type may change without an event: a mount, an excluded folder. So may
+                    // the rules that a nested repository has in its git folder.
                     again |= !by_name || (index != 0 && name == c".git");
                 }
             }

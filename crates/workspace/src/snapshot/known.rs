@@ -1,4 +1,4 @@
-//! What files are known to hold without being read: the stat cache, asked path by path.
+//! Looks up file content in the stat cache, without reading the file.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use super::stat::Stat;
 use super::workspace::Root;
 use crate::apply::Identity;
 
-/// The files of a root whose content is known by their stamps.
+/// Files of a root whose content is known by their stamps.
 #[derive(Debug, Default)]
 pub struct Known {
     files: HashMap<Vec<u8>, (Stat, ContentId)>,
 }
 
 impl Known {
-    /// What the last snapshot of a root found.
+    /// Loads the results of the last snapshot of a root.
     pub fn of(store: &Store, root: &Root) -> Result<Self, StoreError> {
         let epoch = store.read()?.queries().erasures();
         let cache = Cache::load(&Place::of(store, root), epoch, store)?;
@@ -29,7 +29,7 @@ impl Known {
         Ok(Self { files })
     }
 
-    /// Whether the file at a path, with that identity, is certain to have that content.
+    /// Returns whether the file at a path, with that identity, certainly has that content.
     pub fn is(&self, path: &TreePath, identity: &Identity, content: ContentId) -> bool {
         let nanoseconds =
             |(seconds, rest): (i64, i64)| seconds.wrapping_mul(1_000_000_000).wrapping_add(rest);
@@ -57,7 +57,7 @@ fn gather(cache: &Cache, index: u32, above: &mut Vec<u8>, files: &mut HashMap<Ve
             Remembered::File { stat, settled: true, content } => {
                 files.insert(above.clone(), (stat, content));
             }
-            // Numbers grow downwards, so a damaged one cannot lead in a circle.
+            // Children have higher numbers, so a damaged index cannot cause a loop.
             Remembered::Folder { index: below } if below > index => gather(cache, below, above, files),
             _ => {}
         }

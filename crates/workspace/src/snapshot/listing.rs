@@ -9,15 +9,15 @@ use rustix::io::Errno;
 
 use super::read::stat_at;
 
-/// A name and whether it is a folder's.
+/// A name, and whether it is a folder.
 pub(super) struct Listed {
     pub(super) name: CString,
     pub(super) is_folder: bool,
 }
 
-/// All names in a folder, in the order of their bytes.
+/// All names in a folder, sorted by their bytes.
 pub(super) fn list(folder: BorrowedFd<'_>) -> Result<Vec<Listed>, Errno> {
-    // Opened once more: the folder may have been opened only to look things up in, and a listing has a position.
+    // Opened again: the folder may have been opened by path only, and a listing has a position.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let reader = rustix::fs::openat(folder, c".", flags, Mode::empty())?;
     let mut buffer = vec![MaybeUninit::uninit(); 32 * 1024];
@@ -40,7 +40,7 @@ pub(super) fn list(folder: BorrowedFd<'_>) -> Result<Vec<Listed>, Errno> {
     Ok(names)
 }
 
-/// Asked of file systems whose listings do not say.
+/// For file systems whose listings have no file type.
 fn is_folder(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     matches!(stat_at(folder, name), Ok(Some(stat)) if stat.file_type() == FileType::Directory)
 }

@@ -1,4 +1,4 @@
-//! Snapshots with a watcher: a walk that sets watches, and one that goes only where something happened.
+//! Snapshots with a watcher: a full walk that sets watches, and a partial walk of changed folders.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,25 +13,24 @@ use super::walk::{Watched, walk};
 use super::{Gathering, SnapshotError, Taken, Workspace, build, whole};
 use crate::watch::Events;
 
-/// Watches, each with the number of its folder, if that is kept.
+/// Watches, each with the number of its folder, if the watched tree contains it.
 pub(crate) type Watches = Vec<(i32, Option<u32>)>;
 
-/// A snapshot, with what a watcher can go by once it is stored.
+/// A snapshot with the data for the watcher, valid once it is stored.
 pub(crate) struct Found<T> {
     pub(crate) taken: Taken,
-    /// Whether it was stored and remembered.
+    /// Set when the snapshot was stored and its cache saved.
     pub(crate) is_kept: Arc<AtomicBool>,
-    /// For each root: what to keep, and the watches that were set.
+    /// For each root: the new state or patch, and the watches that were set.
     pub(crate) roots: Vec<(T, Watches)>,
 }
 
-/// How often a store has destroyed content: what is kept in memory counts only as long as it did not again.
+/// Erasure counter of the store: the state in memory is valid only while it stays the same.
 pub(crate) fn erasures(store: &Store) -> Result<i64, SnapshotError> {
     Ok(store.read()?.queries().erasures())
 }
 
-/// Looks at everything, and sets a watch on each folder before it is looked at. A root of which nothing can be
-/// kept has none.
+/// Walks everything and sets a watch on each folder before reading it. A root without reusable state gets none.
 pub(crate) fn look_at_all(
     store: &Store,
     workspace: &Workspace,
@@ -52,7 +51,7 @@ pub(crate) fn look_at_all(
     Ok(Found { roots: roots.collect(), is_kept: taken.kept(), taken })
 }
 
-/// Looks only at the folders in which something happened, root by root; the rest is as it is kept.
+/// Walks only the changed folders of each root; the rest comes from memory.
 pub(crate) fn look_at_some(
     store: &Store,
     workspace: &Workspace,

@@ -1,9 +1,9 @@
-//! What a workspace holds beyond the usual, and what it does not.
+//! Options: which files a workspace captures.
 
-/// Files that are longer are not held, unless the options say otherwise.
+/// Default size limit for captured files.
 pub const DEFAULT_LARGEST_FILE: u64 = 100 * 1024 * 1024;
 
-/// Patterns of what is likely to hold a secret, in the language of ignore files.
+/// Patterns of likely secrets, in the syntax of ignore files.
 pub const SECRETS: &[&str] = &[
     ".env",
     ".env.*",
@@ -65,19 +65,19 @@ pub const SECRETS: &[&str] = &[
     "*.mobileprovision",
 ];
 
-/// What a workspace holds. Patterns are those of ignore files, from each root down.
+/// Which files a workspace captures. Patterns use the syntax of ignore files, relative to each root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Held even if it is ignored or likely a secret. A pattern with a slash also opens ignored folders on its
-    /// way; one without does not, for it would open all of them.
+    /// Captured even if ignored or a likely secret. A pattern with a slash also enters ignored folders on its path; one
+    /// without does not, since it would enter all of them.
     pub include: Vec<String>,
-    /// Not held.
+    /// Excluded.
     pub exclude: Vec<String>,
-    /// Likely to hold a secret, beyond the usual ([`SECRETS`]).
+    /// Likely secrets, in addition to [`SECRETS`].
     pub secrets: Vec<String>,
-    /// Files that are longer are not held.
+    /// Size limit; larger files are excluded.
     pub largest_file: u64,
-    /// On how many threads; as many as there are cores if nothing is said.
+    /// Number of threads; `None` means one per core.
     pub threads: Option<usize>,
 }
 
@@ -94,9 +94,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How many threads to use.
+    /// Number of threads to use.
     pub(super) fn workers(&self) -> usize {
-        /// More gain nothing: the file system has locks of its own.
+        /// More threads gain nothing, because of locks in the file system.
         const MOST: usize = 16;
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         self.threads.unwrap_or_else(cores).clamp(1, MOST)

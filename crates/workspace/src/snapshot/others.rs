@@ -1,8 +1,8 @@
-//! Folders that belong to other projects, or to takes: a root that holds one leaves it out.
+//! Folders of other projects and worktrees, which a root that contains them excludes.
 //!
-//! Such a folder has a timeline of its own. Captured a second time, its files would be removed or rewritten by moves of
-//! the project around it. It is known by what the file system says (device, inode, birth time) and not by its path: it
-//! may have been moved into the root, and an ordinary folder may be where it was.
+//! Such a folder has its own timeline. If it were captured twice, moves of the outer project would remove or rewrite
+//! its files. It is identified by device, inode and birth time and not by its path: it may have been moved into the
+//! root, and an ordinary folder may have taken its old path.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,14 +13,14 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use super::stat::Stat;
 use crate::folder::Identity;
 
-/// The folders of all projects and takes that the store knows, by inode.
+/// The folders of all known projects and worktrees, by inode.
 #[derive(Default)]
 pub(super) struct OtherFolders(HashMap<u64, Vec<Identity>>);
 
 impl OtherFolders {
     pub(super) fn read(queries: &Queries<'_>) -> Result<Self, StoreError> {
         let projects = queries.projects()?.into_iter();
-        // The folder of a project that was forgotten has no number.
+        // A forgotten project has no inode.
         let projects = projects.filter(|project| project.inode != 0).map(|project| {
             let (device, inode, born) = (project.device, project.inode, project.born);
             Identity { device, inode, born }
@@ -36,19 +36,19 @@ impl OtherFolders {
         Ok(Self(others))
     }
 
-    /// Whether an open folder is one of them.
+    /// Returns whether an open folder is one of them.
     pub(super) fn holds(&self, folder: BorrowedFd<'_>, stat: &Stat) -> bool {
         let Some(known) = self.0.get(&stat.inode) else { return false };
         let born = born(folder);
         known.iter().any(|known| match (known.born, born) {
-            // Device numbers may be given out anew at a restart.
+            // Device numbers may change at a restart.
             (Some(then), Some(now)) => then == now,
             _ => known.device == stat.device,
         })
     }
 }
 
-/// When a folder was made, in nanoseconds since 1970, where the file system knows.
+/// Birth time of a folder in nanoseconds since 1970, if the file system records it.
 fn born(folder: BorrowedFd<'_>) -> Option<i64> {
     let found = statx(folder.as_fd(), c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
     let known = found.stx_mask & StatxFlags::BTIME.bits() != 0;

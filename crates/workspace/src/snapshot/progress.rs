@@ -1,14 +1,14 @@
-//! How far a snapshot is.
+//! Progress of a snapshot.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How far a snapshot is.
+/// Progress of a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Files that were looked at.
+    /// Files checked so far.
     pub files: u64,
-    /// Files that had to be read.
+    /// Files read so far.
     pub read_files: u64,
     /// Bytes of those.
     pub read_bytes: u64,

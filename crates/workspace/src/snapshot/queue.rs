@@ -1,7 +1,7 @@
-//! Work that makes more work, shared between threads.
+//! A work-sharing queue for tasks that create more tasks.
 //!
-//! Each worker keeps what it found for itself, newest first, so that few folders are open at once. When another
-//! has nothing to do, it gives away the oldest half, which as a rule is the larger.
+//! Each worker processes its own tasks, newest first, so that few folders are open at once. When another worker is
+//! idle, it hands over the oldest half, which usually is the larger part of the work.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ struct State<T> {
     stopped: bool,
 }
 
-/// Runs tasks until there are none left, or one fails. Returns the workers.
+/// Runs tasks until none is left or one fails. Returns the workers.
 pub(super) fn run<T, W, E>(
     workers: usize,
     first: T,
@@ -60,7 +60,7 @@ where
     })
 }
 
-/// Lets the others stop when a worker leaves, be it by an error or a panic.
+/// Stops the other workers when one ends, by an error or a panic.
 struct Leave<'queue, T>(&'queue Queue<T>);
 
 impl<T> Drop for Leave<'_, T> {
@@ -71,7 +71,7 @@ impl<T> Drop for Leave<'_, T> {
 }
 
 impl<T> Queue<T> {
-    /// A task from another worker; `None` when all is done.
+    /// A task from another worker; `None` when all are done.
     fn wait(&self) -> Option<T> {
         let mut state = self.lock();
         state.working -= 1;

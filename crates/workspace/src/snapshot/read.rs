@@ -1,4 +1,4 @@
-//! Reading one file, such that what is held is what the file was at one moment.
+//! Reads one file such that the captured content is a consistent version of it.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -16,24 +16,24 @@ use super::progress::Counter;
 use super::sink::{Feed, Offered};
 use super::stat::Stat;
 
-/// How often a file is read that changes meanwhile.
+/// How often to read a file that changes during reading.
 const TRIES: u32 = 4;
-/// How long a writer is given between two tries.
+/// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// What came of reading a file.
+/// Outcome of reading a file.
 pub(super) enum Outcome {
-    /// It was the same before and after.
+    /// The file did not change during reading.
     File(Stat, ContentId),
-    /// It is not held.
+    /// Excluded.
     Left(Reason),
-    /// It is not there any more.
+    /// The file no longer exists.
     Gone,
-    /// It is no regular file any more.
+    /// No longer a regular file.
     Other,
 }
 
-/// Reads the regular file of that name in a folder, if it is on that device and not larger than that.
+/// Reads a regular file if it is on that device and not larger than the limit.
 pub(super) fn read_file(
     folder: BorrowedFd<'_>,
     name: &CStr,
@@ -129,7 +129,7 @@ fn read_content(
     Ok(Content::Held(feed.parts(encode(&Parts(parts)))?))
 }
 
-/// Fills the buffer with that many bytes, or with what there is.
+/// Fills the buffer with up to `length` bytes.
 fn read_up_to(file: &mut File, buffer: &mut Vec<u8>, length: u64) -> Result<(), ReadFailed> {
     buffer.clear();
     buffer.reserve(length as usize);
@@ -143,7 +143,7 @@ fn is_same(file: &File, before: &Stat) -> Result<bool, ReadFailed> {
     Ok(Stat::from(&after) == *before)
 }
 
-/// What stands under a name, without following it; `None` if nothing does.
+/// Stat of a name without following links; `None` if it does not exist.
 pub(super) fn stat_at(folder: BorrowedFd<'_>, name: &CStr) -> Result<Option<Stat>, Errno> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(Stat::from(&stat))),
@@ -152,8 +152,8 @@ pub(super) fn stat_at(folder: BorrowedFd<'_>, name: &CStr) -> Result<Option<Stat
     }
 }
 
-/// Something that could not be read is left out; but when it is this program that has run out of something, the
-/// snapshot would leave out the world.
+/// Excludes an unreadable file. If this process lacks a resource, fails instead, because the snapshot would exclude
+/// everything.
 pub(super) fn unreadable(error: Errno) -> Result<Reason, SnapshotError> {
     match error {
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => {

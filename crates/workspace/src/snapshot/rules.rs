@@ -1,13 +1,13 @@
-//! Ignore rules: which names of a folder are held.
+//! Ignore rules: which names of a folder are captured.
 //!
 //! ```text
-//!   options ◄── folders around the root, up to the top of the repository ◄── root ◄── src ◄── src/deep
-//!                  .gitignore, info/exclude                                  three files in each, if they are there
+//!   options ◄── parents of the root, up to the top of the repository ◄── root ◄── src ◄── src/deep
+//!                  .gitignore, info/exclude                                  three files in each, if they exist
 //! ```
 //!
-//! Among files of one kind the deepest that says something decides; among kinds, `.retakeignore` before
-//! `.ignore` before `.gitignore` before `info/exclude`. What a folder's rules are is summed up in a fingerprint.
-//! As long as that is the same, decisions from the last time stand, and no file is read or compiled.
+//! Among files of one kind, the deepest with a matching rule decides; among kinds, `.retakeignore` before `.ignore`
+//! before `.gitignore` before `info/exclude`. A fingerprint identifies the rules of a folder. While it is unchanged,
+//! earlier decisions stay valid, and no file is read or compiled.
 
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,28 +24,28 @@ use rustix::fs::{Mode, OFlags};
 use super::include::Globs;
 use crate::pattern;
 
-/// The files, the strongest first.
+/// Ignore files, strongest first.
 pub(super) const FILES: [&CStr; 4] = [c".retakeignore", c".ignore", c".gitignore", c".git/info/exclude"];
-/// Longer ignore files are not read: they would be something else.
+/// Larger files are not ignore files and are not read.
 const LONGEST: u64 = 4 * 1024 * 1024;
 
 pub(super) type Fingerprint = [u8; 16];
 pub(super) type Texts = [Option<Vec<u8>>; 4];
 
-/// What is to be done with a name.
+/// Decision about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It is held.
+    /// Capture it.
     Hold,
-    /// It is held with everything below it.
+    /// Capture it with everything below it.
     HoldAll,
-    /// Only what the options include below it is held.
+    /// Capture only what the options include below it.
     Open(Reason),
-    /// It is not held.
+    /// Exclude it.
     Leave(Reason),
 }
 
-/// Whether the rules are asked at all.
+/// Whether the rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ask {
     Usual,
@@ -53,19 +53,19 @@ enum Ask {
     OnlyIncluded(Reason),
 }
 
-/// The rules for what stands in one folder, on top of those around it.
+/// Rules for the entries of one folder, on top of those of its parents.
 pub(super) struct Rules {
     outer: Option<Arc<Rules>>,
     pub(super) fingerprint: Fingerprint,
     ask: Ask,
-    /// The folder, from the top of the repository; begins with a slash.
+    /// Path of the folder from the top of the repository; begins with a slash.
     base: Vec<u8>,
     texts: OnceLock<Texts>,
     matchers: OnceLock<[Option<Gitignore>; 4]>,
 }
 
 impl Rules {
-    /// What the options and the folders around a root say.
+    /// Rules from the options and the parents of a root.
     pub(super) fn outermost(globs: &Globs) -> Arc<Self> {
         Arc::new(Self {
             outer: None,
@@ -77,7 +77,7 @@ impl Rules {
         })
     }
 
-    /// With the files of a folder that were read.
+    /// Rules with the ignore files of a folder.
     pub(super) fn with_texts(outer: &Arc<Self>, base: Vec<u8>, texts: Texts) -> Arc<Self> {
         if texts.iter().all(Option::is_none) {
             return Arc::clone(outer);
@@ -93,12 +93,12 @@ impl Rules {
         Arc::new(Self { base, texts: OnceLock::from(texts), ..Self::below(outer, fingerprint) })
     }
 
-    /// With the files of a folder that are the same as the last time, to be read only if they are needed.
+    /// Rules with unchanged ignore files of a folder, which are read only when needed.
     pub(super) fn remembered(outer: &Arc<Self>, base: Vec<u8>, fingerprint: Fingerprint) -> Arc<Self> {
         Arc::new(Self { base, ..Self::below(outer, fingerprint) })
     }
 
-    /// For the inside of a folder that was decided on as a whole.
+    /// Rules inside a folder that was decided as a whole.
     pub(super) fn inside(outer: &Arc<Self>, decision: Decision) -> Arc<Self> {
         let (ask, mark) = match decision {
             Decision::HoldAll => (Ask::Everything, 255),
@@ -126,7 +126,7 @@ impl Rules {
         }
     }
 
-    /// Why a folder that only holds what is included would be left out.
+    /// Why the folder is excluded if nothing in it is included.
     pub(super) fn otherwise(&self) -> Option<Reason> {
         match self.ask {
             Ask::OnlyIncluded(reason) => Some(reason),
@@ -134,7 +134,7 @@ impl Rules {
         }
     }
 
-    /// What is to be done with a name. `path` leads to it from the root, `full` from the top of the repository.
+    /// Decides about a name. `path` is relative to the root, `full` to the top of the repository.
     pub(super) fn decide(&self, asked: &Asked<'_>, name: &[u8], path: &[u8], is_folder: bool) -> Decision {
         match check(name) {
             Ok(()) => {}
@@ -155,7 +155,7 @@ impl Rules {
         if is_folder && asked.globs.opens(here) { Decision::Open(reason) } else { Decision::Leave(reason) }
     }
 
-    /// The same for a folder that is known to be held: in which way.
+    /// Like `decide`, for a folder that is known to be captured.
     pub(super) fn decide_folder(&self, asked: &Asked<'_>, name: &[u8], path: &[u8]) -> Decision {
         if asked.globs.has_included() { self.decide(asked, name, path, true) } else { Decision::Hold }
     }
@@ -202,15 +202,15 @@ impl Rules {
     }
 }
 
-/// What decisions are made by, beside the rules.
+/// Input of a decision besides the rules.
 pub(super) struct Asked<'walk> {
     pub(super) globs: &'walk Globs,
     pub(super) root: BorrowedFd<'walk>,
-    /// From the top of the repository to the root: nothing, or names that each begin with a slash.
+    /// Path from the top of the repository to the root: empty, or names that each begin with a slash.
     pub(super) prefix: &'walk [u8],
 }
 
-/// The ignore files of a folder. The root's `info/exclude` is found in another way.
+/// Ignore files of a folder. The root's `info/exclude` is located separately.
 pub(super) fn read_texts(folder: BorrowedFd<'_>, is_root: bool) -> Texts {
     let mut texts = Texts::default();
     for (text, name) in texts.iter_mut().zip(FILES).take(if is_root { 3 } else { 4 }) {
@@ -231,7 +231,7 @@ pub(super) fn read_text(folder: BorrowedFd<'_>, name: &CStr) -> Option<Vec<u8>> 
     (bytes.len() as u64 <= LONGEST).then_some(bytes)
 }
 
-/// Opens a folder below another, without following a link on the way.
+/// Opens a folder below another without following links.
 pub(super) fn open_below(root: BorrowedFd<'_>, path: &[u8]) -> Option<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut folder = rustix::fs::openat(root, c".", flags, Mode::empty()).ok()?;
@@ -246,7 +246,7 @@ fn compile(base: &[u8], text: &[u8]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(Path::new(OsStr::from_bytes(base)));
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     for line in text.split(|byte| *byte == b'\n') {
-        // A line that makes no sense hides nothing, as with git.
+        // An invalid line ignores nothing, as in git.
         if let Ok(line) = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line))
             && pattern::check(line).is_ok()
         {

@@ -1,8 +1,8 @@
-//! Where new content goes: a little travels with the transaction, a lot goes into a pack.
+//! Destination of new content: small amounts go into the transaction, large ones into a pack.
 //!
-//! A pack has to be synced on its own before the database is. For a few files that would double the time it
-//! takes; for many it is far less than writing them through the database's log. Who only observes keeps the little in
-//! memory, and of the rest nothing but its names: no file of the store is written.
+//! A pack needs its own sync before the database. For a few files that would double the time; for many it is far
+//! cheaper than writing them through the database's log. An observation keeps small amounts in memory and only the ids
+//! of the rest: it writes no file of the store.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use retake_store::{PackWriter, PackedBatch, Reading, Store, StoreError};
 
 use super::others::OtherFolders;
 
-/// New content up to this size goes into the database itself.
+/// New content up to this size goes into the database.
 const FEW: usize = 1024 * 1024;
 
 pub(super) struct Sink<'store> {
@@ -25,12 +25,12 @@ pub(super) struct Sink<'store> {
     packs: OnceLock<PackWriter>,
 }
 
-/// What the content is gathered for.
+/// Purpose of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// It is stored.
+    /// Store it.
     Store,
-    /// It is looked at, and forgotten.
+    /// Observe it without storing.
     Observe,
 }
 
@@ -40,19 +40,19 @@ struct Few {
     bytes: usize,
 }
 
-/// A sink as one thread uses it.
+/// A thread's handle to the sink.
 pub(super) struct Feed<'sink> {
     sink: &'sink Sink<'sink>,
-    /// Begun with the first content that may be new.
+    /// Opened for the first content that may be new.
     reading: Option<Reading<'sink>>,
 }
 
-/// Whether content may be held.
+/// Whether content may be captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
-    /// It will be stored, or is.
+    /// Stored, or to be stored.
     Taken,
-    /// It was destroyed on purpose, and is not to come back by itself.
+    /// Erased on purpose; must not be stored again.
     Redacted,
 }
 
@@ -66,7 +66,7 @@ impl<'store> Sink<'store> {
         Self { store, redacted, others, purpose, few: Mutex::default(), packs: OnceLock::new() }
     }
 
-    /// The folders of other projects and of takes.
+    /// Folders of other projects and worktrees.
     pub(super) fn others(&self) -> &OtherFolders {
         &self.others
     }
@@ -79,7 +79,7 @@ impl<'store> Sink<'store> {
         Feed { sink: self, reading: None }
     }
 
-    /// What is to be stored.
+    /// The content to store.
     pub(super) fn finish(self) -> Result<(Vec<NewObject>, Option<PackedBatch>), StoreError> {
         let packed = self.packs.into_inner().map(PackWriter::finish).transpose()?;
         let few = self.few.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ impl<'store> Sink<'store> {
             return packs.add(id, bytes);
         }
         let mut few = self.few();
-        // Another thread may have begun the pack meanwhile.
+        // Another thread may have created the pack.
         if let Some(packs) = self.packs.get() {
             drop(few);
             return packs.add(id, bytes);
@@ -123,7 +123,7 @@ impl<'store> Sink<'store> {
 }
 
 impl Feed<'_> {
-    /// Offers the bytes of a file, or of a part of one.
+    /// Offers the bytes of a file or of a part.
     pub(super) fn blob(&mut self, bytes: &[u8]) -> Result<(ContentId, Offered), StoreError> {
         let id = ContentId::of(Kind::Blob, bytes);
         if self.sink.redacted.contains(&id) {
@@ -135,7 +135,7 @@ impl Feed<'_> {
         Ok((id, Offered::Taken))
     }
 
-    /// Offers the list of a long file's parts.
+    /// Offers the part list of a long file.
     pub(super) fn parts(&mut self, bytes: Vec<u8>) -> Result<ContentId, StoreError> {
         let id = ContentId::of(Kind::Parts, &bytes);
         if !self.is_known(Kind::Parts, id)? {
@@ -150,7 +150,7 @@ impl Feed<'_> {
             Some(reading) => reading,
             none => none.insert(self.sink.store.read()?),
         };
-        // Asked to the last byte of the name: two files could be made whose names begin alike.
+        // Compares the full id: an attacker could craft two files whose ids begin alike.
         reading.queries().holds(kind, id)
     }
 }

@@ -1,26 +1,25 @@
-//! What the file system says of a file without it being read, and whether that can be relied on.
+//! File attributes that reveal changes without reading the file, and when they are reliable.
 //!
-//! The kernel stamps a change with a clock that moves in steps. A file that is written twice within one step
-//! has the same stamp after both:
+//! The kernel stamps changes with a clock that advances in ticks. Two writes within one tick have the same stamp:
 //!
 //! ```text
-//!   step of the clock   |─────────────|─────────────|
+//!   tick of the clock   |─────────────|─────────────|
 //!   first write            ▲
 //!   read here                 ▲                            stamps are those of the first write …
-//!   second write                 ▲                         … and stay the same: the second would never be seen
+//!   second write                 ▲                         … and stay the same: the second would be missed
 //! ```
 //!
-//! So stamps only count if they were clearly in the past when the file was read: then any later write has
-//! others. Files that are younger are read once more the next time.
+//! So stamps are reliable only if they were clearly in the past when the file was read: any later write then has
+//! another stamp. More recent files are read again by the next snapshot.
 
 use rustix::fs::FileType;
 
-/// The longest step of a kernel's clock is ten milliseconds.
+/// The longest tick of a kernel clock is ten milliseconds.
 const STEP: i64 = 25_000_000;
-/// File systems that keep whole seconds only, and those that keep every second one.
+/// Some file systems store whole seconds only, or every second one.
 const SECONDS: i64 = 2_100_000_000;
 
-/// What is compared.
+/// The attributes to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) device: u64,
@@ -28,13 +27,13 @@ pub(super) struct Stat {
     pub(super) size: u64,
     /// Nanoseconds since 1970.
     pub(super) modified: i64,
-    /// The same of the last change to the inode itself; no program can set it.
+    /// Time of the last inode change; no program can set it.
     pub(super) changed: i64,
     pub(super) mode: u32,
 }
 
 impl Stat {
-    // What the fields are made of differs from one system to the next.
+    // Field types differ between systems.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     pub(super) fn from(stat: &rustix::fs::Stat) -> Self {
         let nanoseconds = |seconds: i64, rest: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(rest);
@@ -52,17 +51,17 @@ impl Stat {
         FileType::from_raw_mode(self.mode as _)
     }
 
-    /// The nine bits for owner, group and others.
+    /// The nine permission bits.
     pub(super) fn permissions(&self) -> u16 {
         (self.mode & 0o777) as u16
     }
 
-    /// Whether it has a setuid, setgid or sticky bit, which snapshots do not hold.
+    /// Returns whether it has a setuid, setgid or sticky bit, which snapshots do not capture.
     pub(super) fn has_special_bits(&self) -> bool {
         self.mode & 0o7000 != 0
     }
 
-    /// Whether a change after that moment is certain to show in the stamps.
+    /// Returns whether any change after that time certainly changes the stamps.
     pub(super) fn is_settled(&self, moment: i64) -> bool {
         let whole = |stamp: i64| stamp.rem_euclid(1_000_000_000) == 0;
         let margin = if whole(self.modified) && whole(self.changed) { SECONDS } else { STEP };
@@ -70,7 +69,7 @@ impl Stat {
     }
 }
 
-/// The time now, by the clock that files are stamped with.
+/// Current time of the clock that stamps files.
 pub(super) fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     i64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
@@ -90,12 +89,12 @@ mod tests {
         check(5 * second + 1, 5 * second + 1, 5 * second + 2, false);
         check(5 * second + 1, 5 * second + 1, 5 * second + 20_000_000, false);
         check(5 * second + 1, 5 * second + 1, 5 * second + 30_000_000, true);
-        // A program may set the time of a file back, but not that of its inode.
+        // A program can set back the time of a file, but not that of its inode.
         check(1, 5 * second + 1, 5 * second + 2, false);
-        // Whole seconds: the next two may still be the same to the file system.
+        // Whole seconds: the next two may look the same to the file system.
         check(5 * second, 5 * second, 6 * second, false);
         check(5 * second, 5 * second, 8 * second, true);
-        // From the future, by a clock that was set back.
+        // A time in the future, from a clock that was set back.
         check(9 * second + 1, 9 * second + 1, 5 * second, false);
     }
 }

@@ -1,4 +1,4 @@
-//! A snapshot that was taken and is not stored yet.
+//! A snapshot that is captured and not stored yet.
 
 use std::io;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use retake_store::{PackedBatch, StoreError, Writing};
 
 use super::cache::{Memory, Place};
 
-/// A snapshot, and all that the store does not have of it yet.
+/// A snapshot with all objects that the store lacks.
 ///
-/// [`store`](Self::store) it inside the transaction of the operation that needs it; after the commit, let it be
-/// [`remember`](Self::remember)ed. If it is dropped instead, nothing happened.
+/// [`store`](Self::store) it inside the transaction of the operation that needs it, and [`remember`](Self::remember) it
+/// after the commit. Dropping it instead has no effect.
 #[must_use = "a snapshot that is not stored is lost"]
 #[derive(Debug)]
 pub struct Taken {
-    /// Its name.
+    /// Id of the snapshot.
     pub id: ContentId,
-    /// What it holds.
+    /// The snapshot.
     pub snapshot: Snapshot,
-    /// New content, each piece after those that it refers to; none if nothing changed.
+    /// New objects, each after those that it refers to; empty if nothing changed.
     pub objects: Vec<NewObject>,
-    /// New bytes of files, if there were many.
+    /// New file content, if there is a lot.
     pub packed: Option<PackedBatch>,
-    /// How often the store had destroyed content when it was taken.
+    /// Erasure counter of the store when it was taken.
     pub epoch: i64,
     memories: Vec<(Place, Option<Memory>)>,
-    /// Whether it is said to be stored: only then may a watcher go by what it found.
+    /// Set once it is stored: only then may a watcher rely on it.
     kept: Arc<AtomicBool>,
 }
 
 /// Why a snapshot was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreTakenError {
-    /// Content was destroyed since, perhaps some that it relies on.
+    /// The store has erased content since, perhaps some that the snapshot refers to.
     #[error("content was removed from the store while the snapshot was taken; take it again")]
     Stale,
     /// The store failed.
@@ -57,17 +57,17 @@ impl Taken {
         Self { id, snapshot, objects, packed, epoch, memories, kept: Arc::default() }
     }
 
-    /// Says later on whether it was remembered.
+    /// Flag that is set once the snapshot is stored.
     pub(super) fn kept(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.kept)
     }
 
-    /// Whether the store has all of it already.
+    /// Returns whether the store already has all of it.
     pub fn is_stored(&self) -> bool {
         self.objects.is_empty() && self.packed.is_none()
     }
 
-    /// Stores what is new, with this transaction. Returns how many bytes were added.
+    /// Stores new objects in this transaction. Returns the number of bytes added.
     pub fn store(&self, writing: &Writing<'_>, now: Timestamp) -> Result<u64, StoreTakenError> {
         if writing.erasures() != self.epoch {
             return Err(StoreTakenError::Stale);
@@ -79,8 +79,8 @@ impl Taken {
         Ok(packed + writing.put_contents(&self.objects, now)?)
     }
 
-    /// Lets the next snapshot of the same folders pass over what did not change since. Only for what was
-    /// stored and committed; that it fails costs time and nothing else.
+    /// Saves the stat cache, so that the next snapshot skips unchanged files. Call this only after the commit. A
+    /// failure only costs time.
     pub fn remember(&self) -> io::Result<()> {
         self.kept.store(true, Ordering::Release);
         for (place, memory) in &self.memories {

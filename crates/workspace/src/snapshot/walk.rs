@@ -1,14 +1,14 @@
-//! One walk over a root, on all cores.
+//! Walks a root on all cores.
 //!
 //! ```text
-//!   folder: open, stat ──► same as the last time, rules too? ── yes ──► names from the cache
-//!                                                             └─ no ──► list, decide by the rules
+//!   folder: open, stat ──► same as last time, rules too? ── yes ──► names from the cache
+//!                                                         └─ no ──► list, decide by the rules
 //!            └──► names in chunks ──► stat each ──► same? the node from the cache : read it
-//!                          └──► folders below: one task each
+//!                          └──► subfolders: one task each
 //! ```
 //!
-//! Results are gathered unordered, each under the number of its folder, and put together by `build`. A folder
-//! has a higher number than the one around it.
+//! Results are collected unordered, each under the number of its folder, and `build` combines them. Children have
+//! higher numbers than their parents.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
@@ -36,27 +36,27 @@ use super::stat::{Stat, now};
 use super::workspace::{Compiled, Root};
 use crate::watch::Events;
 
-/// Names that are looked at in one go: large folders are shared among the workers.
+/// Names per chunk: the workers share large folders.
 const CHUNK: usize = 256;
 
-/// What a watcher adds to a walk; by default nothing.
+/// Watcher of a walk; none by default.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Watched<'walk> {
-    /// Sets a watch on each folder that is walked.
+    /// Sets a watch on each walked folder.
     pub(super) events: Option<&'walk Events>,
-    /// The folders that have to be looked at; without it, all.
+    /// Folders to visit; `None` means all.
     pub(super) marks: Option<&'walk Marks>,
 }
 
-/// What all workers share.
+/// State that all workers share.
 struct Walk<'walk> {
     asked: Asked<'walk>,
     cache: Option<&'walk Cache>,
     device: u64,
     largest: u64,
-    /// The store's own folder.
+    /// Device and inode of the store's folder.
     own: Option<(u64, u64)>,
-    /// The folders of other projects and of takes.
+    /// Folders of other projects and worktrees.
     others: &'walk OtherFolders,
     numbers: AtomicU32,
     counter: &'walk Counter<'walk>,
@@ -64,7 +64,7 @@ struct Walk<'walk> {
     watched: Watched<'walk>,
 }
 
-/// What one worker has.
+/// State of one worker.
 struct Worker<'walk> {
     feed: Feed<'walk>,
     buffer: Vec<u8>,
@@ -77,7 +77,7 @@ enum Task<'walk> {
     Names(Arc<Open<'walk>>, usize),
 }
 
-/// A folder that is to be walked.
+/// A folder to walk.
 struct Below {
     number: u32,
     parent: Arc<OwnedFd>,
@@ -95,11 +95,11 @@ struct Open<'walk> {
     rules: Arc<Rules>,
     names: Vec<Candidate<'walk>>,
     from_cache: bool,
-    /// Whether it is walked only for a folder below it: then what else is in it is as the cache says.
+    /// Whether it is walked only for a folder below it; its other entries then match the cache.
     on_the_way: bool,
 }
 
-/// A name, and what is to be done with it.
+/// A name and the decision about it.
 struct Candidate<'walk> {
     name: Cow<'walk, CStr>,
     decision: Decision,
@@ -121,7 +121,7 @@ pub(super) fn walk(
     let folder = rustix::fs::open(&root.path, flags, Mode::empty()).map_err(fail)?;
     let stat = Stat::from(&rustix::fs::fstat(&folder).map_err(fail)?);
     if (stat.device, stat.inode) != (root.device, root.inode) {
-        // Another folder stands there since the workspace was opened.
+        // Another folder has taken the path since the workspace was opened.
         return Err(fail(Errno::STALE));
     }
     let around = crate::git::around(&root.path);
@@ -202,7 +202,7 @@ impl<'walk> Walk<'walk> {
         }
     }
 
-    /// Opens a folder and finds out which names of it are held.
+    /// Opens a folder and decides which of its names are captured.
     fn open(&self, below: Below) -> Result<Result<(Here, Open<'walk>), Found>, SnapshotError> {
         let Below { number, parent, name, path, rules: outer, remembered } = below;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -211,7 +211,7 @@ impl<'walk> Walk<'walk> {
         let (stat, folder) = match found {
             Ok((stat, folder)) => (Stat { size: 0, ..Stat::from(&stat) }, folder),
             Err(Errno::NOENT) => return Ok(Err(Found::Gone)),
-            // It was a folder a moment ago.
+            // It was a folder when it was listed.
             Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Err(Found::Left(Reason::Changing))),
             Err(error) => return unreadable(error).map(|reason| Err(Found::Left(reason))),
         };
@@ -225,7 +225,7 @@ impl<'walk> Walk<'walk> {
             return Ok(Err(Found::Left(Reason::OtherProject)));
         }
         let watch = self.watched.events.and_then(|events| events.watch(folder.as_fd()));
-        // What happened before the watch was set makes no event, so it has to show in the stamps.
+        // Changes before the watch was set cause no event, so the stamps must reveal them.
         let stat = match watch.map(|_| rustix::fs::fstat(&folder)) {
             Some(Ok(stat)) => Stat { size: 0, ..Stat::from(&stat) },
             _ => stat,
@@ -277,8 +277,8 @@ impl<'walk> Walk<'walk> {
         Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: false, on_the_way: false })))
     }
 
-    /// The stamps of a folder's ignore files; all zero if there are none. While one is so young that its stamps
-    /// cannot be relied on, no two answers are the same.
+    /// Stamps of a folder's ignore files; zero if there are none. A file that is too recent for reliable stamps gives a
+    /// different result each time.
     fn stamp(&self, folder: BorrowedFd<'_>, is_root: bool) -> Fingerprint {
         let mut hasher = blake3::Hasher::new();
         let mut some = false;
@@ -322,7 +322,7 @@ impl<'walk> Walk<'walk> {
         Ok(list(folder)?.into_iter().map(decide).collect())
     }
 
-    /// Looks at some names of a folder.
+    /// Checks some names of a folder.
     fn names(
         &self,
         worker: &mut Worker<'_>,
@@ -351,7 +351,7 @@ impl<'walk> Walk<'walk> {
                 continue;
             }
             if !differs {
-                // The first that differs: those before it are as the cache says.
+                // First difference: all names before it match the cache.
                 differs = true;
                 let mut folders = chunk.folders.iter();
                 entries = names[..index].iter().filter_map(|name| entry_from(name, &mut folders)).collect();
@@ -382,7 +382,7 @@ impl<'walk> Walk<'walk> {
     ) -> Result<Looked, SnapshotError> {
         let looked = match name.decision {
             Decision::Leave(reason) => name.left(reason, true),
-            // What was a folder is one as long as the folder around it did not change.
+            // A folder remains one while its parent did not change.
             Decision::Hold
                 if open.from_cache && matches!(name.remembered, Some(Remembered::Folder { .. })) =>
             {
@@ -503,7 +503,7 @@ impl<'walk> Walk<'walk> {
         chunk.folders.push(number);
         let path = [&open.path, &b"/"[..], name.name.to_bytes()].concat();
         let decision = match name.decision {
-            // The cache does not keep how a folder was decided on; the rules say it again.
+            // The cache does not store the decision about a folder, so the rules decide again.
             Decision::Hold if open.from_cache => {
                 open.rules.decide_folder(&self.asked, name.name.to_bytes(), &path)
             }
@@ -529,8 +529,8 @@ impl<'walk> Walk<'walk> {
         number
     }
 
-    /// Whether nothing can have changed in a folder or below it: no event, the same rules around it, and, where
-    /// the folder above it did change, still the same folder under the name.
+    /// Returns whether nothing can have changed in or below a folder: no event, the same outer rules, and, if the
+    /// parent changed, still the same folder under the name.
     fn passes(&self, index: u32, stat: Option<Stat>, rules: &Rules) -> bool {
         let known = self.cache.and_then(|cache| cache.folder(index));
         let unmarked = self.watched.marks.is_some_and(|marks| !marks.is_marked(index));
@@ -542,7 +542,7 @@ impl<'walk> Walk<'walk> {
     }
 }
 
-/// The names of a folder as the cache has them.
+/// Names of a folder from the cache.
 fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> Vec<Candidate<'walk>> {
     let decided = |entry: &Remembered<'_>| match entry {
         Remembered::Left { reason, by_name: true } => Decision::Leave(*reason),
@@ -558,7 +558,7 @@ fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> Vec<Candidat
         .collect()
 }
 
-/// What came of looking at a name.
+/// Outcome of checking a name.
 enum Looked {
     Same,
     Other(What),
@@ -575,7 +575,7 @@ impl Candidate<'_> {
     }
 }
 
-/// What the cache says of a name, with the number that a folder has in this walk.
+/// The cached entry of a name, with its folder number in this walk.
 fn entry_from<'number>(
     name: &Candidate<'_>,
     folders: &mut impl Iterator<Item = &'number u32>,

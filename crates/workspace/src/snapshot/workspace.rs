@@ -1,4 +1,4 @@
-//! The folders that make up a workspace, and those that never do.
+//! The folders of a workspace, and folders that cannot be one.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::include::Globs;
 use super::options::Options;
 
-/// The folders that are held together: a main root, and others with names.
+/// Folders that are captured together: a main root and additional named ones.
 #[derive(Debug)]
 pub struct Workspace {
     roots: Vec<Root>,
@@ -17,77 +17,77 @@ pub struct Workspace {
 /// One folder of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// Its name; empty for the main root.
+    /// Name; empty for the main root.
     pub name: String,
-    /// Where it is, without any link on the way.
+    /// Path without links.
     pub path: PathBuf,
-    /// The file system that it is on.
+    /// Device of its file system.
     pub(super) device: u64,
-    /// Which folder of that file system.
+    /// Inode number.
     pub(super) inode: u64,
 }
 
-/// Options, ready to be asked.
+/// Options with compiled patterns.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) options: Options,
     pub(super) globs: Globs,
 }
 
-/// Why a folder is not taken as a workspace.
+/// Why a folder cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It is not there, or not a folder.
-    #[error("{}: {error}; name a folder that is there", path.display())]
+    /// The folder does not exist or is not a folder.
+    #[error("{}: {error}; name an existing folder", path.display())]
     NotAFolder {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What happened.
+        /// The error.
         error: std::io::Error,
     },
-    /// It is the home folder, or holds it.
+    /// The folder is or contains the home folder.
     #[error(
-        "{} is a home folder or holds one, and far more than one project; go into the project's own folder, \
+        "{} is or contains a home folder, which is far more than one project; go into the project's own folder, \
          or name it with --directory",
         path.display()
     )]
     Home {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// It belongs to the system.
+    /// The folder belongs to the system.
     #[error("{} belongs to the system; go into the project's own folder, or name it with --directory", path.display())]
     System {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// Two roots have one name, or a further root has none.
-    #[error("a root needs a name of its own: {name:?} is taken; choose another")]
+    /// Two roots have the same name, or an additional root has none.
+    #[error("the root name {name:?} is already in use; choose another")]
     Name {
         /// The name.
         name: String,
     },
-    /// A root lies inside another.
-    #[error("{} lies inside {}, which is held already; leave it out", inner.display(), outer.display())]
+    /// A root is inside another.
+    #[error("{} is inside {}, which is already a root; remove it from the roots", inner.display(), outer.display())]
     Inside {
-        /// The one inside.
+        /// The inner folder.
         inner: PathBuf,
-        /// The one around it.
+        /// The outer folder.
         outer: PathBuf,
     },
-    /// A pattern of the options cannot be understood.
-    #[error("the pattern {pattern:?} cannot be understood: {reason}")]
+    /// A pattern of the options is invalid.
+    #[error("invalid pattern {pattern:?}: {reason}")]
     Pattern {
-        /// Which.
+        /// The pattern.
         pattern: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Workspace {
-    /// The workspace of a main folder and further ones with names.
+    /// Opens a workspace with a main folder and additional named ones.
     pub fn open(main: &Path, others: &[(String, PathBuf)], options: Options) -> Result<Self, OpenError> {
         let globs = Globs::compile(&options)?;
         let mut roots: Vec<Root> = Vec::new();
@@ -113,12 +113,12 @@ impl Workspace {
         Ok(Self { roots, options: Compiled { options, globs } })
     }
 
-    /// The workspace of one folder, as usual.
+    /// Opens a workspace of one folder with default options.
     pub fn of(folder: &Path) -> Result<Self, OpenError> {
         Self::open(folder, &[], Options::default())
     }
 
-    /// The roots, the main one first.
+    /// All roots, main root first.
     pub fn roots(&self) -> &[Root] {
         &self.roots
     }
@@ -128,7 +128,7 @@ impl Workspace {
         &self.roots[0]
     }
 
-    /// How files are kept, as it was said when the workspace was opened.
+    /// Options with which the workspace was opened.
     pub fn file_options(&self) -> &Options {
         &self.options.options
     }
@@ -150,7 +150,7 @@ impl Root {
     }
 }
 
-/// Folders of the system, themselves; what is below them may be a project.
+/// System folders; folders below them may be projects.
 const SYSTEM: &[&str] = &[
     "/",
     "/Applications",
@@ -189,21 +189,21 @@ const SYSTEM: &[&str] = &[
     "/var/tmp",
 ];
 
-/// Folders of the system with all that is below them.
+/// System folders, including everything below them.
 const NEVER: &[&str] = &["/dev", "/proc", "/sys", "/run/systemd"];
 
-/// Folders below those that hold ordinary files.
+/// Folders below those that contain ordinary files.
 const MEMORY: &[&str] = &["/dev/shm"];
 
-/// Refuses folders that hold far more than a project: home folders, what holds them, and those of the system.
+/// Rejects folders that contain far more than a project: home folders, their parents, and system folders.
 pub fn check_folder(path: &Path) -> Result<(), OpenError> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     check(path, home.as_deref())
 }
 
-/// Refuses folders that hold far more than a project.
+/// Rejects folders that contain far more than a project.
 fn check(path: &Path, home: Option<&Path>) -> Result<(), OpenError> {
-    // A home may itself be reached through a link.
+    // The home folder may be reached through a link.
     let homes = home.into_iter().flat_map(|home| [Some(home.to_owned()), home.canonicalize().ok()]).flatten();
     for home in homes.filter(|home| home.is_absolute() && home.parent().is_some()) {
         if home.starts_with(path) {

@@ -1,26 +1,26 @@
-//! Events of the kernel about folders, without a thread: they wait in a queue until someone asks.
+//! Kernel events about folders. There is no thread: events wait in a queue.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use inotify::Events;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use none::Events;
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Something in the folder, or the folder itself, changed.
+    /// The folder or something in it changed.
     Changed,
-    /// The folder was moved, or it is gone.
+    /// The folder was moved or removed.
     Moved,
-    /// The watch is no more.
+    /// The watch was removed.
     Ended,
 }
 
-/// Whether all events were seen.
+/// Whether all events were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drained {
     All,
-    /// Some were lost, or there are so many that it is cheaper to look at everything.
+    /// Some were lost, or there are so many that a full walk is cheaper.
     TooMany,
 }
 
@@ -36,7 +36,7 @@ mod inotify {
     use super::{Drained, Event};
     use crate::watch::Limits;
 
-    /// A queue of events, and the watches that feed it.
+    /// An event queue with its watches.
     pub(crate) struct Events {
         queue: OwnedFd,
         limits: Limits,
@@ -45,20 +45,20 @@ mod inotify {
     }
 
     impl Events {
-        /// A queue without watches; nothing if the system gives none.
+        /// Creates a queue without watches; `None` if the system provides none.
         pub(in crate::watch) fn begin(limits: Limits) -> Option<Self> {
             let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
             Some(Self { queue, limits, watches: AtomicUsize::new(0), failed: AtomicBool::new(false) })
         }
 
-        /// Sets a watch on a folder, or finds the one that it has.
+        /// Sets a watch on a folder, or returns the existing one.
         pub(crate) fn watch(&self, folder: BorrowedFd<'_>) -> Option<i32> {
             if self.has_failed() {
                 return None;
             }
             let flags = WatchFlags::MODIFY
                 | WatchFlags::ATTRIB
-                // A program that writes through a mapping makes no other event.
+                // A write through a mapping causes no other event.
                 | WatchFlags::CLOSE_WRITE
                 | WatchFlags::CREATE
                 | WatchFlags::DELETE
@@ -67,7 +67,7 @@ mod inotify {
                 | WatchFlags::DELETE_SELF
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::ONLYDIR;
-            // By the descriptor: what stands at a path may be another folder by now.
+            // By descriptor, since another folder may have taken the path.
             let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
             let watch = inotify::add_watch(&self.queue, path, flags);
             let count = self.watches.fetch_add(1, Ordering::Relaxed);
@@ -77,23 +77,23 @@ mod inotify {
             watch.ok()
         }
 
-        /// Whether a watch could not be set: then events say nothing.
+        /// Returns whether setting a watch failed, which makes the events incomplete.
         pub(in crate::watch) fn has_failed(&self) -> bool {
             self.failed.load(Ordering::Relaxed)
         }
 
-        /// Counts the watches anew: a folder that is walked again is asked for again.
+        /// Resets the number of watches, since a full walk sets them again.
         pub(in crate::watch) fn count(&self, watches: usize) {
             self.watches.store(watches, Ordering::Relaxed);
         }
 
-        /// Ends a watch.
+        /// Removes a watch.
         pub(in crate::watch) fn forget(&self, watch: i32) {
-            // One whose folder was removed has ended by itself.
+            // The watch of a removed folder has ended already.
             let _ = inotify::remove_watch(&self.queue, watch);
         }
 
-        /// Takes all events from the queue.
+        /// Reads all events from the queue.
         pub(in crate::watch) fn drain(&self, mut visit: impl FnMut(i32, Event)) -> Drained {
             let mut buffer = vec![MaybeUninit::uninit(); 64 * 1024];
             let mut reader = Reader::new(&self.queue, &mut buffer);
@@ -123,7 +123,7 @@ mod inotify {
     }
 }
 
-/// Systems without such a queue: nobody is ever told anything, so everything is looked at.
+/// Systems without such a queue: no events, so every snapshot walks everything.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod none {
     use std::os::fd::BorrowedFd;
@@ -134,7 +134,7 @@ mod none {
     /// No events.
     pub(crate) struct Events;
 
-    // The same form as where there are some.
+    // The same interface as with events.
     #[allow(clippy::unused_self)]
     impl Events {
         pub(in crate::watch) fn begin(_: Limits) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! What is read of repositories that the real git made, and of repositories that no one should have made.
+//! Facts about repositories made by git, and about hostile ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,7 +17,7 @@ fn place() -> (TempDir, PathBuf) {
     (place, path)
 }
 
-/// Runs git untouched by the configuration of whoever runs the tests; nothing if it fails.
+/// Runs git without the configuration of the current user; `None` if it fails.
 fn try_git(folder: &Path, arguments: &str) -> Option<String> {
     let output = Command::new("git")
         .args(arguments.split(' '))
@@ -44,7 +44,7 @@ fn repository(path: &Path) {
     git(path, "commit -q --allow-empty -m first");
 }
 
-/// Compares with what git says of the same folder.
+/// Compares with the output of git for the same folder.
 #[track_caller]
 fn check(what: &str, folder: &Path) -> GitFacts {
     let facts = observe(folder);
@@ -74,7 +74,7 @@ fn repositories_that_git_made() {
     check("packed", &main);
     git(&main, "commit -q --allow-empty -m second");
     check("loose over packed", &main);
-    // `first/branch` keeps its folder while only the packed file knows `first`.
+    // `first/branch` keeps its folder while `first` exists only in the packed file.
     git(&main, "pack-refs --all");
     git(&main, "checkout -q -b other");
     git(&main, "branch -m first/branch first");
@@ -155,7 +155,7 @@ fn remotes() {
     assert_eq!(observe(&top.join("side")).remote.as_deref(), Some("https://example.org/b"));
 }
 
-/// A repository made by hand: whatever is written into its files, observing returns, and soon.
+/// A hand-made repository: whatever its files contain, observing must return quickly.
 struct Hostile {
     _place: TempDir,
     top: PathBuf,
@@ -285,7 +285,7 @@ fn a_hostile_configuration() {
     }
 }
 
-/// Compares with what `git status` lists; what is not known is wrong only where it is expected to be known.
+/// Compares with `git status`; an unknown result is wrong only where a known one is expected.
 #[track_caller]
 fn check_dirty(what: &str, folder: &Path, known: bool) {
     let found = observe(folder).dirty;

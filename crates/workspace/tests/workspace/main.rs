@@ -1,4 +1,4 @@
-//! One folder: its git facts, its snapshots, and what changes beside them.
+//! Git facts, snapshots and watchers of one folder.
 
 mod git;
 mod snapshot;

@@ -1,4 +1,4 @@
-//! Snapshots of folders: what is held, what is left out, and what is seen to have changed.
+//! Snapshots of folders: captured and excluded files, and detection of changes.
 
 use std::collections::BTreeMap;
 use std::fs;

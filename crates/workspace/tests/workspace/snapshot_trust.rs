@@ -1,4 +1,4 @@
-//! What a snapshot must not trust, and what must never reach the store.
+//! Stamps that a snapshot must not trust, and content that must never reach the store.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -138,7 +138,7 @@ fn what_was_destroyed_is_not_remembered_and_does_not_come_back() {
     place.write("b", "harmless");
     settle();
     let first = place.keep();
-    // Taken before, to be stored after.
+    // Taken before, stored after.
     place.write("c", "more");
     let stale = Arc::new(place.take());
     let id = ContentId::of(Kind::Blob, b"a password that slipped in");

@@ -1,6 +1,6 @@
-//! What the tests of snapshots share: a folder and a store beside it, and looking into what was taken.
+//! Helpers for snapshot tests: a folder with a store next to it, and access to captured content.
 
-// Each test binary uses its own part of this, and what one shares with it is public there only.
+// Each test binary uses a part of this module, and its items are public only there.
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use retake_workspace::snapshot::{Options, Taken, Workspace, snapshot};
 
 pub const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 
-/// A folder with a store beside it, gone after the test.
+/// A folder with a store next to it, removed after the test.
 pub struct Place {
     pub temporary: tempfile::TempDir,
     pub root: PathBuf,
@@ -48,12 +48,12 @@ impl Place {
         snapshot(&self.store, &self.workspace()).expect("a snapshot")
     }
 
-    /// Takes, stores and remembers a snapshot.
+    /// Takes and stores a snapshot and saves its cache.
     pub fn keep(&self) -> Arc<Taken> {
         commit(&self.store, self.take())
     }
 
-    /// What a stored snapshot holds: contents of files, `-> target` of links, `/` for folders.
+    /// Content of a stored snapshot: bytes of files, `-> target` of links, `/` for folders.
     pub fn held(&self, taken: &Taken) -> BTreeMap<String, String> {
         let reading = self.store.read().expect("a reading");
         let mut held = BTreeMap::new();
@@ -61,7 +61,7 @@ impl Place {
         held
     }
 
-    /// What it does not hold.
+    /// Its excluded paths.
     pub fn left_out(&self, taken: &Taken) -> BTreeMap<String, Reason> {
         let reading = self.store.read().expect("a reading");
         let Some(id) = taken.snapshot.roots[0].left_out else { return BTreeMap::new() };
@@ -109,12 +109,12 @@ pub fn read_content(objects: &impl Objects, content: ContentId, size: u64) -> Ve
     }
 }
 
-/// Waits until stamps that are made now are clearly in the past.
+/// Waits until stamps made now are clearly in the past.
 pub fn settle() {
     std::thread::sleep(std::time::Duration::from_millis(60));
 }
 
-/// Every byte of a store's folder.
+/// All bytes of a store's folder.
 pub fn all_bytes(folder: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {

@@ -1,4 +1,4 @@
-//! Snapshots with a watcher are those that a walk over everything would take.
+//! Snapshots with a watcher equal those of a full walk.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ use retake_workspace::watch::{Limits, Watcher, snapshot_watched};
 
 type Edit = fn(&Path) -> std::io::Result<()>;
 
-/// A folder with a watcher, and a second store whose snapshots look at everything.
+/// A folder with a watcher, and a second store whose snapshots walk everything.
 struct Watched {
     place: Place,
     workspace: Workspace,
@@ -24,7 +24,7 @@ struct Watched {
 
 impl Watched {
     fn new() -> Self {
-        // A walk over everything would hide what the watcher misses.
+        // A full walk would hide changes that the watcher misses.
         Self::with(Limits { trust: Duration::from_hours(1), ..Limits::default() })
     }
 
@@ -43,14 +43,14 @@ impl Watched {
         snapshot_watched(&self.place.store, &self.workspace, &mut self.watcher).expect("a snapshot")
     }
 
-    /// Takes one, compares it with one that looks at everything, and stores it.
+    /// Takes a snapshot, compares it with one of a full walk, and stores it.
     #[track_caller]
     fn check(&mut self, what: &str) -> Arc<Taken> {
         let taken = self.take();
         let whole = snapshot(&self.other, &self.workspace).expect("a snapshot");
         assert_eq!(taken.snapshot, whole.snapshot, "{what}");
         let taken = commit(&self.place.store, taken);
-        // All of it must be there: what was taken from memory was stored before.
+        // All content must be readable: content from memory was stored before.
         let _ = self.place.held(&taken);
         taken
     }
@@ -99,7 +99,7 @@ fn every_kind_of_change_is_seen() {
             fs::write(root.join("a/2/.git/info/exclude"), "7\n")
         }),
     ];
-    // Once at once, once with all stamps in the past; each change is looked at twice.
+    // Once immediately, once with all stamps in the past; each change is checked twice.
     for wait in [false, true] {
         let folder = root.join(if wait { "slow" } else { "fast" });
         fs::create_dir(&folder).expect("a folder");
@@ -175,7 +175,7 @@ fn a_queue_that_overflowed_is_noticed() {
     watched.place.write("b", "");
     watched.place.write("deep/c", "");
     watched.check("the first");
-    // Two that take turns: events that are alike would be one.
+    // Two alternating files, since equal events would be merged.
     let mut files = ["a", "b"].map(|name| fs::File::create(watched.root().join(name)).expect("a file"));
     for _ in 0..10_000 {
         for file in &mut files {
@@ -221,7 +221,7 @@ fn random_edits_are_all_seen() {
     }
 }
 
-/// One edit, of whatever is there; those that make no sense do nothing.
+/// A random edit of an existing file; impossible edits do nothing.
 fn edit(root: &Path, random: &mut Random) {
     let path = |random: &mut Random| -> PathBuf {
         let depth = 1 + random.below(4);
@@ -246,7 +246,7 @@ fn edit(root: &Path, random: &mut Random) {
     };
 }
 
-/// A small generator of numbers, the same for each seed.
+/// A small deterministic random generator.
 struct Random(u64);
 
 impl Random {

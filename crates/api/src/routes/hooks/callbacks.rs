@@ -1,4 +1,4 @@
-//! What can be done, by name: each callback is a route of `/v1` with the thread filled in.
+//! Actions by name: each callback calls a route of `/v1` with the thread filled in.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/api/callbacks", list).about(
             GROUP,
             "List callbacks",
-            "Each stands for a route, which the reference describes.",
+            "Each calls a route, which the reference describes.",
         ),
         post("/api/callbacks/{callback}", call_back).about(
             GROUP,
             "Call a callback",
-            "`arguments` are the body of the route that it stands for.",
+            "`arguments` is the body of the route that it calls.",
         ),
     ]
 }
@@ -33,9 +33,9 @@ struct Callback {
     name: &'static str,
     method: Method,
     path: &'static str,
-    /// What else the path names.
+    /// Further path parameters.
     named: &'static [(&'static str, &'static str)],
-    /// What the route's query takes.
+    /// Query parameters of the route.
     query: &'static [&'static str],
 }
 
@@ -53,7 +53,6 @@ const fn list_of(name: &'static str, list: &'static [(&'static str, &'static str
     Callback { name, method: Method::PUT, path, named: list, query: &["take"] }
 }
 
-/// In the path of a route about one preset.
 const PRESET: &str = "{preset}";
 
 const CALLBACKS: &[Callback] = &[
@@ -94,18 +93,18 @@ const CALLBACKS: &[Callback] = &[
 struct Listed {
     /// Its name.
     name: &'static str,
-    /// What it does.
+    /// Description.
     about: &'static str,
-    /// The method of the route that it stands for.
+    /// Method of the route.
     method: String,
-    /// The route that it stands for.
+    /// Path of the route.
     path: &'static str,
 }
 
 /// All callbacks.
 #[derive(Serialize, JsonSchema)]
 struct AllListed {
-    /// In no particular order.
+    /// The callbacks.
     callbacks: Vec<Listed>,
 }
 
@@ -136,33 +135,32 @@ struct CallbackPath {
     callback: String,
 }
 
-/// What is meant.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallQuery {
-    /// The thread; the current one of the server's project if none is named.
+    /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// The take; the active one if none is named.
+    /// The take; the active one by default.
     take: Option<TakeId>,
-    /// Only say what would happen.
+    /// Preview the change without making it.
     dry_run: Option<bool>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallBody {
-    /// The body of the route that it stands for.
+    /// The body of the route.
     #[serde(default)]
     #[schemars(with = "Map<String, Value>")]
     arguments: BTreeMap<String, Box<RawValue>>,
 }
 
-/// What a callback answered.
+/// The response of a callback.
 #[derive(Serialize, JsonSchema)]
 struct Called {
     /// Its name.
     callback: &'static str,
-    /// The answer of the route that it stands for.
+    /// The response of the route.
     #[schemars(with = "Value")]
     result: Box<RawValue>,
 }
@@ -170,15 +168,15 @@ struct Called {
 fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answer<Called>, Problem> {
     let name = &call.path.callback;
     let callback = CALLBACKS.iter().find(|callback| callback.name == *name).ok_or_else(|| {
-        Problem::not_found(format!("there is no callback {name:?}; GET /api/callbacks lists them"))
+        Problem::not_found(format!("no callback {name:?}; GET /api/callbacks lists them"))
     })?;
     let routes = crate::routes::all();
     let route = routes.iter().find(|route| callback.stands_for(route));
-    let route = route.ok_or_else(|| Problem::new(Code::Internal, "the callback stands for nothing"))?;
+    let route = route.ok_or_else(|| Problem::new(Code::Internal, "the callback has no route"))?;
     if call.expected.is_some() && !route.versioned {
         return Err(Problem::new(
             Code::Refused,
-            format!("{name} changes no thread, so that it takes no If-Match"),
+            format!("{name} changes no thread and accepts no If-Match"),
         ));
     }
     let thread = call.service.meant_thread(call.query.thread)?;
@@ -194,14 +192,14 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
     };
     let reply = (route.run)(call.service, arrived).map_err(against_a_rule)?;
     let ReplyBody::Bytes(bytes) = reply.body else {
-        return Err(Problem::new(Code::Internal, "the callback answers with a stream"));
+        return Err(Problem::new(Code::Internal, "the callback returned a stream"));
     };
     let result = serde_json::from_slice(&bytes).map_err(|error| Problem::new(Code::Internal, error))?;
     let body = Called { callback: callback.name, result };
     Ok(Answer { body, version: reply.version, location: reply.location })
 }
 
-/// What a callback takes depends on its name, which the document cannot say: arguments of another shape are against a rule.
+/// The OpenAPI document cannot describe the arguments of each callback, so that wrong arguments are 422 and not 400.
 fn against_a_rule(problem: Problem) -> Problem {
     match problem.code {
         Code::InvalidRequest => Problem { code: Code::Refused, ..problem },
@@ -228,7 +226,7 @@ fn path(
     Ok(path)
 }
 
-/// The body of the route; one whose path names a preset has none.
+/// The body of the route; routes with a preset in the path have none.
 fn body(callback: &Callback, arguments: &BTreeMap<String, Box<RawValue>>) -> Result<Vec<u8>, Problem> {
     if callback.path.contains(PRESET) {
         return Ok(Vec::new());
@@ -246,7 +244,7 @@ fn query(callback: &Callback, asked: &CallQuery) -> Result<String, Problem> {
     for (name, value) in given {
         let Some(value) = value else { continue };
         if !callback.query.contains(&name) {
-            return Err(Problem::new(Code::Refused, format!("{} takes no `{name}`", callback.name)));
+            return Err(Problem::new(Code::Refused, format!("{} has no parameter `{name}`", callback.name)));
         }
         query.push((name, value));
     }
@@ -258,11 +256,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_callback_stands_for_a_route_whose_query_it_knows() {
+    fn every_callback_has_a_route_and_lists_its_query_parameters() {
         let routes = crate::routes::all();
         for callback in CALLBACKS {
             let route = routes.iter().find(|route| callback.stands_for(route));
-            let route = route.unwrap_or_else(|| panic!("{} stands for nothing", callback.name));
+            let route = route.unwrap_or_else(|| panic!("{} has no route", callback.name));
             let mut generator = schemars::SchemaGenerator::default();
             (route.query_schema)(&mut generator);
             let known = serde_json::to_string(generator.definitions()).expect("schemas are JSON");

@@ -1,4 +1,4 @@
-//! What is, by name; and what of it can be set.
+//! Properties of a conversation by name, some of them settable.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,18 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/api/fields", list).about(
             GROUP,
             "Read all fields",
-            "With what each is, and whether it can be set.",
+            "With a description, and whether it is settable.",
         ),
         get("/api/fields/{field}", read).about(GROUP, "Read a field", ""),
         change(Method::PUT, "/api/fields/{field}", write).about(
             GROUP,
             "Set a field",
-            "One operation, as any other change.",
+            "One operation.",
         ),
     ]
 }
 
-/// What a conversation is, at one moment.
+/// The state that fields are read from.
 struct Seen {
     row: ThreadRow,
     state: ThreadState,
@@ -46,10 +46,10 @@ struct Seen {
     standing: Standing,
 }
 
-/// The command that sets a field.
+/// Builds the command that sets a field.
 type Write = fn(&Seen, &RawValue) -> Result<Command, serde_json::Error>;
 
-/// A field that is no setting.
+/// A field other than a setting.
 struct Field {
     name: &'static str,
     about: &'static str,
@@ -60,13 +60,13 @@ struct Field {
 const FIELDS: &[Field] = &[
     Field {
         name: "title",
-        about: "What the thread is called.",
+        about: "The title of the thread.",
         read: |seen| to_raw_value(&seen.row.summary.title),
         write: Some(|_, value| Ok(Command::Rename { title: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "pinned",
-        about: "Whether the thread stays on top of lists.",
+        about: "Whether the thread is at the top of lists.",
         read: |seen| to_raw_value(&seen.row.summary.pinned),
         write: Some(|_, value| Ok(Command::Pin { pinned: serde_json::from_str(value.get())? })),
     },
@@ -93,13 +93,13 @@ const FIELDS: &[Field] = &[
     },
     Field {
         name: "roles",
-        about: "The roles that entries are given, in order.",
+        about: "The available roles, in order.",
         read: |seen| to_raw_value(&seen.roles),
         write: Some(|_, value| Ok(Command::SetRoles { roles: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "draft",
-        about: "What is being typed and not yet sent.",
+        about: "The unsent text.",
         read: |seen| to_raw_value(&seen.take.draft),
         write: Some(|seen, value| {
             Ok(Command::SetDraft { take: seen.take.id, text: serde_json::from_str(value.get())? })
@@ -113,13 +113,13 @@ const FIELDS: &[Field] = &[
     },
     Field {
         name: "context_files",
-        about: "Files whose content goes into the next request.",
+        about: "Files whose content is sent with the next request.",
         read: |seen| to_raw_value(&seen.take.context_files),
         write: Some(|seen, value| set_files(seen, FileList::ContextFiles, value)),
     },
     Field {
         name: "screenshots",
-        about: "Pictures that go into the next request.",
+        about: "Pictures sent with the next request.",
         read: |seen| to_raw_value(&seen.take.screenshots),
         write: Some(|seen, value| set_files(seen, FileList::Screenshots, value)),
     },
@@ -131,13 +131,13 @@ const FIELDS: &[Field] = &[
     },
     Field {
         name: "project",
-        about: "The project that the thread is listed under.",
+        about: "The project that lists the thread.",
         read: |seen| to_raw_value(&seen.row.home),
         write: None,
     },
     Field {
         name: "version",
-        about: "How many operations the thread has had.",
+        about: "The number of operations of the thread.",
         read: |seen| to_raw_value(&seen.row.summary.version),
         write: None,
     },
@@ -150,25 +150,25 @@ const FIELDS: &[Field] = &[
     },
     Field {
         name: "active_take",
-        about: "The take that is being worked on. The callback `switch` changes it, with the files.",
+        about: "The id of the active take. The callback `switch` changes it, with the files.",
         read: |seen| to_raw_value(&seen.state.active),
         write: None,
     },
     Field {
         name: "takes",
-        about: "How many takes there are.",
+        about: "The number of takes.",
         read: |seen| to_raw_value(&seen.row.summary.takes),
         write: None,
     },
     Field {
         name: "entries",
-        about: "How many entries the take has. `/api/session` has them.",
+        about: "The number of entries of the take. `/api/session` lists them.",
         read: |seen| to_raw_value(&seen.take.entries.len()),
         write: None,
     },
     Field {
         name: "agent",
-        about: "What the take's agent does; null if nothing runs and nothing failed.",
+        about: "The state of the take's agent; null if no turn is running or failed.",
         read: |seen| to_raw_value(&seen.take.agent),
         write: None,
     },
@@ -186,7 +186,7 @@ const FIELDS: &[Field] = &[
     },
 ];
 
-/// Each file is given by its path alone, or as an object with a `path`, whose other fields are kept as they came.
+/// Each file is a path, or an object with a `path`, whose other fields are stored unchanged.
 fn set_files(seen: &Seen, list: FileList, value: &RawValue) -> Result<Command, serde_json::Error> {
     let given: Vec<Box<RawValue>> = serde_json::from_str(value.get())?;
     let item = |one: Box<RawValue>| {
@@ -216,11 +216,11 @@ fn see(service: &Service, meant: &Meant) -> Result<Seen, Problem> {
 struct Shown {
     /// Its name.
     name: String,
-    /// What it is for.
+    /// Description.
     about: String,
-    /// Whether it can be set.
+    /// Whether it is settable.
     settable: bool,
-    /// What it is now.
+    /// Current value.
     #[schemars(with = "Value")]
     value: Box<RawValue>,
 }
@@ -266,7 +266,7 @@ struct FieldPath {
 }
 
 fn unknown(name: &str) -> Problem {
-    Problem::not_found(format!("there is no field {name:?}; GET /api/fields lists them"))
+    Problem::not_found(format!("no field {name:?}; GET /api/fields lists them"))
 }
 
 fn read(call: &Call<'_, FieldPath, Meant>) -> Result<Answer<Shown>, Problem> {
@@ -279,7 +279,7 @@ fn read(call: &Call<'_, FieldPath, Meant>) -> Result<Answer<Shown>, Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WriteBody {
-    /// What it is to be.
+    /// The new value.
     #[schemars(with = "Value")]
     value: Box<RawValue>,
 }
@@ -290,7 +290,7 @@ fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>
         let command = command(&seen, &call.path.field, &call.body.value)?;
         let (thread, version) = (seen.row.summary.id, seen.row.summary.version);
         let caller = call.caller(thread)?;
-        // The command may be made of what was seen, so that it holds for that alone.
+        // The command may depend on the state that was read, so that it is valid only for that version.
         let expecting = Caller { expected: caller.expected.or(Some(version)), ..caller };
         match call.service.timeline.change(thread, command, expecting) {
             Err(ChangeError::Conflict { .. }) if call.expected.is_none() => {}
@@ -303,13 +303,13 @@ fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>
     }
 }
 
-/// The command that sets a field, whatever it is.
+/// The command that sets a field or a setting.
 fn command(seen: &Seen, name: &str, value: &RawValue) -> Result<Command, Problem> {
     if NAMES.contains(&name) {
         let value = serde_json::from_str(value.get()).map_err(Problem::refused)?;
         return Ok(Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) });
     }
     let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;
-    let write = field.write.ok_or_else(|| Problem::refused(format!("{name} can only be read")))?;
+    let write = field.write.ok_or_else(|| Problem::refused(format!("{name} is read-only")))?;
     write(seen, value).map_err(|error| Problem::refused(format!("{name}: {error}")))
 }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::ui::label::Label;
 use crate::ui::width::wrap;
 
-/// List every key, its value, where that comes from and what it is for.
+/// List every key with its value, its source and its purpose.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +28,7 @@ struct Answer {
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same interface")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let file = File::read()?;
         let keys = KEYS.iter().map(|key| file.setting(key)).collect::<Result<_, _>>()?;
@@ -39,14 +39,14 @@ impl Arguments {
                 write_setting(out, context, setting)?;
             }
             let muted = styles.muted;
-            let missing = if answer.exists { "" } else { " (not made yet)" };
+            let missing = if answer.exists { "" } else { " (does not exist yet)" };
             let path = Label::new().plain(&answer.path);
-            writeln!(out, "{muted}The file is{muted:#} {path}{muted}{missing}.{muted:#}")
+            writeln!(out, "{muted}Configuration file:{muted:#} {path}{muted}{missing}.{muted:#}")
         })
     }
 }
 
-/// A key on two lines: what it is, and what it is for. Paths are long, and so are reasons.
+/// A key takes two lines, since both values and descriptions can be long.
 fn write_setting(out: &mut dyn Write, context: &Context, setting: &Setting) -> io::Result<()> {
     let styles = &context.styles;
     let value = if setting.origin == Origin::Default { anstyle::Style::new() } else { styles.active };

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Print where the configuration file is.
+/// Print the path of the configuration file.
 #[derive(Args)]
 #[command(after_help = "Example:\n  $EDITOR \"$(retake config path)\"")]
 pub(crate) struct Arguments {}
@@ -20,7 +20,7 @@ struct Answer {
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same interface")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let file = File::read()?;
         let path = file.path.to_string_lossy().into_owned();

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Set a key. Comments and order in the file stay.
+/// Set a key. Comments and order in the file are preserved.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -17,9 +17,9 @@ Examples:
   retake config set output.pager false
   retake config set storage.folder ~/retake")]
 pub(crate) struct Arguments {
-    /// The key, such as `storage.budget`.
+    /// Key, such as `storage.budget`.
     key: String,
-    /// The value.
+    /// New value.
     #[arg(allow_hyphen_values = true)]
     value: String,
 }
@@ -35,8 +35,8 @@ pub(super) struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let key = key(&self.key)?;
-        let typed = match key.takes {
-            // The path means the same wherever a later command is started.
+        let typed = match key.value_type {
+            // Stored as an absolute path, so that it does not depend on where a command starts.
             Takes::Path => context.directory().join(&self.value).to_string_lossy().into_owned(),
             _ => self.value,
         };
@@ -49,18 +49,18 @@ impl Arguments {
         let written = File { text: Some(text), ..file };
         let setting = written.setting(key)?;
         let path = written.path.to_string_lossy().into_owned();
-        // What was set, which need not be what holds: a variable of the environment goes before it.
+        // Reports the value in the file, which an environment variable may override.
         let value = written.written(key)?;
         let told = value.as_ref().map_or_else(|| "-".to_owned(), super::show);
         let answer = Answer { path, key: setting.key.to_owned(), changed, value };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let path = sanitize(&answer.path, Lines::Fold);
-            let what = if changed { "Set" } else { "Already so:" };
+            let what = if changed { "Set" } else { "Already set:" };
             writeln!(out, "{what} {} to {}. {muted}{path}{muted:#}", setting.key, told)
         })?;
         if setting.origin == super::Origin::Environment {
-            context.remark("RETAKE_HOME is set and goes before it.")?;
+            context.remark("RETAKE_HOME is set and overrides this key.")?;
         }
         Ok(())
     }

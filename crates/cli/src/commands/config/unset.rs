@@ -9,11 +9,11 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Take a key out of the file, so that its default holds. A key that does not exist can be taken out too.
+/// Remove a key from the file, restoring its default. Unknown keys can be removed too.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake config unset storage.budget")]
 pub(crate) struct Arguments {
-    /// The key, such as `storage.budget`.
+    /// Key, such as `storage.budget`.
     key: String,
 }
 

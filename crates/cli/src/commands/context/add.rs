@@ -14,17 +14,17 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Add files to what a take gives to the model.
+/// Add files to the context of a take.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake context add src/login.rs tests/login.rs
   retake context add --list screenshots error.png")]
 pub(crate) struct Arguments {
-    /// The files. Those that are in the list already stay where they are.
+    /// Files to add. Files already in the list keep their position.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Which list.
+    /// List to change.
     #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
     list: Which,
     #[command(flatten)]
@@ -46,7 +46,7 @@ impl Arguments {
         })?;
         context.report_done(&done)?;
         for path in paths.iter().filter(|path| !root.join(path_from_text(path)).exists()) {
-            context.remark(&format!("There is no file {} yet.", sanitize(path, Lines::Fold)))?;
+            context.remark(&format!("{} does not exist yet.", sanitize(path, Lines::Fold)))?;
         }
         Ok(())
     }

@@ -11,14 +11,14 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// List the files that a take gives to the model.
+/// List the context files of a take.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake context
   retake context list --list screenshots --json")]
 pub(crate) struct Arguments {
-    /// Which list.
+    /// List to show.
     #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
     list: Which,
     #[command(flatten)]
@@ -40,7 +40,7 @@ impl Arguments {
         let files = meant.take.file_list(list).to_vec();
         let answer = Answer { thread: meant.thread.summary.id, take: meant.take.id, list, files };
         if answer.files.is_empty() {
-            context.remark("The list is empty. `retake context add` adds files.")?;
+            context.remark("The list is empty; `retake context add` adds files.")?;
         }
         context.answer(&answer, |out, _| {
             for file in &answer.files {

@@ -1,4 +1,4 @@
-//! `retake context preset`: lists of context files that the project keeps by name.
+//! `retake context preset`: named lists of context files in a project.
 
 use clap::{Args, Subcommand};
 use retake_timeline::ContextPreset;
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Save, load, list, delete and restore lists of context files.
+/// Save, load, list, delete and restore presets of context files.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,8 +19,8 @@ Examples:
   retake context preset delete login
   retake context preset restore login
 
-Presets belong to the project: every thread of it can load them. Loading one is an operation of the thread, which an
-undo takes back; saving and deleting are not. `restore` brings back what was deleted or replaced; the last 1,000 are kept.")]
+Presets belong to the project, and every thread of it can load them. Loading a preset is an operation that undo reverts;
+saving and deleting are not. `restore` brings back a deleted or replaced preset; the last 1,000 are stored.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -32,21 +32,21 @@ enum Command {
     #[command(visible_alias = "ls")]
     #[command(after_help = "Examples:\n  retake context preset list\n  retake context preset list --deleted")]
     List {
-        /// Those that were deleted or replaced instead, the latest first.
+        /// List deleted and replaced presets instead, latest first.
         #[arg(long)]
         deleted: bool,
         #[command(flatten)]
         target: TakeTarget,
     },
-    /// Save the take's context files under a name.
+    /// Save the take's context files as a preset.
     #[command(after_help = "Examples:\n  retake context preset save login")]
     Save {
-        /// What to call them. A preset of that name is replaced; `restore` brings it back.
+        /// Name of the preset. An existing preset is replaced; `restore` brings it back.
         name: String,
         #[command(flatten)]
         target: TakeTarget,
     },
-    /// Make the files of a preset the take's context files.
+    /// Replace the take's context files with those of a preset.
     #[command(after_help = "Examples:\n  retake context preset load login")]
     Load {
         /// The preset.
@@ -54,7 +54,7 @@ enum Command {
         #[command(flatten)]
         target: Target,
     },
-    /// Restore the latest preset of a name that was deleted or replaced, in the place of the present one.
+    /// Restore the latest deleted or replaced preset of this name, replacing the current one.
     #[command(after_help = "Examples:\n  retake context preset restore login")]
     Restore {
         /// The preset.
@@ -62,7 +62,7 @@ enum Command {
         #[command(flatten)]
         target: TakeTarget,
     },
-    /// Delete a preset; `restore` brings it back. Takes that it was loaded into keep their files.
+    /// Delete a preset; `restore` brings it back. Takes that loaded it are not changed.
     #[command(visible_alias = "rm")]
     #[command(after_help = "Examples:\n  retake context preset delete login")]
     Delete {
@@ -93,9 +93,9 @@ impl Arguments {
                 };
                 let answer = Answer { presets };
                 if answer.presets.is_empty() && deleted {
-                    context.remark("No preset was deleted or replaced.")?;
+                    context.remark("No presets were deleted or replaced.")?;
                 } else if answer.presets.is_empty() {
-                    context.remark("There are no presets. `retake context preset save NAME` saves one.")?;
+                    context.remark("No presets; `retake context preset save NAME` creates one.")?;
                 }
                 context.answer(&answer, |out, _| {
                     for preset in &answer.presets {
@@ -132,6 +132,6 @@ impl Arguments {
 fn show(context: &Context, preset: &ContextPreset, done: &str) -> Result<(), Failure> {
     context.answer(preset, |out, _| {
         let name = sanitize(&preset.name, Lines::Fold);
-        writeln!(out, "{done} the context preset {name} ({} files).", preset.items.len())
+        writeln!(out, "{done} context preset {name} ({} files).", preset.items.len())
     })
 }

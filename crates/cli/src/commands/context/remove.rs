@@ -12,17 +12,17 @@ use crate::commands::seen::change_seen;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Remove files from the list. The files themselves stay.
+/// Remove files from the list. The files themselves are not changed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake context remove src/login.rs
   retake context remove --list screenshots error.png")]
 pub(crate) struct Arguments {
-    /// The files. One that is not in the list is passed over.
+    /// Files to remove. Files that are not in the list are skipped.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Which list.
+    /// List to change.
     #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
     list: Which,
     #[command(flatten)]
@@ -38,7 +38,7 @@ impl Arguments {
         let done = change_seen(context, &self.target, |meant| {
             let mut items = meant.take.file_list(list).to_vec();
             for (kept, typed) in &paths {
-                // A list that came from elsewhere may hold a path just as it was typed.
+                // An imported list may contain the path exactly as typed.
                 let there = items.iter().any(|item| item.path == *kept);
                 let path = if there { kept } else { typed };
                 items.retain(|item| item.path != *path);

@@ -1,25 +1,23 @@
-//! What the tour shows, as data: why, and which command.
+//! The steps of the tour: an explanation and a command each.
 
 use std::time::Duration;
 
-/// One command of the tour.
+/// One step of the tour.
 pub(super) struct Scene {
-    /// Why it matters, in one sentence. Empty where the command goes with the one before it.
+    /// One sentence of explanation; empty if the previous one covers this command.
     pub(super) why: &'static str,
-    /// What is typed.
     pub(super) typed: Typed,
-    /// How long its output stays alone on the screen.
+    /// How long to pause after the output.
     pub(super) shown: Duration,
 }
 
 const GLANCE: Duration = Duration::from_millis(600);
 const LOOK: Duration = Duration::from_millis(2500);
 
-/// What is typed in a scene.
 pub(super) enum Typed {
-    /// After `retake`.
+    /// Arguments of `retake`.
     Retake(&'static [&'static str]),
-    /// A line for the shell.
+    /// A shell command.
     Shell(&'static str),
 }
 
@@ -35,82 +33,79 @@ const fn shell(why: &'static str, line: &'static str) -> Scene {
     Scene { why, typed: Typed::Shell(line), shown: GLANCE }
 }
 
-/// The files of the project when the tour begins.
+/// The files of the project at the start.
 pub(super) const FILES: &[(&str, &str)] = &[
     ("theme.css", "body {\n  color: black;\n  background: white;\n}\n"),
     ("settings.js", "export const settings = {\n  theme: \"light\",\n  language: \"en\",\n  font: 14,\n};\n"),
 ];
 
 pub(super) const WELCOME: &str =
-    "Every command below is real, in a project made for this tour. Nothing of yours is touched.";
+    "Every command below is real and runs in a project made for this tour. Your files are not touched.";
 
-/// What the agent is asked first, and what it does wrong.
+/// The first prompt, which asks for two mistakes.
 const FIRST: &str = "\
 edit settings.js: replace \"light\" with \"dark\"
 run rm theme.css
 create server/cookies.js with cookies
 say Dark mode is done. I also deleted theme.css, since nothing uses it.";
 
-/// What it is asked the second time.
+/// The second prompt.
 const SECOND: &str = "\
 edit settings.js: replace \"light\" with \"dark\"
 say Dark mode is done: one line in settings.js, and theme.css is as it was.";
 
 pub(super) const TOUR: &[Scene] = &[
     look(
-        "You ask, the agent works with real tools. (No key is needed here: Retake's own assistant answers. It is no \
-         model, and does just what it is told, wrong things too.)",
+        "You ask, the agent works with real tools. (No key is needed: Retake's offline assistant answers. It is not a \
+         model, and follows instructions literally, including wrong ones.)",
         &["run", "--approve", "all", FIRST],
     ),
-    shell(
-        "Meanwhile you change a line of the same file yourself.",
-        "sed -i 's/font: 14/font: 16/' settings.js",
-    ),
-    look("It went wrong: theme.css was in use, and nobody wanted a server.", &["thread", "show"]),
-    look("So take back what it said and what it did. First only look:", &["undo", "--dry-run"]),
-    look("then do it. Your own line is merged, not lost.", &["undo"]),
+    shell("Meanwhile, you edit the same file.", "sed -i 's/font: 14/font: 16/' settings.js"),
+    look("The agent made mistakes: theme.css was in use, and no server was needed.", &["thread", "show"]),
+    look("Undo the turn: its messages and its file changes. First, a preview:", &["undo", "--dry-run"]),
+    look("Then the undo itself. Your own edit is kept, merged into the file.", &["undo"]),
     shell("", "ls && cat settings.js"),
-    look("It can all be made again, the files too.", &["redo"]),
-    look("Who wrote which line?", &["blame", "settings.js"]),
+    look("Redo brings it all back, including the files.", &["redo"]),
+    look("Which turn wrote which line?", &["blame", "settings.js"]),
     scene(
-        "Do not argue with it. Correct what it said, and from now on that is what it said.",
+        "Correct the answer instead of arguing: from now on, this is what the model said.",
         &["entry", "edit", "last", "Dark mode is done, but I should not have deleted theme.css."],
     ),
-    scene("Give this moment a name.", &["save", "before the retry"]),
+    scene("Name this version.", &["save", "before the retry"]),
     look(
-        "Then try the message again, said better. The first attempt stays, as another take, with its files.",
+        "Then retry the message with a better prompt. The first attempt stays, as another take with its own files.",
         &["retry", "1", SECOND, "--name", "careful", "--approve", "all"],
     ),
-    shell("The files are those from before the agent's first work, with its second.", "ls"),
-    look("Put the two side by side,", &["compare", "main", "careful"]),
-    scene("go back to the first with all its files,", &["take", "switch", "main"]),
+    shell("The files are those from before the first attempt, plus the changes of the second.", "ls"),
+    look("Compare the two takes,", &["compare", "main", "careful"]),
+    scene("switch to the first, with all its files,", &["take", "switch", "main"]),
     shell("", "ls"),
-    scene("and keep the better one.", &["take", "switch", "careful"]),
-    look("Both takes share what came before they parted; nothing was copied.", &["tree"]),
-    scene("Everything can be taken back. A slip of the finger:", &["reset", "--yes"]),
-    scene("One undo, and all takes are as they were.", &["undo"]),
-    look("The log only grows: what was undone is still there,", &["history", "--limit", "8"]),
-    scene("so any moment can be gone back to, by number or by name.", &["jump", "before the retry"]),
-    scene("And left again.", &["redo", "3"]),
-    look("What was said to the model is written down too.", &["comms", "--last", "4"]),
-    look("Months later, find what was said about a file, in any take.", &["search", "theme.css"]),
+    scene("and back to the better one.", &["take", "switch", "careful"]),
+    look("Both takes share their common entries; nothing was copied.", &["tree"]),
+    scene("Everything can be undone, even an accidental reset:", &["reset", "--yes"]),
+    scene("one undo restores all takes.", &["undo"]),
+    look("The log only grows; undone operations are still listed,", &["history", "--limit", "8"]),
+    scene("so you can jump to any version, by number or by name,", &["jump", "before the retry"]),
+    scene("and back again.", &["redo", "3"]),
+    look("The trace records every model request and tool call.", &["trace", "--last", "4"]),
+    look("Months later, search all takes for what was said about a file.", &["search", "theme.css"]),
     look(
-        "Each change was on disk before its command came back, so pulling the plug loses none. Check every byte:",
+        "Every change was on disk before its command returned, so a power cut loses nothing. Check every byte:",
         &["verify"],
     ),
 ];
 
 pub(super) const NEXT: &[(&str, &str)] = &[
-    ("run \"What does this project do?\"", "in a project of yours"),
-    ("models", "who can answer, and what is missing for the others"),
-    ("chat", "a conversation, line by line"),
-    ("undo, redo, history, jump", "move through time"),
-    ("entry edit last", "change what was said"),
-    ("retry, compare", "try a message again, and see which is better"),
-    ("take open NAME --apart", "two takes alive at once"),
-    ("diff, log, blame, status", "see what changed, and who did it"),
-    ("exec -- COMMAND", "let another agent work, so that it can be undone"),
-    ("export", "take a thread elsewhere"),
-    ("config", "what can be set"),
+    ("run \"What does this project do?\"", "in one of your projects"),
+    ("models", "which models are ready, and what the others need"),
+    ("chat", "an interactive conversation"),
+    ("undo, redo, history, jump", "move through the history"),
+    ("entry edit last", "edit a message"),
+    ("retry, compare", "retry a message, and compare the results"),
+    ("worktree add TAKE FOLDER", "work on two takes at once"),
+    ("diff, log, blame, status", "see what changed, and who changed it"),
+    ("exec -- COMMAND", "run another agent, undoably"),
+    ("export", "move a thread to another machine"),
+    ("config", "show all configuration keys"),
     ("--help", "all commands"),
 ];

@@ -1,4 +1,4 @@
-//! The lines that differ, in the form that everybody knows.
+//! Unified diff output.
 
 use std::io::{self, Write};
 
@@ -10,16 +10,16 @@ use crate::ui::bytes::size;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
-/// How changed words are shown.
+/// How changed words are marked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Words {
-    /// Within lines that went and lines that came, by colour.
+    /// By colour, within removed and added lines.
     Highlighted,
-    /// Within the text as it is, as `[-went-]{+came+}`.
+    /// As `[-removed-]{+added+}`, within the text.
     Marked,
 }
 
-/// Writes what differs at one path.
+/// Writes the differences of one path.
 pub(super) fn write(out: &mut dyn Write, styles: &Styles, file: &FileDiff, words: Words) -> io::Result<()> {
     write_head(out, styles, file)?;
     for hunk in &file.hunks {
@@ -69,7 +69,7 @@ fn write_head(out: &mut dyn Write, styles: &Styles, file: &FileDiff) -> io::Resu
     }
 }
 
-/// Type and permissions, as git writes them.
+/// File type and permissions in git's notation.
 fn mode(facts: &FileFacts) -> String {
     match facts {
         FileFacts::File { mode, .. } => format!("100{mode}"),
@@ -87,7 +87,7 @@ fn write_hunk(out: &mut dyn Write, styles: &Styles, hunk: &HunkView, words: Word
     let count = styles.count;
     let (before, after) = (range(before_start, before_lines), range(after_start, after_lines));
     writeln!(out, "{count}@@ -{before} +{after} @@{count:#}")?;
-    // A carriage return at the end of every line is how the file is written; one at the end of some is news.
+    // If every line ends in a carriage return, that is the file's style; if only some do, it is a change.
     let returns = hunk.lines.iter().all(|line| line.no_newline || line.text().ends_with('\r'));
     let ends = if returns { Ends::Hidden } else { Ends::Shown };
     if words == Words::Marked {
@@ -138,7 +138,7 @@ fn write_line(out: &mut dyn Write, styles: &Styles, line: &LineView, ends: Ends)
     Ok(())
 }
 
-/// Lines that went with the lines that came in their place are one text with marks in it.
+/// Writes removed lines and their replacement as one text with marks.
 fn write_marked(out: &mut dyn Write, styles: &Styles, lines: &[LineView], ends: Ends) -> io::Result<()> {
     for group in lines.chunk_by(|left, right| (left.side == Side::Both) == (right.side == Side::Both)) {
         if group[0].side == Side::Both {
@@ -171,7 +171,7 @@ fn write_marked(out: &mut dyn Write, styles: &Styles, lines: &[LineView], ends: 
                     write!(out, "{style}{open}{shown}{close}{style:#}")?;
                     at_start = false;
                 }
-                // A line end that went leaves the rest of its line where it is.
+                // A removed line break does not break the line.
                 if piece.ends_with('\n') && !(at_start && matches!(run, Run::Removed(_))) {
                     writeln!(out)?;
                     at_start = true;

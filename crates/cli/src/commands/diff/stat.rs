@@ -1,4 +1,4 @@
-//! How many lines came and went, file by file.
+//! Counts of added and removed lines per file.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::ui::label::Label;
 use crate::ui::style::Styles;
 use crate::ui::table::{Column, Table};
 
-/// The most signs that stand for the lines of one file.
+/// Maximum width of the graph of one file.
 const WIDEST: u64 = 24;
 
 pub(super) fn write(out: &mut dyn Write, context: &Context, changes: &Changes) -> io::Result<()> {
@@ -53,7 +53,7 @@ fn graph(styles: &Styles, file: &FileDiff, most: u64) -> Label {
             _ => Label::new().with(styles.muted, happened(file.happened)),
         };
     };
-    // Whatever came or went shows at least one sign.
+    // Any change shows at least one sign.
     let signs = |lines: u64| match most {
         0..=WIDEST => lines,
         _ => (lines * WIDEST).div_ceil(most),
@@ -63,7 +63,6 @@ fn graph(styles: &Styles, file: &FileDiff, most: u64) -> Label {
         .with(styles.removed, &"-".repeat(signs(lines.removed) as usize))
 }
 
-/// What happened to a path, in a word or two.
 pub(in crate::commands) fn happened(happened: Happened) -> &'static str {
     match happened {
         Happened::Added => "added",

@@ -11,14 +11,14 @@ use crate::commands::entry::picture;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Let pictures go along with the draft: they are sent with it, and kept with it until then.
+/// Attach images to the draft. They are stored with it and sent with it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake draft attach screenshot.png
   retake draft attach before.png after.png")]
 pub(crate) struct Arguments {
-    /// The pictures: png, jpg, gif or webp.
+    /// Images: png, jpg, gif or webp.
     #[arg(required = true, value_name = "FILE")]
     pictures: Vec<PathBuf>,
     #[command(flatten)]

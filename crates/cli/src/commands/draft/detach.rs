@@ -9,14 +9,14 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Let a picture go along with the draft no more.
+/// Remove an image from the draft.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake draft detach 1                   the first one
+    retake draft detach 1                   the first image
   retake draft detach 4b1c90")]
 pub(crate) struct Arguments {
-    /// Its number, or the beginning of its name, as `retake draft` shows them.
+    /// Number or id prefix of the image, as shown by `retake draft`.
     picture: String,
     #[command(flatten)]
     target: Target,
@@ -31,7 +31,7 @@ impl Arguments {
     }
 }
 
-/// The picture that is meant. A number is a number first: names of four figures and more are names.
+/// Finds the image. Numbers of up to three digits are positions; longer ones are id prefixes.
 fn find(take: &Take, named: &str) -> Result<ContentId, Failure> {
     let numbered = named.parse::<usize>().ok().filter(|_| named.len() < 4);
     let found: Vec<ContentId> = match numbered {
@@ -48,9 +48,9 @@ fn find(take: &Take, named: &str) -> Result<ContentId, Failure> {
     match found[..] {
         [picture] => Ok(picture),
         [] => {
-            let message = format!("the draft has no picture {named:?}; `retake draft` shows those it has");
+            let message = format!("the draft has no image {named:?}; `retake draft` lists its images");
             Err(Failure::new(Code::NotFound, message))
         }
-        _ => Err(Failure::new(Code::Usage, format!("{named:?} is the beginning of several pictures' names"))),
+        _ => Err(Failure::new(Code::Usage, format!("{named:?} matches several images; use a longer prefix"))),
     }
 }

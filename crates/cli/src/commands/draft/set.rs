@@ -12,7 +12,7 @@ use crate::ui::command::environment;
 use crate::ui::editor::Edited;
 use crate::ui::input::{Source, Stdin};
 
-/// Write the draft. Changes that follow each other quickly are one step of history.
+/// Set the text of the draft. Changes in quick succession are one undo step.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -20,9 +20,9 @@ Examples:
   retake draft set \"Only the dates, please\"
   retake draft set --file message.md")]
 pub(crate) struct Arguments {
-    /// The whole draft [default: from --file, a pipe, or the editor].
+    /// Text [default: from --file, a pipe, or the editor].
     text: Option<String>,
-    /// Read the draft from a file; `-` is standard input.
+    /// Read the text from a file; `-` is standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -38,11 +38,11 @@ impl Arguments {
         let in_argument = matches!(source, Source::Argument(_));
         let text = match source.read(std::io::stdin(), &environment)? {
             Edited::Changed(text) if in_argument => text,
-            // Editors and pipes end a text with a line break that was not meant.
+            // Editors and pipes add a final line break.
             Edited::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
             Edited::Unchanged => before.clone(),
         };
-        // Someone may have changed the thread while the editor was open.
+        // The thread may have changed while the editor was open.
         let expect = self.target.expect.or(in_editor.then_some(meant.thread.summary.version));
         let by_hand = in_editor.then(|| text.clone());
         let set = Command::SetDraft { take: meant.take.id, text };

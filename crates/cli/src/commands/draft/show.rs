@@ -18,9 +18,9 @@ use crate::ui::sanitize::{Lines, sanitize};
 Examples:
   retake draft
   retake draft show -k main_take_2 --json
-  retake draft show --text > message.md     the text alone, to the byte")]
+    retake draft show --text > message.md     the text alone, byte for byte")]
 pub(crate) struct Arguments {
-    /// The text alone, exactly as it is stored. Refused on a terminal, which it could take over.
+    /// Print only the text, byte for byte. Refused on a terminal, which stored control sequences could affect.
     #[arg(long, conflicts_with = "json")]
     text: bool,
     #[command(flatten)]
@@ -43,14 +43,14 @@ impl Arguments {
         if self.text {
             if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
                 let message =
-                    "stored text is not written to a terminal as it is; send it to a file or a pipe";
+                    "stored text is not written to a terminal unescaped; redirect it to a file or a pipe";
                 return Err(Failure::new(Code::Refused, message));
             }
             let written = std::io::stdout().write_all(answer.draft.as_bytes());
             return Ok(crate::ui::pager::reader_may_leave(written)?);
         }
         if answer.draft.is_empty() && answer.pictures.is_empty() {
-            context.remark("There is no draft. `retake draft set` writes one.")?;
+            context.remark("The draft is empty; `retake draft set` writes one.")?;
         }
         context.answer(&answer, |out, styles| {
             if !answer.draft.is_empty() {
@@ -61,7 +61,7 @@ impl Arguments {
                 let media = sanitize(media, Lines::Fold);
                 writeln!(
                     out,
-                    "{muted}picture {number}{muted:#} {id}{}{id:#} {muted}{media}{muted:#}",
+                    "{muted}image {number}{muted:#} {id}{}{id:#} {muted}{media}{muted:#}",
                     picture.short()
                 )?;
             }

@@ -8,7 +8,7 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Add an entry behind the last one.
+/// Add an entry at the end.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -16,12 +16,12 @@ Examples:
   retake entry add --role AI --file answer.md
   git diff | retake entry add --role Context
   retake entry add \"It looks like this:\" --image screenshot.png
-  retake entry add --draft                  send what `retake draft` shows, as after a fork
+    retake entry add --draft                  send the draft, for example after a fork
   echo '{\"content\": \"hi\", \"ticket\": 7}' | retake entry add --fields")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     content: Content,
-    /// Send the take's draft: it becomes the entry, and is empty then. One undo brings both back.
+    /// Send the take's draft and clear it. One undo restores both.
     #[arg(long, conflicts_with_all = ["text", "file", "image", "fields"])]
     draft: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ impl Arguments {
             return context.change_and_report(thread, send, self.target.expect);
         }
         let Some(Read { entry, by_hand }) = self.content.read(&meant.roles, timeline.now())? else {
-            return context.remark("Nothing was written, so nothing was added.");
+            return context.remark("Empty text; nothing was added.");
         };
         let add = Command::AddEntries { take: meant.take.id, at: Spot::End, entries: vec![entry] };
         let done = context.change_keeping(thread, add, self.target.expect, by_hand.as_deref())?;

@@ -15,7 +15,7 @@ Examples:
   retake entry delete 4
   retake entry delete 2 3 last")]
 pub(crate) struct Arguments {
-    /// Which entries: numbers, `last`, or beginnings of ids.
+    /// Entries: numbers, `last` or id prefixes.
     #[arg(required = true)]
     entries: Vec<String>,
     #[command(flatten)]
@@ -30,7 +30,7 @@ impl Arguments {
         for text in &self.entries {
             match looking.find_entry(&meant.take, text) {
                 Ok((_, entry)) => entries.push(entry),
-                // An id that is whole but gone was deleted already; that is what was asked for.
+                // A complete id that is not found was already deleted: nothing to do.
                 Err(FindError::NoEntry(_)) if text.parse::<EntryId>().is_ok() => {}
                 Err(error) => return Err(error.into()),
             }

@@ -13,7 +13,7 @@ use crate::ui::command::environment;
 use crate::ui::editor::Edited;
 use crate::ui::input::{Source, Stdin};
 
-/// Change the text of an entry. Role, time, usage and thinking stay.
+/// Edit the text of an entry. Role, time, usage and thinking are kept.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -21,18 +21,18 @@ Examples:
   retake entry edit last \"What I meant is this.\"
   retake entry edit 4 --file corrected.md")]
 pub(crate) struct Arguments {
-    /// Which entry: its number, `last`, or the beginning of its id.
+    /// Entry: number, `last` or id prefix.
     entry: String,
-    /// The new text [default: from --file, a pipe, or the editor].
+    /// New text [default: from --file, a pipe, or the editor].
     text: Option<String>,
-    /// Read the new text from a file; `-` is standard input.
+    /// Read the text from a file; `-` is standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
 }
 
-/// Someone may have changed this very entry while the editor was open; other changes do not matter.
+/// Fails if this entry changed while the editor was open; other changes are fine.
 fn unchanged_since(context: &Context, meant: &Meant, entry: EntryId, before: &str) -> Result<(), Failure> {
     let looking = context.timeline()?.look()?;
     let state = looking.state(meant.thread.summary.id)?;
@@ -42,10 +42,11 @@ fn unchanged_since(context: &Context, meant: &Meant, entry: EntryId, before: &st
         None => None,
     };
     match now {
-        Some(now) if now != before => {
-            Err(Failure::new(Code::Conflict, "the entry was changed while you were editing it"))
-        }
-        // An entry that is gone is refused by the change itself.
+        Some(now) if now != before => Err(Failure::new(
+            Code::Conflict,
+            "the entry changed while you were editing it; run the command again",
+        )),
+        // The change itself refuses a deleted entry.
         _ => Ok(()),
     }
 }
@@ -64,7 +65,7 @@ impl Arguments {
             Edited::Changed(text) => text,
             Edited::Unchanged => before.clone(),
         };
-        // Editors and pipes end a text with a line break that the entry did not have.
+        // Editors and pipes add a final line break that the entry did not have.
         let text =
             if before.ends_with('\n') { text } else { text.strip_suffix('\n').unwrap_or(&text).to_owned() };
         let thread = meant.thread.summary.id;
@@ -72,7 +73,7 @@ impl Arguments {
         let edit = Command::EditEntry { take: meant.take.id, entry, text };
         let done = unchanged_since(context, &meant, entry, &before)
             .and_then(|()| context.change(thread, edit, self.target.expect));
-        // What was written by hand must not go with the refusal.
+        // A refused text is saved to a file.
         let done = done.map_err(|failure| failure.keeping_if(kept.as_deref()))?;
         context.report_reread(&done, meant.take.id)
     }

@@ -15,11 +15,11 @@ Examples:
   retake entry insert 1 --role System \"Answer in one sentence.\"
   retake entry insert last \"Before the last one\"")]
 pub(crate) struct Arguments {
-    /// Before which entry: its number, `last`, or the beginning of its id. In an empty take, 1 is the first place.
+    /// Entry to insert before: number, `last` or id prefix. In an empty take, 1.
     entry: String,
     #[command(flatten)]
     content: Content,
-    /// Behind that entry instead.
+    /// Insert after that entry instead.
     #[arg(long)]
     after: bool,
     #[command(flatten)]
@@ -31,7 +31,7 @@ impl Arguments {
         let timeline = context.timeline()?;
         let looking = timeline.look()?;
         let meant = context.meant(&looking, &self.target)?;
-        // The first place of an empty take has no entry before which to insert.
+        // An empty take has no entry to insert before.
         let first = meant.take.entries.is_empty() && matches!(self.entry.as_str(), "1" | "last");
         let at = match first.then_some(Spot::End) {
             Some(end) => end,
@@ -42,7 +42,7 @@ impl Arguments {
         };
         drop(looking);
         let Some(Read { entry: content, by_hand }) = self.content.read(&meant.roles, timeline.now())? else {
-            return context.remark("Nothing was written, so nothing was inserted.");
+            return context.remark("Empty text; nothing was inserted.");
         };
         let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content] };
         let thread = meant.thread.summary.id;

@@ -1,4 +1,4 @@
-//! Pictures that come along with an entry.
+//! Images of an entry.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::failure::{Code, Failure};
 use crate::files::open_regular;
 use crate::ui::input::LIMIT;
 
-/// Reads a picture; what it is shows in its first bytes, whatever its name says.
+/// Reads an image. Its type is detected from its content, not its name.
 pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let fail = |reason: String| Failure::new(Code::Usage, format!("{}: {reason}", path.display()));
     let file = open_regular(path).map_err(|error| fail(error.to_string()))?;
@@ -26,7 +26,7 @@ pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The entry with its pictures behind its text.
+/// Appends the images to the entry's text.
 pub(in crate::commands) fn attach(
     version: EntryVersion,
     pictures: Vec<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! `retake entry collapse`, `expand`, `read` and `source`: how entries are shown. Not part of history.
+//! `retake entry collapse`, `expand`, `read` and `source`: how entries are displayed. Not part of history.
 
 use clap::Args;
 use retake_model::id::EntryId;
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::counted;
 
-/// Show entries as one line each.
+/// Collapse entries to one line.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub(crate) struct CollapseArguments {
     which: Which,
 }
 
-/// Show entries in full again.
+/// Show collapsed entries in full again.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake entry expand --all")]
 pub(crate) struct ExpandArguments {
@@ -29,7 +29,7 @@ pub(crate) struct ExpandArguments {
     which: Which,
 }
 
-/// Show entries as rendered Markdown, which is the usual way.
+/// Show entries as rendered Markdown (the default).
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake entry read --all")]
 pub(crate) struct ReadArguments {
@@ -37,14 +37,14 @@ pub(crate) struct ReadArguments {
     which: Which,
 }
 
-/// Show entries as they were written, from now on.
+/// Show entries as source text.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake entry source 4
   retake entry source --all
 
-For once, `retake entry show` and `retake thread show` take --source.")]
+To see the source once, use `retake entry show --source` or `retake thread show --source`.")]
 pub(crate) struct SourceArguments {
     #[command(flatten)]
     which: Which,
@@ -52,17 +52,17 @@ pub(crate) struct SourceArguments {
 
 #[derive(Args)]
 struct Which {
-    /// Which entries: numbers, `last`, or beginnings of ids.
+    /// Entries: numbers, `last` or id prefixes.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     entries: Vec<String>,
-    /// All entries of the take.
+    /// Select all entries of the take.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     target: TakeTarget,
 }
 
-/// What is to change; the rest of how an entry is shown stays.
+/// The display setting to change; others stay.
 #[derive(Clone, Copy)]
 enum Change {
     Collapsed(bool),
@@ -115,7 +115,7 @@ impl Change {
         match self {
             Self::Collapsed(true) => format!("Collapsed {entries}."),
             Self::Collapsed(false) => format!("Expanded {entries}."),
-            Self::Source(true) => format!("Showing {entries} as written."),
+            Self::Source(true) => format!("Showing {entries} as source text."),
             Self::Source(false) => format!("Showing {entries} as rendered Markdown."),
         }
     }

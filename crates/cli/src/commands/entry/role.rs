@@ -11,9 +11,9 @@ use crate::failure::Failure;
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake entry role 3 System")]
 pub(crate) struct Arguments {
-    /// Which entry: its number, `last`, or the beginning of its id.
+    /// Entry: number, `last` or id prefix.
     entry: String,
-    /// The new role: any text.
+    /// New role: any text.
     role: String,
     #[command(flatten)]
     target: Target,

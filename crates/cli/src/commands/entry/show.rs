@@ -14,15 +14,15 @@ use crate::failure::{Code, Failure};
 #[command(after_help = "\
 Examples:
   retake entry show last
-  retake entry show 3 --source              Markdown as it was written
-  retake entry show 3 --text > answer.md    the text alone, to the byte")]
+    retake entry show 3 --source              the Markdown source
+    retake entry show 3 --text > answer.md    the text alone, byte for byte")]
 pub(crate) struct Arguments {
-    /// Which entry: its number, `last`, or the beginning of its id.
+    /// Entry: number, `last` or id prefix.
     entry: String,
-    /// The text alone, exactly as it is stored. Refused on a terminal, which it could take over.
+    /// Print only the text, byte for byte. Refused on a terminal, which stored control sequences could affect.
     #[arg(long, conflicts_with = "json")]
     text: bool,
-    /// As it was written, not as rendered Markdown. `retake entry source` makes that last.
+    /// Show the Markdown source. `retake entry source` makes this permanent.
     #[arg(long)]
     source: bool,
     #[command(flatten)]
@@ -36,12 +36,12 @@ impl Arguments {
         let (position, _) = looking.find_entry(&meant.take, &self.entry)?;
         let views = looking.page(meant.thread.summary.id, &meant.take, position..position + 1)?;
         let Some(view) = views.first() else {
-            return Err(Failure::new(Code::NotFound, "the entry is gone"));
+            return Err(Failure::new(Code::NotFound, "the entry was deleted"));
         };
         if self.text {
             if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
                 let message =
-                    "stored text is not written to a terminal as it is; send it to a file or a pipe";
+                    "stored text is not written to a terminal unescaped; redirect it to a file or a pipe";
                 return Err(Failure::new(Code::Refused, message));
             }
             let written = std::io::stdout().write_all(view.entry.text().as_bytes());

@@ -1,5 +1,4 @@
-//! The lines of a history: what was typed in one go is one line, a run of undos too, and brackets hold turns
-//! together.
+//! Groups operations into lines: continuous typing and runs of undos take one line each; brackets join turns.
 
 use std::ops::Range;
 
@@ -13,16 +12,16 @@ use crate::describe;
 use crate::ui::label::Label;
 use crate::ui::table::{Column, Table};
 
-/// What becomes of operations that a person takes for one: typing in one go, undo after undo.
+/// How to show operations that belong together, such as continuous typing or repeated undos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// They are one line.
+    /// As one line.
     Joined,
-    /// Each is a line.
+    /// As one line each.
     Apart,
 }
 
-/// Which items make one line each, newest first.
+/// Ranges of items that share a line, newest first.
 pub(super) fn group(items: &[HistoryItem], runs: Runs) -> Vec<Range<usize>> {
     let mut lines: Vec<Range<usize>> = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -36,11 +35,11 @@ pub(super) fn group(items: &[HistoryItem], runs: Runs) -> Vec<Range<usize>> {
     lines
 }
 
-/// Whether an item belongs into the line of the newer one: typing that went on, or undo after undo.
+/// Whether an item joins the line of the newer item.
 fn continues(newer: &HistoryItem, item: &HistoryItem) -> bool {
     use OperationKind::{DraftChanged, Jumped, Redone, Undone};
     match (&newer.kind, &item.kind) {
-        // What undo parted stays apart.
+        // Typing that an undo split stays on separate lines.
         (DraftChanged { .. }, DraftChanged { .. }) => {
             newer.turn == item.turn && newer.undone == item.undone && newer.redoable == item.redoable
         }
@@ -68,7 +67,7 @@ pub(super) fn draw(context: &Context, operations: &[Told], runs: Runs) -> Table<
             1 => newest.item.version.to_string(),
             _ => format!("{}–{}", oldest.item.version, newest.item.version),
         };
-        let mut what = Label::new().with(context.styles.muted, bracket).with(look.words, &newest.words);
+        let mut what = Label::new().with(context.styles.muted, bracket).with(look.words, &newest.description);
         if line.len() > 1 && newest.item.kind.moves_only() {
             what = what.with(look.words, &format!(", {} times", line.len()));
         }
@@ -85,7 +84,7 @@ pub(super) fn draw(context: &Context, operations: &[Told], runs: Runs) -> Table<
     table
 }
 
-/// The bracket before each line; nothing at all if no turn has several lines.
+/// The bracket before each line; empty if no turn spans several lines.
 fn brackets(items: &[HistoryItem], lines: &[Range<usize>]) -> Vec<&'static str> {
     let turn = |line: usize| lines.get(line).map(|line| items[line.start].turn);
     let same = |line: usize, other: Option<usize>| other.is_some_and(|other| turn(line) == turn(other));
@@ -105,7 +104,6 @@ fn brackets(items: &[HistoryItem], lines: &[Range<usize>]) -> Vec<&'static str> 
         .collect()
 }
 
-/// How a line looks.
 struct Look {
     mark: &'static str,
     mark_style: Style,

@@ -9,14 +9,14 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::counted;
 
-/// Say that this folder is a project that is known from elsewhere: its threads appear here.
+/// Use the threads of another project in this folder.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake project list
   retake project adopt 7f3kq2p9")]
 pub(crate) struct Arguments {
-    /// The project: its id, or the beginning of it.
+    /// Project: id or id prefix.
     project: String,
 }
 
@@ -29,13 +29,13 @@ impl Arguments {
         let answer = Answer::new(&project, &timeline.look()?)?;
         context.report(&answer, |out, styles| {
             let threads = counted(answer.threads(), "thread", "threads");
-            writeln!(out, "This folder is project {} now, with {threads}.", project.id.short())?;
+            writeln!(out, "This folder is now project {}, with {threads}.", project.id.short())?;
             answer.write(out, styles)
         })?;
         let former = path_from_text(&found.path);
         if former != folder && former.is_dir() {
             let former = path_to_text(&former);
-            context.remark(&format!("Its former folder still stands, without threads: {former}"))?;
+            context.remark(&format!("Its former folder still exists, without threads: {former}"))?;
         }
         Ok(())
     }

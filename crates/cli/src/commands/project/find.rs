@@ -1,11 +1,10 @@
-//! Finding a project by the beginning of its id.
+//! Finds a project by id prefix.
 
 use retake_store::ProjectRow;
 use retake_timeline::{Looking, SHORTEST_PREFIX, why_no_id};
 
 use crate::failure::{Code, Failure};
 
-/// The project whose id begins with that text.
 pub(super) fn find(looking: &Looking<'_>, text: &str) -> Result<ProjectRow, Failure> {
     let found = match text.len() {
         0..SHORTEST_PREFIX => Vec::new(),
@@ -15,13 +14,12 @@ pub(super) fn find(looking: &Looking<'_>, text: &str) -> Result<ProjectRow, Fail
         [one] => Ok(one.clone()),
         [] => {
             let why = why_no_id(text);
-            let message =
-                format!("there is no project {text:?}: {why}; `retake project list` shows them all");
+            let message = format!("no project {text:?}: {why}; `retake project list` lists all projects");
             Err(Failure::new(Code::NotFound, message))
         }
         several => {
             let candidates: Vec<String> = several.iter().map(|row| row.id.to_string()).collect();
-            let message = format!("{text:?} could be any of: {}", candidates.join(", "));
+            let message = format!("{text:?} is ambiguous: {}", candidates.join(", "));
             Err(Failure::new(Code::Refused, message).with("candidates", candidates))
         }
     }

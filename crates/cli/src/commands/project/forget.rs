@@ -8,17 +8,17 @@ use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Forget which folder a project is in. Files stay as they are, and threads are kept.
+/// Forget the folder of a project. Files and threads are kept.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake project forget                this folder is no project any more
+    retake project forget                this folder is no longer a project
   retake project forget 7f3kq2p9
 
-Threads of the project are kept without a folder, and so are its prompts, roles and context presets; `retake project adopt ID`
-gives them one. A project without any of these is forgotten altogether.")]
+The threads, prompts, roles and context presets of the project are kept without a folder; `retake project adopt ID`
+assigns them to one. A project that has none of these is deleted.")]
 pub(crate) struct Arguments {
-    /// The project: its id, or the beginning of it [default: that of this folder].
+    /// Project: id or id prefix [default: the project of this folder].
     project: Option<String>,
 }
 
@@ -30,13 +30,13 @@ impl Arguments {
             None => context.project()?.id,
         };
         if timeline.look()?.queries().project(id)?.is_none() {
-            let message = "this folder is no project; `retake project list` shows those there are";
+            let message = "this folder is not a project; `retake project list` lists all projects";
             return Err(Failure::new(Code::NotFound, message));
         }
         let forgotten = timeline.forget_project(id)?;
         context.report(&forgotten, |out, styles| {
             let (path, command) = (sanitize(&forgotten.path, Lines::Fold), styles.command);
-            writeln!(out, "{path} is no project any more; its files are as they were.")?;
+            writeln!(out, "{path} is no longer a project. Its files were not changed.")?;
             if !forgotten.kept {
                 return Ok(());
             }
@@ -47,7 +47,7 @@ impl Arguments {
             let id = forgotten.id.short();
             writeln!(
                 out,
-                "{kept} kept without a folder; {command}retake project adopt {id}{command:#} gives them one."
+                "{kept} kept without a folder; {command}retake project adopt {id}{command:#} assigns them to one."
             )
         })
     }

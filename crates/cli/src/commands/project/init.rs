@@ -6,19 +6,19 @@ use super::show::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Make this folder a project of its own, whatever is above it.
+/// Make this folder a project, even inside another one.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake project init
-  retake -C packages/app project init      commands in packages/app no longer mean the project above it
+    retake -C packages/app project init      packages/app becomes a project separate from its parent
 
-A folder that is a project already stays as it is. A home folder, `/` and system folders are refused, as are the store
-and folders of takes. Nothing in the folder changes; it gets an extended attribute that names the project.")]
+A folder that is already a project is not changed. Home folders, `/`, system folders, the store and worktrees are
+refused. No file changes; the folder gets an extended attribute that names the project.")]
 pub(crate) struct Arguments {}
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same interface")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let project = timeline.init_project(context.directory())?;

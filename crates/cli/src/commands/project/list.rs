@@ -12,7 +12,7 @@ use crate::ui::bytes::count;
 use crate::ui::label::Label;
 use crate::ui::table::{Column, Table};
 
-/// List all projects that Retake has seen.
+/// List all known projects.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -29,10 +29,9 @@ struct Answer {
 struct Line {
     id: ProjectId,
     path: String,
-    /// Whether the folder is still there.
     exists: bool,
-    /// Whether it is the folder that the command was started in.
-    here: bool,
+    /// Whether the command was started in this project.
+    is_current: bool,
     threads: u64,
     current: Option<ThreadId>,
     remote: Option<String>,
@@ -40,7 +39,7 @@ struct Line {
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same interface")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let here = context.project()?.id;
@@ -49,12 +48,21 @@ impl Arguments {
         for row in looking.queries().projects()? {
             let KnownProject { id, path, exists, threads, current, remote, last_seen } =
                 looking.known_project(row)?;
-            projects.push(Line { here: id == here, exists, threads, id, path, current, remote, last_seen });
+            projects.push(Line {
+                is_current: id == here,
+                exists,
+                threads,
+                id,
+                path,
+                current,
+                remote,
+                last_seen,
+            });
         }
         let answer = Answer { projects };
         context.answer(&answer, |out, styles| {
             if answer.projects.is_empty() {
-                return writeln!(out, "No projects yet. `retake thread new` makes the first.");
+                return writeln!(out, "No projects yet; `retake thread new` creates the first.");
             }
             let mut table = Table::new([
                 Column::left("ID"),
@@ -63,7 +71,7 @@ impl Arguments {
                 Column::right("SEEN"),
             ]);
             for line in &answer.projects {
-                let mark = if line.here { "● " } else { "  " };
+                let mark = if line.is_current { "● " } else { "  " };
                 let mut folder = Label::new().plain(&line.path);
                 if line.path.is_empty() {
                     folder = folder.with(styles.warning, "(forgotten)");

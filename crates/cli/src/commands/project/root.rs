@@ -1,4 +1,4 @@
-//! `retake project root`: further folders whose files belong to a project.
+//! `retake project root`: additional folders of a project.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Commands on the further folders of a project.
+/// Manage additional folders of a project.
 #[derive(Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -18,44 +18,44 @@ Examples:
   retake project root list
   retake project root remove lib
 
-Snapshots, undo, redo, jump and restore then look after both folders; paths in the other one are called lib:PATH.
-Start commands in the project's own folder. A take that is opened apart gets the project's own folder alone.")]
+Snapshots, undo, redo, jump and restore then cover both folders; paths in the other one are written lib:PATH. Run
+commands in the project's main folder. A worktree contains only the main folder.")]
 pub(crate) enum Command {
-    /// Let the files of another folder belong to this project.
+    /// Add a folder to this project.
     Add(Add),
-    /// Let them belong to it no more. They stay as they are, and what was recorded of them is kept.
+    /// Remove a folder from this project. Its files and their recorded history are kept.
     Remove(Remove),
-    /// List the further folders.
+    /// List the additional folders.
     #[command(visible_alias = "ls")]
     List(List),
 }
 
-/// Let the files of another folder belong to this project.
+/// Add a folder to this project.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake project root add lib ../lib
-  retake project root add lib ../moved/lib     the same again, where the folder has moved
+    retake project root add lib ../moved/lib     again, after the folder moved
 
-What is in it now is no change of anybody's: it is simply held from the next snapshot on.")]
+The files in it are recorded by the next snapshot and attributed to nobody.")]
 pub(crate) struct Add {
-    /// What to call it: letters, digits, `-`, `_` and `.`.
+    /// Name of the folder: letters, digits, `-`, `_` and `.`.
     name: String,
-    /// The folder. It must not share files with this one, nor with any other that Retake keeps files of.
+    /// The folder. It must not overlap with this one or with any other recorded folder.
     path: PathBuf,
 }
 
-/// Let the files of a folder belong to this project no more. They stay as they are.
+/// Remove a folder from this project. Its files are not changed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake project root remove lib")]
 pub(crate) struct Remove {
-    /// What it is called.
+    /// Name of the folder.
     name: String,
 }
 
-/// List the further folders.
+/// List the additional folders.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -72,7 +72,6 @@ struct Answer {
 struct Line {
     name: String,
     path: PathBuf,
-    /// Whether the folder is there.
     exists: bool,
 }
 
@@ -85,10 +84,10 @@ impl Command {
         let mut roots: Vec<(String, PathBuf)> = known.iter().map(pair).collect();
         let mut added = None;
         match self {
-            Self::List(List {}) => return answer(context, known, "No further folders."),
+            Self::List(List {}) => return answer(context, known, "No additional folders."),
             Self::Add(Add { name, path }) => {
                 check_name(&name)?;
-                // A root that was moved is named again.
+                // A moved root is added again under its name.
                 let there = |path: &PathBuf| known.iter().any(|root| root.path == *path && root.is_there());
                 roots.retain(|(known, path)| *known != name || there(path));
                 let path = context.directory().join(path);
@@ -99,7 +98,8 @@ impl Command {
                 let before = roots.len();
                 roots.retain(|(known, _)| *known != name);
                 if roots.len() == before {
-                    let message = format!("there is no root {name:?}; `retake project root list` shows them");
+                    let message =
+                        format!("no folder named {name:?}; `retake project root list` lists the folders");
                     return Err(Failure::new(Code::NotFound, message));
                 }
             }
@@ -112,7 +112,7 @@ impl Command {
             return Ok(());
         }
         let roots = context.timeline()?.look()?.other_roots(context.project()?.id)?;
-        answer(context, roots, "No further folders any more.")
+        answer(context, roots, "No additional folders left.")
     }
 }
 
@@ -125,7 +125,7 @@ fn answer(context: &Context, roots: Vec<FurtherRoot>, none: &str) -> Result<(), 
         }
         for Line { name, path, exists } in &answer.roots {
             let path = path.display().to_string();
-            let gone = if *exists { "" } else { "  (gone)" };
+            let gone = if *exists { "" } else { "  (missing)" };
             writeln!(out, "{}  {}{gone}", sanitize(name, Lines::Fold), sanitize(&path, Lines::Fold))?;
         }
         Ok(())
@@ -137,6 +137,6 @@ fn check_name(name: &str) -> Result<(), Failure> {
     if (1..=100).contains(&name.chars().count()) && name.chars().all(plain) {
         return Ok(());
     }
-    let message = format!("{name:?} cannot be the name of a root: letters, digits, -, _ and . only");
+    let message = format!("{name:?} is not a valid name; use letters, digits, -, _ and .");
     Err(Failure::new(Code::Usage, message))
 }

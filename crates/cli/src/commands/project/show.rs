@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
-/// Show which project this folder is.
+/// Show the project of this folder.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -20,19 +20,18 @@ Examples:
   retake -C ../elsewhere project show --json")]
 pub(crate) struct Arguments {}
 
-/// A project with what a person wants to know of it.
 #[derive(Serialize)]
 pub(super) struct Answer<'project> {
     #[serde(flatten)]
     project: &'project Project,
-    /// Whether it is recorded; if not, its id is only a suggestion.
+    /// Whether the project is recorded; otherwise its id is provisional.
     known: bool,
     title: Option<String>,
     threads: u64,
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    #[expect(clippy::unused_self, reason = "all commands have the same interface")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let project = context.project()?;
@@ -60,7 +59,7 @@ impl<'project> Answer<'project> {
             let folder = sanitize(&self.project.path, Lines::Fold);
             return writeln!(
                 out,
-                "{folder} is no project yet; `retake project init` or `retake thread new` makes it one."
+                "{folder} is not a project yet; `retake project init` or `retake thread new` makes it one."
             );
         }
         for (name, value) in [

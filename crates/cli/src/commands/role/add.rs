@@ -11,12 +11,12 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   retake role add Reviewer
-  retake role add --first Reviewer        the role of new entries from now on")]
+    retake role add --first Reviewer        makes it the default role of new entries")]
 pub(crate) struct Arguments {
-    /// The roles: any text of one line.
+    /// Roles to add: any text of one line.
     #[arg(required = true, value_name = "ROLE")]
     roles: Vec<String>,
-    /// Put them before the others; those that are there already move.
+    /// Put them first; existing ones move.
     #[arg(long)]
     first: bool,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let Self { roles, first, target } = self;
-        // A role that is named twice counts once, where it stands first.
+        // A role that is given twice counts once, at its first position.
         super::change(context, target, |meant| {
             let (before, after) = if first { (&roles, &meant.roles) } else { (&meant.roles, &roles) };
             before.iter().chain(after).cloned().collect()

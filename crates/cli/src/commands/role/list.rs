@@ -8,14 +8,14 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// List the roles, in the thread's order.
+/// List the roles, in order.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake role
   retake role list --json")]
 pub(crate) struct Arguments {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }

@@ -6,11 +6,11 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Remove roles. Entries keep theirs.
+/// Remove roles. Existing entries keep them.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake role remove \"Vendor API\"")]
 pub(crate) struct Arguments {
-    /// The roles.
+    /// Roles to remove.
     #[arg(required = true, value_name = "ROLE")]
     roles: Vec<String>,
     #[command(flatten)]

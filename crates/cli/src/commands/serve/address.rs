@@ -1,4 +1,4 @@
-//! Where the server of a store listens: beside its token, for as long as it runs.
+//! The file with the address of a running server, next to its token.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,11 +12,10 @@ use retake_api::reachable;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// A server on this machine answers sooner.
+/// A local server responds much faster.
 const SOON: Duration = Duration::from_millis(500);
 
-/// The file that says where the server listens. A server that was killed leaves it behind, so that whoever reads it asks
-/// whether somebody is there.
+/// The file with the server's address. A killed server leaves it behind, so readers must check that the server responds.
 pub(super) struct AddressFile(PathBuf);
 
 impl AddressFile {
@@ -24,7 +23,7 @@ impl AddressFile {
         Ok(Self(context.timeline()?.store().folder().join("serve.address")))
     }
 
-    /// Says where the server is. Without it only `serve link` knows less.
+    /// Records the address. Without it, only `serve link` is affected.
     pub(super) fn write(&self, address: SocketAddr) -> std::io::Result<()> {
         let aside = self.0.with_extension(format!("address-{}", std::process::id()));
         let written = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside);
@@ -32,21 +31,21 @@ impl AddressFile {
             .and_then(|mut file| writeln!(file, "{address}"))
             .and_then(|()| std::fs::rename(&aside, &self.0));
         if placed.is_err() {
-            // What is half written is of no use, and there may be nothing.
+            // The file is partial or missing; removing it is best effort.
             let _ = std::fs::remove_file(&aside);
         }
         placed
     }
 
-    /// The server at that address is gone. Another one may have said where it is meanwhile.
+    /// Removes the address of a stopped server, unless another server has replaced it.
     pub(super) fn remove(&self, address: SocketAddr) {
         if self.read() == Some(address) {
-            // Whoever reads it finds nobody there, which says the same.
+            // A leftover file is harmless: the server does not respond.
             let _ = std::fs::remove_file(&self.0);
         }
     }
 
-    /// Where a server listens now.
+    /// The address of the running server, if any.
     pub(super) fn answering(&self) -> Option<SocketAddr> {
         self.read().filter(|address| TcpStream::connect_timeout(&reachable(*address), SOON).is_ok())
     }

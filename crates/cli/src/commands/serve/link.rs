@@ -14,9 +14,9 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   retake serve link
-  xdg-open \"$(retake serve link)\"          open it at once")]
+    xdg-open \"$(retake serve link)\"          open it right away")]
 pub(crate) struct Arguments {
-    /// The address that the server listens on [default: that of the one that runs, or else serve.listen].
+    /// Address of the server [default: the running server's, otherwise serve.listen].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<Listen>,
 }
@@ -27,9 +27,7 @@ impl Arguments {
             (Some(named), _) => named.address()?,
             (None, Some(running)) => running,
             (None, None) => {
-                context.remark(
-                    "No server runs on this store; the link is for one that `retake serve` starts.",
-                )?;
+                context.remark("No server is running; the link works once `retake serve` has started.")?;
                 context.config.serve.listen.address()?
             }
         };

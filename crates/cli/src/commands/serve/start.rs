@@ -1,4 +1,4 @@
-//! `retake serve` itself.
+//! `retake serve`: starts the server.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -16,31 +16,29 @@ use crate::config::Listen;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// How the server is started.
 #[derive(Args)]
 pub(crate) struct Start {
-    /// The address to listen on; port 0 for any free one [default: serve.listen].
+    /// Address to listen on; port 0 picks a free one [default: serve.listen].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<Listen>,
-    /// A further name that the server may be called by: NAME or NAME:PORT. May be given often.
+    /// Additional host name to accept: NAME or NAME:PORT; can be repeated.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Open the studio in your browser; that of a server that runs already, if there is one.
+    /// Open the studio in your browser, using a running server if there is one.
     #[arg(long)]
     open: bool,
-    /// How the log is written to standard error [default: text at a terminal, json otherwise].
+    /// Log format on standard error [default: text on a terminal, otherwise json].
     #[arg(long, value_enum, value_name = "HOW")]
     log: Option<Log>,
 }
 
-/// How the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Log {
     /// For people.
     Text,
-    /// For programs: one JSON object a line.
+    /// For programs: one JSON object per line.
     Json,
-    /// Not at all.
+    /// No log.
     Off,
 }
 
@@ -54,15 +52,15 @@ impl Start {
         let link = new_ticket(&timeline.store().ledger()?, &secret, timeline.now())?;
         let running = AddressFile::of(context)?.answering().filter(|_| self.open && self.listen.is_none());
         if let Some(address) = running {
-            context.remark("A server runs already; its studio is opened.")?;
+            context.remark("A server is already running; opening its studio.")?;
             tell(context, address, &link)?;
             return browse(context, address, &link);
         }
         let address = self.listen.as_ref().unwrap_or(&context.config.serve.listen).address()?;
         if !address.ip().is_loopback() {
             context.remark(&format!(
-                "{address} can be reached by others, and what goes over it is not encrypted: put a proxy that speaks \
-                 TLS before it, and allow its name with --allow-host."
+                "{address} is reachable from other machines, and the connection is not encrypted: put a TLS proxy in \
+                 front of it, and allow its name with --allow-host."
             ))?;
         }
         let hosts = context.config.serve.hosts.iter().chain(&self.allow_host).cloned().collect();
@@ -82,7 +80,7 @@ impl Start {
         let served = retake_api::serve(options, address, interruptible.cancel(), |address| {
             listening = Some(address);
             let noted = place.write(address).or_else(|error| {
-                context.remark(&format!("`retake serve link` will not know where this server is: {error}"))
+                context.remark(&format!("`retake serve link` will not find this server: {error}"))
             });
             told = noted.and_then(|()| tell(context, address, &link));
             if self.open {
@@ -97,35 +95,31 @@ impl Start {
     }
 }
 
-/// Says where the server is.
 fn tell(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
     let place = format!("http://{}", reachable(address));
     let answer = json!({"address": address, "url": place, "link": format!("{place}{link}")});
     context.answer(&answer, |out, styles| {
         let (strong, muted) = (styles.title, styles.muted);
-        writeln!(out, "Retake answers at {strong}{place}{strong:#}")?;
-        writeln!(out, "  in a browser   {place}{link}  {muted}(once, within ten minutes){muted:#}")?;
+        writeln!(out, "Listening on {strong}{place}{strong:#}")?;
+        writeln!(out, "  in a browser   {place}{link}  {muted}(single-use, valid for ten minutes){muted:#}")?;
         writeln!(out, "  for programs   Authorization: Bearer $(retake serve token)")?;
-        writeln!(out, "{muted}Ctrl-C stops it; turns that run are recorded as interrupted.{muted:#}")?;
+        writeln!(out, "{muted}Ctrl-C stops the server; running turns are recorded as interrupted.{muted:#}")?;
         out.flush()
     })
 }
 
-/// Opens the studio in the user's browser.
 fn browse(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
     match open::that_detached(format!("http://{}{link}", reachable(address))) {
         Ok(()) => Ok(()),
-        Err(error) => {
-            context.remark(&format!("No browser could be opened ({error}); open the link yourself."))
-        }
+        Err(error) => context.remark(&format!("Could not open a browser ({error}); open the link yourself.")),
     }
 }
 
 impl Log {
-    /// Writes what happens from here on.
+    /// Installs the logger.
     fn begin(self) {
         let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
-        // A log that is there already stays.
+        // An already installed logger stays.
         let _ = match self {
             Self::Text => builder.with_ansi(false).compact().try_init(),
             Self::Json => builder.json().flatten_event(true).try_init(),
@@ -139,7 +133,7 @@ impl From<ServeError> for Failure {
         match error {
             ServeError::Listen { .. } => Self::new(
                 Code::Refused,
-                format!("{error}. Another server may be there; `--listen 127.0.0.1:0` takes any free port"),
+                format!("{error}. Another server may be running; `--listen 127.0.0.1:0` picks a free port"),
             ),
             other => Self::new(Code::Failed, other),
         }

@@ -11,9 +11,9 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   curl -H \"Authorization: Bearer $(retake serve token)\" http://127.0.0.1:7878/v1/threads
-  retake serve token --rotate               the old one, and whoever came in by it, is out at once")]
+    retake serve token --rotate               replace the token; old sessions end at once")]
 pub(crate) struct Arguments {
-    /// Make a new token. The old one holds no longer, and streams and browsers that came in by it are out.
+    /// Replace the token. The old one stops working, and its sessions and event streams end.
     #[arg(long)]
     rotate: bool,
 }

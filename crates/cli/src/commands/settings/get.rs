@@ -10,16 +10,16 @@ use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Show the value of one setting.
+/// Print the value of a setting.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake settings get temperature
   retake settings get project_system_prompt --json")]
 pub(crate) struct Arguments {
-    /// The setting.
+    /// Name of the setting.
     name: String,
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 struct Answer {
     thread: ThreadId,
     name: &'static str,
-    /// A text, a number, a truth value, or null where nothing is set.
+    /// A string, a number, a boolean, or null if not set.
     value: Value,
 }
 

@@ -18,7 +18,7 @@ Examples:
   retake settings
   retake settings list -t \"Fix the login\" --json")]
 pub(crate) struct Arguments {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 struct Answer {
     thread: ThreadId,
     settings: Settings,
-    /// The names of those that differ from their defaults.
+    /// Names of the settings that differ from their defaults.
     changed: Vec<String>,
 }
 

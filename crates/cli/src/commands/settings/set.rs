@@ -14,16 +14,16 @@ use crate::ui::command::environment;
 use crate::ui::editor::Edited;
 use crate::ui::input::{Source, Stdin};
 
-/// Set one setting, or several at once.
+/// Set one or more settings.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake settings set temperature 0.7
-  retake settings set provider anthropic model opus       both, as one step of history
+    retake settings set provider anthropic model opus       two settings in one operation
   retake settings set project_system_prompt               in your editor
   retake settings set project_system_prompt --file prompt.md")]
 pub(crate) struct Arguments {
-    /// Names, each followed by its value. A name alone takes its value from --file, a pipe, or the editor.
+    /// Names, each followed by a value. A single name takes its value from --file, a pipe, or the editor.
     #[arg(required = true, value_names = ["NAME", "VALUE"], num_args = 1.., allow_negative_numbers = true)]
     values: Vec<String>,
     /// Read the value from a file; `-` is standard input.
@@ -50,7 +50,7 @@ impl Arguments {
                 vec![(name.to_owned(), value)]
             }
             _ if self.file.is_some() => {
-                let message = "--file gives the value of one setting; name that one alone";
+                let message = "--file sets one setting; pass only its name";
                 return Err(Failure::new(Code::Usage, message));
             }
             values => {
@@ -64,17 +64,16 @@ impl Arguments {
     }
 }
 
-/// Names with their values.
 fn pairs(values: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let (pairs, rest) = values.as_chunks::<2>();
     if let [name] = rest {
-        let message = format!("{name:?} has no value; names and values take turns");
+        let message = format!("{name:?} has no value; write NAME VALUE pairs");
         return Err(Failure::new(Code::Usage, message));
     }
     pairs.iter().map(|[name, value]| Ok((known(name)?.to_owned(), value.clone()))).collect()
 }
 
-/// The value, and the version that it was made for if a person took time to write it.
+/// The value, and the version it was based on if it was written in an editor.
 fn read_value(
     file: Option<PathBuf>,
     before: String,
@@ -83,7 +82,7 @@ fn read_value(
     let source = Source::choose(None, file, Stdin::detect(), &before)?;
     let seen = matches!(source, Source::Editor { .. }).then_some(version);
     let value = match source.read(std::io::stdin(), &environment)? {
-        // Editors and pipes end a text with a line break that was not meant.
+        // Editors and pipes add a final line break.
         Edited::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
         Edited::Unchanged => before,
     };

@@ -9,14 +9,14 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Bring settings back to their defaults.
+/// Reset settings to their defaults.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake settings unset temperature
   retake settings unset provider model")]
 pub(crate) struct Arguments {
-    /// The settings.
+    /// Names of the settings.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]

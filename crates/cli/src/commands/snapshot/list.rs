@@ -10,21 +10,21 @@ use crate::describe;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// List the moments at which files are known, newest first.
+/// List snapshots, newest first.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake snapshot list
   retake snapshot list --limit 100 --before 40
-  retake restore 12                       make the files what they were at version 12
+    retake restore 12                       restore the files of version 12
 
-In a promoted thread, snapshots from before the promotion follow. Their versions are those of the thread that the take left: restore
-one by its id.")]
+For a promoted thread, snapshots from before the promotion follow. Their versions belong to the source thread; restore
+them by id.")]
 pub(crate) struct Arguments {
-    /// At most that many.
+    /// Maximum number of results.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
     limit: u64,
-    /// Only those before that version.
+    /// Show only snapshots before this version.
     #[arg(long, value_name = "VERSION")]
     before: Option<u64>,
     #[command(flatten)]
@@ -51,7 +51,7 @@ impl Arguments {
             if answer.snapshots.is_empty() {
                 return writeln!(
                     out,
-                    "No files are known of this thread yet; `retake snapshot take` records them."
+                    "No files are recorded for this thread yet; `retake snapshot take` records them."
                 );
             }
             let mut shown = thread;

@@ -9,15 +9,15 @@ use crate::context::Context;
 use crate::describe::files::write_report;
 use crate::failure::Failure;
 
-/// Record the files as they are now.
+/// Record the current files.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake snapshot take                    what was changed since is yours
-  retake snapshot take --by agent         what was changed since is the agent's, and undo takes it back
-  retake snapshot take --by claude-code   the same, for a program of that name")]
+    retake snapshot take                    attribute the changes to you
+    retake snapshot take --by agent         attribute them to the agent, so that undo reverts them
+    retake snapshot take --by claude-code   attribute them to a named program")]
 pub(crate) struct Arguments {
-    /// Who changed what changed since the last look [default: you, by hand].
+    /// Author of the changes since the last snapshot [default: you].
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
     #[command(flatten)]

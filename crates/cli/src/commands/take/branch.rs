@@ -11,22 +11,22 @@ use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Branch off at an entry, keeping everything up to it, and go there.
+/// Create a take that ends at an entry, and switch to it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake take branch                      after the last entry
   retake take branch 4 --name shorter
-  retake take branch 2 -k main            from another take than the active one")]
+    retake take branch 2 -k main            from a take that is not active")]
 pub(crate) struct Arguments {
-    /// The last entry to keep: its number, `last`, or the beginning of its id [default: the last one].
+    /// Last entry of the new take: number, `last` or id prefix [default: the last entry].
     entry: Option<String>,
-    /// What to call the new take [default: the next free name].
+    /// Name of the new take [default: the next free name].
     #[arg(short, long)]
     name: Option<String>,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
@@ -39,7 +39,7 @@ impl Arguments {
         let meant = context.meant(&looking, &self.target)?;
         let found = match &self.entry {
             Some(text) => Some(looking.find_entry(&meant.take, text)?),
-            // A take without entries can be branched too: there is nothing to share yet.
+            // An empty take can be branched too.
             None if meant.take.entries.is_empty() => None,
             None => Some(looking.find_entry(&meant.take, "last")?),
         };
@@ -57,13 +57,13 @@ impl Arguments {
                 (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
             match found {
                 Some((position, _)) => {
-                    write!(out, "Branched {name} off {from} after entry {}", position + 1)?;
+                    write!(out, "Branched {name} from {from} after entry {}", position + 1)?;
                 }
-                None => write!(out, "Branched {name} off {from}, which has no entries")?,
+                None => write!(out, "Branched {name} from {from}, which has no entries")?,
             }
             writeln!(
                 out,
-                "{place}. {muted}version {}; `{}` takes it back{muted:#}",
+                "{place}. {muted}version {}; `{}` undoes it{muted:#}",
                 answer.done.version,
                 context.undo_command(&answer.done)
             )?;

@@ -11,14 +11,14 @@ use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Delete a take. `undo` brings it back.
+/// Delete a take. `retake undo` restores it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake take delete main_take_2
-  retake undo                             and it is back")]
+    retake undo                             restores it")]
 pub(crate) struct Arguments {
-    /// The take: a name, or the beginning of an id.
+    /// Take: name or id prefix.
     take: String,
     #[command(flatten)]
     files: FileFlags,
@@ -39,10 +39,10 @@ impl Arguments {
             let muted = styles.muted;
             write!(out, "Deleted take {}", sanitize(&take.name, Lines::Fold))?;
             if thread.summary.active.id == take.id {
-                write!(out, "; you are on {} now", sanitize(&answer.take.name, Lines::Fold))?;
+                write!(out, "; the active take is now {}", sanitize(&answer.take.name, Lines::Fold))?;
             }
             let undo = context.undo_command(&answer.done);
-            writeln!(out, ". {muted}version {}; `{undo}` brings it back{muted:#}", answer.done.version)?;
+            writeln!(out, ". {muted}version {}; `{undo}` restores it{muted:#}", answer.done.version)?;
             write_if_any(out, context, answer.files.as_ref())
         })
     }

@@ -16,22 +16,22 @@ use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Go back to a user message: everything before it, the message itself as the draft.
+/// Create a take that ends before a message, which becomes its draft.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake take fork 3                      say message 3 differently
+    retake take fork 3                      rephrase message 3
   retake take fork 3 --name retry
-  retake draft set                        then write it anew, in your editor")]
+    retake draft set                        then edit the message in your editor")]
 pub(crate) struct Arguments {
-    /// The user message: its number, `last`, or the beginning of its id.
+    /// Message to fork at: number, `last` or id prefix.
     entry: String,
-    /// What to call the new take [default: the next free name].
+    /// Name of the new take [default: the next free name].
     #[arg(short, long)]
     name: Option<String>,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
@@ -42,13 +42,13 @@ pub(crate) struct Arguments {
 struct Answer {
     #[serde(flatten)]
     done: Done,
-    /// The take that is active now.
+    /// The active take.
     take: TakeSummary,
-    /// The message, which is its draft now.
+    /// The message, now the draft.
     draft: String,
-    /// The pictures of the message, which go along with it.
+    /// The images of the message, now attached to the draft.
     draft_pictures: Attachments,
-    /// What became of files.
+    /// File changes.
     files: Option<FileReport>,
 }
 
@@ -65,7 +65,7 @@ impl Arguments {
             return Ok(());
         };
         let (take, place) = new_take(context, &done)?;
-        // The fork is made, whether its draft can be shown or not.
+        // The fork succeeded, even if its draft cannot be read.
         let forked = as_forked(context, &done, take.id).ok().flatten();
         let preview = forked.as_ref().map(draft).unwrap_or_default();
         let (draft, draft_pictures) = forked.map(|take| (take.draft, take.attached)).unwrap_or_default();
@@ -76,18 +76,18 @@ impl Arguments {
                 (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
             writeln!(
                 out,
-                "Forked {name} off {from} before entry {}{place}. {muted}version {}; `{}` takes it back{muted:#}",
+                "Forked {name} from {from} before entry {}{place}. {muted}version {}; `{}` undoes it{muted:#}",
                 position + 1,
                 answer.done.version,
                 context.undo_command(&answer.done),
             )?;
-            writeln!(out, "The message is the draft now: {}", sanitize(&preview, Lines::Fold))?;
+            writeln!(out, "Draft: {}", sanitize(&preview, Lines::Fold))?;
             write_if_any(out, context, answer.files.as_ref())
         })
     }
 }
 
-/// The take as the fork left it, whatever happened to it since.
+/// The take as the fork left it, ignoring later changes.
 fn as_forked(context: &Context, done: &Done, take: TakeId) -> Result<Option<Take>, Failure> {
     let looking = context.timeline()?.look()?;
     let state = looking.state_at(done.thread, done.version)?;

@@ -6,11 +6,11 @@ use retake_model::summary::TakeSummary;
 use retake_timeline::ApartFolder;
 use serde::Serialize;
 
+use crate::commands::worktree::list::{worktrees_of, write_worktrees};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::count;
 use crate::ui::label::Label;
-use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::table::{Column, Table};
 
 /// List the takes of a thread, oldest first.
@@ -20,7 +20,7 @@ Examples:
   retake take list
   retake take list -t \"Fix the login\" --json")]
 pub(crate) struct Arguments {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -28,11 +28,9 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     thread: ThreadId,
-    /// The take that is being worked on.
     active: TakeId,
     takes: Vec<TakeSummary>,
-    /// The takes that have a folder of their own, and where.
-    apart: Vec<ApartFolder>,
+    worktrees: Vec<ApartFolder>,
 }
 
 impl Arguments {
@@ -40,26 +38,16 @@ impl Arguments {
         let looking = context.timeline()?.look()?;
         let row = context.thread(&looking, self.thread.as_deref())?;
         let takes = looking.queries().takes_of(row.number)?;
-        let mut apart = looking.apart_folders()?;
-        apart.retain(|open| open.thread == row.summary.id);
         let answer = Answer {
             thread: row.summary.id,
             active: row.summary.active.id,
             takes: takes.into_iter().map(|take| take.summary).collect(),
-            apart,
+            worktrees: worktrees_of(&looking, row.summary.id)?,
         };
         context.answer(&answer, |out, styles| {
             let table = draw(context, &answer);
             write!(out, "{}", table.render(context.screen.columns(), styles.heading))?;
-            for open in &answer.apart {
-                let name = answer.takes.iter().find(|take| take.id == open.take).map(|take| &take.name);
-                let name = name.map_or_else(|| open.take.short(), Clone::clone);
-                let path = open.path.display().to_string();
-                let gone = if open.is_there() { "" } else { " (which is gone)" };
-                let (name, path) = (sanitize(&name, Lines::Fold), sanitize(&path, Lines::Fold));
-                writeln!(out, "{name} is open apart in {path}{gone}.")?;
-            }
-            Ok(())
+            write_worktrees(out, &answer.worktrees, &answer.takes)
         })
     }
 }
@@ -68,8 +56,8 @@ fn draw(context: &Context, answer: &Answer) -> Table<5> {
     let styles = &context.styles;
     let mut table = Table::new([
         Column::left("  TAKE"),
-        Column::left("BEGINS WITH").flexible(),
-        Column::left("BRANCHED OFF").flexible(),
+        Column::left("STARTS WITH").flexible(),
+        Column::left("FORKED FROM").flexible(),
         Column::right("ENTRIES"),
         Column::right("LAST ENTRY"),
     ]);
@@ -87,12 +75,12 @@ fn draw(context: &Context, answer: &Answer) -> Table<5> {
     table
 }
 
-/// As many digits of a commit as git shows.
+/// Abbreviates a commit to seven digits, like git.
 fn short(commit: &str) -> String {
     commit.chars().take(7).collect()
 }
 
-/// Where a take came from: its parent, and the last entry that both share.
+/// The parent of a take, and the number of the last shared entry.
 fn origin(take: &TakeSummary, takes: &[TakeSummary]) -> String {
     let Some(parent) = take.parent else { return String::new() };
     let commit = take.git_commit.as_ref().map_or_else(String::new, |commit| format!(" @{}", short(commit)));

@@ -10,26 +10,26 @@ use crate::desk::{Careful, Carried};
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Make a take a thread of its own.
+/// Turn a take into a thread.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake take promote                     the active take, under its own name
+    retake take promote                     the active take, titled with its name
   retake take promote main_take_2 --title \"The other way\" --switch
 
-The active take is refused while its files are in the folder and those of another take belong there afterwards:
-switch to the other take first. An undo in the thread that it left brings the take back there; the new thread is put away with it, unless
-somebody has worked on it since.")]
+The active take cannot be promoted while its files are in the folder and another take's would have to replace them:
+switch to the other take first. An undo in the source thread restores the take and archives the new thread, unless it
+was changed since.")]
 pub(crate) struct Arguments {
-    /// The take: a name, or the beginning of an id [default: the active one].
+    /// Take: name or id prefix [default: the active take].
     take: Option<String>,
-    /// What to call the thread [default: as the take was called].
+    /// Title of the thread [default: the take's name].
     #[arg(long)]
     title: Option<String>,
-    /// Work on the new thread.
+    /// Make it the current thread.
     #[arg(short, long)]
     switch: bool,
-    /// Leave the files in the folder as they are, even if another take's belong there afterwards.
+    /// Do not move files, even if the folder should then contain another take's.
     #[arg(long)]
     conversation: bool,
     #[command(flatten)]
@@ -40,9 +40,9 @@ pub(crate) struct Arguments {
 struct Answer {
     #[serde(flatten)]
     promoted: Promoted,
-    /// What the new thread is called.
+    /// Title of the new thread.
     title: String,
-    /// Whether it is the project's current thread now.
+    /// Whether the new thread is now current.
     switched: bool,
 }
 
@@ -77,16 +77,12 @@ impl Arguments {
             let short = answer.promoted.promoted.thread.short();
             writeln!(out, "Promoted take {name} to thread {title} {id}{short}{id:#}.")?;
             let next = if answer.switched {
-                "It is the current thread now.".to_owned()
+                "It is now the current thread.".to_owned()
             } else {
                 let left = sanitize(&thread.summary.title, Lines::Fold);
-                format!("You are still on {left}; `retake thread switch {short}` goes there.")
+                format!("The current thread is still {left}; `retake thread switch {short}` switches to it.")
             };
-            writeln!(
-                out,
-                "{muted}{next} `retake undo -t {}` takes it back{muted:#}",
-                thread.summary.id.short()
-            )
+            writeln!(out, "{muted}{next} `retake undo -t {}` undoes it{muted:#}", thread.summary.id.short())
         })
     }
 }

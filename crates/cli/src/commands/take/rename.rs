@@ -7,14 +7,14 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Give a take another name.
+/// Rename a take.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake take rename shorter              the active take
   retake take rename --take main_take_2 shorter")]
 pub(crate) struct Arguments {
-    /// The new name.
+    /// New name.
     name: String,
     #[command(flatten)]
     target: Target,

@@ -12,15 +12,15 @@ use crate::failure::Failure;
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Work on another take.
+/// Switch to another take.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake take switch main                 its files come along
-  retake take switch main --conversation  the files stay as they are
+    retake take switch main                 with its files
+    retake take switch main --conversation  without changing files
   retake take switch main_take_2 -t \"Fix the login\"")]
 pub(crate) struct Arguments {
-    /// The take: a name, or the beginning of an id.
+    /// Take: name or id prefix.
     take: String,
     #[command(flatten)]
     files: FileFlags,
@@ -42,11 +42,11 @@ impl Arguments {
             let name = sanitize(&answer.take.name, Lines::Fold);
             let entries = counted(answer.take.entries, "entry", "entries");
             if !answer.done.changed() {
-                return writeln!(out, "You are on {name} already, {entries}.");
+                return writeln!(out, "{name} is already the active take, {entries}.");
             }
             writeln!(
                 out,
-                "You are on {name} now, {entries}. {muted}version {}; `{}` takes it back{muted:#}",
+                "Switched to {name}, {entries}. {muted}version {}; `{}` undoes it{muted:#}",
                 answer.done.version,
                 context.undo_command(&answer.done)
             )?;

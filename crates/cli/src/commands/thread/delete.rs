@@ -7,9 +7,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Delete a thread. Nothing is destroyed, and the last thread of a project is not deleted.
+/// Archive a thread. Nothing is destroyed. The last thread of a project cannot be archived.
 ///
-/// If it was the current one, the most lately changed of the others becomes current.
+/// If it was the current thread, the most recently changed of the others becomes current.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -17,20 +17,20 @@ Examples:
   retake thread list --deleted
   retake thread restore \"Fix the login\"")]
 pub(crate) struct DeleteArguments {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     thread: Option<String>,
-    /// Change nothing unless the thread is at that version.
+    /// Fail unless the thread is at this version.
     #[arg(long, value_name = "VERSION")]
     expect: Option<u64>,
 }
 
-/// Take a thread that was put away back into use.
+/// Restore an archived thread.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake thread restore \"Fix the login\"")]
 pub(crate) struct RestoreArguments {
-    /// The thread: a title, or the beginning of an id.
+    /// Thread: title or id prefix.
     thread: String,
-    /// Change nothing unless the thread is at that version.
+    /// Fail unless the thread is at this version.
     #[arg(long, value_name = "VERSION")]
     expect: Option<u64>,
 }
@@ -40,20 +40,20 @@ impl DeleteArguments {
         let thread = context.thread(&context.timeline()?.look()?, self.thread.as_deref())?;
         let was_current = context.project()?.current == Some(thread.summary.id);
         let done = context.change(thread.summary.id, Command::Delete, self.expect)?;
-        // The deletion is made: whether its successor can be named changes nothing about that.
+        // The deletion succeeded, even if the new current thread cannot be read.
         let current = was_current.then(|| context.title_of_current()).flatten();
         context.report(&done, |out, styles| {
             let (muted, id) = (styles.muted, thread.summary.id.short());
             let title = sanitize(&thread.summary.title, Lines::Fold);
             if !done.changed() {
-                return writeln!(out, "{title} is deleted already.");
+                return writeln!(out, "{title} is already archived.");
             }
             writeln!(
                 out,
-                "Deleted {title}. {muted}`retake undo` or `retake thread restore {id}` brings it back; only `retake purge` destroys{muted:#}"
+                "Archived {title}. {muted}`retake undo` or `retake thread restore {id}` restores it; only `retake purge` destroys threads{muted:#}"
             )?;
             match &current {
-                Some(next) => writeln!(out, "The current thread is {} now.", sanitize(next, Lines::Fold)),
+                Some(next) => writeln!(out, "The current thread is now {}.", sanitize(next, Lines::Fold)),
                 None => Ok(()),
             }
         })

@@ -1,4 +1,4 @@
-//! One entry, as a person reads it: rendered Markdown on a terminal, the text as it is stored elsewhere.
+//! Prints one entry: rendered Markdown on a terminal, the stored text elsewhere.
 
 use std::io::{self, Write};
 
@@ -15,16 +15,16 @@ use crate::ui::screen::Screen;
 use crate::ui::style::Styles;
 use crate::ui::width::wrap;
 
-/// How entries are to be shown, this once.
+/// Options for one listing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// With all there is: thinking, tool output, entries that are collapsed.
+    /// Include thinking, tool output and collapsed entries.
     pub(crate) full: bool,
-    /// As text, even on a terminal.
+    /// Show the source text even on a terminal.
     pub(crate) source: bool,
 }
 
-/// Writes one entry: a line about it, then its blocks.
+/// Writes a header line, then the blocks.
 pub(crate) fn write_entry(
     out: &mut dyn Write,
     context: &Context,
@@ -61,7 +61,7 @@ pub(crate) fn write_entry(
     let manner = Manner { source: manner.source || view.shown.source, ..manner };
     for block in &view.entry.blocks {
         write_block(out, context, block, manner)?;
-        // Of a block that is not known, this is all there is to show.
+        // An unknown block has nothing else to show.
         for (name, value) in block.extra().iter() {
             write_field(out, context, name, value, manner)?;
         }
@@ -70,7 +70,7 @@ pub(crate) fn write_entry(
         write_field(out, context, &format!("usage.{name}"), value, manner)?;
     }
     for (name, value) in &view.entry.extra {
-        // Who served the model is plain from the model as a rule.
+        // The model usually implies the provider.
         if in_words(name, value).is_none() && (name != "provider" || manner.full) {
             write_field(out, context, name, value, manner)?;
         }
@@ -78,7 +78,7 @@ pub(crate) fn write_entry(
     writeln!(out)
 }
 
-/// What a turn says about an answer, on the line about it.
+/// Formats fields of an answer that belong in the header line.
 fn in_words(name: &str, value: &Json) -> Option<String> {
     match (name, value.as_str()) {
         ("interrupted", "true") => Some("interrupted".to_owned()),
@@ -87,7 +87,7 @@ fn in_words(name: &str, value: &Json) -> Option<String> {
     }
 }
 
-/// A field that Retake does not know.
+/// Writes a field that Retake does not know.
 fn write_field(
     out: &mut dyn Write,
     context: &Context,
@@ -140,7 +140,7 @@ fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: Ma
 }
 
 fn write_markdown(out: &mut dyn Write, context: &Context, text: &str, manner: Manner) -> io::Result<()> {
-    // Into a pipe goes what is stored: a program, or a person who saves it, wants the Markdown.
+    // A pipe gets the stored Markdown, for programs and for saving.
     if manner.source || context.screen == Screen::None {
         return write_text(out, context, text);
     }
@@ -156,7 +156,7 @@ fn write_markdown(out: &mut dyn Write, context: &Context, text: &str, manner: Ma
     Ok(())
 }
 
-/// The columns beside the indent.
+/// The width available beside the indent.
 fn columns(context: &Context) -> usize {
     context.screen.text_columns().saturating_sub(5).max(20)
 }
@@ -169,7 +169,6 @@ fn write_text(out: &mut dyn Write, context: &Context, text: &str) -> io::Result<
     Ok(())
 }
 
-/// How the name of a role looks.
 pub(crate) fn role_style(styles: &Styles, role: &str) -> anstyle::Style {
     match RoleKind::of(role) {
         RoleKind::User => styles.user,

@@ -10,14 +10,14 @@ use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::time::exact;
 
-/// Show everything that is known about a thread.
+/// Show all metadata of a thread.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake thread info
   retake thread info \"Fix the login\" --json")]
 pub(crate) struct Arguments {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     thread: Option<String>,
 }
 
@@ -31,7 +31,7 @@ struct Answer {
     directories_seen: Vec<String>,
     roles: Vec<String>,
     history: Standing,
-    /// Moves of files that have begun and not ended.
+    /// File moves that were started and not finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
 }
@@ -74,7 +74,7 @@ fn lines(answer: &Answer, context: &Context) -> Vec<(&'static str, String)> {
         ("entries", thread.active.entries.to_string()),
         ("tags", thread.tags.join(", ")),
         ("roles", answer.roles.join(", ")),
-        ("on a hub", on_a_hub(thread)),
+        ("visibility", on_a_hub(thread)),
         ("pinned", yes_no(thread.pinned)),
         ("folder", some(&thread.last_seen.workspace_root)),
         ("directories", answer.directories_seen.join(", ")),
@@ -98,17 +98,17 @@ fn lines(answer: &Answer, context: &Context) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Who may see the thread on a hub, of which there is none yet.
+/// The thread's visibility on a hub. There is no hub yet.
 fn on_a_hub(thread: &ThreadSummary) -> String {
     if thread.private {
         return "private: never sent to a hub".to_owned();
     }
     let support = if thread.shared_with_support { " and support" } else { "" };
     let visibility = format!("{:?}", thread.visibility).to_lowercase();
-    format!("{visibility}{support}; nothing is sent, there is no hub yet")
+    format!("{visibility}{support} (no hub exists yet; nothing is sent)")
 }
 
-/// What is known of the environment that the thread was last worked on in.
+/// The recorded environment of the last operation.
 fn environment(thread: &ThreadSummary) -> String {
     let known = thread.last_seen.environment.iter().flatten();
     known.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")

@@ -11,7 +11,7 @@ use crate::ui::bytes::counted;
 use crate::ui::label::Label;
 use crate::ui::table::{Column, Table};
 
-/// List threads, pinned ones first, then the most lately changed.
+/// List threads: pinned ones first, then by last change.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,35 +19,35 @@ Examples:
   retake thread list --all --branch main
   retake thread list --tag bug --json")]
 pub(crate) struct Arguments {
-    /// Those of all projects.
+    /// List threads of all projects.
     #[arg(short, long)]
     all: bool,
-    /// Those that were put away.
+    /// List archived threads.
     #[arg(long)]
     deleted: bool,
     #[command(flatten)]
     facets: Facets,
-    /// At most that many.
+    /// Maximum number of results.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
 
-/// What threads can be found by.
+/// Filters for threads.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Facets {
-    /// Whose title contains that.
+    /// Title contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// That have this tag; may be given several times.
+    /// Has this tag; can be repeated.
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// Worked on while that git branch was checked out.
+    /// Changed while this git branch was checked out.
     #[arg(long, value_name = "BRANCH")]
     pub(crate) branch: Option<String>,
-    /// Worked on while that commit was checked out (its beginning is enough).
+    /// Changed while this commit was checked out (prefix allowed).
     #[arg(long, value_name = "COMMIT")]
     pub(crate) commit: Option<String>,
-    /// Worked on in that folder or below it.
+    /// Changed in this folder or below it.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<std::path::PathBuf>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Facets {
 struct Answer<'rows> {
     threads: Vec<&'rows retake_model::summary::ThreadSummary>,
     current: Option<retake_model::id::ThreadId>,
-    /// Moves of files that have begun and not ended.
+    /// File moves that were started and not finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
 }
@@ -78,7 +78,7 @@ impl Arguments {
         };
         context.answer(&answer, |out, styles| {
             if rows.is_empty() {
-                return writeln!(out, "No threads here. `retake thread new` makes one.");
+                return writeln!(out, "No threads; `retake thread new` creates one.");
             }
             let table = draw(context, &rows, project.current);
             write!(out, "{}", table.render(context.screen.columns(), styles.heading))
@@ -87,7 +87,7 @@ impl Arguments {
 }
 
 impl Facets {
-    /// The part of a filter that these options say.
+    /// The part of the filter that these options set.
     pub(crate) fn filter(&self) -> ThreadFilter {
         let mut facets: Vec<(Facet, String)> = self.tag.iter().map(|tag| (Facet::Tag, tag.clone())).collect();
         facets.extend(self.branch.iter().map(|branch| (Facet::Branch, branch.clone())));

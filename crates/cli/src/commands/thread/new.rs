@@ -7,19 +7,19 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Make a thread and work on it.
+/// Create a thread and make it current.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake thread new \"Fix the login\"
   retake thread new --private --tag draft \"Notes to myself\"")]
 pub(crate) struct Arguments {
-    /// What to call it [default: `Thread N`, the next one that is free].
+    /// Title [default: `Thread N`, the next free one].
     title: Option<String>,
-    /// Never let it leave this machine.
+    /// Never send it to a hub.
     #[arg(long)]
     private: bool,
-    /// A word to find it by; may be given several times.
+    /// Tag; can be repeated.
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 }
@@ -39,7 +39,7 @@ impl Arguments {
             let (id, title) = (styles.id, sanitize(&done.summary.title, Lines::Fold));
             writeln!(
                 out,
-                "Made thread {title} {id}{}{id:#}, and it is the current one now.",
+                "Created thread {title} {id}{}{id:#}; it is now the current thread.",
                 done.thread.short()
             )
         })

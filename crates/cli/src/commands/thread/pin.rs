@@ -6,24 +6,24 @@ use retake_timeline::Command;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Keep a thread on top of lists.
+/// Pin a thread to the top of lists.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake thread pin \"Fix the login\"")]
 pub(crate) struct PinArguments {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     thread: Option<String>,
-    /// Change nothing unless the thread is at that version.
+    /// Fail unless the thread is at this version.
     #[arg(long, value_name = "VERSION")]
     expect: Option<u64>,
 }
 
-/// No longer keep a thread on top of lists.
+/// Unpin a thread.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake thread unpin \"Fix the login\"")]
 pub(crate) struct UnpinArguments {
-    /// The thread: a title, or the beginning of an id [default: the current one].
+    /// Thread: title or id prefix [default: the current thread].
     thread: Option<String>,
-    /// Change nothing unless the thread is at that version.
+    /// Fail unless the thread is at this version.
     #[arg(long, value_name = "VERSION")]
     expect: Option<u64>,
 }

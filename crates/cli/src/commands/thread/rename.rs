@@ -7,13 +7,13 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Give a thread another title.
+/// Rename a thread.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
   retake thread rename \"Fix the login for good\"")]
 pub(crate) struct Arguments {
-    /// The new title.
+    /// New title.
     title: String,
     #[command(flatten)]
     target: ThreadTarget,

@@ -10,8 +10,8 @@ use crate::failure::Failure;
 
 /// Set who may see a thread on a hub.
 ///
-/// There is no hub yet: no thread leaves this machine. What is set here applies once there is one. It is not part of the
-/// thread's history: undo, redo, jump and reset leave it as it is.
+/// There is no hub yet, so no thread leaves this machine; the setting applies once there is one. It is not part of the
+/// thread's history: undo, redo, jump and reset do not change it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,13 +19,13 @@ Examples:
   retake thread share --private yes        never sent to a hub
   retake thread share --support yes")]
 pub(crate) struct Arguments {
-    /// Who may see it on a hub.
+    /// Visibility on a hub.
     #[arg(long, value_enum, required_unless_present_any = ["private", "support"])]
     visibility: Option<Who>,
-    /// Whether it never leaves this machine.
+    /// Whether the thread never leaves this machine.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     private: Option<Flag>,
-    /// Whether support may see it on a hub.
+    /// Whether support may see the thread on a hub.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     support: Option<Flag>,
     #[command(flatten)]

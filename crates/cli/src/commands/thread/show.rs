@@ -22,37 +22,37 @@ use crate::ui::style::Styles;
 Examples:
   retake thread show                     the last entries of the current thread
   retake thread show \"Fix the login\" --all
-  retake thread show --at 12             as it was just after version 12
-  retake thread show --source            Markdown as it was written
+    retake thread show --at 12             as of version 12
+    retake thread show --source            Markdown source
   retake thread show --role User --json
 
-On a terminal, texts are shown as rendered Markdown. Into a pipe, and where a text is longer than 256 KiB or nested
-deeper than 32 quotes and lists, they are shown as they were written.")]
+On a terminal, entries are shown as rendered Markdown. In a pipe, or if a text exceeds 256 KiB or 32 levels of nesting,
+the source is shown.")]
 pub(crate) struct Arguments {
-    /// The thread: a title, or the beginning of an id; THREAD/TAKE for a take [default: the current one].
+    /// Thread (title or id prefix), or THREAD/TAKE [default: the current thread].
     thread: Option<String>,
-    /// The take [default: the active one].
+    /// Take [default: the active take].
     #[arg(short = 'k', long, value_name = "TAKE")]
     take: Option<String>,
-    /// As it was just after that version.
+    /// Show the thread as of this version.
     #[arg(long, value_name = "VERSION")]
     at: Option<u64>,
-    /// All entries.
+    /// Show all entries.
     #[arg(long, conflicts_with_all = ["last", "from"])]
     all: bool,
-    /// The last N entries.
+    /// Show the last N entries.
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "from")]
     last: Option<u64>,
-    /// Entries from that number on.
+    /// Show entries from this number on.
     #[arg(long, value_name = "NUMBER")]
     from: Option<u64>,
-    /// Only entries of that role; may be given several times. Nothing is changed.
+    /// Show only entries of this role; can be repeated.
     #[arg(long, value_name = "ROLE")]
     role: Vec<String>,
-    /// Also entries that are collapsed, thinking and tool output in full.
+    /// Show collapsed entries, thinking and tool output in full.
     #[arg(long)]
     full: bool,
-    /// The text as it is stored, not as rendered Markdown. `retake entry source` makes that last.
+    /// Show the Markdown source. `retake entry source` makes this permanent.
     #[arg(long)]
     source: bool,
 }
@@ -65,7 +65,7 @@ struct Answer<'show> {
     draft: &'show str,
     draft_pictures: &'show Attachments,
     entries: &'show [EntryView],
-    /// Moves of files that have begun and not ended.
+    /// File moves that were started and not finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
 }
@@ -126,26 +126,26 @@ impl Arguments {
     }
 }
 
-/// The same thread and take as they were just after a version.
+/// The same thread and take as of a version.
 fn at_version(looking: &Looking<'_>, meant: Meant, version: u64) -> Result<Meant, Failure> {
     let state = looking.state_at(meant.thread.summary.id, version)?;
     let queries = looking.queries();
     let take = match state.take(&queries, meant.take.id).map_err(retake_timeline::LookError::from)? {
         Some(take) => take,
-        // The take did not exist then; the one that was active did.
+        // The take did not exist then; use the one that was active.
         None => state.active_take(&queries).map_err(retake_timeline::LookError::from)?,
     };
     Ok(Meant { thread: meant.thread, state, roles: meant.roles, take })
 }
 
-/// What is shown, in two parts: the thread, and where it stands.
+/// The thread's title and its status.
 struct Heading {
     thread: Label,
     stand: Label,
 }
 
 impl Heading {
-    /// On one line, or on two where the screen is narrow.
+    /// On one line, or on two if the screen is narrow.
     fn in_lines(&self, columns: Option<usize>) -> String {
         let Self { thread, stand } = self;
         let fits = columns.is_none_or(|columns| thread.width() + 2 + stand.width() <= columns);

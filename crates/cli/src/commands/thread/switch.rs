@@ -9,7 +9,7 @@ use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Work on another thread.
+/// Switch to another thread.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
   retake thread switch 7f3kq2p9
   retake thread switch \"Fix the login/main_take_2\"")]
 pub(crate) struct Arguments {
-    /// The thread: a title, or the beginning of an id; THREAD/TAKE for a take.
+    /// Thread (title or id prefix), or THREAD/TAKE.
     thread: String,
 }
 
@@ -26,7 +26,7 @@ struct Answer {
     thread: retake_model::id::ThreadId,
     title: String,
     take: String,
-    /// The folder of the thread's project, if it is another one than where the command was started.
+    /// The folder of the thread's project, if it differs from the current folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
 }
@@ -34,11 +34,11 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        // A thread that is not found leaves no project behind.
+        // A failed lookup must not create a project.
         let here = context.project()?.id;
         let found = timeline.look()?.find(Some(here), &self.thread)?;
         let thread = found.thread.summary.id;
-        // The take first: it is asked about where files move, and a refusal leaves everything as it was.
+        // The take first: switching it may ask for confirmation, and a refusal must leave everything unchanged.
         if let Some(take) = found.take.map(|take| take.summary.id) {
             context.change_takes(thread, Command::Switch { take }, None, FileFlags::default())?;
         }
@@ -51,13 +51,13 @@ impl Arguments {
         context.report(&answer, |out, _| {
             let (title, take) = (sanitize(&answer.title, Lines::Fold), sanitize(&answer.take, Lines::Fold));
             match &answer.folder {
-                None => writeln!(out, "Working on {title}, take {take}."),
+                None => writeln!(out, "Switched to {title}, take {take}."),
                 Some(folder) => {
                     let folder = sanitize(folder, Lines::Fold);
                     writeln!(
                         out,
-                        "Thread {title} belongs to {folder}, and is the current one there now, on take {take}. \
-                         The current thread of this folder is as it was."
+                        "Switched {folder} to thread {title}, take {take}. \
+                         The current thread of this folder did not change."
                     )
                 }
             }

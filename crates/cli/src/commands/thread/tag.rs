@@ -7,7 +7,7 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Add tags to a thread, or remove them.
+/// Add or remove tags of a thread.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// Tags to add.
     #[arg(required_unless_present = "remove")]
     tags: Vec<String>,
-    /// Tags to remove; may be given several times.
+    /// Tags to remove; can be repeated.
     #[arg(long, value_name = "TAG")]
     remove: Vec<String>,
     #[command(flatten)]

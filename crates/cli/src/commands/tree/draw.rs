@@ -1,4 +1,4 @@
-//! The tree as a forest of labels.
+//! Builds the tree of threads and takes as labels.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,15 +13,15 @@ use crate::ui::label::Label;
 use crate::ui::tree::{Forest, Here, NodeKey};
 use crate::ui::width::Align;
 
-/// All threads, each with its takes; promoted threads below the one that they left.
+/// All threads with their takes; promoted threads are below their source.
 pub(super) fn threads(context: &Context, tree: &Tree, project: &Project) -> Forest {
     let below: HashMap<ThreadId, Option<ThreadId>> =
         tree.threads.iter().map(|thread| (thread.summary.id, thread.below)).collect();
-    // The way down to the current thread comes first at every level.
+    // The path to the current thread comes first at every level.
     let first: HashSet<ThreadId> =
         project.current.map(|current| ancestors(&below, current).collect()).unwrap_or_default();
     let mut ordered: Vec<&TreeThread> = tree.threads.iter().collect();
-    // A thread is added after the one that it stands below.
+    // Parents must be added before their children.
     ordered.sort_by_key(|thread| {
         let id = thread.summary.id;
         (ancestors(&below, id).count(), !first.contains(&id))
@@ -33,7 +33,7 @@ pub(super) fn threads(context: &Context, tree: &Tree, project: &Project) -> Fore
         let id = thread.summary.id;
         let label = thread_label(context, thread, project);
         let node = match thread.below.and_then(|parent| drawn.get(&parent)) {
-            // A promoted thread leaves where it left as a take.
+            // A promoted thread hangs where its take was.
             Some(parent) => {
                 let origin = thread.summary.parent.and_then(|parent| parent.take);
                 let origin = origin.and_then(|take| parent.nodes.get(&take).copied()).unwrap_or(parent.first);
@@ -47,13 +47,13 @@ pub(super) fn threads(context: &Context, tree: &Tree, project: &Project) -> Fore
     forest
 }
 
-/// The takes of a thread that were drawn.
+/// The nodes of a thread's takes.
 struct Takes {
     first: NodeKey,
     nodes: HashMap<TakeId, NodeKey>,
 }
 
-/// The messages of one thread, each take at the end of its own.
+/// The messages of one thread, with each take after its last message.
 pub(super) fn messages(context: &Context, thread: &TreeThread, shape: &Shape) -> Forest {
     let styles = &context.styles;
     let facts = Facts::new(context, &thread.all_takes);
@@ -79,12 +79,12 @@ pub(super) fn messages(context: &Context, thread: &TreeThread, shape: &Shape) ->
     forest
 }
 
-/// A thread and the threads that it stands below, nearest first.
+/// A thread and its ancestors, nearest first.
 pub(super) fn ancestors(
     below: &HashMap<ThreadId, Option<ThreadId>>,
     thread: ThreadId,
 ) -> impl Iterator<Item = ThreadId> {
-    // As many as there are threads: a circle, which only a damaged log could hold, ends there.
+    // Bounded by the number of threads, in case a damaged log contains a cycle.
     std::iter::successors(Some(thread), |id| below.get(id).copied().flatten()).take(below.len() + 1)
 }
 
@@ -97,7 +97,7 @@ fn takes(
     facts: &Facts,
 ) -> Takes {
     let mut takes = Takes { first: root, nodes: HashMap::new() };
-    // Takes come oldest first, and a parent is older than its children.
+    // Takes are sorted by age, so parents come first.
     for take in &thread.all_takes {
         let active = take.id == thread.summary.active.id;
         let here = if active { Here::Yes } else { Here::No };
@@ -158,12 +158,12 @@ fn take_name(context: &Context, take: &TakeSummary, active: bool, current: bool)
     }
 }
 
-/// What is being typed in a take that has nothing of its own yet.
+/// The draft of a take without entries of its own.
 fn draft(take: &TakeSummary) -> Option<&str> {
     (take.entries == take.shared && !take.preview.is_empty()).then_some(take.preview.as_str())
 }
 
-/// The facts at the right, in columns.
+/// The aligned columns at the right.
 struct Facts {
     from: usize,
     entries: usize,
@@ -196,7 +196,7 @@ impl Facts {
     }
 }
 
-/// Where a take leaves its parent: the number of the last entry that both have.
+/// The fork point: the number of the last entry shared with the parent.
 fn from(take: &TakeSummary) -> String {
     let commit = take.git_commit.as_deref().unwrap_or_default();
     let commit: String = commit.chars().take(7).collect();

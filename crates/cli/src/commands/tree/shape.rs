@@ -1,4 +1,4 @@
-//! The shape of a conversation: what the user said, and where each take leaves the others.
+//! The tree of user messages: where takes diverge.
 //!
 //! ```text
 //!   main     1 user ── 2 ── 3 user ── 4          messages: 1, 3 of main; 3 of other, below 1
@@ -6,7 +6,7 @@
 //!   other
 //! ```
 //!
-//! Entries that a take shares with its parent are read once, in the parent.
+//! Entries that a take shares with its parent are read only once.
 
 use std::collections::HashMap;
 
@@ -19,54 +19,51 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Where the messages of a thread stand.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Shape {
-    /// The user's messages, those of a parent before those of its children.
+    /// User messages; those of a parent precede those of its children.
     pub(super) messages: Vec<Message>,
-    /// Where each take ends.
+    /// The last message of each take.
     pub(super) takes: Vec<End>,
 }
 
-/// Something the user said.
 #[derive(Debug, Serialize)]
 pub(super) struct Message {
-    /// The first take that has it.
+    /// The first take that contains it.
     pub(super) take: TakeId,
     pub(super) entry: EntryId,
-    /// Its place in the take, counted from 1.
+    /// Its number in the take, from 1.
     pub(super) number: u64,
     pub(super) preview: String,
-    /// The message before it, as its place in the list of messages, counted from 0.
+    /// Index of the previous message in `messages`.
     pub(super) below: Option<usize>,
 }
 
-/// The end of a take.
 #[derive(Debug, Serialize)]
 pub(super) struct End {
     pub(super) take: TakeId,
-    /// The last message of the take, as its place in the list of messages, counted from 0.
+    /// Index of the take's last message in `messages`.
     pub(super) below: Option<usize>,
 }
 
-/// A take whose messages are in the list.
+/// A take whose messages were collected.
 struct Placed {
     take: Take,
-    /// How many entries it shares with its parent.
+    /// Number of entries shared with its parent.
     shared: u64,
-    /// The message that its own part hangs below.
+    /// Index of the message that its own part follows.
     base: Option<usize>,
-    /// Its own messages: position in the take, place in the list.
+    /// Its own messages: position in the take, index in the list.
     own: Vec<(u64, usize)>,
 }
 
 impl Shape {
-    /// The shape of a thread.
+    /// Collects the messages of a thread.
     pub(super) fn of(looking: &Looking<'_>, thread: &TreeThread) -> Result<Self, Failure> {
         let state = looking.state(thread.summary.id)?;
         let mut shape = Self::default();
         let mut placed: HashMap<TakeId, Placed> = HashMap::new();
-        // Takes come oldest first, and a parent is older than its children.
+        // Takes are sorted by age, so parents come first.
         for summary in &thread.all_takes {
             let queries = looking.queries();
             let Some(take) = state.take(&queries, summary.id).map_err(LookError::from)? else { continue };
@@ -82,7 +79,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Reads what a take does not share.
+    /// Reads the entries that a take does not share.
     fn read(&mut self, looking: &Looking<'_>, mut place: Placed) -> Result<Placed, Failure> {
         let queries = looking.queries();
         let mut below = place.base;
@@ -107,7 +104,7 @@ impl Shape {
     }
 }
 
-/// The message that a take's own part hangs below: the last one that it shares.
+/// The last message that a take shares with its ancestors.
 fn base(
     looking: &Looking<'_>,
     placed: &HashMap<TakeId, Placed>,
@@ -122,7 +119,7 @@ fn base(
             let own = place.own.iter().rev().find(|(own, _)| *own <= position);
             return Ok(own.map(|(_, index)| *index).or(place.base));
         }
-        // The parent shares the fork point with a take further up. Each step goes to an older take.
+        // The fork point is shared with an older ancestor; each step goes to an older take, so this ends.
         parent = place.take.parent.and_then(|parent| placed.get(&parent));
     }
     Ok(None)

@@ -1,4 +1,4 @@
-//! What models were used for, as a table.
+//! The table of model use.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ pub(super) fn write(out: &mut dyn Write, styles: &Styles, models: &[ModelUse]) -
         let tokens = &model.tokens;
         let read = tokens.read();
         let cost = match (model.micro_dollars, model.unpriced) {
-            (0, unpriced) if unpriced > 0 => format!("{muted}not known{muted:#}"),
+            (0, unpriced) if unpriced > 0 => format!("{muted}unknown{muted:#}"),
             (cost, 0) => dollars(cost),
             (cost, _) => format!("{} and more", dollars(cost)),
         };

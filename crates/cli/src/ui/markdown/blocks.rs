@@ -1,4 +1,4 @@
-//! From the events of the parser to lines.
+//! Converts parser events to lines.
 //!
 //! ```text
 //!   quote ─┐                       │ every line begins with what it stands in;
@@ -15,7 +15,7 @@ use super::{CODE_BYTES, DEEPEST, Look, Marks, code};
 use crate::ui::label::Label;
 use crate::ui::width::width;
 
-/// The text in lines; nothing if it is nested too deep.
+/// Renders the text; `None` if it is nested too deeply.
 pub(super) fn lines(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Page::new(look);
@@ -29,16 +29,16 @@ pub(super) fn lines(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
     Some(page.lines)
 }
 
-/// What lines stand in: a quote or an item of a list.
+/// A quote or a list item that contains lines.
 struct Inside {
-    /// How the next line begins, if it is the first.
+    /// The prefix of the first line, until it is written.
     first: Option<Label>,
     rest: Label,
 }
 
 struct List {
     next: Option<u64>,
-    /// Whether its items are paragraphs, with blank lines between them.
+    /// Whether the list has blank lines between its items.
     loose: bool,
 }
 
@@ -47,23 +47,23 @@ struct Page<'styles> {
     lines: Vec<Label>,
     inside: Vec<Inside>,
     lists: Vec<List>,
-    /// The words that are gathered until their line can be laid out.
+    /// Text collected for the current paragraph.
     words: Vec<Piece>,
-    /// The styles that are open, each with what was written before it.
+    /// Open styles, each including those around it.
     effects: Vec<Style>,
     links: Vec<Link>,
     heading: Option<HeadingLevel>,
     code: Option<Code>,
     grid: Option<Grid>,
-    /// How many bytes of code may still be coloured.
+    /// Remaining bytes of code to highlight.
     colours: usize,
-    /// Whether the next block is set off by a blank line.
+    /// Whether a blank line precedes the next block.
     gap: bool,
 }
 
 struct Link {
     target: String,
-    /// Where its words begin.
+    /// Index of its first piece of text.
     from: usize,
 }
 
@@ -109,7 +109,7 @@ impl<'styles> Page<'styles> {
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
                 self.say(self.style(), &text);
             }
-            // Who presses return in a conversation means it.
+            // In a conversation, a single line break is intentional.
             Event::SoftBreak | Event::HardBreak => self.say(Style::new(), "\n"),
             Event::Rule => {
                 self.begin_block();
@@ -124,7 +124,7 @@ impl<'styles> Page<'styles> {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Paragraph => {
-                // An item that holds paragraphs makes its list a loose one.
+                // An item that contains paragraphs makes the list loose.
                 if self.at_item_start()
                     && let Some(list) = self.lists.last_mut()
                 {
@@ -274,7 +274,7 @@ impl<'styles> Page<'styles> {
 
     fn end_item(&mut self) {
         self.end_words();
-        // An item without words still has its bullet.
+        // An empty item still shows its bullet.
         if self.inside.last().is_some_and(|inside| inside.first.is_some()) {
             self.line(Label::new());
         }
@@ -286,7 +286,7 @@ impl<'styles> Page<'styles> {
         self.inside.last().is_some_and(|inside| inside.first.is_some())
     }
 
-    /// Ends the words before a block, and sets it off from them.
+    /// Ends the current paragraph before a block.
     fn begin_block(&mut self) {
         self.end_words();
         if self.gap && !self.at_item_start() {
@@ -297,7 +297,7 @@ impl<'styles> Page<'styles> {
 
     fn end_words(&mut self) {
         let words = std::mem::take(&mut self.words);
-        // A text of HTML ends with a line break that begins nothing.
+        // An HTML block ends with a line break that starts no line.
         let blank = words.iter().all(|(_, text)| text.trim().is_empty());
         if blank {
             return;
@@ -332,7 +332,7 @@ impl<'styles> Page<'styles> {
         let said: String =
             self.words.get(from..).unwrap_or_default().iter().map(|(_, text)| text.as_str()).collect();
         let (muted, link) = (self.look.styles.muted, self.look.styles.link);
-        // A link that is its own text says where it leads already.
+        // A link whose text is its target does not repeat it.
         let same = said == target || target.strip_prefix("mailto:") == Some(said.as_str());
         if same && before == " <" {
             return;
@@ -352,7 +352,7 @@ impl<'styles> Page<'styles> {
         self.mark(mark);
     }
 
-    /// A mark of Markdown, where styles are not shown.
+    /// Writes a Markdown marker if styles are not shown.
     fn mark(&mut self, mark: &str) {
         if self.look.marks == Marks::Written {
             self.say(Style::new(), mark);
@@ -367,7 +367,7 @@ impl<'styles> Page<'styles> {
         self.effects.last().copied().unwrap_or_default()
     }
 
-    /// The columns that are left beside what the line stands in.
+    /// The width available inside the current containers.
     fn columns(&self) -> usize {
         const LEAST: usize = 10;
         let taken: usize = self.inside.iter().map(|inside| inside.rest.width()).sum();
@@ -382,7 +382,7 @@ impl<'styles> Page<'styles> {
         self.lines.push(line.join(label));
     }
 
-    /// A blank line, with the bars of the quotes that it stands in.
+    /// A blank line, with the bars of the enclosing quotes.
     fn blank(&mut self) {
         if self.lines.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Code in colours, by what its words mean: a terminal has sixteen of them.
+//! Highlights code with the sixteen basic colours.
 
 use anstyle::Style;
 use retake_words::code::{Word, read};
@@ -7,7 +7,7 @@ use super::CODE_LINE_BYTES;
 use super::flow::Piece;
 use crate::ui::style::Styles;
 
-/// The lines of the code in their colours, or nothing if its language is not known.
+/// Highlights code by line; `None` if the language is unknown.
 pub(super) fn colour(language: &str, code: &str, styles: &Styles) -> Option<Vec<Vec<Piece>>> {
     let lines = read(language, code, CODE_LINE_BYTES)?;
     let piece = |(word, text): (Word, &str)| (style_of(word, styles), text.to_owned());

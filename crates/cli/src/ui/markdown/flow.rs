@@ -1,7 +1,7 @@
-//! Words in several styles, flowing into lines.
+//! Wraps styled text into lines.
 //!
-//! The unit that is never torn is the word, even where its style changes inside it; a word that is longer than a
-//! line is broken between clusters.
+//! Lines break between words, even if the style changes within a word. A word longer than a line breaks between grapheme
+//! clusters.
 
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
@@ -10,10 +10,10 @@ use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::width::{expand_tabs, width};
 
-/// Text with its style. A line break in it is one that is wanted.
+/// Text with a style. Line breaks in it are kept.
 pub(super) type Piece = (Style, String);
 
-/// The text in lines of at most that many columns, broken between words.
+/// Wraps text between words.
 pub(super) fn wrap(pieces: &[Piece], columns: usize) -> Vec<Label> {
     let mut flow = Flow::new(columns);
     for (style, text) in pieces {
@@ -22,14 +22,14 @@ pub(super) fn wrap(pieces: &[Piece], columns: usize) -> Vec<Label> {
                 flow.end_word();
                 flow.end_line();
             }
-            // Safe before it is measured: what is made visible takes more columns than it seemed to.
+            // Sanitized before measuring: escaped characters are wider.
             flow.add(*style, &sanitize(line, Lines::Fold));
         }
     }
     flow.finish()
 }
 
-/// The same for text whose blanks matter: broken only where a line is full.
+/// Wraps text whose white space matters, only at the full width.
 pub(super) fn chop(pieces: &[Piece], columns: usize) -> Vec<Label> {
     let mut flow = Flow::new(columns);
     for (style, text) in pieces {
@@ -45,7 +45,7 @@ struct Flow {
     used: usize,
     word: Vec<Piece>,
     word_width: usize,
-    /// The blank between the line and the word, if there is one.
+    /// The style of the blank between line and word, if there is one.
     blank: Option<Style>,
 }
 

@@ -1,4 +1,4 @@
-//! Tables, fitted to the screen.
+//! Renders tables to fit the screen.
 
 use anstyle::{Effects, Style};
 use pulldown_cmark::Alignment;
@@ -8,7 +8,6 @@ use super::flow::{Piece, wrap};
 use crate::ui::label::Label;
 use crate::ui::width::Align;
 
-/// A table while it is read, and then as lines.
 #[derive(Default)]
 pub(super) struct Grid {
     alignments: Vec<Align>,
@@ -82,7 +81,7 @@ impl Grid {
                 let label = cell.next().unwrap_or_default();
                 let is_last = index + 1 == widths.len();
                 line = line.join(match self.alignments[index] {
-                    // Nothing is to the right of it, and blanks there would only get copied.
+                    // No trailing blanks in the last column.
                     Align::Left if is_last => label,
                     align => label.pad(widths[index], align),
                 });
@@ -91,7 +90,7 @@ impl Grid {
         }
     }
 
-    /// As wide as the widest cell; where that is too much, the widest columns give way.
+    /// Columns are as wide as their widest cell; if the table is too wide, the widest columns shrink.
     fn widths(&self, room: usize) -> Vec<usize> {
         let mut widths = vec![1; self.alignments.len()];
         for row in &self.rows {
@@ -109,7 +108,7 @@ impl Grid {
         widths
     }
 
-    /// A table with more columns than the screen has room for.
+    /// Renders a table with too many columns as a list.
     fn listed(&self, columns: usize) -> Vec<Label> {
         let bar = || (Style::new(), " | ".to_owned());
         let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! What a reader sees of a text, and that no text costs more than it may.
+//! Tests of the rendered output and of its cost.
 
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ fn code_is_coloured_by_meaning() {
 }
 
 #[test]
-fn nothing_that_acts_gets_through() {
+fn control_characters_are_escaped() {
     for text in [
         "a\u{1b}[2Jb",
         "&#27;[2J",
@@ -83,7 +83,7 @@ fn nothing_that_acts_gets_through() {
 }
 
 #[test]
-fn texts_that_are_made_to_be_slow_are_not() {
+fn crafted_input_is_rendered_quickly() {
     let rows = "|x\n".repeat(40_000);
     let stairs: Vec<String> = (0..700).map(|step| format!("{}- x\n", "  ".repeat(step % 350))).collect();
     let texts = [

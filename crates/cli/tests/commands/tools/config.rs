@@ -52,7 +52,7 @@ fn bad_values_and_unknown_keys_are_refused_and_nothing_is_written() {
     let error = user.refused(2, &["config", "set", "storage.bugdet", "1"]);
     assert!(error.contains("storage.budget"), "{error}");
     let error = user.refused(2, &["config", "get", "pager", "--json"]);
-    assert!(error.contains(r#""near":["output.pager"]"#), "{error}");
+    assert!(error.contains(r#""suggestions":["output.pager"]"#), "{error}");
     user.refused(2, &["config", "get", "storage.budget.more"]);
     assert_eq!(file(&user), WRITTEN);
 }
@@ -104,7 +104,7 @@ fn every_key_is_documented() {
         let name = key["key"].as_str().expect("a name");
         let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` | ")));
         let row = row.unwrap_or_else(|| panic!("{name} is not documented"));
-        assert!(row.contains(key["takes"].as_str().expect("words")), "{row}");
+        assert!(row.contains(key["type"].as_str().expect("words")), "{row}");
         if let Some(default) = key["default"].as_i64() {
             assert!(row.contains(&format!("| {default} |")), "{row}");
         }

@@ -9,7 +9,7 @@ fn the_tour_works_and_leaves_nothing_behind() {
     let user = User::new();
     let before = everything_below(user.folder.path());
     let told = user.run(&["demo", "--fast"]);
-    for shown in ["$ retake entry edit", "$ retake tree", "$ retake undo", "clean", "What to try next"] {
+    for shown in ["$ retake entry edit", "$ retake tree", "$ retake undo", "clean", "Next steps"] {
         assert!(told.contains(shown), "{shown}: {told}");
     }
     assert_eq!(everything_below(user.folder.path()), before);

@@ -72,8 +72,8 @@ const EVERYWHERE: &[&[&str]] = &[
     &["thread", "switch", "nosuch"],
     &["thread", "delete", "nosuch"],
     &["take", "switch", "nosuch"],
-    &["take", "open", "nosuch", "--apart"],
-    &["take", "close"],
+    &["worktree", "add", "nosuch"],
+    &["worktree", "remove"],
     &["take", "promote", "nosuch"],
     &["entry", "edit", "99", "text"],
     &["entry", "add", "text", "--expect", "99"],
@@ -136,8 +136,8 @@ fn a_failed_command_in_a_project_changes_nothing() {
         &["resume", "--take", BRANCH],
         &["thread", "new", "Another"],
         &["thread", "new", "Fix the login"],
-        &["take", "open", BRANCH, "--apart", "."],
-        &["take", "open", BRANCH, "--apart", "new/deep/folder"],
+        &["worktree", "add", BRANCH, "."],
+        &["worktree", "add", BRANCH, "new/deep/folder"],
     ]);
     check(&user, &commands);
     // The dump notices a change, or the rest would prove nothing.

@@ -57,7 +57,7 @@ fn damage_is_named_and_mended() {
     assert!(repaired["changes"].as_array().is_some_and(|changes| !changes.is_empty()), "{repaired}");
     assert_eq!(user.json(&["verify"])["clean"], true);
     assert!(user.run(&["thread", "show"]).contains("The cookie has expired."));
-    assert!(user.run(&["repair"]).contains("Nothing had to be mended"));
+    assert!(user.run(&["repair"]).contains("No repairs were needed"));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn usage_is_told_against_the_budget_and_a_change_warns() {
     assert_eq!(said.code, 0, "a budget never stops anyone: {said:?}");
     assert!(said.err.contains("storage.budget"), "{said:?}");
     assert!(user.try_run(&["entry", "add", "quietly", "--quiet"]).err.is_empty());
-    assert_eq!(user.json(&["usage"])["against"]["state"], "over");
+    assert_eq!(user.json(&["usage"])["budget_status"]["state"], "over");
 }
 
 /// Flips a byte of every copy of that text.
@@ -337,6 +337,6 @@ fn a_move_that_was_made_is_reported_as_made_even_if_its_details_cannot_be_read()
     assert!(undone["report_failed"].as_str().is_some_and(|why| why.contains("damaged")), "{undone}");
     assert!(user.run(&["entry", "show", "1"]).contains("Why does the login fail?"), "it was carried out");
     let said = user.run(&["redo", "3"]);
-    assert!(said.contains("This was done, but its details cannot be shown"), "{said}");
+    assert!(said.contains("Done, but the details cannot be shown"), "{said}");
     assert!(user.run(&["entry", "show", "1"]).contains("edited"));
 }

@@ -88,7 +88,7 @@ fn a_folder_is_made_a_project_and_forgotten_with_its_threads_kept() {
     let line = user.json(&["project", "list"])["projects"][0].clone();
     assert_eq!((&line["path"], &line["exists"]), (&serde_json::json!(""), &serde_json::json!(false)));
     assert_eq!(user.json(&["project"])["known"], false, "neither path nor mark leads to it");
-    assert!(user.refused(3, &["project", "forget"]).contains("no project"));
+    assert!(user.refused(3, &["project", "forget"]).contains("not a project"));
     let adopted = user.json(&["project", "adopt", id]);
     assert_eq!((&adopted["id"], &adopted["threads"]), (&outer, &serde_json::json!(1)));
     assert_eq!(user.json(&["thread", "show"])["entries"].as_array().map(Vec::len), Some(2));

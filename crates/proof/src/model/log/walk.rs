@@ -11,7 +11,7 @@ use super::super::naive::Refused;
 use super::super::picture::{TakePicture, ThreadPicture};
 use super::{At, Event, NaiveThread};
 
-/// Someone who goes along the log: what is seen, and what was passed over.
+/// A walk along the log: the current view, and the steps passed.
 #[derive(Clone)]
 pub struct Walk<'thread> {
     thread: &'thread NaiveThread,
@@ -24,21 +24,21 @@ pub struct Walk<'thread> {
     mutant: Option<Mutant>,
 }
 
-/// Where a walk led.
+/// The result of a walk.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// The picture there.
+    /// The resulting state.
     pub picture: ThreadPicture,
-    /// Where chains are.
+    /// The positions of the chains.
     pub chains: BTreeMap<Option<TakeId>, At>,
-    /// What was taken back, in that order.
+    /// The undone changes, in order.
     pub taken_back: Vec<usize>,
-    /// Whether anything was passed over.
+    /// Whether any step was passed.
     pub moved: bool,
 }
 
 impl<'thread> Walk<'thread> {
-    /// Starts at the present, in a take that is named and still there, or in the active one.
+    /// Starts at the current version, in the named take if it exists, otherwise in the active one.
     pub fn new(thread: &'thread NaiveThread, named: Option<TakeId>, mutant: Option<Mutant>) -> Self {
         let active = thread.picture().active;
         let is_there = |take: &TakeId| thread.picture().take(*take).is_some();
@@ -53,7 +53,7 @@ impl<'thread> Walk<'thread> {
         self.chains.get(&owner).copied().unwrap_or_default()
     }
 
-    /// The newest change that is done here and can be undone from here.
+    /// The newest change that can be undone from here.
     pub fn position(&self) -> usize {
         let (take, thread) = (self.chain(Some(self.take)).position, self.chain(None).position);
         if thread == 1 || !self.is_blocked_back(thread) {
@@ -66,13 +66,13 @@ impl<'thread> Walk<'thread> {
         }
     }
 
-    /// How many changes lie ahead.
+    /// Number of changes that can be redone.
     pub fn ahead(&self) -> usize {
         let count = |at: At| self.thread.path(at.tip).len() - self.thread.path(at.position).len();
         count(self.chain(Some(self.take))) + count(self.chain(None))
     }
 
-    /// Whether nothing lies ahead in any take that an undo of so many steps sees on its way.
+    /// Whether nothing can be redone in any take that an undo of this many steps passes.
     pub fn nothing_ahead(mut self, steps: u64) -> bool {
         let before = self.chains.clone();
         let ends = !self.clone().step(Unit::Operation, false);
@@ -92,26 +92,26 @@ impl<'thread> Walk<'thread> {
                 && (self.active(version - 1) != self.active(version) || self.is_origin(version)))
     }
 
-    /// Whether a step made the take that is seen, which nobody takes away from under themselves.
+    /// Whether a step created the current take, which an undo in that take must not remove.
     fn is_origin(&self, version: usize) -> bool {
         let has = |version: usize| self.thread.at(version).takes.contains(&self.take);
         self.thread.at(version).event == Event::Made && has(version) && !has(version - 1)
     }
 
-    /// A step of the thread that another take's turn made right before a step of its own is for that take to redo.
+    /// A step of the thread that belongs to another take's turn can only be redone in that take.
     fn is_blocked_forward(&self, version: usize) -> bool {
         let (before, after) = (self.active(version.max(2) - 1), self.active(version));
         let seen = if before != after && !self.worktree { after } else { self.take };
         self.is_blocked(version) || self.next_in_turn(version).is_some_and(|take| take != seen)
     }
 
-    /// The take whose step comes right after a step of the thread, in the same turn.
+    /// The take whose step follows a step of the thread in the same turn.
     fn next_in_turn(&self, version: usize) -> Option<TakeId> {
         let next = self.thread.log.get(version)?;
         next.owner.filter(|_| next.event != Event::Moved && next.turn == self.thread.at(version).turn)
     }
 
-    /// A take that was worked on is not taken away by an undo elsewhere.
+    /// An undo elsewhere must not remove a take with changes.
     fn is_blocked_back(&self, version: usize) -> bool {
         let worked_on = |take: &TakeId| {
             !self.thread.at(version - 1).takes.contains(take) && self.chain(Some(*take)).position != 0
@@ -122,7 +122,7 @@ impl<'thread> Walk<'thread> {
                 && self.thread.at(version).takes.iter().any(worked_on)
     }
 
-    /// The changes that could be taken back, the newest first.
+    /// The changes that can be undone, newest first.
     fn back(&self) -> Vec<usize> {
         let mut found = Vec::new();
         let take = self.chain(Some(self.take)).position;
@@ -141,7 +141,7 @@ impl<'thread> Walk<'thread> {
         found
     }
 
-    /// The changes that could be made again, the oldest first.
+    /// The changes that can be redone, oldest first.
     fn forward(&self) -> Vec<usize> {
         let (take, thread) = (self.chain(Some(self.take)), self.chain(None));
         let mut found = Vec::new();
@@ -169,7 +169,7 @@ impl<'thread> Walk<'thread> {
         found
     }
 
-    /// The moment that took back a change: the last one after which it is not done, and before which it was.
+    /// The version that undid a change.
     fn undone(&self, change: usize) -> usize {
         let owner = self.thread.at(change).owner;
         let done = |at: At| self.thread.path(at.position).contains(&change);
@@ -205,7 +205,7 @@ impl<'thread> Walk<'thread> {
         }
     }
 
-    /// Goes one step; says whether there was one.
+    /// Moves one step; returns whether there was one.
     pub fn step(&mut self, unit: Unit, back: bool) -> bool {
         let next = |walk: &Self| if back { walk.back() } else { walk.forward() };
         let Some(first) = next(self).first().copied() else { return false };
@@ -226,8 +226,8 @@ impl<'thread> Walk<'thread> {
         true
     }
 
-    /// Whether a step waits behind one of another turn: a switch always, and a step of the thread as long as the take has
-    /// steps of the same turn to pass that lie before it on the way.
+    /// Whether a step waits behind one of another turn: a switch always does, and a step of the thread does while the take has
+    /// earlier steps of the same turn to pass.
     fn waits(&self, version: usize, back: bool) -> bool {
         let moment = self.thread.at(version);
         let take = self.chain(Some(self.take));
@@ -241,7 +241,7 @@ impl<'thread> Walk<'thread> {
             || moment.owner.is_none() && left.iter().any(in_front)
     }
 
-    /// A thread that was put away and taken back does not stop in between when redo passes.
+    /// A redo over archiving and restoring a thread does not stop in between.
     fn pass_restoration(&mut self) {
         let put_away = |(version, _): &(usize, bool)| self.thread.at(*version).event == Event::PutAway;
         let next =
@@ -251,7 +251,7 @@ impl<'thread> Walk<'thread> {
         }
     }
 
-    /// Goes to where all that is seen was at a version.
+    /// Jumps to the positions of all visible chains at a version.
     pub fn jump(&mut self, version: usize) -> Result<(), Refused> {
         if version == 0 || version > self.thread.version() {
             return Err(Refused::NoSuchVersion);
@@ -289,7 +289,7 @@ impl<'thread> Walk<'thread> {
         Ok(())
     }
 
-    /// Brings the takes that were seen on the way, and left again, to where they were at a version.
+    /// Moves the takes that were passed to their positions at a version.
     fn others_to(&mut self, version: usize) {
         let (take, passed) = (self.take, self.passed.len());
         let others = if self.mutant == Some(Mutant::JumpLeavesTakesItPassed) {
@@ -305,7 +305,7 @@ impl<'thread> Walk<'thread> {
         self.passed.truncate(passed);
     }
 
-    /// Brings the take to where it was at a version.
+    /// Moves the take to its position at a version.
     fn take_to(&mut self, version: usize) {
         let owner = Some(self.take);
         let now = self.thread.path(self.chain(owner).position);
@@ -318,7 +318,7 @@ impl<'thread> Walk<'thread> {
         }
     }
 
-    /// The picture here: the thread as its own last step left it, each take as the last step left it that touched it.
+    /// The resulting state: the thread after its last step, each take after the last step that changed it.
     pub fn end(self) -> Way {
         let steps = self.thread.path(self.chain(None).position);
         let mut picture = self.picture(steps[0]).clone();
@@ -333,7 +333,7 @@ impl<'thread> Walk<'thread> {
         Way { picture, moved: !self.passed.is_empty(), chains: self.chains, taken_back: self.taken_back }
     }
 
-    /// Whether a step of the thread made a take, or emptied it.
+    /// Whether a step of the thread created or cleared a take.
     fn touches(&self, step: usize, take: TakeId) -> bool {
         step == 1
             || self.thread.at(step).event == Event::Reset

@@ -149,7 +149,7 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// Keeps the last pairs: from the back, everything until that many user entries were met.
+/// Keeps the last pairs: from the end, until enough user entries were found.
 pub(super) fn truncate(picture: &mut ThreadPicture, take: TakeId, pairs: u64) -> Result<(), Refused> {
     let take = find(picture, take)?;
     let users: Vec<usize> =

@@ -75,7 +75,7 @@ pub(super) fn files(
     Ok(())
 }
 
-/// Takes a take out. The work goes on in the one that it came from, else in the oldest.
+/// Removes a take. Its parent becomes active, otherwise the oldest take.
 pub(super) fn remove(picture: &mut ThreadPicture, id: TakeId, last: Refused) -> Result<TakePicture, Refused> {
     if picture.takes.len() == 1 {
         return Err(last);
@@ -89,7 +89,7 @@ pub(super) fn remove(picture: &mut ThreadPicture, id: TakeId, last: Refused) -> 
     Ok(gone)
 }
 
-/// The thread that a take leaves, and the one that it becomes.
+/// The source thread and the new thread after a promotion.
 pub fn promote(
     before: &ThreadPicture,
     thread: ThreadId,
@@ -132,10 +132,10 @@ fn add(
         return Err(Refused::NameTaken);
     }
     let (id, made_up) = around.learn.take();
-    // A made-up name must be free and belong to the family; which of the free ones it is does not matter.
+    // A generated name must be free and derived from the source's; which one it is does not matter.
     let family = source.name.split("_take_").next().unwrap_or_default();
     let fits = made_up.rsplit_once("_take_").is_some_and(|(beginning, number)| {
-        // A name that would get too long loses the end of its beginning.
+        // A name that would be too long is shortened.
         let whole = beginning == family || made_up.chars().count() == 100;
         family.starts_with(beginning) && whole && number.parse::<u64>().is_ok()
     });

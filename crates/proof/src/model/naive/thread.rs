@@ -8,7 +8,7 @@ use super::super::shared::PROMPTS;
 use super::super::words;
 use super::Refused;
 
-/// The most tags, and the most roles, of a thread.
+/// Maximum number of tags and of roles.
 const MOST_NAMES: usize = 256;
 
 pub(super) fn change(picture: &mut ThreadPicture, command: &Command, now: i64) -> Result<(), Refused> {
@@ -24,7 +24,7 @@ pub(super) fn change(picture: &mut ThreadPicture, command: &Command, now: i64) -
             picture.tags = few(tags)?;
         }
         Command::Pin { pinned } => picture.pinned = *pinned,
-        // The marks of a thread are outside its history.
+        // Visibility is not part of history.
         Command::Share { .. } => {}
         Command::Delete => picture.deleted = picture.deleted.or(Some(now)),
         Command::Restore => picture.deleted = None,

@@ -14,7 +14,7 @@ import { followActiveTake, partAddress, refreshAll, refreshPart, showPart } from
 /** Changes how an entry is presented. @param {any} button */
 const present = button => {
   const [collapsed, source] = [...button.dataset.shown].map(flag => flag === "1");
-  return request("PUT", threadRoute(`entries/${entryId(button)}/shown`), { collapsed, source });
+  return request("PUT", threadRoute(`entries/${entryId(button)}/view`), { collapsed, source });
 };
 
 /**
@@ -48,7 +48,7 @@ export const actions = {
       execute: withTake("retry"),
       more: approval(),
     }),
-  switch: button => move(`takes/${button.dataset.take}/switch?`, {}, "Work on this take", toThread),
+  switch: button => move(`takes/${button.dataset.take}/switch?`, {}, "Switch to this take", toThread),
   restore: ({ dataset }) => move(`${dataset.ask}?`, JSON.parse(dataset.body), "Restore these files", dataset),
   delete: button => request("DELETE", `entries/${entryId(button)}`, undefined, "Deleted."),
   collapse: present,

@@ -78,7 +78,7 @@ export async function sendDraft() {
   const hasPictures = one("#attached img");
   if (!text.trim() && !hasPictures) return;
   clearTimeout(saveTimer);
-  if (isRunning() && hasPictures) notify("Pictures are sent with the next turn.");
+  if (isRunning() && hasPictures) notify("Pictures will be sent with the next turn.");
   const sent = await attempt(async () => {
     if (isRunning()) return send("POST", takeRoute("turn/steer"), { message: text });
     // The turn takes the draft in one step, so that an undo brings it back.

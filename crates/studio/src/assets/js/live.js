@@ -41,7 +41,7 @@ export function showTurnEvent({ take: ofTake, event: kind, text = "", tool, what
   if (kind in pending || activity) live.hidden = false;
   finished ||= kind === "answered";
   if (/^(retrying|started)$/.test(kind)) clearLive();
-  if (/^(asked|ended|started)$/.test(kind)) refreshPart("turn");
+  if (/^(approval_requested|ended|started)$/.test(kind)) refreshPart("turn");
   if (!frameRequested) requestAnimationFrame(paint);
   frameRequested = true;
 }

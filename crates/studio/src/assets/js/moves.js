@@ -51,10 +51,10 @@ export async function move(route, body, label, options = {}) {
   const path = route[0] === "/" ? route : threadRoute(route);
   const preview = await trySend("POST", `${path}&dry_run=true`, body);
   if (!preview) return;
-  const { kind, recovered, emptied, shared } = preview.would ?? {};
+  const { kind, recovered, emptied, shared } = preview.preview ?? {};
   if (recovered || emptied) notify("An interrupted move was finished first.");
   const versions = Number(kind?.to) && query({ about: "move", before: kind.from, at: kind.to });
-  const differences = versions && (await tryFetchPart(`${page}/between?${versions}`));
+  const differences = versions && (await tryFetchPart(`${page}/compare-versions?${versions}`));
   const choice = conflictChoice(preview.files);
   const sharedPaths = shared?.map((/** @type {any} */ file) => file.path).join(", ");
   const note = shared ? element("p", {}, `Changed while another command ran: ${sharedPaths}`) : "";
@@ -78,7 +78,7 @@ export async function move(route, body, label, options = {}) {
 async function reportFiles(report) {
   const paths = pathsOf(report);
   if (paths.some(path => !path.written && /conflicted|kept|skipped/.test(path.outcome))) {
-    await acknowledge([element("h2", {}, "Done in part; history has both versions"), pathList(report)]);
+    await acknowledge([element("h2", {}, "Partly done; history has both versions"), pathList(report)]);
   } else notify("Done.", "", ...(paths[0] ? [pathList(report)] : []));
 }
 

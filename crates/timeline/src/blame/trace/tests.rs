@@ -1,7 +1,7 @@
-//! The trace against the plainest way to say who wrote what, on random histories.
+//! Compares the trace with a naive implementation on random histories.
 //!
-//! A text is a set of numbered lines, always in the order of their numbers, so that there is only one way to match
-//! two of them: what the comparison of texts chooses cannot differ from what the plain way finds.
+//! A text is a set of numbered lines, always in the order of their numbers, so that there is only one way to match two
+//! of them and both implementations must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use super::*;
 
 type Lines = BTreeSet<u8>;
 
-/// A version is its own name here.
+/// A version is its own id here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Id(u64);
 
@@ -33,7 +33,7 @@ impl Texts<Id> for Made {
     }
 }
 
-/// Everything that ever was, with the origin of each line.
+/// All versions so far, with the origin of each line.
 struct Plain {
     versions: Vec<BTreeMap<u8, Origin>>,
 }
@@ -63,13 +63,13 @@ impl Plain {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Some lines go, some come.
+    /// Removes some lines and adds others.
     Write(Lines, Lines),
-    /// A version from so many steps ago.
+    /// Restores the version of that many steps ago.
     Again(usize),
-    /// What some version long ago had of these lines, mixed into the present.
+    /// Merges these lines of an older version into the current one.
     Mix(usize, Lines),
-    /// The file goes.
+    /// Removes the file.
     Remove,
 }
 
@@ -120,7 +120,7 @@ proptest! {
             let Ok(()) = trace.step(number, does, before, next, &Made);
             if let Some(after) = &after {
                 if now.is_none() && does == Does::Write {
-                    // Nothing of a file that is made anew is carried over.
+                    // A file that is created again inherits nothing.
                     plain.versions.push(BTreeMap::new());
                 }
                 plain.step(number, does, after);
@@ -138,7 +138,7 @@ fn what_came_unseen_is_older_than_every_step() {
     let mut trace = Trace::new();
     let version = |lines: &[u8]| Id::of(&lines.iter().copied().collect());
     let Ok(()) = trace.step(0, Does::Write, Some(version(&[1])), Some(version(&[1, 2])), &Made);
-    // Between the two steps line 3 came, and nobody knows how.
+    // Line 3 appeared between the two steps, without one.
     let Ok(()) = trace.step(1, Does::Write, Some(version(&[1, 2, 3])), Some(version(&[1, 2, 3, 4])), &Made);
     let Ok(found) = trace.lines(version(&[1, 2, 3, 4]), &Made);
     assert_eq!(found, [None, Some(0), None, Some(1)]);

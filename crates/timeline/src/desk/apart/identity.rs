@@ -1,8 +1,8 @@
-//! Which folder on the disk is the one that a take was given.
+//! Identifies the folder of a worktree on disk.
 //!
-//! A path is no identity: the folder may have been moved away and another made in its place, or a link put there. The
-//! store holds device, inode and birth time of the folder that was filled, and the folder carries a mark with its
-//! id where the file system takes one. All that is known must agree.
+//! A path is not enough: the folder may have been moved, and another folder or a link may have taken its path. The
+//! store has device, inode and birth time, and the folder has a mark with its id if the file system supports it. All
+//! known facts must agree.
 
 use std::path::{Path, PathBuf};
 
@@ -13,51 +13,51 @@ use retake_workspace::folder::{self, Identity};
 use super::super::FileError;
 use super::ApartFolder;
 
-/// Where a take's own folder is.
+/// Location of a worktree's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whereabouts {
     /// At its path.
     There,
-    /// Under another name beside its path.
+    /// Renamed within its parent.
     Moved(PathBuf),
-    /// Another folder or a link is at its path, and it is not beside it.
+    /// Another folder or a link is at its path, and it was not renamed within its parent.
     Replaced,
-    /// Nothing is at its path, and it is not beside it.
+    /// Nothing is at its path, and it was not renamed within its parent.
     Gone,
 }
 
-/// Marks a folder and says which it is from now on.
+/// Marks a folder and returns its identity.
 pub(in super::super) fn identify(path: &Path, id: FolderId) -> std::io::Result<FolderIdentity> {
     let Identity { device, inode, born } = Identity::of(path)?;
     let marked = folder::mark_worktree(path, id);
     Ok(FolderIdentity { device, inode, born, marked })
 }
 
-/// Whether the folder at a path is the recorded one. `here` says whether that is the recorded path.
+/// Returns whether the folder at a path is the recorded one. `here` tells whether that is the recorded path.
 pub(in super::super) fn is_at(known: &FolderIdentity, id: FolderId, path: &Path, here: bool) -> bool {
     is_same_folder(known, path, here) && (!known.marked || folder::worktree_mark(path) == Some(id))
 }
 
-/// The same but for the mark.
+/// Like `is_at`, without the mark.
 pub(in super::super) fn is_same_folder(known: &FolderIdentity, path: &Path, here: bool) -> bool {
     let Ok(found) = Identity::of(path) else { return false };
     let same_birth = known.born.is_none() || found.born.is_none() || known.born == found.born;
-    // Device numbers may be given out anew at a restart; at the recorded path the rest suffices.
+    // Device numbers may change at a restart; at the recorded path the rest suffices.
     let same_device = known.device == found.device || (here && known.born.is_some() && found.born.is_some());
     known.inode == found.inode && same_birth && same_device
 }
 
 impl ApartFolder {
-    /// Whether the folder at a path, without links, is the one that the take was given.
+    /// Returns whether the folder at a path, without links, is this worktree.
     pub(super) fn is(&self, path: &Path) -> bool {
         match &self.identity {
             Some(known) => is_at(known, self.id, path, self.path == path),
-            // Recorded by an older version, which knew the path alone.
+            // An older version recorded only the path.
             None => self.path == path && path.symlink_metadata().is_ok_and(|found| found.is_dir()),
         }
     }
 
-    /// Where the folder is.
+    /// Locates the folder.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         let real = self.path.canonicalize().is_ok_and(|real| real == self.path);
         if real && self.is(&self.path) {
@@ -73,7 +73,7 @@ impl ApartFolder {
         if self.path.symlink_metadata().is_ok() { Whereabouts::Replaced } else { Whereabouts::Gone }
     }
 
-    /// The folder with the path that it has now: one that was renamed is still the take's.
+    /// The worktree with its current path, which changes when the folder is renamed.
     pub(in super::super) fn at_present(&self) -> Result<Self, FileError> {
         match self.whereabouts() {
             Whereabouts::There => Ok(self.clone()),
@@ -82,8 +82,7 @@ impl ApartFolder {
         }
     }
 
-    /// Whether the folder is gone, or another is in its place, so that it can only be forgotten. One that was moved is
-    /// refused.
+    /// Returns whether the folder is missing or replaced, so that it can only be forgotten. Fails if it was moved.
     pub(in super::super) fn is_gone(&self) -> Result<bool, FileError> {
         match self.whereabouts() {
             Whereabouts::There => Ok(false),
@@ -92,7 +91,7 @@ impl ApartFolder {
         }
     }
 
-    /// Whether the folder is where it was, and still the one that the take was given.
+    /// Returns whether the folder is at its path.
     pub fn is_there(&self) -> bool {
         self.whereabouts() == Whereabouts::There
     }

@@ -1,13 +1,13 @@
-//! Where a take's own folder may be made.
+//! Validates the location of a new worktree.
 //!
 //! ```text
-//!   new/deep/tree        what exists of it is resolved        refused inside    the project and its roots
+//!   new/deep/tree        the existing part is resolved        rejected inside   the project and its roots
 //!     │                    ▼                                                    the store
-//!     └─ link ► /srv/x ──► /srv/x/new/deep/tree ─────────────────────────────►  folders of other takes
+//!     └─ link ► /srv/x ──► /srv/x/new/deep/tree ─────────────────────────────►  other worktrees
 //!                                                                               other projects, home, system
 //! ```
 //!
-//! Two folders of which one holds the other would have each other's files, and removing one would remove the other.
+//! Nested folders would capture each other's files, and removing the outer one would remove the inner one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use retake_workspace::snapshot::check_folder;
 use super::super::{Desk, FileError};
 
 impl Desk {
-    /// The place that a path for a take's own folder leads to, if it is free and in no folder that Retake uses.
+    /// Resolves the path of a new worktree, which must be free and outside of all folders of Retake.
     pub(super) fn free_location(&self, path: &Path) -> Result<PathBuf, FileError> {
         let location = self.allowed_location(path)?;
         if location.symlink_metadata().is_ok() {
@@ -27,7 +27,7 @@ impl Desk {
         Ok(location)
     }
 
-    /// The same where something may be there already.
+    /// Like `free_location`, but the path may exist.
     pub(super) fn allowed_location(&self, path: &Path) -> Result<PathBuf, FileError> {
         let location =
             resolve(path).map_err(|error| FileError::BadLocation { path: path.to_owned(), error })?;
@@ -48,7 +48,7 @@ impl Desk {
             let what = if folder.apart.is_some() { "the folder of a take" } else { "another project" };
             for (_, root) in &folder.roots {
                 let root = path_from_text(root);
-                // A project that holds this one holds what is beside it, too.
+                // A project that contains this one also contains its siblings.
                 if location.starts_with(&root) && (folder.apart.is_some() || !main.starts_with(&root)) {
                     return inside(root, what);
                 }
@@ -65,7 +65,7 @@ impl Desk {
     }
 }
 
-/// The absolute path with the links resolved in as much of it as exists.
+/// The absolute path, with links resolved in its existing part.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let mut existing = absolute.as_path();
@@ -75,7 +75,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
             Ok(real) => {
                 return Ok(missing.iter().rev().fold(real, |path: PathBuf, name| path.join(name)));
             }
-            // A link that leads nowhere would lead somewhere once that is made.
+            // A dangling link would lead somewhere once its target is created.
             Err(error) if error.kind() != io::ErrorKind::NotFound || existing.symlink_metadata().is_ok() => {
                 return Err(error);
             }
@@ -84,7 +84,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
                     missing.push(name.to_owned());
                     existing = parent;
                 }
-                // `..` below something that does not exist.
+                // `..` below a path that does not exist.
                 _ => return Err(error),
             },
         }

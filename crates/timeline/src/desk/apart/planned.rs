@@ -1,4 +1,4 @@
-//! Worktrees as plans: what is shown and what is done come from the same decisions.
+//! Plans worktrees: previews and executions use the same decisions.
 
 use retake_model::intent::Apart;
 use retake_workspace::folder::path_to_text;
@@ -10,42 +10,42 @@ use super::super::planning::{Basis, Order};
 use super::super::{Desk, Executed, FileError, PlanRequest, Preview};
 use super::{ClosedApart, OpenedApart};
 
-/// What would become of a take's own folder.
+/// Preview of a change of a worktree.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum WorktreePreview {
-    /// It would be filled; one that a crash left filled for the take would be taken over.
+    /// It would be created; one that was filled before a crash would be taken over.
     Open(OpenedApart),
-    /// It would be given up.
+    /// It would be removed.
     Close {
-        /// Where it is, or was.
+        /// Current or former path.
         path: String,
-        /// Whether it is gone, or another is in its place, which would be left as it is.
+        /// Whether the folder is missing or replaced; a replacement is not touched.
         gone: bool,
-        /// Whether the files that are recorded would be removed from it.
+        /// Whether its recorded files would be deleted.
         removed: bool,
     },
 }
 
-/// What became of a take's own folder.
+/// A change of a worktree.
 #[derive(Clone, Debug)]
 pub enum WorktreeChange {
-    /// It was filled.
+    /// It was created.
     Opened(OpenedApart),
-    /// It was given up; nothing is known of a folder that was gone, or in whose place another was.
+    /// It was removed; `None` if the folder was missing or replaced.
     Closed(Option<ClosedApart>),
 }
 
 impl PlanRequest {
-    /// Whether a request is about a take's own folder.
+    /// Returns whether a request concerns a worktree.
     pub(in super::super) fn is_of_worktree(&self) -> bool {
         matches!(self, Self::OpenWorktree { .. } | Self::CloseWorktree { .. })
     }
 }
 
 impl Order {
-    /// What would become of the folder of a take, where the folder of the plan was observed to have these files.
+    /// Previews a change of a worktree, given the observed files of the plan's folder.
     pub(in super::super) fn preview_worktree(
         &self,
         observed: Option<(&Desk, &Observation)>,
@@ -66,7 +66,7 @@ impl Order {
         })
     }
 
-    /// Opens or closes the folder of a take.
+    /// Creates or removes a worktree.
     pub(in super::super) fn change_worktree(
         &self,
         desk: Option<&Desk>,
@@ -82,7 +82,7 @@ impl Order {
             }
             (PlanRequest::CloseWorktree { folder, remove }, Some(desk)) => {
                 let apart = Apart { thread: folder.thread, take: folder.take };
-                // Under the lock, without which nothing begins to run in the folder.
+                // Under the lock, so that nothing can start in the folder.
                 let mut session = desk.begin()?;
                 desk.check_closing(apart, *remove)?;
                 session.expected = basis.and_then(|basis| basis.snapshot);
@@ -108,7 +108,7 @@ impl Order {
 }
 
 impl Executed {
-    /// The folder that a take was given.
+    /// The created worktree.
     pub fn into_opened(self) -> Result<OpenedApart, FileError> {
         match self.worktree {
             Some(WorktreeChange::Opened(opened)) => Ok(opened),
@@ -116,7 +116,7 @@ impl Executed {
         }
     }
 
-    /// The folder that was given up; `None` if it was gone or another was in its place, and it was only forgotten.
+    /// The removed worktree; `None` if its folder was missing or replaced and it was only forgotten.
     pub fn into_closed(self) -> Result<Option<ClosedApart>, FileError> {
         match self.worktree {
             Some(WorktreeChange::Closed(closed)) => Ok(closed),
@@ -126,7 +126,7 @@ impl Executed {
 }
 
 impl Preview {
-    /// The folder that a take would be given.
+    /// The worktree that would be created.
     pub fn opened(&self) -> Result<OpenedApart, FileError> {
         match &self.worktree {
             Some(WorktreePreview::Open(opened)) => Ok(opened.clone()),

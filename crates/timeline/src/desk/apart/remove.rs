@@ -1,11 +1,11 @@
-//! Removing a take's own folder, and clearing up what a crash left of that.
+//! Removes worktrees, and completes interrupted removals.
 //!
 //! ```text
-//!   last state recorded ─► "removing SNAPSHOT" durable ─► files removed, path by path ─► folder forgotten
-//!                             └── a crash from here on: the next command removes the rest, and forgets the folder
+//!   changes recorded ─► "removing SNAPSHOT" durable ─► files removed, path by path ─► worktree forgotten
+//!                             └── after a crash, the next command removes the rest and forgets the worktree
 //!
-//!   "filling" durable ─► .retake-tmp-open-RANDOM filled ─► renamed to NAME ─► folder recorded, "filling" gone
-//!                             └── a crash from here on: the next command removes the temporary folder
+//!   "filling" durable ─► .retake-tmp-open-RANDOM filled ─► renamed to NAME ─► worktree recorded, "filling" removed
+//!                             └── after a crash, the next command removes the temporary folder
 //! ```
 
 use std::fs;
@@ -25,31 +25,31 @@ use super::super::{FileError, Session};
 use super::identity::is_at;
 use crate::Timeline;
 
-/// What crashes had left behind, and is gone now.
+/// Leftovers of crashes that were removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CleanedUp {
-    /// Folders of takes whose removal was finished.
+    /// Worktrees whose removal was completed.
     pub removed: Vec<String>,
-    /// Temporary folders and files that were removed.
+    /// Temporary folders and files.
     pub temporary: Vec<String>,
 }
 
 impl CleanedUp {
-    /// Whether nothing had been left.
+    /// Returns whether there were no leftovers.
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.temporary.is_empty()
     }
 }
 
 impl Timeline {
-    /// Clears up what crashes left of folders of takes, as far as nobody else is at it: removals that were cut off are
-    /// finished, and folders that were not filled to the end are removed.
+    /// Cleans up after crashes, unless another process is doing so: completes interrupted removals of worktrees and
+    /// removes partially filled folders.
     pub fn clean_up(&self) -> Result<CleanedUp, FileError> {
         let mut cleaned = CleanedUp::default();
         let records = self.look()?.queries().folders()?;
         for record in records.into_iter().filter(|record| record.removing.is_some()) {
             let Some(_lock) = self.store.try_lock_folder(record.id)? else { continue };
-            // Whoever was at it may have finished meanwhile.
+            // Another process may have completed it.
             let Some(record) = self.look()?.queries().folder(record.id)? else { continue };
             if let Some(snapshot) = record.removing {
                 finish_removal(self, &record, snapshot)?;
@@ -66,7 +66,7 @@ impl Timeline {
 }
 
 impl Session<'_> {
-    /// Removes what a snapshot of a take's own folder holds, and the folder itself if nothing else is in it.
+    /// Deletes the files of a snapshot from a worktree, and the folder itself if it is then empty.
     pub(super) fn remove_files(&self, snapshot: ContentId) -> Result<(), FileError> {
         let (timeline, id) = (&self.desk.timeline, self.desk.folder);
         let put = move |removing: Option<ContentId>| {
@@ -79,7 +79,7 @@ impl Session<'_> {
         };
         let Some(record) = put(Some(snapshot))? else { return Ok(()) };
         finish_removal(timeline, &record, snapshot).inspect_err(|error| {
-            // Everything was put back, so the folder is the take's as before.
+            // The removal was rolled back, so that the worktree remains.
             if matches!(error, FileError::Apply(error) if error.not_put_back.is_empty()) {
                 let _ = put(None);
             }
@@ -87,8 +87,8 @@ impl Session<'_> {
     }
 }
 
-/// Removes the files of a folder whose removal has begun, and forgets the folder. What is not in the snapshot stays, and
-/// another folder that took its place is not touched.
+/// Deletes the files of a worktree whose removal has begun and forgets it. Other files stay, and a folder that replaced
+/// it is not touched.
 fn finish_removal(timeline: &Timeline, record: &FolderRecord, snapshot: ContentId) -> Result<(), FileError> {
     let path = path_from_text(record.path());
     let real = path.canonicalize().is_ok_and(|real| real == path);
@@ -96,10 +96,10 @@ fn finish_removal(timeline: &Timeline, record: &FolderRecord, snapshot: ContentI
     if real && known.is_none_or(|known| is_at(known, record.id, &path, true)) {
         let identity = Identity::of(&path).map_err(cannot_open)?;
         let opened = OpenRoot::open(&path).map_err(cannot_open)?;
-        // Opened once and then used by its descriptor: what is put at the path meanwhile is another folder.
+        // Opened once and then used by descriptor, since another folder could take the path.
         if opened.is(identity.device, identity.inode) {
             clear(timeline, record.id, &opened, snapshot)?;
-            // Not empty: files that were not recorded are in it, and it stays for them.
+            // Not empty: it stays because of its unrecorded files.
             let _ = fs::remove_dir(&path);
         }
     }
@@ -128,8 +128,8 @@ fn cannot_open(error: std::io::Error) -> FileError {
     ApplyError::from(Cause::Root(error)).into()
 }
 
-/// A note in the store's folder of the temporary folder that is being filled for a take. Whoever writes it holds the lock
-/// of the project's folder, so that one that is found under that lock was left by a crash.
+/// Records in the store's folder which temporary folder is being filled. The writer holds the lock of the project's
+/// folder, so that a record found under that lock is a leftover of a crash.
 pub(super) struct Filling {
     note: PathBuf,
     text: String,
@@ -138,8 +138,8 @@ pub(super) struct Filling {
 const FILLING: &str = "filling-";
 
 impl Filling {
-    /// Notes that a temporary folder is about to be made in this one. Its name is random: no folder of a user has it, and
-    /// neither has one that another process fills.
+    /// Records that a temporary folder is about to be created in this one. Its random name differs from all other
+    /// folders.
     pub(super) fn begin(timeline: &Timeline, project: FolderId, parent: &Path) -> std::io::Result<Self> {
         let folder = timeline.store.folder().join("folders");
         let note = folder.join(format!("{FILLING}{project}"));
@@ -153,12 +153,12 @@ impl Filling {
         Ok(Self { note, text })
     }
 
-    /// The temporary folder.
+    /// Path of the temporary folder.
     pub(super) fn temporary(&self) -> PathBuf {
         path_from_text(&self.text)
     }
 
-    /// The note of a project's folder, if a crash left one.
+    /// The leftover record of a project's folder, if any.
     pub(super) fn left(timeline: &Timeline, project: FolderId) -> Option<Self> {
         let note = timeline.store.folder().join("folders").join(format!("{FILLING}{project}"));
         let text = fs::read_to_string(&note).ok()?;
@@ -174,14 +174,14 @@ impl Filling {
         found.flatten().filter_map(folder).collect()
     }
 
-    /// Removes the temporary folder, and says where it was if there was one.
+    /// Removes the temporary folder and returns its path, if it existed.
     pub(super) fn clear(self) -> Option<PathBuf> {
         let path = self.temporary();
         let ours = path.file_name().is_some_and(|name| {
             std::os::unix::ffi::OsStrExt::as_bytes(name).starts_with(retake_model::path::TEMPORARY)
         });
         let there = ours && path.symlink_metadata().is_ok_and(|found| found.is_dir());
-        // One that cannot be removed now is tried again by the next command.
+        // The next command tries again if this fails.
         if there && fs::remove_dir_all(&path).is_err() {
             return None;
         }
@@ -189,7 +189,7 @@ impl Filling {
         there.then_some(path)
     }
 
-    /// The temporary folder has got its name.
+    /// The temporary folder was renamed, so the record is no longer needed.
     pub(super) fn end(self) {
         let _ = fs::remove_file(&self.note);
     }

@@ -1,4 +1,4 @@
-//! The moves backwards, after a failure. Nothing is written for it: everything that was there lies aside.
+//! Rolls back after a failure. This writes nothing: all old content is still in the temporary folder.
 
 use std::os::fd::AsFd;
 
@@ -14,7 +14,7 @@ use super::super::walk::{open_folder, remove_all};
 use super::{Done, Mover, change_mode, in_folder};
 
 impl Mover<'_> {
-    /// Puts everything back; tells the paths where that failed or somebody else was faster.
+    /// Rolls everything back. Returns the paths where that failed or where someone changed the file first.
     pub(super) fn put_back(&mut self) -> Vec<TreePath> {
         self.walker.forget();
         let mut not_put_back = Vec::new();
@@ -29,8 +29,8 @@ impl Mover<'_> {
         not_put_back.extend(kept_aside);
         not_put_back.sort();
         not_put_back.dedup();
-        // What lies aside now is ours, or is held in the store; what cannot be removed or synced now is for
-        // the next request with this token.
+        // The remaining content is ours or in the store. The next request with this token removes what cannot be
+        // removed or synced now.
         let root = self.request.root.as_fd();
         if not_put_back.is_empty() {
             let _ = remove_all(root, self.request.token.folder(Life::Full).as_bytes());
@@ -61,7 +61,7 @@ impl Mover<'_> {
         let aside = format!("r{index}");
         let from = Place { folder: self.stage, name: aside.as_bytes() };
         if let Some(mode) = mode {
-            // Moved first and closed then: the other way round it could not be moved.
+            // The folder is moved before its mode is restored, because a closed folder could not be moved.
             let folder = open_folder(from.folder, from.name)?;
             self.put_one_back(index, from)?;
             rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode.into()))?;
@@ -78,12 +78,12 @@ impl Mover<'_> {
         })
     }
 
-    /// Takes something new away again, unless somebody has changed it already.
+    /// Removes new content again, unless someone has changed it.
     fn take_new_back(&mut self, index: usize) -> Result<bool, Errno> {
         let step = self.steps[index];
         let name = step.path.name().bytes();
         if step.after.as_ref().is_some_and(Node::is_folder) {
-            // The way there may lead into the folder that goes.
+            // The cached path may lead into the folder that is removed.
             self.walker.forget();
             return in_folder(&mut self.walker, step.path.parents(), |folder| {
                 rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)
@@ -113,7 +113,7 @@ impl Mover<'_> {
             if matches!(swapped, Swap::Unknown) {
                 return Ok(false);
             }
-            // Not ours any more: it goes back, in a second turn.
+            // Someone changed it: the second iteration moves it back.
             if turn == 0 && look(from.folder, from.name, |_| None)?.found.is(step.after.as_ref()) {
                 return Ok(true);
             }
@@ -129,7 +129,7 @@ impl Mover<'_> {
 }
 
 impl Done {
-    /// The step that it belongs to, if it belongs to one.
+    /// The step that this belongs to, if any.
     pub(super) fn index(&self) -> Option<usize> {
         match self {
             Self::Out(index)

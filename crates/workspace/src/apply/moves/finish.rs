@@ -1,4 +1,4 @@
-//! Letting go of what was there, and making it all durable.
+//! Deletes the replaced files and makes the result durable.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -16,13 +16,13 @@ use super::super::{ApplyError, Cause, Left, Life};
 use super::{Done, Mover};
 
 impl Mover<'_> {
-    /// From here on there is no way back but to move the files once more. Gives the work of others that stays aside.
+    /// After this, only another move can restore the old files. Returns files of others that stay aside.
     pub(super) fn finish(&mut self) -> Result<Vec<Left>, ApplyError> {
         let left = match self.return_late_work().and_then(|()| self.clear_up()) {
             Ok(left) => left,
             Err(errno) => return Err(self.changed(Cause::Root(errno.into()))),
         };
-        // The new content was durable before it was moved, so the names are all that is left.
+        // The content was durable before the move, so only the names remain to be synced.
         self.sync_names().map_err(|errno| self.changed(Cause::Sync(errno.into())))?;
         Ok(left)
     }
@@ -42,8 +42,8 @@ impl Mover<'_> {
         keep_aside(self.request, self.steps, self.stage, &full, kept_aside)
     }
 
-    /// A program may have opened a file or a folder before it was moved aside, and have written to it after it was looked
-    /// at. What was written so is put back.
+    /// A program may have opened a file or folder before it was moved aside and have written to it after the check.
+    /// Moves such files back.
     fn return_late_work(&mut self) -> Result<(), Errno> {
         self.return_folders()?;
         let moved: Vec<(usize, String, Identity)> =
@@ -60,19 +60,19 @@ impl Mover<'_> {
                 self.outcomes[index] = Some(self.swap_back(index)?);
             } else if matches!(self.actions[index].come, Come::Nothing) {
                 let outcome = self.return_to_place(index, &aside)?;
-                // One that has to stay aside is gone from its place, as wanted.
+                // A file that has to stay aside is gone from its path, as wanted.
                 if self.kept_aside.last().is_none_or(|(kept, _)| *kept != index) {
                     self.outcomes[index] = Some(outcome);
                 }
             } else {
-                // Its place is taken by what we put there instead of it.
+                // Our new content occupies its path.
                 self.kept_aside.push((index, aside.into_bytes()));
             }
         }
         Ok(())
     }
 
-    /// The file or link that a move put aside: its step, its name there, and what it looked like.
+    /// The file or link that a move put aside: its step, its name there, and its identity.
     fn moved_aside(&self, done: &Done) -> Option<(usize, String, Identity)> {
         match *done {
             Done::Out(index) => match (&self.actions[index].out, &self.actions[index].come) {
@@ -84,7 +84,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Puts back the folders that somebody has put something into, the outermost first: the others are in them.
+    /// Moves back folders that someone added files to, outermost first, since the others are inside.
     fn return_folders(&mut self) -> Result<(), Errno> {
         let mut folders: Vec<(usize, u16)> = self
             .done
@@ -98,7 +98,7 @@ impl Mover<'_> {
         for (index, mode) in folders {
             let aside = format!("r{index}");
             let folder = match open_folder(self.stage, aside.as_bytes()) {
-                // It came back before one that is in it.
+                // It already moved back together with an inner folder.
                 Err(Errno::NOENT) => continue,
                 other => other?,
             };
@@ -122,7 +122,7 @@ impl Mover<'_> {
             .iter()
             .filter_map(|done| match done {
                 Done::Made(names, _) => Some(names.as_slice()),
-                // Its name in its folder was made durable before the folder was moved.
+                // Its name was made durable before its folder was moved.
                 Done::Within(_) => None,
                 _ => done.index().map(|index| self.steps[index].path.parents()),
             })
@@ -136,11 +136,11 @@ impl Mover<'_> {
         for names in folders {
             let synced = self.walker.folder(names).and_then(rustix::fs::fsync);
             if synced.is_err() {
-                // It is gone since, or may not be listed: the one sync that does not need it.
+                // The folder is gone or cannot be listed: sync the file system instead.
                 return rustix::fs::syncfs(root);
             }
         }
-        // The temporary folder went from there.
+        // The temporary folder was removed from the root.
         rustix::fs::fsync(root)
     }
 }

@@ -1,9 +1,9 @@
-//! Giving back what turned out to be somebody's work after it was moved aside.
+//! Returns files that turned out to be someone's changes after they were moved aside.
 //!
 //! ```text
-//!   its folder is there           back to its place
-//!   its folder went too           the folder first: the one that was moved aside, or a new one
-//!   its place is taken for good   it stays aside, in a folder that nothing clears up, and the report names it
+//!   its folder exists             back to its path
+//!   its folder was removed too    restore the folder first: the one that was moved aside, or a new one
+//!   its path is occupied          stays aside, in a folder that nothing deletes, and the report names it
 //! ```
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,8 +19,7 @@ use super::super::{Found, Outcome, Skip, Trouble, sort};
 use super::{Done, Mover, in_folder};
 
 impl Mover<'_> {
-    /// Puts back a file or a link. If its place is taken again, its owner has written over it, as he would have had it
-    /// stayed there.
+    /// Returns a file or link. If the path is occupied again, its owner has written a newer version, which wins.
     pub(super) fn return_to_place(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
         let returned = self.try_return(index, aside);
         self.or_keep(index, aside, returned)
@@ -41,7 +40,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Puts back a folder that somebody has put something into. Where there is one again, its files go there.
+    /// Returns a folder that someone added files to. If the folder exists again, moves the files into it.
     pub(super) fn return_folder(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
         let returned = self.try_return_folder(index, aside);
         self.or_keep(index, aside, returned)
@@ -61,7 +60,7 @@ impl Mover<'_> {
         put.map(|()| Outcome::Skipped(Skip::NotEmpty))
     }
 
-    /// Swaps until what comes out is what we put in: then the newest work of its owner stands in its place.
+    /// Swaps until the removed content is ours: then the newest version of the owner is in place.
     pub(super) fn swap_back(&mut self, index: usize) -> Result<Outcome, Errno> {
         let aside = format!("x{index}");
         let swapped = self.try_swap_back(index, &aside);
@@ -72,14 +71,14 @@ impl Mover<'_> {
         let step = self.steps[index];
         let from = Place { folder: self.stage, name: aside.as_bytes() };
         let renames = &self.request.root.renames;
-        // What we put in: ours at first, then each time what we found aside.
+        // The content that we put in: ours at first, then whatever we found aside.
         let mut put: Option<Found> = None;
         loop {
             let held = look(from.folder, from.name, |_| None)?.found;
             let swapped = self.in_folder_of(index, |folder| {
                 let to = Place { folder, name: step.path.name().bytes() };
                 match renames.swap(from, to) {
-                    // Its owner removed ours in the meantime.
+                    // The owner removed our file in the meantime.
                     Err(Errno::NOENT) => renames.put(from, to).map(|()| Swap::Unknown),
                     other => other,
                 }
@@ -96,7 +95,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Keeps aside what cannot go back to its place. Only a failing disk is a failure.
+    /// Keeps a file aside that cannot be returned. Only disk errors are failures.
     fn or_keep(
         &mut self,
         index: usize,
@@ -113,7 +112,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Does something in the folder of a path, which comes back first if it is gone.
+    /// Runs an action in the folder of a path, restoring the folder first if necessary.
     fn in_folder_of<T>(
         &mut self,
         index: usize,
@@ -130,7 +129,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Brings back the folders of a way that are gone: those that we moved aside, and otherwise new ones.
+    /// Restores missing parent folders: those that we moved aside, or else new ones.
     fn bring_folders_back(&mut self, names: &[FileName]) -> Result<(), Errno> {
         for length in 1..=names.len() {
             match self.walker.folder(&names[..length]) {
@@ -155,7 +154,7 @@ impl Mover<'_> {
     }
 }
 
-/// Moves what is in one folder to another; what is there already under the same name is newer, and stays.
+/// Moves the content of one folder to another; existing files of the same name are newer and stay.
 fn move_contents(renames: &Renames, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
     for name in names_in(from)? {
         match renames.put(Place { folder: from, name: &name }, Place { folder: to, name: &name }) {

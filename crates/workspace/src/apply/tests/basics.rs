@@ -1,8 +1,8 @@
-//! Every way in which two folders differ.
+//! Every kind of difference between two folders.
 
 use super::*;
 
-/// Brings a folder from one shape to another, there and back, and once more.
+/// Moves a folder from one shape to another, back, and forward again.
 #[track_caller]
 fn check<const N: usize, const M: usize>(before: [(&str, Thing); N], after: [(&str, Thing); M]) {
     let (before, after) = (shape(before), shape(after));
@@ -123,7 +123,7 @@ fn a_folder_with_ignored_content_stays() {
     assert_eq!(outcomes["d"], Outcome::Skipped(Skip::NotEmpty));
     assert_eq!(outcomes["d/e"], Outcome::Removed);
     assert_eq!(lab.read(), whole(&shape([("d/target/output", f("built"))])));
-    // And what was removed comes back into the folder that stayed.
+    // Removed files return into the folder that stayed.
     let steps = lab.steps(&Shape::new(), &before);
     let outcomes = lab.outcomes(&steps);
     assert_eq!((&outcomes["d"], &outcomes["d/e/b"]), (&Outcome::Already, &Outcome::Written));
@@ -162,7 +162,7 @@ fn a_file_that_is_known_is_not_read() {
     let before = shape([("a", f("1"))]);
     let steps = lab.steps(&before, &shape([("a", f("2"))]));
     lab.write(&before);
-    // So old that its time tells every later write.
+    // Old enough for its time to reveal every later write.
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
     std::fs::File::options()
         .write(true)
@@ -217,7 +217,7 @@ fn bits_that_are_not_held_stay_where_the_content_stays() {
     let steps = lab.steps(&before, &after);
     lab.apply(&steps).expect("no failure");
     assert_eq!((mode(&lab, "d"), mode(&lab, "f")), (0o3700, 0o4700));
-    // New content has not earned the right to run as somebody else.
+    // New content must not inherit setuid.
     let steps = lab.steps(&after, &other);
     lab.apply(&steps).expect("no failure");
     assert_eq!((mode(&lab, "d"), mode(&lab, "f")), (0o3700, 0o700));

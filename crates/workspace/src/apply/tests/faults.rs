@@ -1,4 +1,4 @@
-//! Failures, cancels and crashes at every point.
+//! Failures, cancellations and crashes at every point.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 
-/// Two shapes that differ in every way.
+/// Two shapes with every kind of difference.
 fn shapes() -> (Shape, Shape) {
     let before = shape([
         ("changed", f("1")),
@@ -37,7 +37,7 @@ fn shapes() -> (Shape, Shape) {
     (before, after)
 }
 
-/// Applies, and does something each time it is told how far it is.
+/// Applies steps and runs an action at each progress report.
 fn apply_with(
     lab: &Lab,
     root: &OpenRoot,
@@ -118,7 +118,7 @@ fn a_crash_at_any_point_is_finished_or_undone_by_asking_again() {
     let _ = std::panic::take_hook();
 }
 
-/// Found by `proof files kill`: a folder that was to go came back with permissions that nobody had given it.
+/// Found by `campaigns files kill`: a removed folder came back with wrong permissions.
 #[test]
 fn a_folder_that_a_crash_left_opened_up_still_goes() {
     let (before, after) =
@@ -138,7 +138,7 @@ fn a_folder_that_a_crash_left_opened_up_still_goes() {
     }
 }
 
-/// Found by `proof files errors`: an empty folder whose own folder had gone before it was kept as somebody's work.
+/// Found by `campaigns files errors`: an empty folder whose parent was already gone was kept as someone's change.
 #[test]
 fn an_empty_folder_that_has_lost_its_place_is_not_kept_aside() {
     let (before, after) = (shape([("top", d()), ("top/below", d()), ("a", f("1"))]), shape([("a", f("2"))]));
@@ -182,7 +182,7 @@ fn work_that_a_crash_left_aside_is_put_back() {
     check("x77", Some("1"), "2", 1);
 }
 
-/// A small file system in memory, gone with the value.
+/// A small file system in memory, unmounted on drop.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -254,7 +254,7 @@ fn a_root_that_is_gone_is_an_error() {
 fn permissions_stop_a_user_but_not_on_what_is_his() {
     const PLACE: &str = "RETAKE_TEST_USER_PLACE";
     if std::env::var_os(PLACE).is_none() && rustix::process::geteuid().is_root() {
-        // The same test again, as a user who may not do everything.
+        // Runs the same test again as an unprivileged user.
         let place = tempfile::tempdir().expect("a temporary folder");
         std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).expect("root may");
         let name = "apply::tests::faults::permissions_stop_a_user_but_not_on_what_is_his";
@@ -280,7 +280,7 @@ fn permissions_stop_a_user_but_not_on_what_is_his() {
     assert!(lab.apply(&steps).is_ok());
     assert_eq!(lab.read(), whole(&before));
 
-    // A file that may not be read cannot be compared, and so is not replaced.
+    // An unreadable file cannot be compared, and so is not replaced.
     let mut lab = Lab::within(&place);
     let before = shape([("a", Thing::File(b"1".to_vec(), 0o000)), ("b", f("1"))]);
     lab.write(&before);

@@ -1,10 +1,10 @@
-//! Names and shapes that are meant to lead astray.
+//! Names and shapes crafted to escape the root.
 
 use std::process::Command;
 
 use super::*;
 
-/// A root with a folder beside it that nothing may touch.
+/// A root next to a folder that nothing may change.
 fn with_outside() -> (Lab, Shape) {
     let lab = Lab::new();
     let outside = lab.place.path().join("outside");
@@ -23,7 +23,7 @@ fn names_that_lead_out_are_no_names() {
     for name in ["..", ".", "", "a/b", "/etc", ".git", ".GIT", "git~1", ".g\u{200c}it", ".retake-tmp-x"] {
         let mut bytes = vec![0x81, 0x82];
         assert!(FileName::new(name.as_bytes()).is_err(), "{name:?}");
-        // One entry in a tree from elsewhere: its name, and a link.
+        // One entry of a crafted tree: its name, and a link.
         minicbor_bytes(&mut bytes, name.as_bytes());
         bytes.extend([0x82, 0x01, 0x81]);
         minicbor_bytes(&mut bytes, b"target");
@@ -38,7 +38,7 @@ fn data_of_version_control_systems_is_neither_written_nor_removed() {
         let inside = lab.tree(&shape([("hgrc", f("[hooks]"))]));
         let plain = lab.tree(&shape([("a", f("1"))]));
         let plain: Tree = retake_model::object::load(&lab.objects, plain).expect("held");
-        // As it may have come with an import, or have been stored by an older version.
+        // As an import or an older version may have stored it.
         let mut bytes = vec![0x81, 0x82];
         minicbor_bytes(&mut bytes, name.as_bytes());
         bytes.extend([0x82, 0x01, 0x81]);
@@ -129,7 +129,7 @@ fn odd_names_are_just_names() {
     {
         odd.insert(name.to_vec(), f("odd"));
     }
-    // Alike to some file systems, and two names here.
+    // Equal to some file systems, different here.
     for name in ["Twin", "twin", "TWIN/a", "tWIN/a"] {
         odd.insert(name.as_bytes().to_vec(), f(name));
     }
@@ -143,7 +143,7 @@ fn odd_names_are_just_names() {
 
 #[test]
 fn a_path_with_more_names_than_descriptors_comes_and_goes() {
-    // Trees are made and compared by going down into them; the stack of a test is a small one.
+    // Building and comparing trees recurses, and the stack of a test is small.
     let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(check_deep_path);
     thread.expect("a thread").join().expect("no failure");
 }
@@ -169,7 +169,7 @@ fn check_deep_path() {
         }
         assert_eq!(lab.read(), Shape::new());
     }
-    // And a failure far down leaves nothing.
+    // A failure far down leaves nothing behind.
     let mut steps = lab.steps(&Shape::new(), &deep);
     let last = steps.last_mut().expect("the file");
     last.after = Some(Node::File { content: ContentId::of(Kind::Blob, b"?"), size: 1, mode: 0o644 });

@@ -1,4 +1,4 @@
-//! Programs that write to a file, or into a folder, after it was moved aside: their work is never lost, and not a failure.
+//! Programs that write to a file or folder after it was moved aside: their changes survive, and the move does not fail.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -6,11 +6,11 @@ use std::io::Write as _;
 
 use super::*;
 
-/// Applies steps, and does something once everything that goes has been moved aside.
+/// Applies steps and runs an action once everything to be removed was moved aside.
 fn apply_and(lab: &Lab, steps: &[Difference], act: impl Fn()) -> Report {
     let acted = Cell::new(false);
     let progress = |now: Progress| {
-        // The first thing that is told in this phase with a number is told after the last file went.
+        // The first report of this phase with a count comes after the last removal.
         if now.phase == Phase::Moving && now.done > 0 && !acted.replace(true) {
             act();
         }
@@ -85,9 +85,9 @@ fn a_file_that_is_written_late_comes_back_where_its_folder_was_removed() {
 #[test]
 fn a_file_that_is_written_late_is_kept_aside_where_its_place_is_taken() {
     let replaced = [
-        // A folder gives way to a file.
+        // A file replaces a folder.
         (shape([("d/a", f("1")), ("z", f("3"))]), shape([("d", f("2")), ("z", f("4"))]), "d/a"),
-        // A file gives way to a folder.
+        // A folder replaces a file.
         (shape([("a", f("1")), ("z", f("3"))]), shape([("a/b", f("2")), ("z", f("4"))]), "a"),
     ];
     for (before, after, path) in replaced {

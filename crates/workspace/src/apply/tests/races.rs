@@ -1,11 +1,11 @@
-//! Others at work in the same folder at the same time.
+//! Other programs that change the same folder concurrently.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Waits without sleeping: these races are shorter than any sleep.
+/// Busy-waits: these races are shorter than any sleep.
 fn spin(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
@@ -13,8 +13,7 @@ fn spin(time: Duration) {
     }
 }
 
-/// Restores again and again while a folder is swapped for a link that leads outside; tells whether anything
-/// outside changed.
+/// Restores repeatedly while a folder is swapped with a link to the outside; returns whether anything outside changed.
 fn is_led_outside(rounds: usize, mut restore: impl FnMut(&Lab, usize)) -> bool {
     let lab = Lab::within(&fast());
     let outside = lab.place.path().join("outside");
@@ -67,7 +66,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
     }
     let led = is_led_outside(6000, |raced, round| {
         let root = OpenRoot::open(&raced.root()).expect("a folder");
-        // Whatever comes of it: it may be kept, skipped or fail, but not lead outside.
+        // Any outcome is fine (kept, skipped, failed), as long as nothing outside changes.
         let _ = lab.apply_to(&root, &steps[round % steps.len()]);
     });
     assert!(!led);
@@ -75,7 +74,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
 
 #[test]
 fn a_restore_by_path_is_led_outside() {
-    // The control: the way that is not ours must be caught by the same check.
+    // Control: the unsafe method must be caught by the same check.
     let led = is_led_outside(200_000, |lab, round| {
         let file = lab.at("d/file");
         if file.parent().is_some_and(|folder| folder.symlink_metadata().is_ok_and(|found| found.is_dir())) {
@@ -85,7 +84,7 @@ fn a_restore_by_path_is_led_outside() {
     assert!(led);
 }
 
-/// Changes a file at some moment of a restore; what was written last must be there in the end.
+/// Changes a file at some point during a restore; the last write must survive.
 fn check_last_write(before: &Shape, after: &Shape, write: impl Fn(&Path, &str) + Sync) {
     let mut lab = Lab::within(&fast());
     let steps = lab.steps(before, after);
@@ -106,7 +105,7 @@ fn check_last_write(before: &Shape, after: &Shape, write: impl Fn(&Path, &str) +
         assert_eq!(std::fs::read_to_string(lab.at("a")).expect("a file"), text, "{report:?}");
         assert_eq!(lab.read().len(), 1, "nothing is left aside");
     }
-    // Both orders came up, or the rounds said nothing.
+    // Both orders must have occurred for the test to mean anything.
     assert!(kept > 0);
 }
 

@@ -1,4 +1,4 @@
-//! The bytes of a stat cache: a table of folders, then what is in each.
+//! Binary format of the stat cache: a table of folders, then the entries of each.
 
 use std::ffi::CStr;
 
@@ -8,27 +8,27 @@ use retake_model::tree::Reason;
 use crate::snapshot::rules::Fingerprint;
 use crate::snapshot::stat::Stat;
 
-/// One folder, the last time.
+/// A cached folder.
 #[derive(Clone, Debug)]
 pub(in crate::snapshot) struct Folder {
-    /// Without its size, which says nothing.
+    /// Without the size, which carries no information.
     pub(in crate::snapshot) stat: Stat,
-    /// Whether its stamps can be relied on.
+    /// Whether its stamps are reliable.
     pub(in crate::snapshot) settled: bool,
-    /// What it held.
+    /// Its tree.
     pub(in crate::snapshot) tree: ContentId,
-    /// The rules around it.
+    /// Fingerprint of the rules of its parents.
     pub(in crate::snapshot) outer: Fingerprint,
-    /// The rules for what is in it.
+    /// Fingerprint of the rules for its entries.
     pub(in crate::snapshot) rules: Fingerprint,
-    /// The stamps of its ignore files; all zero if it has none.
+    /// Stamps of its ignore files; zero if it has none.
     pub(in crate::snapshot) stamp: Fingerprint,
-    /// Where its entries begin.
+    /// Offset of its entries.
     at: usize,
     count: usize,
 }
 
-/// What stood under a name.
+/// A cached entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::snapshot) enum Remembered<'cache> {
     File {
@@ -44,7 +44,7 @@ pub(in crate::snapshot) enum Remembered<'cache> {
     Folder {
         index: u32,
     },
-    /// Left out; by its name alone, or by what it was.
+    /// Excluded, by its name alone or by its type and content.
     Left {
         reason: Reason,
         by_name: bool,
@@ -52,7 +52,7 @@ pub(in crate::snapshot) enum Remembered<'cache> {
 }
 
 impl Remembered<'_> {
-    /// Why it is not held, or not all of it.
+    /// Why the entry is excluded, or captured only in part.
     pub(in crate::snapshot) fn left(&self) -> Option<Reason> {
         match self {
             Self::Left { reason, .. } => Some(*reason),
@@ -62,10 +62,10 @@ impl Remembered<'_> {
     }
 }
 
-/// The length of a folder in the table.
+/// Size of a folder in the table.
 const FOLDER: usize = 8 + 8 + 8 + 4 + 1 + 32 + 16 + 16 + 16 + 4 + 4;
 
-/// A cache that is being written.
+/// Writes a cache.
 #[derive(Default)]
 pub(in crate::snapshot) struct Written {
     table: Vec<u8>,
@@ -76,7 +76,7 @@ pub(in crate::snapshot) struct Written {
 }
 
 impl Written {
-    /// Adds what stands under a name of the folder that is added next.
+    /// Adds an entry to the next folder.
     pub(in crate::snapshot) fn entry(&mut self, name: &CStr, entry: &Remembered<'_>) {
         let bytes = &mut self.entries;
         self.count += 1;
@@ -105,7 +105,7 @@ impl Written {
         }
     }
 
-    /// Ends a folder. Folders come in the order of their numbers.
+    /// Ends a folder. Folders must come in the order of their numbers.
     pub(in crate::snapshot) fn folder(&mut self, folder: &Folder) {
         let bytes = &mut self.table;
         for number in [folder.stat.inode, folder.stat.modified as u64, folder.stat.changed as u64] {
@@ -124,7 +124,7 @@ impl Written {
         self.folders += 1;
     }
 
-    /// The bytes, and how many folders they hold; nothing if there is too much for the form.
+    /// The bytes, and the number of folders; `None` if the format cannot represent them.
     pub(in crate::snapshot) fn finish(mut self) -> Option<(Vec<u8>, u32)> {
         u32::try_from(self.entries.len()).ok()?;
         self.table.append(&mut self.entries);
@@ -133,7 +133,7 @@ impl Written {
 }
 
 impl Folder {
-    /// A folder that is about to be written.
+    /// A folder to be written.
     pub(in crate::snapshot) fn new(
         stat: Stat,
         settled: bool,
@@ -143,13 +143,13 @@ impl Folder {
         Self { stat, settled, tree, outer, rules, stamp, at: 0, count: 0 }
     }
 
-    /// The same folder, its bytes being that much further on.
+    /// The same folder at another offset.
     pub(super) fn moved(self, by: usize) -> Self {
         Self { at: self.at + by, ..self }
     }
 }
 
-/// The table of folders.
+/// Parses the table of folders.
 pub(super) fn folders(body: &[u8], count: u32, device: u64) -> Option<Vec<Folder>> {
     let table = (count as usize).checked_mul(FOLDER)?;
     let mut bytes = Bytes(body.get(..table)?);
@@ -177,7 +177,7 @@ pub(super) fn folders(body: &[u8], count: u32, device: u64) -> Option<Vec<Folder
         .collect()
 }
 
-/// The entries of a folder.
+/// Parses the entries of a folder.
 pub(super) fn entries<'cache>(
     body: &'cache [u8],
     folder: &Folder,
@@ -226,7 +226,7 @@ fn reason(number: u8) -> Option<Reason> {
     of_paths.into_iter().chain([OtherProject]).find(|reason| *reason as u8 == number)
 }
 
-/// Bytes that are read from the front.
+/// Reads bytes from the front.
 struct Bytes<'cache>(&'cache [u8]);
 
 impl<'cache> Bytes<'cache> {

@@ -13,10 +13,10 @@ use crate::snapshot::workspace::Root;
 
 const SIGN: &[u8; 8] = b"rtkstat2";
 const CHECKSUM: usize = 32;
-/// Erasures, device, inode, snapshot, whether something was left out and what, folders.
+/// Erasures, device, inode, snapshot, flag and id of the excluded paths, folders.
 const HEAD: usize = 8 + 8 + 8 + 32 + 1 + 32 + 4;
 
-/// Where the cache of a root is.
+/// Path and root of a cache file.
 #[derive(Clone, Debug)]
 pub(in crate::snapshot) struct Place {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub(in crate::snapshot) struct Place {
     inode: u64,
 }
 
-/// What the next snapshot can go by.
+/// Cache data for the next snapshot.
 #[derive(Debug)]
 pub(in crate::snapshot) struct Memory {
     pub(in crate::snapshot) body: Vec<u8>,
@@ -45,7 +45,7 @@ impl Place {
         Self { path: store.folder().join("folders").join(name), device: root.device, inode: root.inode }
     }
 
-    /// What is there, if it is whole and of this root.
+    /// Reads the file, if it is intact and belongs to this root.
     pub(super) fn read(&self) -> Option<(Head, Vec<u8>)> {
         let mut bytes = fs::read(&self.path).ok()?;
         let rest = bytes.strip_prefix(SIGN)?;
@@ -71,7 +71,7 @@ impl Place {
 }
 
 impl Memory {
-    /// Writes the cache, all of it or nothing. It is not synced: a torn one is seen by its checksum.
+    /// Replaces the file atomically. It is not synced: the checksum detects a torn file.
     pub(in crate::snapshot) fn save(&self, place: &Place, epoch: i64, snapshot: ContentId) -> io::Result<()> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let mut head = Vec::with_capacity(HEAD);
@@ -99,7 +99,7 @@ impl Memory {
             .and_then(|()| file.write_all(&self.body))
             .and_then(|()| fs::rename(&new, &place.path));
         if written.is_err() {
-            // A leftover would be in nobody's way, but need not be.
+            // A leftover file would do no harm, but take space.
             let _ = fs::remove_file(&new);
         }
         written

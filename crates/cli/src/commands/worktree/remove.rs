@@ -1,4 +1,4 @@
-//! `retake take close`
+//! `retake worktree remove`
 
 use clap::Args;
 use retake_timeline::PlanRequest;
@@ -10,23 +10,23 @@ use crate::desk::Carried;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// End a take's own folder, recording its last state.
+/// Record the last state of a worktree and detach it from its take.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake take close                       in the take's own folder
-  retake take close main_take_2           from the project's folder
-  retake take close main_take_2 --remove  and remove the files that are recorded
-  retake take close main_take_2 --remove --dry-run
+  retake worktree remove                              in the worktree
+  retake worktree remove main_take_2                  from the project's folder
+  retake worktree remove main_take_2 --delete-files   and delete the recorded files
+  retake worktree remove main_take_2 --delete-files --dry-run
 
-`retake take switch` brings the take's last files into the project's folder.")]
+`retake take switch` then restores the take's last files in the project's folder.")]
 pub(crate) struct Arguments {
-    /// The take: a name, or the beginning of an id [default: the one whose folder this is].
+    /// Take: name or id prefix [default: the take of this worktree].
     take: Option<String>,
-    /// Remove the files from the folder. What is not held (ignored files, secrets) stays.
+    /// Delete the recorded files from the folder. Excluded files (ignored files, secrets) are kept.
     #[arg(long)]
-    remove: bool,
-    /// Only say what would be recorded and removed.
+    delete_files: bool,
+    /// Only show what would be recorded and deleted.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -47,12 +47,13 @@ impl Arguments {
         let folder = folder.ok_or_else(|| {
             Failure::new(
                 Code::NotFound,
-                "no take is open apart here; `retake take list` shows where takes are",
+                "this folder is not a worktree; `retake worktree list` lists the worktrees",
             )
         })?;
         drop(looking);
         let caller = context.caller(folder.thread, self.target.expect)?;
-        let request = PlanRequest::CloseWorktree { folder: Box::new(folder.clone()), remove: self.remove };
+        let request =
+            PlanRequest::CloseWorktree { folder: Box::new(folder.clone()), remove: self.delete_files };
         let closed = match context.change_worktree(folder.thread, request, caller, self.dry_run)? {
             Carried::Done(executed) => executed.into_closed()?,
             Carried::Previewed(preview) => return context.report_preview(preview),
@@ -60,23 +61,23 @@ impl Arguments {
         let Some(closed) = closed else {
             let path = folder.path.display().to_string();
             let what = if folder.path.symlink_metadata().is_ok() {
-                "is not the folder that was filled for the take, and was left as it is; the take has no folder any more"
+                "is not the folder of the worktree any more and was not changed; the worktree was forgotten"
             } else {
-                "is gone, and no take's folder any more"
+                "no longer exists; the worktree was forgotten"
             };
             return context.report(&folder, |out, _| {
                 let path = sanitize(&path, Lines::Fold);
-                writeln!(out, "{path} {what}. What was recorded of its files is kept.")
+                writeln!(out, "{path} {what}. Its recorded files are kept.")
             });
         };
         context.report(&closed, |out, _| {
             if !closed.seen.files.paths.is_empty() {
-                writeln!(out, "Recorded what was changed there since the last look:")?;
+                writeln!(out, "Recorded the changes since the last snapshot:")?;
                 write_report(out, context, &closed.seen.files)?;
             }
             let path = closed.path.display().to_string();
-            let what = if closed.removed { "and its files were removed" } else { "and stays as it is" };
-            writeln!(out, "{} is no take's folder any more, {what}.", sanitize(&path, Lines::Fold))
+            let what = if closed.removed { "its files were deleted" } else { "its files were kept" };
+            writeln!(out, "{} is no longer a worktree; {what}.", sanitize(&path, Lines::Fold))
         })
     }
 }

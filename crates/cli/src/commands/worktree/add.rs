@@ -1,4 +1,4 @@
-//! `retake take open`
+//! `retake worktree add`
 
 use std::path::PathBuf;
 
@@ -12,27 +12,23 @@ use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Stands for a folder that nobody named; no file can have this name.
-const BESIDE: &str = "/";
-
-/// Give a take a folder of its own, so that several takes are alive at once.
+/// Check out a take in its own folder, to work on several takes at once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake take open main_take_2 --apart                 beside the project's folder
-  retake take open main_take_2 --apart ../second-try
-  retake take open main_take_2 --apart --dry-run       where, and how many files
-  cd ../second-try && retake undo                      commands there mean that take
-  retake take close main_take_2 --remove               record its last state, and remove the folder
+  retake worktree add main_take_2                      next to the project's folder
+  retake worktree add main_take_2 ../second-try
+  retake worktree add main_take_2 --dry-run            show the folder and the number of files
+  cd ../second-try && retake undo                      commands there apply to that take
+  retake worktree remove main_take_2 --delete-files    record its last state, and delete its files
 
-What is not held (ignored files, secrets) does not come along. The project's folder is not touched.")]
+Excluded files (ignored files, secrets) are not copied. The project's folder is not changed.")]
 pub(crate) struct Arguments {
-    /// The take: a name, or the beginning of an id.
+    /// Take: name or id prefix.
     take: String,
-    /// The folder [default: beside the project's, with the take's name added].
-    #[arg(long, value_name = "FOLDER", num_args = 0..=1, required = true, default_missing_value = BESIDE)]
-    apart: PathBuf,
-    /// Only say what would be made.
+    /// Folder [default: next to the project's, with the take's name appended].
+    folder: Option<PathBuf>,
+    /// Only show what would be created.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -44,12 +40,11 @@ impl Arguments {
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.target.thread.as_deref())?;
         let take = looking.find_take(&thread, &self.take)?.summary;
-        let folder = if self.apart.as_os_str() == BESIDE {
-            looking.folder_beside(thread.home, &take.name)?.ok_or_else(|| {
-                Failure::new(Code::Usage, "this folder has none beside it; name one after --apart")
-            })?
-        } else {
-            context.directory().join(&self.apart)
+        let folder = match &self.folder {
+            Some(folder) => context.directory().join(folder),
+            None => looking.folder_beside(thread.home, &take.name)?.ok_or_else(|| {
+                Failure::new(Code::Usage, "the project's folder has no parent; name a folder after the take")
+            })?,
         };
         drop(looking);
         let thread = thread.summary.id;
@@ -64,8 +59,11 @@ impl Arguments {
             let path = opened.path.display().to_string();
             let path = sanitize(&path, Lines::Fold);
             let files = counted(opened.files, "file", "files");
-            writeln!(out, "Take {name} is in {path} now: {files}.")?;
-            writeln!(out, "Commands there mean this take; {command}retake take close{command:#} ends it.")
+            writeln!(out, "Checked out take {name} in {path}: {files}.")?;
+            writeln!(
+                out,
+                "Commands there apply to this take; {command}retake worktree remove{command:#} detaches it."
+            )
         })
     }
 }
