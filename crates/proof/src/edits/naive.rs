@@ -32,11 +32,13 @@ pub enum Mistake {
     ForksIgnoreInheritedChanges,
     /// A fork at an entry from before a promotion undoes only what was done since.
     ForksStopAtAPromotion,
+    /// A jump follows the conversation, although the files had not moved with it.
+    JumpsFollowTheConversation,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::UndoTakesEverybodyAlong,
         Self::ConflictsAreOverwritten,
         Self::PermissionsAreNotMerged,
@@ -46,6 +48,7 @@ impl Mistake {
         Self::SwitchForgetsFiles,
         Self::ForksIgnoreInheritedChanges,
         Self::ForksStopAtAPromotion,
+        Self::JumpsFollowTheConversation,
     ];
 }
 
@@ -55,31 +58,37 @@ pub(super) struct Operation {
     /// The change that it was made on; 0 for the first.
     parent: usize,
     /// The change that is current after it.
-    position: usize,
+    pub(super) position: usize,
     /// Where redo leads.
     tip: usize,
     /// The take that is active after it.
-    take: usize,
+    pub(super) take: usize,
     /// The files around it, once they are known.
-    files: Option<(Rc<Folder>, Rc<Folder>)>,
+    pub(super) files: Option<(Rc<Folder>, Rc<Folder>)>,
+    /// The take whose files are in the folder after it: not the active one, where the conversation moved alone.
+    pub(super) in_folder: usize,
     /// Whether it is a step of that take, and not of the thread.
-    of_take: bool,
+    pub(super) of_take: bool,
+    /// Whether it records what the user did.
+    pub(super) seen: bool,
     /// From where to where it moved, if it only moved.
-    moved: Option<(usize, usize)>,
+    pub(super) moved: Option<(usize, usize)>,
     /// What it is undone with: the first operation of the turn.
     turn: usize,
     /// Each take, as it is after it.
-    stories: Rc<Vec<Story>>,
+    pub(super) stories: Rc<Vec<Story>>,
 }
 
 /// One thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
-    log: Vec<Operation>,
+    pub(super) log: Vec<Operation>,
     /// How many takes there are.
     pub(super) takes: usize,
     /// Whether it was a take of another thread.
     pub(super) is_promoted: bool,
+    /// The takes that were promoted, and the changes that did so.
+    pub(super) promoted: Vec<(usize, usize)>,
 }
 
 /// The folder and all threads.
@@ -102,12 +111,14 @@ impl Thread {
             tip: 1,
             take: 0,
             files,
+            in_folder: 0,
             of_take: false,
+            seen: false,
             moved: None,
             turn: 1,
             stories,
         };
-        Self { log: vec![first], takes: 1, is_promoted: false }
+        Self { log: vec![first], takes: 1, is_promoted: false, promoted: Vec::new() }
     }
 
     /// What a take consists of.
@@ -131,30 +142,6 @@ impl Thread {
         self.log.iter().skip(1).find_map(|operation| Some(Rc::clone(&operation.files.as_ref()?.0)))
     }
 
-    /// Whether an operation made another take than that one the active one.
-    fn leaves(&self, version: usize, take: usize) -> bool {
-        version > 1 && self.operation(version).take != take && self.operation(version - 1).take == take
-    }
-
-    /// The files of a take that an operation left in the folder, or found there and took away, if the take had done then
-    /// just what it has done now: moves along the log show other files of it too.
-    fn shows(&self, version: usize, take: usize) -> Option<&Rc<Folder>> {
-        let (before, after) = self.operation(version).files.as_ref()?;
-        let leaves = self.leaves(version, take);
-        if !leaves && self.operation(version).take != take {
-            return None;
-        }
-        let then = if leaves { version - 1 } else { version };
-        let same = self.last_work(then, take) == self.last_work(self.version(), take);
-        same.then_some(if leaves { before } else { after })
-    }
-
-    /// The last change of files that a take had made at a version.
-    fn last_work(&self, version: usize, take: usize) -> Option<usize> {
-        let way = self.way(self.operation(version).position);
-        way.into_iter().find(|step| self.operation(*step).of_take && self.operation(*step).take == take)
-    }
-
     /// Whether a turn goes on behind an operation.
     pub(super) fn is_within_turn(&self, version: usize) -> bool {
         let turn = self.operation(version).turn;
@@ -166,11 +153,11 @@ impl Thread {
         self.log.len()
     }
 
-    fn operation(&self, version: usize) -> &Operation {
+    pub(super) fn operation(&self, version: usize) -> &Operation {
         &self.log[version - 1]
     }
 
-    fn head(&self) -> &Operation {
+    pub(super) fn head(&self) -> &Operation {
         self.operation(self.version())
     }
 
@@ -196,7 +183,7 @@ impl Thread {
     }
 
     /// A change and all before it that led there, newest first.
-    fn way(&self, version: usize) -> Vec<usize> {
+    pub(super) fn way(&self, version: usize) -> Vec<usize> {
         std::iter::successors(Some(version), |version| {
             Some(self.operation(*version).parent).filter(|v| *v > 0)
         })
@@ -245,6 +232,21 @@ impl Thread {
         let steps = back.map(&files).map(|(before, after)| (after, before));
         let steps = steps.chain(forth.map(files)).collect();
         (self.back_over_moves(from, to), steps)
+    }
+
+    /// What leads back to the files just after an operation: all that the thread did in the folder since then. What follows
+    /// without a gap is one step.
+    fn steps_since(&self, version: usize) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for operation in self.log[version..].iter().rev().filter(|operation| !operation.seen) {
+            let Some((before, after)) = &operation.files else { continue };
+            match steps.last_mut() {
+                _ if before == after => {}
+                Some(step) if step.1 == *after => step.1 = Rc::clone(before),
+                _ => steps.push((Rc::clone(after), Rc::clone(before))),
+            }
+        }
+        steps
     }
 
     /// Back over all moves since the one that left where this one leads to.
@@ -308,7 +310,9 @@ impl Naive {
         self.known = Rc::clone(&after);
         let head = self.threads[thread].head().clone();
         let turn = self.threads[thread].version() + 1;
-        let seen = Operation { files: Some((before, after)), of_take: false, moved: None, turn, ..head };
+        let (files, in_folder) = (Some((before, after)), self.threads[thread].in_folder());
+        let (of_take, seen, moved) = (false, true, None);
+        let seen = Operation { files, in_folder, of_take, seen, moved, turn, ..head };
         self.threads[thread].log.push(seen);
     }
 
@@ -345,16 +349,19 @@ impl Naive {
             self.present = (**after).clone();
         }
         let thread = &mut self.threads[thread];
+        let in_folder = if files.is_some() { take } else { thread.head().in_folder };
         let (position, parent) = (thread.version() + 1, thread.head().position);
         let turn = turn.unwrap_or(position);
-        let (of_take, moved) = (false, None);
+        let (of_take, seen, moved) = (false, false, None);
         thread.log.push(Operation {
             parent,
             position,
             tip: position,
             take,
             files,
+            in_folder,
             of_take,
+            seen,
             moved,
             turn,
             stories,
@@ -380,23 +387,47 @@ impl Naive {
         }
     }
 
-    /// Undo, redo or jump: the change at `to` becomes the current one, and its files come along.
+    /// Undo or redo: the change at `to` becomes the current one, and its files come along.
     pub(super) fn go(&mut self, thread: usize, to: usize) {
         let filed = self.threads[thread].is_filed();
         if filed {
             self.look(thread);
-        } else if self.threads[thread].head().position == to {
+        }
+        let (back, steps) = self.threads[thread].steps(to);
+        self.move_to(thread, to, filed.then_some((back, steps)));
+    }
+
+    /// A jump: conversation and files become what they were just after an operation.
+    pub(super) fn jump(&mut self, thread: usize, version: usize) {
+        let to = self.threads[thread].jump(version);
+        if self.mistake == Some(Mistake::JumpsFollowTheConversation) {
+            return self.go(thread, to);
+        }
+        let filed = self.threads[thread].is_filed();
+        if filed {
+            self.look(thread);
+        }
+        let steps = self.threads[thread].steps_since(version);
+        self.move_to(thread, to, filed.then_some((Vec::new(), steps)));
+    }
+
+    /// A move of the conversation alone.
+    pub(super) fn go_alone(&mut self, thread: usize, to: usize) {
+        self.move_to(thread, to, None);
+    }
+
+    fn move_to(&mut self, thread: usize, to: usize, steps: Option<(Vec<Step>, Vec<Step>)>) {
+        if steps.is_none() && self.threads[thread].head().position == to {
             return;
         }
         let head = self.threads[thread].head().clone();
         let (from, tip) = (head.position, head.tip);
         let ahead = self.threads[thread].way(tip).contains(&to);
         let take = self.threads[thread].operation(to).take;
-        let (mut back, steps) = self.threads[thread].steps(to);
-        if self.mistake == Some(Mistake::RedoForgetsWhatUndoFound) {
-            back.clear();
-        }
-        let files = filed.then(|| {
+        let files = steps.map(|(mut back, steps)| {
+            if self.mistake == Some(Mistake::RedoForgetsWhatUndoFound) {
+                back.clear();
+            }
             let before = Rc::new(self.present.clone());
             let wanted = match (self.mistake, steps.last()) {
                 (Some(Mistake::UndoTakesEverybodyAlong), Some((_, whole))) => (**whole).clone(),
@@ -410,9 +441,20 @@ impl Naive {
         let moved = Some((from, to));
         let (turn, stories) =
             (self.threads[thread].version() + 1, Rc::clone(&self.threads[thread].operation(to).stories));
-        let of_take = false;
-        let moved = Operation { parent: from, position: to, tip, take, files, of_take, moved, turn, stories };
-        self.threads[thread].log.push(moved);
+        let in_folder = if files.is_some() { take } else { head.in_folder };
+        self.threads[thread].log.push(Operation {
+            parent: from,
+            position: to,
+            tip,
+            take,
+            files,
+            in_folder,
+            of_take: false,
+            seen: false,
+            moved,
+            turn,
+            stories,
+        });
     }
 
     /// The files become those of another moment: all of them, or one path with what is below it.
@@ -443,8 +485,10 @@ impl Naive {
     /// A new take, which goes on with the files that are there.
     pub(super) fn branch(&mut self, thread: usize) {
         self.look(thread);
-        let story = self.threads[thread].story(self.threads[thread].active()).split(None);
-        self.begin_take(thread, story, &[]);
+        let active = self.threads[thread].active();
+        let story = self.threads[thread].story(active).split(None);
+        let steps = self.threads[thread].steps_to(active).unwrap_or_default();
+        self.begin_take(thread, story, &steps);
     }
 
     /// A new take at an entry of any take: the files of that take, without what was done behind the entry.
@@ -455,7 +499,7 @@ impl Naive {
         let last = story.entries().last().map(|(last, _)| *last);
         let at = Some((entry, how == Split::Branch)).filter(|_| how != Split::Branch || last != Some(entry));
         let new = story.split(at);
-        let there = if take == asked.active() { Some(Vec::new()) } else { self.steps_to(thread, take) };
+        let there = asked.steps_to(take);
         let found = asked.first_files().unwrap_or_else(|| Rc::new(self.present.clone()));
         let steps = match (there, at) {
             (None, _) => Vec::new(),
@@ -481,29 +525,12 @@ impl Naive {
     /// Another take: all that this thread did in the folder since it was left is taken back.
     pub(super) fn switch(&mut self, thread: usize, take: usize) {
         self.look(thread);
-        let mut steps = self.steps_to(thread, take).unwrap_or_default();
+        let mut steps = self.threads[thread].steps_to(take).unwrap_or_default();
         if self.mistake == Some(Mistake::SwitchForgetsFiles) {
             steps.clear();
         }
         let stories = Rc::clone(&self.threads[thread].head().stories);
         self.carry(thread, take, &steps, stories);
-    }
-
-    /// What brings the files of a take back that was left; nothing if they are not known.
-    fn steps_to(&self, thread: usize, take: usize) -> Option<Vec<Step>> {
-        let asked = &self.threads[thread];
-        let mut steps = Vec::new();
-        for version in (1..=asked.version()).rev() {
-            let Some((before, after)) = &asked.operation(version).files else { continue };
-            let shown = asked.shows(version, take);
-            if shown != Some(after) || asked.leaves(version, take) {
-                steps.push((Rc::clone(after), Rc::clone(before)));
-            }
-            if shown.is_some() {
-                return Some(steps);
-            }
-        }
-        None
     }
 
     /// A take becomes a thread of its own, with its last files.
@@ -516,6 +543,8 @@ impl Naive {
         };
         let (active, stories) = (asked.active(), Rc::clone(&asked.head().stories));
         self.change(thread, active, None, stories, None);
+        let version = self.threads[thread].version();
+        self.threads[thread].promoted.push((take, version));
         self.threads.push(Thread { is_promoted: true, ..Thread::new(story, files) });
     }
 }

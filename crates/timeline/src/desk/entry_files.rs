@@ -22,7 +22,7 @@ use retake_model::object::load;
 use retake_model::operation::{FileChange, Forked, Operation, OperationKind, TurnStep, Version};
 use retake_model::replay::Step;
 use retake_model::state::ThreadState;
-use retake_store::{Queries, StoredOperation};
+use retake_store::{Queries, StoreError, StoredOperation};
 
 use super::FileError;
 use super::plan::Filed;
@@ -233,18 +233,18 @@ fn origin(kind: &OperationKind, new: TakeId) -> Option<(TakeId, Option<EntryId>)
 }
 
 /// Where a take was before it became a thread of its own.
-struct Source {
+pub(super) struct Source {
     thread: i64,
     /// The last operation before the promotion.
     version: Version,
-    take: TakeId,
+    pub(super) take: TakeId,
     /// The files that it took along.
-    files: Option<ContentId>,
+    pub(super) files: Option<ContentId>,
     /// The files that were in the folder at that time.
-    found: Option<ContentId>,
+    pub(super) found: Option<ContentId>,
 }
 
-fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<Source>, FileError> {
+pub(super) fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<Source>, StoreError> {
     let Some(first) = queries.operation(thread, 1)? else { return Ok(None) };
     let OperationKind::ThreadPromoted { from, take, by, .. } = first.operation.kind else { return Ok(None) };
     let files = first.operation.files.map(|files| files.after);
