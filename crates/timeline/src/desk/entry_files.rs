@@ -156,6 +156,8 @@ impl Walk<'_, '_> {
     /// active, is not.
     fn is_own(&self, operation: &Operation, files: &FileChange) -> Result<bool, FileError> {
         let own = files.take == self.take && files.left.is_none() && files.before != files.after;
+        // The first take of a promoted thread does not leave its files in the folder, so that `left` does not say it.
+        let own = own && origin(&operation.kind, self.take).is_none();
         let is_step = own && !operation.kind.moves_only();
         Ok(is_step && history::is_done(&self.queries.log(self.thread), self.until, operation.version)?)
     }

@@ -118,7 +118,7 @@ impl Desk {
             // A take that is left keeps its files: nothing of them is undone.
             steps.extend(found.into_iter().map(|step| Reversal { step, shared: false }));
             files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(present);
-        } else if entry.is_none() {
+        } else {
             let promoted = plan::step_to_promoted(queries, row.number, head.version, take)?;
             steps.extend(promoted.map(|step| Reversal { step, shared: false }));
         }

@@ -1,7 +1,8 @@
 //! A promoted thread still has its files from before the promotion: they are listed, compared and restored.
 
+use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_timeline::{Caller, Command, Goal, Halves, Handling, MomentError, Moments, Unit};
+use retake_timeline::{Caller, Command, Goal, Halves, Handling, MomentError, Moments, Spot, Unit};
 
 use crate::support::FileWorld;
 
@@ -159,12 +160,19 @@ fn a_fork_in_a_promoted_thread_leaves_what_the_parent_thread_did_since() {
 
 #[test]
 fn the_first_branch_of_a_promoted_take_has_the_files_of_the_take() {
-    for at_last_entry in [false, true] {
+    for kind in ["branch", "branch at the last entry", "fork at an entry of the new thread"] {
         let (world, main, thread) = just_promoted();
         world.write("mine", "by hand\n");
         let state = || world.world.look().state(thread).expect("a state");
-        let last = at_last_entry.then(|| last_entry(&world, thread, main));
-        let branch = Command::Branch { from: main, at: last, name: Some("new".to_owned()) };
+        let entry = EntryVersion::from_text("User", "after the promotion", world.world.timeline.now());
+        let add = Command::AddEntries { take: main, at: Spot::End, entries: vec![entry.into()] };
+        world.world.timeline.change(thread, add, Caller::human()).expect("an entry");
+        let (last, name) = (last_entry(&world, thread, main), Some("new".to_owned()));
+        let branch = match kind {
+            "branch" => Command::Branch { from: main, at: None, name },
+            "branch at the last entry" => Command::Branch { from: main, at: Some(last), name },
+            _ => Command::Fork { from: main, at: last, name },
+        };
         let change = |command| world.desk.change(thread, command, Caller::human(), Handling::default());
         change(branch).expect("a branch");
         let new = state().active;
