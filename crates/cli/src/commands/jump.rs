@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     to: String,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    /// Also undo changes that may be another command's, or that the thread has in common with the one it is a copy of.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]

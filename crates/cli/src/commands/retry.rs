@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// What to do with a file that was changed since in a way that does not merge.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     conflicts: Conflicts,
-    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    /// Also undo changes that may be another command's, or that the thread has in common with the one it is a copy of.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]

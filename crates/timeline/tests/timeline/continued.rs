@@ -1,10 +1,12 @@
-//! Takes of a thread that an import continued: each has its own files, wherever it was worked on.
+//! Files after an import: a thread that it continued has the files of each take, and a copy leaves those of the original.
 
 use std::fs;
 use std::io::Cursor;
 
 use retake_model::id::{TakeId, ThreadId};
-use retake_timeline::{Caller, Command, Desk, Goal, Handling, Importing, Timeline};
+use retake_timeline::{
+    Caller, Command, Desk, FileError, Goal, Handling, Importing, SharedChanges, Timeline, Unit,
+};
 use retake_workspace::snapshot::Workspace;
 use tempfile::TempDir;
 
@@ -111,4 +113,31 @@ fn a_new_take_of_an_import_has_its_own_files_wherever_the_thread_stays() {
     assert_eq!(other.files(), ["a", "c", "d", "mine"]);
     other.switch(main);
     assert_eq!(other.files(), ["a", "c", "e", "mine"]);
+}
+
+#[test]
+fn an_undo_in_a_copy_asks_before_it_reverts_the_work_of_the_original() {
+    let world = FileWorld::new();
+    turn(&world, "a");
+    let (bytes, timeline) = (export(&world.world.timeline, world.world.thread), &world.world.timeline);
+    let copy = timeline.import(Cursor::new(bytes.clone()), PROJECT, Importing::Copy, |_, _| {});
+    let copy = copy.expect("a copy").thread;
+    world.agent_of(copy, |world| world.write("b", "of the copy"));
+    let undo = |handling| world.desk.go(copy, Goal::Undo(Unit::Turn, 1), Caller::human(), handling);
+    undo(Handling::default()).expect("an undo of its own work");
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["a"]);
+    let refused = undo(Handling::default()).expect_err("the original has the same change");
+    assert!(matches!(&refused, FileError::SharedChanges(paths) if paths.len() == 1), "{refused}");
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["a"]);
+    undo(Handling { shared: SharedChanges::Undo, ..Handling::default() }).expect("it was asked for");
+    assert!(world.files().is_empty());
+
+    // In a project without the original, a copy has its changes alone.
+    let other = Machine::new(world.world.thread);
+    let copy = other.timeline.import(Cursor::new(bytes), PROJECT, Importing::Copy, |_, _| {});
+    let copy = copy.expect("a copy").thread;
+    fs::write(other.folder.path().join("a"), "a").expect("a file");
+    let undo = other.desk.go(copy, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default());
+    undo.expect("an undo");
+    assert!(other.files().is_empty());
 }
