@@ -135,6 +135,9 @@ pub enum Sharing {
     /// Another command or tool ran at the same time, which an undo of this change is not about.
     #[n(0)]
     OtherRuns,
+    /// The thread is a copy, and the one that it is a copy of, in the same project, has the same change.
+    #[n(1)]
+    OtherThread,
 }
 
 /// What an operation did.

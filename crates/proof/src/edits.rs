@@ -18,6 +18,7 @@ mod replay;
 mod run;
 mod splits;
 mod story;
+mod takes;
 mod work;
 
 pub use naive::Mistake;

@@ -6,8 +6,8 @@ use std::ops::Deref;
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::history::{Cursor, continues_typing, link_change, link_move, link_note, take_position};
-use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
-use retake_model::intent::Apart;
+use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::intent::{Apart, FolderRecord, Running};
 use retake_model::object::{Additions, Objects};
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
@@ -459,8 +459,11 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     let turn = match (running, caller.turn) {
         (Some(turn), _) if take.is_some() => turn,
         (_, Some(turn)) | (Some(turn), None) => turn,
-        (None, None) => match typing_before(writing, at, &kind, take)? {
-            Some(last) if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) => {
+        (None, None) => match (command_turn(writing, at, take)?, typing_before(writing, at, &kind, take)?) {
+            (Some(turn), _) if !kind.moves_only() => turn,
+            (_, Some(last))
+                if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) =>
+            {
                 last.turn
             }
             _ => TurnId::fresh(&mut Ticks(clock)),
@@ -490,9 +493,35 @@ fn typing_before(
     Ok(writing.operation(number, last.position)?.map(|found| found.operation))
 }
 
-/// The running turn in the take of a step; for a step of the thread, in the active take. Changes by the user during a
-/// turn are undone together with it: an undo that stopped in the middle of a turn would leave calls without results,
-/// and files without the messages about them.
+/// The turn of a command (`retake exec`) that still runs, if a part of its changes is the last step of the take that a change
+/// belongs to; for a step of the thread, of the active take. The change is undone together with the command, so that the
+/// command stays one step of undo.
+fn command_turn(
+    writing: &Writing<'_>,
+    at: &Head,
+    take: Option<TakeId>,
+) -> Result<Option<TurnId>, ChangeError> {
+    if at.last.operation.filed.is_none() {
+        return Ok(None);
+    }
+    let (number, head) = (at.row.number, at.last.operation.version);
+    let take = take.unwrap_or(at.state.active);
+    let last = take_position(&writing.log(number), head, take)?.position;
+    let Some(last) = writing.operation(number, last)?.map(|found| found.operation) else { return Ok(None) };
+    let is_run = |run: &Running| run.thread == last.thread && run.take == take && run.turn == last.turn;
+    let runs = |folder: &FolderRecord| folder.runs().any(is_run);
+    // The active take is worked on in the project's folder, any other one in a worktree.
+    let joins = if take == at.state.active {
+        writing.folder(FolderId::of_project(at.row.home))?.is_some_and(|folder| runs(&folder))
+    } else {
+        writing.folders()?.iter().any(runs)
+    };
+    Ok(joins.then_some(last.turn))
+}
+
+/// The turn that the agent is in, in the take that a step belongs to; for a step of the thread, in the active take. What
+/// somebody does meanwhile is undone together with it: an undo that stopped in the middle of a turn would leave calls
+/// without results, and files without the messages about them.
 fn running_turn(
     state: &ThreadState,
     objects: &impl Objects,

@@ -26,6 +26,7 @@ mod entry_files;
 mod error;
 mod glance;
 mod imported;
+mod jump;
 mod look;
 mod mode_bits;
 mod moves;

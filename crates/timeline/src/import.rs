@@ -17,7 +17,7 @@ use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{FIRST, Link};
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::object::{Memory, NewObject, Objects, Unavailable};
-use retake_model::operation::{Operation, OperationKind, Version};
+use retake_model::operation::{Operation, OperationKind, Sharing, Version};
 use retake_model::reference::{Reference, references};
 use retake_store::{Publication, PublishError, Queries, StoreError, WriteError, Writing};
 use serde::{Deserialize, Serialize};
@@ -204,6 +204,7 @@ fn bring_in(
         from,
         project,
         copy,
+        has_original: false,
         hasher: blake3::Hasher::new(),
         line: 0,
         present: HashSet::new(),
@@ -247,6 +248,8 @@ struct Import<'writing, 'transaction, R> {
     from: R,
     project: ProjectId,
     copy: Option<ThreadId>,
+    /// Whether the thread that is copied is in the same project.
+    has_original: bool,
     hasher: blake3::Hasher,
     line: u64,
     /// What the file has brought so far.
@@ -291,6 +294,8 @@ impl<R: BufRead> Import<'_, '_, R> {
     fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Arrived, ImportError> {
         let header = self.header()?;
         let thread = self.copy.unwrap_or(header.thread);
+        let original = self.writing.thread(header.thread)?;
+        self.has_original = original.is_some_and(|row| row.home == self.project);
         let known = self.writing.thread(thread)?;
         let before = known.as_ref().map(|row| row.summary.version);
         let here = known.map(|row| row.summary.sharing());
@@ -434,6 +439,7 @@ impl<R: BufRead> Import<'_, '_, R> {
             operation.thread = thread;
             operation.previous = self.previous;
             self.rehome(&mut operation.kind);
+            self.share_files(&mut operation);
         } else if operation.thread != thread || operation.previous != self.previous {
             return Err(self.damaged("an operation that does not follow the one before it"));
         }
@@ -517,6 +523,14 @@ impl<R: BufRead> Import<'_, '_, R> {
     fn rehome(&self, kind: &mut OperationKind) {
         if let OperationKind::ThreadCreated { .. } | OperationKind::ThreadPromoted { .. } = kind {
             *kind = OperationKind::ThreadCreated { project: self.project };
+        }
+    }
+
+    /// An undo in a copy must not revert the work of the thread that it is a copy of without being asked to.
+    fn share_files(&self, operation: &mut Operation) {
+        let is_change = !operation.kind.moves_only();
+        if let Some(files) = operation.files.as_mut().filter(|_| is_change && self.has_original) {
+            files.shared = Some(Sharing::OtherThread);
         }
     }
 

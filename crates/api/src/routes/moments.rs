@@ -5,8 +5,8 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::name::{Naming, check};
 use retake_model::operation::{Actor, Version};
 use retake_timeline::{
-    Caller, Command, Done, FileReport, FilesAt, FilesOfThread, Handling, Held, LookError, PlanRequest,
-    Preview, Restored,
+    Caller, Done, FileReport, FilesAt, FilesOfThread, Handling, Held, LookError, PlanRequest, Preview,
+    Restored,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -187,8 +187,8 @@ fn take(call: &Call<'_, NoPath, NoQuery, TakeBody>) -> Result<Answer<Taken>, Pro
     };
     let saved = match &body.note {
         Some(note) => {
-            let command = Command::Save { name: note.clone() };
-            Some(service.timeline.change(thread, command, Caller { expected: None, ..caller })?)
+            // Another thread may have changed the folder, so that this one recorded nothing just now.
+            Some(desk.save(thread, note.clone(), Caller { expected: None, ..caller })?)
         }
         None => None,
     };

@@ -53,6 +53,22 @@ fn a_version_is_saved_with_the_hand_edits_that_are_there() {
 }
 
 #[test]
+fn a_named_snapshot_has_the_files_that_another_thread_changed() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let (first, second) = (client.thread("First"), client.thread("Second"));
+    for (thread, file) in [(&first, "a.txt"), (&second, "b.txt")] {
+        snapshot(&client, thread, json!({}));
+        write(&world.project(), file, "one\n");
+        snapshot(&client, thread, json!({"by": "agent"}));
+    }
+    snapshot(&client, &first, json!({"note": "here"}));
+    let diff = client.get(&format!("/v1/threads/{first}/diff?from=here&to=folder")).done();
+    assert_eq!(texts(&diff["items"], "path"), Vec::<&str>::new(), "{diff}");
+}
+
+#[test]
 fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes_it_back() {
     let world = World::new();
     let server = world.serve();

@@ -41,7 +41,7 @@ pub(crate) struct Steps {
     single: bool,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
+    /// Also undo changes whose author is unknown, or that the thread shares with the one it is a copy of.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]

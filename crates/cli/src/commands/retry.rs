@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// How to handle a file whose later changes cannot be merged.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     conflicts: Conflicts,
-    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
+    /// Also undo changes whose author is unknown, or that the thread shares with the one it is a copy of.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]

@@ -32,11 +32,13 @@ pub enum Mistake {
     ForksIgnoreInheritedChanges,
     /// A fork at an entry from before a promotion only undoes later changes.
     ForksStopAtAPromotion,
+    /// A jump follows the conversation, although the files had not moved with it.
+    JumpsFollowTheConversation,
 }
 
 impl Mistake {
-    /// Every variant.
-    pub const ALL: [Self; 9] = [
+    /// All of them.
+    pub const ALL: [Self; 10] = [
         Self::UndoTakesEverybodyAlong,
         Self::ConflictsAreOverwritten,
         Self::PermissionsAreNotMerged,
@@ -46,6 +48,7 @@ impl Mistake {
         Self::SwitchForgetsFiles,
         Self::ForksIgnoreInheritedChanges,
         Self::ForksStopAtAPromotion,
+        Self::JumpsFollowTheConversation,
     ];
 }
 
@@ -54,30 +57,36 @@ pub(super) struct Operation {
     /// The change that it is based on; 0 for the first.
     parent: usize,
     /// The current change after it.
-    position: usize,
-    /// The target of redo.
+    pub(super) position: usize,
+    /// Where redo leads.
     tip: usize,
     /// The active take after it.
-    take: usize,
+    pub(super) take: usize,
     /// The files before and after, once known.
-    files: Option<(Rc<Folder>, Rc<Folder>)>,
+    pub(super) files: Option<(Rc<Folder>, Rc<Folder>)>,
+    /// The take whose files are in the folder after it: not the active one, where the conversation moved alone.
+    pub(super) in_folder: usize,
     /// Whether it belongs to a take rather than the thread.
-    of_take: bool,
+    pub(super) of_take: bool,
+    /// Whether it records what the user did.
+    pub(super) seen: bool,
     /// Source and target, if it is a move.
-    moved: Option<(usize, usize)>,
-    /// The first operation of its turn.
+    pub(super) moved: Option<(usize, usize)>,
+    /// What it is undone with: the first operation of the turn.
     turn: usize,
     /// The history of each take after it.
-    stories: Rc<Vec<Story>>,
+    pub(super) stories: Rc<Vec<Story>>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
-    log: Vec<Operation>,
-    /// Number of takes.
+    pub(super) log: Vec<Operation>,
+    /// How many takes there are.
     pub(super) takes: usize,
     /// Whether it was promoted from another thread.
     pub(super) is_promoted: bool,
+    /// The takes that were promoted, and the changes that did so.
+    pub(super) promoted: Vec<(usize, usize)>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,12 +108,14 @@ impl Thread {
             tip: 1,
             take: 0,
             files,
+            in_folder: 0,
             of_take: false,
+            seen: false,
             moved: None,
             turn: 1,
             stories,
         };
-        Self { log: vec![first], takes: 1, is_promoted: false }
+        Self { log: vec![first], takes: 1, is_promoted: false, promoted: Vec::new() }
     }
 
     /// The history of a take.
@@ -128,31 +139,7 @@ impl Thread {
         self.log.iter().skip(1).find_map(|operation| Some(Rc::clone(&operation.files.as_ref()?.0)))
     }
 
-    /// Whether an operation activated another take.
-    fn leaves(&self, version: usize, take: usize) -> bool {
-        version > 1 && self.operation(version).take != take && self.operation(version - 1).take == take
-    }
-
-    /// The files of a take that an operation left or replaced in the folder, if the take's changes were the same then: moves along
-    /// the log can show other files of it.
-    fn shows(&self, version: usize, take: usize) -> Option<&Rc<Folder>> {
-        let (before, after) = self.operation(version).files.as_ref()?;
-        let leaves = self.leaves(version, take);
-        if !leaves && self.operation(version).take != take {
-            return None;
-        }
-        let then = if leaves { version - 1 } else { version };
-        let same = self.last_work(then, take) == self.last_work(self.version(), take);
-        same.then_some(if leaves { before } else { after })
-    }
-
-    /// The last file change of a take at a version.
-    fn last_work(&self, version: usize, take: usize) -> Option<usize> {
-        let way = self.way(self.operation(version).position);
-        way.into_iter().find(|step| self.operation(*step).of_take && self.operation(*step).take == take)
-    }
-
-    /// Whether a turn continues after an operation.
+    /// Whether a turn goes on behind an operation.
     pub(super) fn is_within_turn(&self, version: usize) -> bool {
         let turn = self.operation(version).turn;
         self.log[version..].iter().any(|later| later.turn == turn)
@@ -163,11 +150,11 @@ impl Thread {
         self.log.len()
     }
 
-    fn operation(&self, version: usize) -> &Operation {
+    pub(super) fn operation(&self, version: usize) -> &Operation {
         &self.log[version - 1]
     }
 
-    fn head(&self) -> &Operation {
+    pub(super) fn head(&self) -> &Operation {
         self.operation(self.version())
     }
 
@@ -191,7 +178,7 @@ impl Thread {
     }
 
     /// A change and its ancestors, newest first.
-    fn way(&self, version: usize) -> Vec<usize> {
+    pub(super) fn way(&self, version: usize) -> Vec<usize> {
         std::iter::successors(Some(version), |version| {
             Some(self.operation(*version).parent).filter(|v| *v > 0)
         })
@@ -242,7 +229,22 @@ impl Thread {
         (self.back_over_moves(from, to), steps)
     }
 
-    /// The file changes that revert all moves since the one that left this target.
+    /// What leads back to the files just after an operation: all that the thread did in the folder since then. What follows
+    /// without a gap is one step.
+    fn steps_since(&self, version: usize) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for operation in self.log[version..].iter().rev().filter(|operation| !operation.seen) {
+            let Some((before, after)) = &operation.files else { continue };
+            match steps.last_mut() {
+                _ if before == after => {}
+                Some(step) if step.1 == *after => step.1 = Rc::clone(before),
+                _ => steps.push((Rc::clone(after), Rc::clone(before))),
+            }
+        }
+        steps
+    }
+
+    /// Back over all moves since the one that left where this one leads to.
     fn back_over_moves(&self, from: usize, to: usize) -> Vec<Step> {
         let mut back: Vec<Step> = Vec::new();
         let redoes = self.way(to).contains(&from);
@@ -303,7 +305,9 @@ impl Naive {
         self.known = Rc::clone(&after);
         let head = self.threads[thread].head().clone();
         let turn = self.threads[thread].version() + 1;
-        let seen = Operation { files: Some((before, after)), of_take: false, moved: None, turn, ..head };
+        let (files, in_folder) = (Some((before, after)), self.threads[thread].in_folder());
+        let (of_take, seen, moved) = (false, true, None);
+        let seen = Operation { files, in_folder, of_take, seen, moved, turn, ..head };
         self.threads[thread].log.push(seen);
     }
 
@@ -340,16 +344,19 @@ impl Naive {
             self.present = (**after).clone();
         }
         let thread = &mut self.threads[thread];
+        let in_folder = if files.is_some() { take } else { thread.head().in_folder };
         let (position, parent) = (thread.version() + 1, thread.head().position);
         let turn = turn.unwrap_or(position);
-        let (of_take, moved) = (false, None);
+        let (of_take, seen, moved) = (false, false, None);
         thread.log.push(Operation {
             parent,
             position,
             tip: position,
             take,
             files,
+            in_folder,
             of_take,
+            seen,
             moved,
             turn,
             stories,
@@ -380,18 +387,42 @@ impl Naive {
         let filed = self.threads[thread].is_filed();
         if filed {
             self.look(thread);
-        } else if self.threads[thread].head().position == to {
+        }
+        let (back, steps) = self.threads[thread].steps(to);
+        self.move_to(thread, to, filed.then_some((back, steps)));
+    }
+
+    /// A jump: conversation and files become what they were just after an operation.
+    pub(super) fn jump(&mut self, thread: usize, version: usize) {
+        let to = self.threads[thread].jump(version);
+        if self.mistake == Some(Mistake::JumpsFollowTheConversation) {
+            return self.go(thread, to);
+        }
+        let filed = self.threads[thread].is_filed();
+        if filed {
+            self.look(thread);
+        }
+        let steps = self.threads[thread].steps_since(version);
+        self.move_to(thread, to, filed.then_some((Vec::new(), steps)));
+    }
+
+    /// A move of the conversation alone.
+    pub(super) fn go_alone(&mut self, thread: usize, to: usize) {
+        self.move_to(thread, to, None);
+    }
+
+    fn move_to(&mut self, thread: usize, to: usize, steps: Option<(Vec<Step>, Vec<Step>)>) {
+        if steps.is_none() && self.threads[thread].head().position == to {
             return;
         }
         let head = self.threads[thread].head().clone();
         let (from, tip) = (head.position, head.tip);
         let ahead = self.threads[thread].way(tip).contains(&to);
         let take = self.threads[thread].operation(to).take;
-        let (mut back, steps) = self.threads[thread].steps(to);
-        if self.mistake == Some(Mistake::RedoForgetsWhatUndoFound) {
-            back.clear();
-        }
-        let files = filed.then(|| {
+        let files = steps.map(|(mut back, steps)| {
+            if self.mistake == Some(Mistake::RedoForgetsWhatUndoFound) {
+                back.clear();
+            }
             let before = Rc::new(self.present.clone());
             let wanted = match (self.mistake, steps.last()) {
                 (Some(Mistake::UndoTakesEverybodyAlong), Some((_, whole))) => (**whole).clone(),
@@ -405,9 +436,20 @@ impl Naive {
         let moved = Some((from, to));
         let (turn, stories) =
             (self.threads[thread].version() + 1, Rc::clone(&self.threads[thread].operation(to).stories));
-        let of_take = false;
-        let moved = Operation { parent: from, position: to, tip, take, files, of_take, moved, turn, stories };
-        self.threads[thread].log.push(moved);
+        let in_folder = if files.is_some() { take } else { head.in_folder };
+        self.threads[thread].log.push(Operation {
+            parent: from,
+            position: to,
+            tip,
+            take,
+            files,
+            in_folder,
+            of_take: false,
+            seen: false,
+            moved,
+            turn,
+            stories,
+        });
     }
 
     /// Restores the files of another version: all, or one path and everything below it.
@@ -438,8 +480,10 @@ impl Naive {
     /// Creates a take that continues with the current files.
     pub(super) fn branch(&mut self, thread: usize) {
         self.look(thread);
-        let story = self.threads[thread].story(self.threads[thread].active()).split(None);
-        self.begin_take(thread, story, &[]);
+        let active = self.threads[thread].active();
+        let story = self.threads[thread].story(active).split(None);
+        let steps = self.threads[thread].steps_to(active).unwrap_or_default();
+        self.begin_take(thread, story, &steps);
     }
 
     /// Creates a take at an entry of any take, undoing file changes after the entry.
@@ -450,7 +494,7 @@ impl Naive {
         let last = story.entries().last().map(|(last, _)| *last);
         let at = Some((entry, how == Split::Branch)).filter(|_| how != Split::Branch || last != Some(entry));
         let new = story.split(at);
-        let there = if take == asked.active() { Some(Vec::new()) } else { self.steps_to(thread, take) };
+        let there = asked.steps_to(take);
         let found = asked.first_files().unwrap_or_else(|| Rc::new(self.present.clone()));
         let steps = match (there, at) {
             (None, _) => Vec::new(),
@@ -476,7 +520,7 @@ impl Naive {
     /// Switches takes: undoes this thread's changes in the folder since the take was left.
     pub(super) fn switch(&mut self, thread: usize, take: usize) {
         self.look(thread);
-        let mut steps = self.steps_to(thread, take).unwrap_or_default();
+        let mut steps = self.threads[thread].steps_to(take).unwrap_or_default();
         if self.mistake == Some(Mistake::SwitchForgetsFiles) {
             steps.clear();
         }
@@ -484,24 +528,7 @@ impl Naive {
         self.carry(thread, take, &steps, stories);
     }
 
-    /// The file changes that restore a take; `None` if its files are unknown.
-    fn steps_to(&self, thread: usize, take: usize) -> Option<Vec<Step>> {
-        let asked = &self.threads[thread];
-        let mut steps = Vec::new();
-        for version in (1..=asked.version()).rev() {
-            let Some((before, after)) = &asked.operation(version).files else { continue };
-            let shown = asked.shows(version, take);
-            if shown != Some(after) || asked.leaves(version, take) {
-                steps.push((Rc::clone(after), Rc::clone(before)));
-            }
-            if shown.is_some() {
-                return Some(steps);
-            }
-        }
-        None
-    }
-
-    /// Promotes a take, with its last files.
+    /// A take becomes a thread of its own, with its last files.
     pub(super) fn promote(&mut self, thread: usize, take: usize) {
         let asked = &self.threads[thread];
         let files = (1..=asked.version()).rev().find_map(|version| asked.shows(version, take)).map(Rc::clone);
@@ -511,6 +538,8 @@ impl Naive {
         };
         let (active, stories) = (asked.active(), Rc::clone(&asked.head().stories));
         self.change(thread, active, None, stories, None);
+        let version = self.threads[thread].version();
+        self.threads[thread].promoted.push((take, version));
         self.threads.push(Thread { is_promoted: true, ..Thread::new(story, files) });
     }
 }

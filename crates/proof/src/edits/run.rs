@@ -6,7 +6,9 @@ use std::sync::Arc;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::path::{RootPath, TreePath};
-use retake_timeline::{Caller, Command, Desk, Goal, Handling, NewThread, Rules, Seeded, Timeline, Unit};
+use retake_timeline::{
+    Caller, Command, Desk, Goal, Halves, Handling, NewThread, Rules, Seeded, Timeline, Unit,
+};
 use retake_workspace::snapshot::Workspace;
 
 use crate::dice::Dice;
@@ -260,6 +262,12 @@ impl Leg {
         if to == 1 && self.model.threads[at].is_promoted {
             return Ok("a promoted thread is still worked on".to_owned());
         }
+        if !matches!(goal, Goal::Jump(_)) && self.dice.once_in(6) {
+            let alone = Handling { halves: Halves::Conversation, ..Handling::default() };
+            self.desk.go(id, goal, Caller::human(), alone)?;
+            self.model.go_alone(at, to);
+            return Ok(format!("{goal:?} of the conversation alone in thread {at}"));
+        }
         let moment = self.desk.go(id, goal, Caller::human(), Handling::default())?;
         let report = moment.files.as_ref();
         let count = report.map_or(0, |files| {
@@ -271,7 +279,10 @@ impl Leg {
             })
         });
         walked.merged += count as u64;
-        self.model.go(at, to);
+        match goal {
+            Goal::Jump(version) => self.model.jump(at, version as usize),
+            _ => self.model.go(at, to),
+        }
         Ok(format!("{goal:?} in thread {at}"))
     }
 

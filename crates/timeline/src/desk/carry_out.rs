@@ -20,7 +20,7 @@ use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request
 use retake_workspace::folder::path_from_text;
 
 use super::look::with_files;
-use super::plan::take_in_folder;
+use super::plan::{step_to_promoted, take_in_folder};
 use super::report::{FileReport, Outcome, of_plan};
 use super::sealed::{self, move_sealed};
 use super::{FileError, Present, Session};
@@ -89,8 +89,10 @@ impl Session<'_> {
             let state: ThreadState = load(&composed.additions, composed.operation.after)?;
             let take = apart.map_or(state.active, |apart| apart.take);
             // A take that was shown without its files does not leave them here.
-            let here = take_in_folder(writing, at.row.number, at.last.operation.version, &at.state)?;
-            let left = (apart.is_none() && here != take).then_some(here);
+            let (log, last) = (at.row.number, at.last.operation.version);
+            let here = take_in_folder(writing, log, last, &at.state)?;
+            let leaves = apart.is_none() && here != take;
+            let left = (leaves && step_to_promoted(writing, log, last, here)?.is_none()).then_some(here);
             let files =
                 FileChange { before, after: wanted, take, apart: apart.is_some(), left, shared: None };
             let composed = with_files(composed, files);

@@ -22,7 +22,7 @@ use retake_model::object::load;
 use retake_model::operation::{FileChange, Forked, Operation, OperationKind, TurnStep, Version};
 use retake_model::replay::Step;
 use retake_model::state::ThreadState;
-use retake_store::{Queries, StoredOperation};
+use retake_store::{Queries, StoreError, StoredOperation};
 
 use super::FileError;
 use super::plan::Filed;
@@ -156,6 +156,8 @@ impl Walk<'_, '_> {
     /// is not.
     fn is_own(&self, operation: &Operation, files: &FileChange) -> Result<bool, FileError> {
         let own = files.take == self.take && files.left.is_none() && files.before != files.after;
+        // The first take of a promoted thread does not leave its files in the folder, so that `left` does not say it.
+        let own = own && origin(&operation.kind, self.take).is_none();
         let is_step = own && !operation.kind.moves_only();
         Ok(is_step && history::is_done(&self.queries.log(self.thread), self.until, operation.version)?)
     }
@@ -233,18 +235,18 @@ fn origin(kind: &OperationKind, new: TakeId) -> Option<(TakeId, Option<EntryId>)
 }
 
 /// The origin of a promoted take.
-struct Source {
+pub(super) struct Source {
     thread: i64,
     /// The last operation before the promotion.
     version: Version,
-    take: TakeId,
+    pub(super) take: TakeId,
     /// The files of the promoted take.
-    files: Option<ContentId>,
+    pub(super) files: Option<ContentId>,
     /// The files in the folder at that time.
-    found: Option<ContentId>,
+    pub(super) found: Option<ContentId>,
 }
 
-fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<Source>, FileError> {
+pub(super) fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<Source>, StoreError> {
     let Some(first) = queries.operation(thread, 1)? else { return Ok(None) };
     let OperationKind::ThreadPromoted { from, take, by, .. } = first.operation.kind else { return Ok(None) };
     let files = first.operation.files.map(|files| files.after);

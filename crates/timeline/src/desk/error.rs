@@ -252,8 +252,9 @@ pub enum FileError {
     MoveUnfinished(PathBuf),
     /// Another run may have made the changes.
     #[error(
-        "{} changed while another command or tool ran in the folder, so its author is unknown; nothing \
-         was done. Preview with --dry-run, and pass --shared to undo it too (`shared` over HTTP)",
+        "{} changed while another command or tool ran in the folder, or by a thread that this one is a copy of, so it \
+         is not this thread's change alone; nothing was done. Look at it with --dry-run, and pass --shared to undo it \
+         too (`shared` over HTTP)",
         first_paths(.0)
     )]
     SharedChanges(Vec<RootPath>),

@@ -1,15 +1,20 @@
 //! Handles an import into a thread whose files are in a local folder.
 
+use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{FolderId, ThreadId};
 use retake_model::object::{Additions, load};
 use retake_model::operation::{Actor, FileChange, OperationKind, Version};
+use retake_model::replay::{OnConflict, Step, Way, replay};
 use retake_model::state::ThreadState;
-use retake_store::{StoreError, Writing};
+use retake_model::tree::Snapshot;
+use retake_store::{Queries, StoreError, Writing};
 use retake_workspace::folder::path_from_text;
 
+use super::jump::is_hand_edit;
 use super::look::with_files;
-use super::plan::take_in_folder;
+use super::moves::LABELS;
+use super::plan::{Filed, Here, take_in_folder};
 use super::route::changes_any_files;
 use crate::change::{Head, compose_change, finish, publish_move};
 use crate::clock::Clock;
@@ -44,20 +49,54 @@ pub(crate) fn stay_with_files(
         return Ok(None);
     }
     let take = take_in_folder(writing, number, before, &state)?;
+    let mut additions = Additions::new(&**writing);
+    let files = files_around_import(writing, &mut additions, (number, before, newest))?;
+    let (with_import, without) = files.unwrap_or((snapshot, snapshot));
     let caller = Caller { actor: Actor::Sync, ..Caller::human() };
     let kind = goal.kind(way.from, way.to);
     let (_, at) = publish_move(writing, &at, &way.cursor, kind, &caller, clock)?;
-    // The folder still has the files of this take, and not those that the import added.
-    let (kind, additions) = (OperationKind::FilesSeen { paths: 0 }, Additions::new(&**writing));
+    // The folder has the files of this take still, and not those that the import brought last.
+    let kind = OperationKind::FilesSeen { paths: 0 };
     let (rules, by_take) = (Rules::default(), Caller { take: Some(take), ..caller });
     let composed = compose_change(writing, &at, additions, &at.state, kind, &by_take, clock, rules)?;
-    let (before, after) = (snapshot, snapshot);
+    let (before, after) = (with_import, without);
     let files = FileChange { before, after, take, apart: false, left: None, shared: None };
     finish(writing, &at, with_files(composed, files))?;
     Ok(Some(newest))
 }
 
-/// Rejects an import that continues a take with a worktree, whose files would not follow.
+/// The files that this folder would have with the changes that an import brought, and those that it had before; `None` if
+/// the import changed nothing in the project's folder. Edits that were made by hand elsewhere do not count: no move brings
+/// them here.
+fn files_around_import(
+    writing: &Writing<'_>,
+    additions: &mut Additions<'_, Queries<'_>>,
+    (thread, before, newest): (i64, Version, Version),
+) -> Result<Option<(ContentId, ContentId)>, StoreError> {
+    let (mut steps, mut without) = (Vec::new(), None);
+    for filed in Filed::up_to(writing, thread, newest)? {
+        let (operation, files) = filed?;
+        if !Here::Project.holds(&files) {
+            continue;
+        }
+        if operation.version <= before {
+            without = Some(files.after);
+            break;
+        }
+        if files.before != files.after && !is_hand_edit(&operation) {
+            steps.push(Step::new(files.before, files.after));
+        }
+    }
+    // Without earlier files of this thread, those that its first change found elsewhere stand for them.
+    let Some(without) = without.or(steps.last().map(|first| first.from)) else { return Ok(None) };
+    steps.reverse();
+    let present: Snapshot = load(additions, without)?;
+    let way = Way { back: Vec::new(), steps };
+    let replayed = replay(additions, &present, &way, OnConflict::default(), LABELS)?;
+    Ok(Some((additions.add(&replayed.snapshot), without)))
+}
+
+/// Refuses an import that continues a take which is open in a worktree: nothing would bring its files there.
 fn check_worktrees(writing: &Writing<'_>, at: &Head, before: Version) -> Result<(), ChangeError> {
     let (log, newest) = (writing.log(at.row.number), at.last.operation.version);
     for folder in writing.folders()? {

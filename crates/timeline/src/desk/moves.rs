@@ -9,6 +9,7 @@ use retake_store::Queries;
 use serde::Serialize;
 
 use super::alone::way_of_files;
+use super::jump::FolderChanges;
 use super::plan::Here;
 use super::report::FileReport;
 use super::work::Publishing;
@@ -72,7 +73,13 @@ impl Desk {
             Halves::Files => way_of_files(queries, row.number, head.version, goal, rules, (here, view))?,
             _ => goal.destination(queries, row.number, head.version, rules, view)?,
         };
-        let steps = route::steps_between(queries, row.number, head.version, (&way, halves), here)?;
+        let steps = match goal {
+            Goal::Jump(version) if halves == Halves::Both => {
+                let changes = FolderChanges::since(queries, (row.number, head.version), version, here)?;
+                replay::Way { back: Vec::new(), steps: changes.steps() }
+            }
+            _ => route::steps_between(queries, row.number, head.version, (&way, halves), here)?,
+        };
         let of_thread = |apart: &Apart| apart.thread == thread;
         let open: Vec<TakeId> = queries
             .folders()?

@@ -14,6 +14,8 @@ use retake_model::state::ThreadState;
 use retake_store::{Queries, StoreError};
 
 use super::Halves;
+use super::entry_files::promoted_from;
+use super::jump::is_hand_edit;
 use super::route::{edit_step, is_edit_in_worktree};
 
 /// Which folder is meant.
@@ -148,6 +150,36 @@ pub(super) fn way_back(
     Ok(Vec::new())
 }
 
+/// What brings the files of a promoted take into the project's folder, as long as its new thread did nothing there: a promotion
+/// moves no file. `None` for any other take.
+pub(super) fn step_to_promoted(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    take: TakeId,
+) -> Result<Option<Step>, StoreError> {
+    let Some(source) = promoted_from(queries, thread)?.filter(|source| source.take == take) else {
+        return Ok(None);
+    };
+    let (Some(found), Some(own)) = (source.found, source.files) else { return Ok(None) };
+    let is_untouched = is_untouched(queries, thread, head)?;
+    Ok(is_untouched.then(|| Step::new(found, own)))
+}
+
+/// Whether a promoted thread did nothing to the files of the project's folder up to a version: the folder has those of another
+/// thread. Edits by hand do not count.
+fn is_untouched(queries: &Queries<'_>, thread: i64, version: Version) -> Result<bool, StoreError> {
+    for filed in Filed::up_to(queries, thread, version)? {
+        let (operation, files) = filed?;
+        let is_note = is_hand_edit(&operation) || matches!(operation.kind, OperationKind::Saved { .. });
+        if operation.version > 1 && !files.apart && !is_note {
+            return Ok(false);
+        }
+    }
+    let first = queries.operation(thread, 1)?;
+    Ok(first.is_some_and(|first| matches!(first.operation.kind, OperationKind::ThreadPromoted { .. })))
+}
+
 /// What brings the files of a take back into the project's folder that it left some time ago: everything that this
 /// thread did there since is taken back, and what the take did in a folder of its own is made. `None` if nothing
 /// is known of the take's files.
@@ -168,6 +200,9 @@ pub(super) fn steps_to_take(
             }
             continue;
         }
+        if shown.is_before_promoted_files(&operation)? {
+            continue;
+        }
         let back = Step::new(files.after, files.before);
         // The worktree was filled with the files that the take was left with, whichever they were.
         let known = match last {
@@ -177,6 +212,10 @@ pub(super) fn steps_to_take(
         if let Some(known) = known {
             if known == files.before && known != files.after {
                 steps.push(back);
+            }
+            let source = if operation.version == 1 { promoted_from(queries, thread)? } else { None };
+            if let Some(found) = source.and_then(|source| source.found) {
+                steps.push(Step::new(found, known));
             }
             steps.extend(last.map(|last| Step::between_folders(known, last)));
             return Ok(Some(steps));
@@ -238,6 +277,8 @@ pub(super) struct ShownTakes<'queries, 'transaction> {
     head: Version,
     /// Whether the log is from before takes had chains.
     is_old: bool,
+    /// Whether the thread was a take of another one that is known, and the files that were in the folder then.
+    is_promoted: bool,
     /// The last change of files at a position of a chain.
     anchors: BTreeMap<Version, Version>,
 }
@@ -249,7 +290,8 @@ impl<'queries, 'transaction> ShownTakes<'queries, 'transaction> {
         head: Version,
     ) -> Result<Self, StoreError> {
         let is_old = head > 1 && history::Log::step(&queries.log(thread), 2)?.chains.is_none();
-        Ok(Self { queries, thread, head, is_old, anchors: BTreeMap::new() })
+        let is_promoted = promoted_from(queries, thread)?.is_some_and(|source| source.found.is_some());
+        Ok(Self { queries, thread, head, is_old, is_promoted, anchors: BTreeMap::new() })
     }
 
     /// The files of a take that an operation shows, if they are those of its present position.
@@ -260,6 +302,9 @@ impl<'queries, 'transaction> ShownTakes<'queries, 'transaction> {
         take: TakeId,
     ) -> Result<Option<ContentId>, StoreError> {
         let Some(known) = files_shown(files, take) else { return Ok(None) };
+        if self.is_before_promoted_files(operation)? {
+            return Ok(None);
+        }
         let log = self.queries.log(self.thread);
         if self.is_old {
             let is_step = !operation.kind.moves_only();
@@ -271,6 +316,13 @@ impl<'queries, 'transaction> ShownTakes<'queries, 'transaction> {
         let present = self.anchor(history::take_position(&log, self.head, take)?.position)?;
         let then = self.anchor(history::take_position(&log, version, take)?.position)?;
         Ok((then == present).then_some(known))
+    }
+
+    /// Whether an operation records an edit by hand in a promoted thread that had done nothing to files before: what is in
+    /// the folder then is not the take's.
+    fn is_before_promoted_files(&self, operation: &Operation) -> Result<bool, StoreError> {
+        let is_note = is_hand_edit(operation) || matches!(operation.kind, OperationKind::Saved { .. });
+        Ok(is_note && self.is_promoted && is_untouched(self.queries, self.thread, operation.version)?)
     }
 
     /// The last change of files at a position of a chain.

@@ -118,6 +118,9 @@ impl Desk {
             // A take that becomes inactive keeps its files: none of its changes are undone.
             steps.extend(found.into_iter().map(|step| Reversal { step, shared: false }));
             files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(present);
+        } else {
+            let promoted = plan::step_to_promoted(queries, row.number, head.version, take)?;
+            steps.extend(promoted.map(|step| Reversal { step, shared: false }));
         }
         let Some(entry) = entry else { return Ok((steps, false)) };
         let end = TakeEnd { thread: row.number, version: head.version, take, files };

@@ -11,6 +11,7 @@ use retake_model::tree::Snapshot;
 use retake_store::{Queries, Writing};
 
 use super::carry_out::{Compose, FilePlan};
+use super::jump::FolderChanges;
 use super::look::changed_paths;
 use super::mode_bits::paths_with_mode_bits;
 use super::moves::LABELS;
@@ -64,12 +65,14 @@ impl Order {
         queries: &Queries<'_>,
         present: ContentId,
     ) -> Result<Work, FileError> {
-        let (mut shared, mut files_unknown) = (Vec::new(), false);
+        let (mut shared, mut files_unknown, mut only) = (Vec::new(), false, None);
         let (publishing, steps) = match &self.request {
             PlanRequest::Move(goal) => {
                 let (publishing, way) =
                     desk.plan_move(queries, (self.thread, self.take), *goal, self.options.halves)?;
                 shared = self.shared_steps(desk, queries, &publishing)?;
+                // A change that was undone before is on the way of a jump as well, and is not undone by it.
+                only = matches!(goal, Goal::Jump(_)).then(|| way.steps.clone());
                 (publishing, FileSteps::Replay(way))
             }
             PlanRequest::Restore { snapshot, paths } => {
@@ -92,7 +95,13 @@ impl Order {
                 unreachable!("a worktree changes no thread")
             }
         };
-        Ok(Work { publishing, steps, shared: paths_of(queries, &shared)?, files_unknown })
+        let mut shared = paths_of(queries, &shared)?;
+        if let Some(only) = only.filter(|_| !shared.is_empty()) {
+            let only = paths_of(queries, &only)?;
+            shared.retain(|path| only.contains(path));
+        }
+        let shared = shared.into_iter().collect();
+        Ok(Work { publishing, steps, shared, files_unknown })
     }
 
     /// The steps of a move that undo possible changes of another run.
@@ -104,6 +113,11 @@ impl Order {
     ) -> Result<Vec<Step>, FileError> {
         let Some(way) = publishing.way() else { return Ok(Vec::new()) };
         let row = queries.thread(self.thread)?.ok_or(ChangeError::NoSuchThread(self.thread))?;
+        if let (PlanRequest::Move(Goal::Jump(version)), Halves::Both) = (&self.request, self.options.halves) {
+            let head = queries.last_operation(&row)?.operation.version;
+            let changes = FolderChanges::since(queries, (row.number, head), *version, desk.here())?;
+            return Ok(changes.shared());
+        }
         let changes = shared_changes(queries, row.number, way.cursor.route(), desk.here())?;
         Ok(changes.into_iter().map(|files| Step::new(files.after, files.before)).collect())
     }
@@ -128,14 +142,14 @@ impl Order {
     }
 }
 
-/// The paths of steps.
-fn paths_of(queries: &Queries<'_>, steps: &[Step]) -> Result<Vec<RootPath>, FileError> {
+/// The files that steps touch.
+fn paths_of(queries: &Queries<'_>, steps: &[Step]) -> Result<BTreeSet<RootPath>, FileError> {
     let mut paths = BTreeSet::new();
     for step in steps {
         let changed = changed_paths(queries, step.to, step.from)?;
         paths.extend(changed.into_iter().filter(|path| !path.is_folder()).map(|path| path.path));
     }
-    Ok(paths.into_iter().collect())
+    Ok(paths)
 }
 
 /// Returns whether a command can make another take active.

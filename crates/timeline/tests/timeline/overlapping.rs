@@ -195,3 +195,44 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
     let now = timeline.look().expect("a look").thread(thread).expect("a thread").summary.version;
     assert_eq!(now, version, "nothing was undone");
 }
+
+#[test]
+fn a_command_is_one_step_of_undo_although_an_entry_came_between_its_changes() {
+    let world = FileWorld::new();
+    world.world.say("User", "before");
+    let exec = Exec::begin(&world);
+    world.write("first", "1");
+    world.look();
+    world.world.say("User", "meanwhile");
+    world.world.done(Command::SetDraft { take: world.world.state().active, text: "typed".to_owned() });
+    world.world.done(Command::Tag { add: vec!["new".to_owned()], remove: Vec::new() });
+    world.write("last", "1");
+    exec.end();
+    world.world.say("User", "after");
+    world.undo();
+    assert_eq!(world.files().len(), 2, "only the last entry is undone");
+    world.undo();
+    assert!(world.files().is_empty(), "{:?}", world.files());
+    assert_eq!(world.world.texts(), ["before"]);
+    world.redo();
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first", "last"]);
+    assert_eq!(world.world.texts(), ["before", "meanwhile"]);
+    assert_eq!(world.world.state().tags.len(), 1);
+}
+
+/// The control: an entry that came before the first recorded change of a command, or after its end, is a step of its own.
+#[test]
+fn an_entry_that_splits_no_command_is_undone_alone() {
+    let world = FileWorld::new();
+    let exec = Exec::begin(&world);
+    world.world.say("User", "while nothing was recorded");
+    world.write("first", "1");
+    exec.end();
+    world.undo();
+    assert!(world.files().is_empty());
+    assert_eq!(world.world.texts(), ["while nothing was recorded"]);
+    world.redo();
+    world.world.say("User", "after");
+    world.undo();
+    assert_eq!(world.files().len(), 1);
+}

@@ -1,12 +1,23 @@
 //! A promoted thread still has its files from before the promotion: they are listed, compared and restored.
 
-use retake_model::id::{TakeId, ThreadId};
-use retake_timeline::{Caller, Command, Halves, Handling, MomentError, Moments};
+use retake_model::entry::EntryVersion;
+use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_timeline::{Caller, Command, Goal, Halves, Handling, MomentError, Moments, Spot, Unit};
 
 use crate::support::FileWorld;
 
-/// `main` with a=1 and a=2, promoted while the folder has a=3 of another take; returns the new thread.
-fn promoted() -> (FileWorld, TakeId, ThreadId) {
+const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
+
+/// The last entry of a take.
+fn last_entry(world: &FileWorld, thread: ThreadId, take: TakeId) -> EntryId {
+    let looking = world.world.look();
+    let take = looking.state(thread).expect("a state").take(&looking.queries(), take);
+    let entries = take.expect("a readable take").expect("a take").entries;
+    entries.get(&looking.queries(), entries.len() - 1).expect("a list").expect("an entry").entry
+}
+
+/// `main` with a=1 and a=2, promoted while the folder has a=3 of another take; the thread that it became.
+fn just_promoted() -> (FileWorld, TakeId, ThreadId) {
     let world = FileWorld::new();
     let main = world.world.state().active;
     world.agent(|world| world.write("a", "1\n"));
@@ -17,7 +28,12 @@ fn promoted() -> (FileWorld, TakeId, ThreadId) {
     world.agent(|world| world.write("a", "3\n"));
     let promoted = world.desk.promote(world.world.thread, main, None, Caller::human(), Halves::Both);
     let thread = promoted.expect("a promotion").promoted.thread;
-    // Later changes in the source thread do not concern the new one.
+    (world, main, thread)
+}
+
+/// The same, after the thread that the take left went on: that is no business of the new one.
+fn promoted() -> (FileWorld, TakeId, ThreadId) {
+    let (world, main, thread) = just_promoted();
     world.agent(|world| world.write("a", "4\n"));
     (world, main, thread)
 }
@@ -140,4 +156,36 @@ fn a_fork_in_a_promoted_thread_leaves_what_the_parent_thread_did_since() {
     world.desk.change(thread, fork, Caller::human(), Handling::default()).expect("a fork");
     assert_eq!(world.read("later").as_deref(), Some("1"), "the parent thread made it after the promotion");
     assert_eq!(world.read("b"), None, "the fork begins before it was made");
+}
+
+#[test]
+fn the_first_branch_of_a_promoted_take_has_the_files_of_the_take() {
+    for kind in ["branch", "branch at the last entry", "fork at an entry of the new thread"] {
+        let (world, main, thread) = just_promoted();
+        world.write("mine", "by hand\n");
+        let state = || world.world.look().state(thread).expect("a state");
+        let entry = EntryVersion::from_text("User", "after the promotion", world.world.timeline.now());
+        let add = Command::AddEntries { take: main, at: Spot::End, entries: vec![entry.into()] };
+        world.world.timeline.change(thread, add, Caller::human()).expect("an entry");
+        let (last, name) = (last_entry(&world, thread, main), Some("new".to_owned()));
+        let branch = match kind {
+            "branch" => Command::Branch { from: main, at: None, name },
+            "branch at the last entry" => Command::Branch { from: main, at: Some(last), name },
+            _ => Command::Fork { from: main, at: last, name },
+        };
+        let change = |command| world.desk.change(thread, command, Caller::human(), Handling::default());
+        change(branch).expect("a branch");
+        let new = state().active;
+        assert_eq!(world.read("a").as_deref(), Some("2\n"), "its own file, and not that of the other thread");
+        assert_eq!(world.read("mine").as_deref(), Some("by hand\n"));
+        world.agent_of(thread, |world| world.write("a", "7\n"));
+        change(Command::Switch { take: main }).expect("a switch");
+        assert_eq!(world.read("a").as_deref(), Some("2\n"), "the take that was left has its own files too");
+        change(Command::Switch { take: new }).expect("a switch");
+        assert_eq!(world.read("a").as_deref(), Some("7\n"));
+        for expected in ["2\n", "7\n", "2\n", "3\n"] {
+            world.desk.go(thread, UNDO, Caller::human(), Handling::default()).expect("an undo");
+            assert_eq!(world.read("a").as_deref(), Some(expected));
+        }
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     name: Option<String>,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo files that changed while other commands or tools ran, whose author is unknown.
+    /// Also undo changes whose author is unknown, or that the thread shares with the one it is a copy of.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
