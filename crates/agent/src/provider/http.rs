@@ -11,11 +11,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::decoder::{self, Decoder};
-use super::endpoint::{Endpoint, Target};
-use super::events::{BadEvents, EventReader};
+use super::endpoint::{Endpoint, Target, is_loopback};
+use super::events::{BadEvents, Event, EventReader};
 use super::fault::{Broken, CallError, Fault};
 use super::status;
-use super::{Answer, BadEndpoint, Delta, Stop};
+use super::{Answer, BadEndpoint, Delta, Platform, Stop};
 use crate::cancel::Cancel;
 
 /// How long a connection may take to come about.
@@ -72,6 +72,12 @@ impl Client {
         let target = endpoint.target().map_err(|bad| unsendable(&bad))?;
         let connector =
             self.connector(Route { encrypted: target.url.scheme() == "https", loopback: target.loopback })?;
+        let signing = match endpoint.sign_in.address() {
+            Some(url) => {
+                self.connector(Route { encrypted: url.scheme() == "https", loopback: is_loopback(url) })?
+            }
+            None => connector.clone(),
+        };
         let runtime = self.runtime.as_ref().expect("there until the client goes");
         let answered = runtime.block_on(async {
             let mut decoder = Decoder::new(endpoint.wire);
@@ -80,7 +86,7 @@ impl Client {
                 () = cancel.wait() => Err(CallError::new(Fault::Interrupted, "interrupted")),
                 streamed = timeout(
                     endpoint.timeouts.answer,
-                    stream(&connector, endpoint, target, body, &mut decoder, on),
+                    stream((&connector, &signing), endpoint, target, body, &mut decoder, on),
                 ) => streamed.unwrap_or_else(|_| Err(overlong(endpoint))),
             };
             let answered = match streamed {
@@ -141,21 +147,26 @@ impl Drop for Client {
 }
 
 async fn stream(
-    connector: &reqwest::Client,
+    (connector, signing): (&reqwest::Client, &reqwest::Client),
     endpoint: &Endpoint,
-    target: Target,
+    mut target: Target,
     body: &serde_json::Value,
     decoder: &mut Decoder,
     on: &mut dyn FnMut(Delta),
 ) -> Result<(), CallError> {
     let loopback = target.loopback;
-    let request = connector.post(target.url).headers(target.headers).body(body.to_string());
+    let body = endpoint.platform.body(endpoint.wire, body, &mut target.headers);
+    endpoint.sign_in.authorize(signing, endpoint, &mut target, &body).await?;
+    let request = connector.post(target.url).headers(target.headers).body(body);
     let response = match timeout(endpoint.timeouts.first_byte, request.send()).await {
         Err(_) => return Err(stalled("the server did not begin to answer", endpoint.timeouts.first_byte)),
         Ok(Err(error)) => return Err(unreachable(endpoint, loopback, &error)),
         Ok(Ok(response)) => response,
     };
     if !response.status().is_success() {
+        if response.status().as_u16() == 401 {
+            endpoint.sign_in.forget();
+        }
         return Err(refused(endpoint, response).await);
     }
     if let Some(kind) = unstreamed(&response) {
@@ -172,7 +183,7 @@ async fn read(
     decoder: &mut Decoder,
     on: &mut dyn FnMut(Delta),
 ) -> Result<(), CallError> {
-    let mut reader = EventReader::new();
+    let mut reader = StreamReader::of(endpoint.platform);
     let mut events = Vec::new();
     loop {
         let patience =
@@ -189,7 +200,7 @@ async fn read(
         };
         let read = match &arrived {
             Some(bytes) => reader.feed(bytes, &mut events),
-            None => reader.finish().map(|last| events.extend(last)),
+            None => reader.finish(&mut events),
         };
         for event in events.drain(..) {
             if !decoder.feed(&event, on)? {
@@ -198,7 +209,7 @@ async fn read(
                 return Ok(());
             }
         }
-        read.map_err(garbled)?;
+        read?;
         if arrived.is_none() {
             return Ok(());
         }
@@ -259,6 +270,48 @@ async fn beginning(mut response: Response) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What gathers events from the bytes of an answer.
+enum StreamReader {
+    Events(EventReader),
+    #[cfg(feature = "bedrock")]
+    Frames(super::aws_frames::FrameReader),
+}
+
+impl StreamReader {
+    fn of(platform: Platform) -> Self {
+        match platform {
+            #[cfg(feature = "bedrock")]
+            Platform::Bedrock => Self::Frames(super::aws_frames::FrameReader::default()),
+            _ => Self::Events(EventReader::new()),
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), CallError> {
+        match self {
+            Self::Events(reader) => reader.feed(bytes, events).map_err(garbled),
+            #[cfg(feature = "bedrock")]
+            Self::Frames(reader) => reader.feed(bytes, events).map_err(garbled_frames),
+        }
+    }
+
+    fn finish(&mut self, events: &mut Vec<Event>) -> Result<(), CallError> {
+        match self {
+            Self::Events(reader) => reader.finish().map(|last| events.extend(last)).map_err(garbled),
+            #[cfg(feature = "bedrock")]
+            Self::Frames(reader) => reader.finish().map_err(garbled_frames),
+        }
+    }
+}
+
+#[cfg(feature = "bedrock")]
+fn garbled_frames(bad: super::aws_frames::BadFrames) -> CallError {
+    use super::aws_frames::BadFrames;
+    decoder::error(match bad {
+        BadFrames::Garbled(what) => Broken::protocol(what),
+        BadFrames::TooLarge => Broken::TooLarge,
+    })
 }
 
 fn garbled(bad: BadEvents) -> CallError {

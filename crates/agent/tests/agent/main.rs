@@ -13,6 +13,7 @@ mod retry;
 #[cfg(feature = "schema")]
 mod schemas;
 mod sealed;
+mod sign_in;
 mod stored;
 mod tools;
 mod world;

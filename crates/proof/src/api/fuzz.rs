@@ -210,7 +210,7 @@ impl World {
 
 /// No keys are around: nobody but the offline assistant can be asked.
 fn nothing_around() -> Surroundings<'static> {
-    Surroundings { variable: &|_| None, ..Surroundings::of_process() }
+    Surroundings { variable: &|_| None, stored_names: &Vec::new, ..Surroundings::of_process() }
 }
 
 impl Lane {

@@ -26,7 +26,13 @@ fn resolved(
         name,
         model,
         &providers(config),
-        &Surroundings { variable: &variable, key_file: &key_file, key_command: &key_command },
+        &Surroundings {
+            variable: &variable,
+            key_file: &key_file,
+            key_command: &key_command,
+            stored_key: &|name| Ok((name == "gemini").then(|| Secret::new("stored"))),
+            stored_names: &|| variable("STORED").into_iter().collect(),
+        },
     )
 }
 
@@ -133,7 +139,13 @@ fn a_provider_is_chosen_but_never_guessed() {
         let chosen = choose(
             thread,
             configured,
-            &Surroundings { variable: &variable, key_file: &key_file, key_command: &key_command },
+            &Surroundings {
+                variable: &variable,
+                key_file: &key_file,
+                key_command: &key_command,
+                stored_key: &|name| Ok((name == "gemini").then(|| Secret::new("stored"))),
+                stored_names: &|| variable("STORED").into_iter().collect(),
+            },
         );
         assert_eq!(chosen.name(), expected, "{keys:?}");
     };
