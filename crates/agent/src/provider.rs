@@ -30,6 +30,7 @@ mod header_secrets;
 mod http;
 pub mod key_store;
 pub mod known;
+pub mod live;
 pub mod offline;
 mod platform;
 pub mod prices;

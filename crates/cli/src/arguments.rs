@@ -179,6 +179,9 @@ pub(crate) enum Command {
     /// Show which providers and models can be asked.
     #[command(display_order = 10)]
     Models(commands::models::Arguments),
+    /// Store keys of providers in the keyring of the system, or in a file that only you can read.
+    #[command(display_order = 11, visible_alias = "key")]
+    Keys(commands::keys::Arguments),
 
     /// Threads: conversations, each with a history of its own.
     #[command(subcommand, visible_alias = "threads")]

@@ -2,6 +2,7 @@
 //! and the window that they were dropped into.
 
 use maud::{Markup, html};
+use retake_model::entry::PDF;
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
 
@@ -21,8 +22,12 @@ pub(crate) fn of_take(thread: ThreadId, take: &Take) -> Markup {
         ul id="attached" data-live="attached" aria-label="Pictures that go along" hidden[take.attached.is_empty()] {
             @for (number, attached) in (1..).zip(take.attached.iter()) {
                 li {
-                    img alt=(format!("Picture {number} ({})", attached.media))
-                        src=(format!("/studio/threads/{thread}/picture?take={}&q={}", take.id, attached.picture));
+                    @if attached.media == PDF {
+                        span class="document" { "PDF" }
+                    } @else {
+                        img alt=(format!("Picture {number} ({})", attached.media))
+                            src=(format!("/studio/threads/{thread}/picture?take={}&q={}", take.id, attached.picture));
+                    }
                     button type="button" data-act="ask" data-method="DELETE" title="Take it off"
                         data-ask=(format!("/v1/threads/{thread}/draft/pictures/{}?take={}", attached.picture, take.id))
                         aria-label=(format!("Take picture {number} off")) { "×" }

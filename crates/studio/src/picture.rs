@@ -2,7 +2,7 @@
 //! nothing that it would take for a page or a script.
 
 use retake_model::content::ContentId;
-use retake_model::entry::{Block, media_of};
+use retake_model::entry::{Block, attachment_media_of};
 use retake_model::id::ThreadId;
 use retake_timeline::Looking;
 
@@ -25,7 +25,7 @@ pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<P
         return Err(none());
     }
     let bytes = looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was destroyed."))?;
-    let media = media_of(&bytes).ok_or_else(none)?;
+    let media = attachment_media_of(&bytes).ok_or_else(none)?;
     Ok(Picture { media, bytes })
 }
 

@@ -15,6 +15,7 @@
 //! provider's variable is read only for that provider.
 
 mod key;
+mod key_status;
 mod platform;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 pub use key::{KeyFileError, read_key_file, run_key_command};
+pub use key_status::{KeyStatus, key_status};
 
 use super::endpoint::{BadEndpoint, Endpoint, Timeouts};
 use super::key_store::{KeyStore, KeyStoreError};

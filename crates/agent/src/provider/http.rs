@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::Response;
+use reqwest::header::HeaderValue;
 use reqwest::redirect::Policy;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -23,6 +24,9 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 /// The most that is read of an answer that is no success.
 const REFUSAL_BYTES: usize = 64 * 1024;
+
+/// The most that is read of a list of models.
+const LIST_BYTES: usize = 8 << 20;
 
 /// How long to wait for the words of an answer that is no success.
 const REFUSAL_WAIT: Duration = Duration::from_secs(5);
@@ -42,6 +46,14 @@ pub struct Client {
     /// Always there, but for the moment in which the client goes.
     runtime: Option<Runtime>,
     connectors: Mutex<BTreeMap<Route, reqwest::Client>>,
+}
+
+/// What is read beside answers.
+pub(super) struct Fetch {
+    /// Where.
+    pub(super) url: reqwest::Url,
+    /// How long it may take.
+    pub(super) wait: Duration,
 }
 
 /// How a server is connected to.
@@ -108,6 +120,34 @@ impl Client {
         })
     }
 
+    /// Reads one short text from an endpoint's provider, with its key.
+    pub(super) fn fetch(&self, endpoint: &Endpoint, fetch: Fetch) -> Result<String, CallError> {
+        let target = endpoint.target().map_err(|bad| unsendable(&bad))?;
+        let route =
+            |url: &reqwest::Url| Route { encrypted: url.scheme() == "https", loopback: is_loopback(url) };
+        let connector = self.connector(route(&fetch.url))?;
+        let signing = self.connector(route(endpoint.sign_in.address().unwrap_or(&fetch.url)))?;
+        let mut target = Target { url: fetch.url, ..target };
+        target.headers.insert("accept", HeaderValue::from_static("application/json"));
+        let runtime = self.runtime.as_ref().expect("there until the client goes");
+        let read = runtime.block_on(async {
+            let read = async {
+                endpoint.sign_in.authorize(&signing, endpoint, &mut target, ("GET", "")).await?;
+                let loopback = target.loopback;
+                let response = connector.get(target.url).headers(target.headers).send().await;
+                let response = response.map_err(|error| unreachable(endpoint, loopback, &error))?;
+                if !response.status().is_success() {
+                    return Err(refused(endpoint, response).await);
+                }
+                whole(endpoint, response).await
+            };
+            timeout(fetch.wait, read)
+                .await
+                .unwrap_or_else(|_| Err(stalled("the server did not answer", fetch.wait)))
+        });
+        read.map_err(|error| CallError { message: endpoint.redact(&error.message).into_owned(), ..error })
+    }
+
     fn connector(&self, route: Route) -> Result<reqwest::Client, CallError> {
         let mut connectors = self.connectors.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(connector) = connectors.get(&route) {
@@ -156,7 +196,7 @@ async fn stream(
 ) -> Result<(), CallError> {
     let loopback = target.loopback;
     let body = endpoint.platform.body(endpoint.wire, body, &mut target.headers);
-    endpoint.sign_in.authorize(signing, endpoint, &mut target, &body).await?;
+    endpoint.sign_in.authorize(signing, endpoint, &mut target, ("POST", &body)).await?;
     let request = connector.post(target.url).headers(target.headers).body(body);
     let response = match timeout(endpoint.timeouts.first_byte, request.send()).await {
         Err(_) => return Err(stalled("the server did not begin to answer", endpoint.timeouts.first_byte)),
@@ -257,6 +297,23 @@ fn asked_wait(response: &Response) -> Option<Duration> {
         Some(millis) => Some(Duration::from_millis(millis)),
         None => status::retry_after(header("retry-after")?, jiff::Timestamp::now()),
     }
+}
+
+/// All of a short answer, as text.
+async fn whole(endpoint: &Endpoint, mut response: Response) -> Result<String, CallError> {
+    let broken = |error: reqwest::Error| {
+        let message = format!("the connection to {} broke: {}", endpoint.provider, causes(&error));
+        CallError::new(Fault::Network, message)
+    };
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > LIST_BYTES {
+            let message = format!("{}: the answer has more than {} MiB", endpoint.provider, LIST_BYTES >> 20);
+            return Err(CallError::new(Fault::TooLarge, message));
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| garbled(BadEvents::NotText))
 }
 
 /// The first bytes of an answer that is no stream, as text.

@@ -69,7 +69,7 @@ impl SignIn {
         connector: &reqwest::Client,
         endpoint: &Endpoint,
         target: &mut Target,
-        body: &str,
+        (method, body): (&str, &str),
     ) -> Result<(), CallError> {
         match self {
             Self::Key => Ok(()),
@@ -85,7 +85,7 @@ impl SignIn {
             }
             #[cfg(feature = "bedrock")]
             Self::Aws(aws) => aws
-                .sign("POST", &target.url, &mut target.headers, body.as_bytes(), std::time::SystemTime::now())
+                .sign(method, &target.url, &mut target.headers, body.as_bytes(), std::time::SystemTime::now())
                 .map_err(|error| error.of(&endpoint.provider)),
         }
     }

@@ -3,6 +3,7 @@
 mod compressing;
 mod faults;
 mod letters;
+mod live_models;
 mod many_calls;
 mod noisy;
 mod provider_decode;

@@ -1,6 +1,7 @@
 //! What models say and cost: compressing, comparing, the communications log, who can be asked.
 
 use retake_agent::compare::{Comparison, compare as put_side_by_side};
+use retake_agent::provider::live::LiveCache;
 use retake_agent::setup::{Models, Wanted};
 use retake_agent::{Compressed, Keep, Knowing, ModelUse, models_used};
 use retake_model::id::{TakeId, ThreadId};
@@ -41,7 +42,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "How much room the store takes, and what models cost",
             "Over all threads.",
         ),
-        get("/v1/models", models).about(GROUP, "Who can be asked", "And what is missing for the others."),
+        get("/v1/models", models).about(GROUP, "Who can be asked", "And what is missing for the others. Live models are those that `retake models --refresh` found last: nothing is asked now."),
     ]
 }
 
@@ -266,5 +267,6 @@ fn usage(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<WholeUsage>, Problem
 }
 
 fn models(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<Models>, Problem> {
-    Ok(Answer::of(call.service.setup.models(&(call.service.around)())))
+    let cache = LiveCache::read(call.service.timeline.store().folder());
+    Ok(Answer::of(call.service.setup.models(&(call.service.around)(), &cache)))
 }

@@ -140,7 +140,7 @@ struct BeginBody {
     /// Send the take's draft instead.
     #[serde(default)]
     draft: bool,
-    /// Pictures to show, in base64: png, jpg, gif or webp.
+    /// Pictures (png, jpg, gif, webp) and PDF documents to attach, in base64.
     #[serde(default)]
     pictures: Vec<String>,
     /// Refuse unless the commit that the thread started from is checked out.

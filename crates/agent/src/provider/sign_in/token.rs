@@ -96,7 +96,11 @@ impl TokenSource {
     pub(super) fn forget(&self) {
         let name = self.name();
         // It stays known: what the server says about it must not show it.
-        tokens(|tokens| tokens.entry(name).and_modify(|token| token.until = Timestamp::MIN));
+        tokens(|tokens| {
+            if let Some(token) = tokens.get_mut(&name) {
+                token.until = Timestamp::MIN;
+            }
+        });
     }
 
     /// Two sources of one name give the same tokens.

@@ -11,14 +11,15 @@ use crate::commands::entry::picture;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Let pictures go along with the draft: they are sent with it, and kept with it until then.
+/// Attach pictures and PDF documents to the draft. They are sent with it, and kept with it until then.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake draft attach screenshot.png
-  retake draft attach before.png after.png")]
+  retake draft attach before.png after.png
+  retake draft attach spec.pdf")]
 pub(crate) struct Arguments {
-    /// The pictures: png, jpg, gif or webp.
+    /// The pictures (png, jpg, gif, webp) and PDF documents.
     #[arg(required = true, value_name = "FILE")]
     pictures: Vec<PathBuf>,
     #[command(flatten)]

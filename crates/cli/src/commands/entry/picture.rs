@@ -1,17 +1,17 @@
-//! Pictures that come along with an entry.
+//! Pictures and documents that are attached to an entry.
 
 use std::io::Read;
 use std::path::Path;
 
 use retake_model::command::NotAPicture;
-use retake_model::entry::{EntryVersion, media_of};
+use retake_model::entry::{EntryVersion, attachment_media_of};
 use retake_timeline::NewEntry;
 
 use crate::failure::{Code, Failure};
 use crate::files::open_regular;
 use crate::ui::input::LIMIT;
 
-/// Reads a picture; what it is shows in its first bytes, whatever its name says.
+/// Reads an attachment; what it is shows in its first bytes, whatever its name says.
 pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let fail = |reason: String| Failure::new(Code::Usage, format!("{}: {reason}", path.display()));
     let file = open_regular(path).map_err(|error| fail(error.to_string()))?;
@@ -20,7 +20,7 @@ pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     if bytes.len() as u64 > LIMIT {
         return Err(fail("larger than 64 MiB".to_owned()));
     }
-    if media_of(&bytes).is_none() {
+    if attachment_media_of(&bytes).is_none() {
         return Err(fail(NotAPicture.to_string()));
     }
     Ok(bytes)
