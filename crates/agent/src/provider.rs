@@ -38,6 +38,7 @@ mod responses;
 mod secret;
 mod sign_in;
 mod status;
+mod stream_reader;
 mod usage;
 
 use retake_model::entry::{Block, Usage};

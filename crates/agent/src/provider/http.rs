@@ -11,12 +11,13 @@ use reqwest::redirect::Policy;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::decoder::{self, Decoder};
+use super::decoder::Decoder;
 use super::endpoint::{Endpoint, Target, is_loopback};
-use super::events::{BadEvents, Event, EventReader};
-use super::fault::{Broken, CallError, Fault};
+use super::events::BadEvents;
+use super::fault::{CallError, Fault};
 use super::status;
-use super::{Answer, BadEndpoint, Delta, Platform, Stop};
+use super::stream_reader::StreamReader;
+use super::{Answer, BadEndpoint, Delta, Stop};
 use crate::cancel::Cancel;
 
 /// How long a connection may take to come about.
@@ -313,7 +314,7 @@ async fn whole(endpoint: &Endpoint, mut response: Response) -> Result<String, Ca
             return Err(CallError::new(Fault::TooLarge, message));
         }
     }
-    String::from_utf8(bytes).map_err(|_| garbled(BadEvents::NotText))
+    String::from_utf8(bytes).map_err(|_| CallError::new(Fault::Protocol, BadEvents::NotText.to_string()))
 }
 
 /// The first bytes of an answer that is no stream, as text.
@@ -327,55 +328,6 @@ async fn beginning(mut response: Response) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// What gathers events from the bytes of an answer.
-enum StreamReader {
-    Events(EventReader),
-    #[cfg(feature = "bedrock")]
-    Frames(super::aws_frames::FrameReader),
-}
-
-impl StreamReader {
-    fn of(platform: Platform) -> Self {
-        match platform {
-            #[cfg(feature = "bedrock")]
-            Platform::Bedrock => Self::Frames(super::aws_frames::FrameReader::default()),
-            _ => Self::Events(EventReader::new()),
-        }
-    }
-
-    fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), CallError> {
-        match self {
-            Self::Events(reader) => reader.feed(bytes, events).map_err(garbled),
-            #[cfg(feature = "bedrock")]
-            Self::Frames(reader) => reader.feed(bytes, events).map_err(garbled_frames),
-        }
-    }
-
-    fn finish(&mut self, events: &mut Vec<Event>) -> Result<(), CallError> {
-        match self {
-            Self::Events(reader) => reader.finish().map(|last| events.extend(last)).map_err(garbled),
-            #[cfg(feature = "bedrock")]
-            Self::Frames(reader) => reader.finish().map_err(garbled_frames),
-        }
-    }
-}
-
-#[cfg(feature = "bedrock")]
-fn garbled_frames(bad: super::aws_frames::BadFrames) -> CallError {
-    use super::aws_frames::BadFrames;
-    decoder::error(match bad {
-        BadFrames::Garbled(what) => Broken::protocol(what),
-        BadFrames::TooLarge => Broken::TooLarge,
-    })
-}
-
-fn garbled(bad: BadEvents) -> CallError {
-    decoder::error(match bad {
-        BadEvents::NotText => Broken::protocol(bad.to_string()),
-        BadEvents::TooLarge => Broken::TooLarge,
-    })
 }
 
 fn unsendable(bad: &BadEndpoint) -> CallError {

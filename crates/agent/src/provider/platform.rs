@@ -55,11 +55,10 @@ impl Platform {
     /// The header that carries a key as it is; `None` for `Authorization: Bearer`.
     pub(super) fn key_header(self, wire: Wire) -> Option<&'static str> {
         match (self, wire) {
-            (Self::Bedrock | Self::Vertex, _) => None,
+            (Self::Bedrock | Self::Vertex, _) | (Self::Direct, Wire::Chat | Wire::Responses) => None,
             (_, Wire::Anthropic) => Some("x-api-key"),
             (Self::Azure, _) => Some("api-key"),
             (Self::Direct, Wire::Gemini) => Some("x-goog-api-key"),
-            (Self::Direct, Wire::Chat | Wire::Responses) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A line that is typed without being shown.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
@@ -39,7 +39,7 @@ pub(crate) fn read_hidden(question: &str) -> io::Result<Option<String>> {
 }
 
 /// What is typed up to the end of the line.
-fn read_line(input: impl Read) -> io::Result<Option<String>> {
+fn read_line(input: impl BufRead) -> io::Result<Option<String>> {
     let mut typed = Vec::new();
     for byte in input.bytes() {
         match byte? {

@@ -194,15 +194,14 @@ fn vertex(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, Resolv
         location => format!("{location}-aiplatform.googleapis.com"),
     };
     let publisher = if *wire == Wire::Anthropic { "anthropic" } else { "google" };
-    let base_url = match &config.base_url {
-        Some(given) => given.clone(),
-        None => {
-            let project = project.ok_or_else(|| {
-                missing("project", "the id of a Google Cloud project; GOOGLE_CLOUD_PROJECT is read too")
-            })?;
-            let project = segment(&project);
-            format!("https://{host}/v1/projects/{project}/locations/{location}/publishers/{publisher}")
-        }
+    let base_url = if let Some(given) = &config.base_url {
+        given.clone()
+    } else {
+        let project = project.ok_or_else(|| {
+            missing("project", "the id of a Google Cloud project; GOOGLE_CLOUD_PROJECT is read too")
+        })?;
+        let project = segment(&project);
+        format!("https://{host}/v1/projects/{project}/locations/{location}/publishers/{publisher}")
     };
     // A person's credentials do not say who pays.
     let payer = credentials.as_ref().and_then(|credentials| credentials.quota_project.clone());

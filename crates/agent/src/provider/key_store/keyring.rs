@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::provider::Secret;
 
 /// A keyring that is locked asks for its password; nobody may be there to type it.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 /// How often a program is looked at that has not finished.
 const PAUSE: Duration = Duration::from_millis(10);

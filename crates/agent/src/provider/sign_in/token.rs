@@ -138,14 +138,11 @@ fn tokens<T>(with: impl FnOnce(&mut BTreeMap<String, Token>) -> T) -> T {
 async fn by_command(command: String, now: Timestamp) -> Result<Token, SignInError> {
     let shown = command.clone();
     let run = tokio::task::spawn_blocking(move || run_key_command(&command));
-    let secret = match tokio::time::timeout(COMMAND, run).await {
-        Ok(Ok(ran)) => ran.map_err(|error| SignInError::refused(error.to_string()))?,
-        Ok(Err(_)) | Err(_) => {
-            let message =
-                format!("the command {shown:?} did not finish within {} seconds", COMMAND.as_secs());
-            return Err(SignInError::refused(message));
-        }
+    let Ok(Ok(ran)) = tokio::time::timeout(COMMAND, run).await else {
+        let message = format!("the command {shown:?} did not finish within {} seconds", COMMAND.as_secs());
+        return Err(SignInError::refused(message));
     };
+    let secret = ran.map_err(|error| SignInError::refused(error.to_string()))?;
     let until = match expiry(secret.reveal()) {
         Some(end) => end.checked_sub(MARGIN).unwrap_or(now),
         None => now.checked_add(UNKNOWN_LIFE).unwrap_or(now),
