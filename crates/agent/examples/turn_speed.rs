@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use retake_agent::approval::{Mode, Policy as Approval};
 use retake_agent::fault_server::{Act, FaultServer, Script, Telling, events, said};
 use retake_agent::provider::prices::Prices;
-use retake_agent::provider::{Client, Endpoint, Secret, Timeouts, Wire};
+use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Timeouts, Wire};
 use retake_agent::{Audience, Beginning, Brain, Cancel, TurnEvent, Workshop};
 use retake_model::agent::Policy;
 use retake_model::command::Prompt;
@@ -207,6 +207,8 @@ fn endpoint(server: &FaultServer) -> Endpoint {
         key_hint: "set SCRIPTED_KEY".to_owned(),
         headers: Vec::new(),
         timeouts: Timeouts::default(),
+        platform: Platform::Direct,
+        sign_in: SignIn::Key,
     }
 }
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use retake_model::content::ContentId;
-use retake_model::projection::{self, Ask, Conversation, ThinkingField, ToolSpec};
+use retake_model::entry::PDF;
+use retake_model::projection::{self, Ask, Conversation, ThinkingField, ToolSpec, document_limit};
 use retake_model::settings::Settings;
 use serde_json::Value;
 
@@ -26,6 +27,32 @@ pub enum Brain {
         thinking: Option<u32>,
         /// The client.
         client: Client,
+    },
+}
+
+/// Why something cannot be attached to a message for a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unattachable {
+    /// It takes no PDF documents.
+    #[error(
+        "{provider}/{model} takes no PDF documents; choose a model of anthropic, openai, gemini, bedrock or \
+         vertex with --model, or attach its pages as pictures"
+    )]
+    NoDocuments {
+        /// Who serves the model.
+        provider: String,
+        /// The model.
+        model: String,
+    },
+    /// It is too large.
+    #[error("the PDF document has {bytes} bytes, and {provider} takes {most}; attach a part of it")]
+    TooLarge {
+        /// Who serves the model.
+        provider: String,
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        most: usize,
     },
 }
 
@@ -64,6 +91,21 @@ impl Brain {
         match self {
             Self::Offline => Ok(()),
             Self::Remote { endpoint, .. } => Ok(endpoint.check()?),
+        }
+    }
+
+    /// Refuses what is attached to a message if the model cannot be sent it.
+    pub fn check_attachment(&self, media: &str, bytes: usize) -> Result<(), Unattachable> {
+        // The offline assistant reads neither pictures nor documents, and reports that by itself.
+        let Self::Remote { endpoint, .. } = self else { return Ok(()) };
+        if media != PDF {
+            return Ok(());
+        }
+        let provider = endpoint.provider.clone();
+        match document_limit(endpoint.wire).filter(|_| endpoint.dialect.images) {
+            None => Err(Unattachable::NoDocuments { provider, model: endpoint.model.clone() }),
+            Some(most) if bytes > most => Err(Unattachable::TooLarge { provider, bytes, most }),
+            Some(_) => Ok(()),
         }
     }
 

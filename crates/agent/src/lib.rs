@@ -28,7 +28,7 @@ pub mod tools;
 mod turn;
 mod usage;
 
-pub use brain::{Brain, NotCallable};
+pub use brain::{Brain, NotCallable, Unattachable};
 pub use cancel::Cancel;
 pub use compress::{CompressError, Compressed, Keep, Knowing};
 pub use setup::{Setup, SetupError};

@@ -17,6 +17,8 @@
 
 mod anthropic;
 mod assembly;
+#[cfg(feature = "bedrock")]
+mod aws_frames;
 mod chat;
 pub mod config;
 mod decoder;
@@ -26,12 +28,17 @@ mod fault;
 mod gemini;
 mod header_secrets;
 mod http;
+pub mod key_store;
 pub mod known;
+pub mod live;
 pub mod offline;
+mod platform;
 pub mod prices;
 mod responses;
 mod secret;
+mod sign_in;
 mod status;
+mod stream_reader;
 mod usage;
 
 use retake_model::entry::{Block, Usage};
@@ -43,7 +50,9 @@ pub use endpoint::{BadEndpoint, Endpoint, Timeouts};
 pub use events::{Event, EventReader};
 pub use fault::{CallError, Fault};
 pub use http::Client;
+pub use platform::{Platform, plain_model};
 pub use secret::Secret;
+pub use sign_in::{SignIn, TokenSource};
 
 /// What arrives of an answer, for a screen that shows it while it streams.
 ///

@@ -298,6 +298,8 @@ mod tests {
             variable: &|_| None,
             key_file: &|_| unreachable!("no key is in a file"),
             key_command: &|_| unreachable!("no command has a key"),
+            stored_key: &|_| unreachable!("no key is stored"),
+            stored_names: &Vec::new,
         };
         let check = |usual: Option<&str>, thread: Settings, wanted: Wanted, expected: Result<&str, &str>| {
             let setup = Setup { model: usual.map(str::to_owned), ..setup() };

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 use retake_model::agent::{Ended, Policy};
 use retake_model::command::{Prompt, SentText, Start, check_prompt};
-use retake_model::entry::default_role;
+use retake_model::entry::{PDF, attachment_media_of, default_role};
 use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::replay::OnConflict;
@@ -165,6 +165,7 @@ impl Workshop {
         // Before anything is closed: who expects another version wants nothing changed.
         self.check_version(thread, beginning.expected)?;
         self.check_prompt(thread, take, &beginning.prompt)?;
+        self.check_attachments(thread, take, &beginning.prompt)?;
         let closed = driver.close_leftover()?;
         let recorded = self.record_hand_edits(thread)?;
         let expected = beginning.expected.filter(|_| !closed && !recorded);
@@ -274,6 +275,31 @@ impl Workshop {
             Prompt::Same => Ok(()),
         };
         checked.map_err(|refusal| ChangeError::from(refusal).into())
+    }
+
+    /// Refuses documents that the model cannot be sent: it would answer as if they were not there.
+    fn check_attachments(&self, thread: ThreadId, take: TakeId, prompt: &Prompt) -> Result<(), TurnError> {
+        let check = |media: &str, bytes: usize| self.brain.check_attachment(media, bytes);
+        match prompt {
+            Prompt::Entry(entry) => {
+                for bytes in &entry.blobs {
+                    check(attachment_media_of(bytes).unwrap_or_default(), bytes.len())?;
+                }
+            }
+            Prompt::Draft { .. } => {
+                let looking = self.timeline.look()?;
+                let take =
+                    looking.state(thread)?.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
+                for attached in take.attached.iter().filter(|attached| attached.media == PDF) {
+                    check(
+                        &attached.media,
+                        looking.picture(attached.picture)?.map_or(0, |bytes| bytes.len()),
+                    )?;
+                }
+            }
+            Prompt::Same => {}
+        }
+        Ok(())
     }
 
     /// Records hand edits where the conversation is told of them. Says whether there were some.

@@ -200,6 +200,7 @@ impl From<TurnError> for Failure {
             | TurnError::NotActive
             | TurnError::Gone
             | TurnError::Provider(_)
+            | TurnError::Attachment(_)
             | TurnError::OtherCommit { .. }
             | TurnError::NoStartCommit
             | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),

@@ -178,6 +178,9 @@ pub(crate) enum Command {
     /// List providers and models, and which are ready to use.
     #[command(display_order = 10)]
     Models(commands::models::Arguments),
+    /// Store keys of providers in the keyring of the system, or in a file that only you can read.
+    #[command(display_order = 11, visible_alias = "key")]
+    Keys(commands::keys::Arguments),
 
     /// Manage threads: conversations with their own history.
     #[command(subcommand, visible_alias = "threads")]

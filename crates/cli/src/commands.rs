@@ -20,6 +20,7 @@ pub(crate) mod gc;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod jump;
+pub(crate) mod keys;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod models;

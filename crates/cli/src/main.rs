@@ -101,6 +101,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Compress(arguments) => arguments.run(context)?,
         Command::Trace(arguments) => arguments.run(context)?,
         Command::Models(arguments) => arguments.run(context)?,
+        Command::Keys(arguments) => arguments.run(context)?,
         Command::Serve(arguments) => arguments.run(context)?,
         Command::Jump(arguments) => arguments.run(context)?,
         Command::History(arguments) => arguments.run(context)?,

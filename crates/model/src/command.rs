@@ -400,7 +400,7 @@ pub enum Refusal {
     #[error("entry {} is in this take already", .0.short())]
     EntryExists(EntryId),
     /// An entry shows a picture that is not stored and did not come along.
-    #[error("the entry shows picture {}, which is not stored; `retake entry add --image` brings one along", .0.short())]
+    #[error("the entry shows picture {}, which is not stored; `retake entry add --attach` brings one along", .0.short())]
     NoSuchPicture(ContentId),
     /// No such picture goes along with the draft.
     #[error("the draft has no picture {}; `retake draft` shows those it has", .0.short())]

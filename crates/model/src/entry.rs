@@ -25,7 +25,7 @@ pub use block::Block;
 pub use fields::Fields;
 pub use form::{BadEntry, from_json};
 pub(crate) use form::{ENTRY_FIELDS, block_fields};
-pub use picture::media_of;
+pub use picture::{PDF, attachment_media_of, media_of};
 pub use role::{DEFAULT_ROLES, RoleKind, default_role};
 pub use thinking::split_thinking;
 pub(crate) use usage::USAGE_FIELDS;

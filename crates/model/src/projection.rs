@@ -47,7 +47,7 @@ use serde_json::Value;
 pub use converse::converse;
 pub use cost::{estimate_tokens, message_tokens, reread_tokens, shared_prefix};
 pub use names::tool_name;
-pub use request::{Ask, Dialect, ThinkingField, ToolSpec, request};
+pub use request::{Ask, Dialect, ThinkingField, ToolSpec, document_limit, request};
 pub use seal::{Seal, Token, Wire};
 
 use crate::content::ContentId;

@@ -1,6 +1,7 @@
 //! Pictures attached to the draft. They are stored with it, so that they survive reloads and crashes.
 
 use maud::{Markup, html};
+use retake_model::entry::PDF;
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
 
@@ -19,9 +20,13 @@ pub(crate) fn of_take(thread: ThreadId, take: &Take) -> Markup {
         ul id="attached" data-live="attached" aria-label="Attached pictures" hidden[take.attached.is_empty()] {
             @for (number, attached) in (1..).zip(take.attached.iter()) {
                 li {
-                    img alt=(format!("Picture {number} ({})", attached.media))
-                        src=(format!("/studio/threads/{thread}/picture?take={}&q={}", take.id, attached.picture));
-                    button type="button" data-act="ask" data-method="DELETE" title="Remove"
+                    @if attached.media == PDF {
+                        span class="document" { "PDF" }
+                    } @else {
+                        img alt=(format!("Picture {number} ({})", attached.media))
+                            src=(format!("/studio/threads/{thread}/picture?take={}&q={}", take.id, attached.picture));
+                    }
+                    button type="button" data-act="ask" data-method="DELETE" title="Take it off"
                         data-ask=(format!("/v1/threads/{thread}/draft/pictures/{}?take={}", attached.picture, take.id))
                         aria-label=(format!("Remove picture {number}")) { "×" }
                 }

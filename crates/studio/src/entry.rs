@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use retake_agent::provider::prices::Prices;
-use retake_model::entry::{Block, EntryVersion, RoleKind};
+use retake_model::entry::{Block, EntryVersion, PDF, RoleKind};
 use retake_model::id::{EntryId, ThreadId};
 use retake_timeline::{EntryView, Stat};
 use retake_words::number::{count, counted};
@@ -166,6 +166,10 @@ fn draw_block(thread: ThreadId, view: &EntryView, block: &Block) -> Markup {
         },
         Block::ToolCall { name, input, .. } => call(name, input.as_str()),
         Block::ToolResult { text, failed, .. } => result(text, *failed),
+        Block::Image { blob, media, .. } if media == PDF => html! {
+            p { a class="document" download="document.pdf"
+                href=(format!("/studio/threads/{thread}/picture?entry={entry}&q={blob}")) { "PDF document" } }
+        },
         Block::Image { blob, media, .. } => html! {
             img class="picture" alt=(format!("Picture ({media})"))
                 src=(format!("/studio/threads/{thread}/picture?entry={entry}&q={blob}"));

@@ -257,9 +257,9 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
                             option value="none" { "Tools: read only" }
                         }
                     }
-                    label class="attach" title="You can also paste or drop pictures" {
+                    label class="attach" title="A picture or a PDF document; it may also be pasted or dropped" {
                         span { "Picture" }
-                        input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple;
+                        input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp,application/pdf" multiple;
                     }
                     span id="draft-state" class="quiet" aria-live="polite" {}
                     span class="space" {}

@@ -2,7 +2,7 @@
 //! interpret them as pages or scripts.
 
 use retake_model::content::ContentId;
-use retake_model::entry::{Block, media_of};
+use retake_model::entry::{Block, attachment_media_of};
 use retake_model::id::ThreadId;
 use retake_timeline::Looking;
 
@@ -24,8 +24,8 @@ pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<P
     if !(shown_now(&looking, thread, asked, blob)? || looking.shows_picture(thread, blob)?) {
         return Err(none());
     }
-    let bytes = looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was purged or redacted."))?;
-    let media = media_of(&bytes).ok_or_else(none)?;
+    let bytes = looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was destroyed."))?;
+    let media = attachment_media_of(&bytes).ok_or_else(none)?;
     Ok(Picture { media, bytes })
 }
 

@@ -11,10 +11,13 @@
 //! ```
 //!
 //! A key is looked for in the configuration, then in the file that it names, then by the command that it names (which is
-//! how a keyring is asked), then in the environment. A known
+//! how a keyring is asked), then in the environment, then among the keys that `retake keys set` stored. A known
 //! provider's variable is read only for that provider.
 
 mod key;
+mod key_lookup;
+mod key_status;
+mod platform;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,10 +26,14 @@ use std::time::Duration;
 use serde::Deserialize;
 
 pub use key::{KeyFileError, read_key_file, run_key_command};
+pub use key_status::{KeyStatus, key_status};
 
 use super::endpoint::{BadEndpoint, Endpoint, Timeouts};
+use super::key_store::{KeyStore, KeyStoreError};
 use super::known::{KNOWN, Known, OFFLINE, dialect, known};
-use super::{Dialect, Secret, Wire};
+use super::{Dialect, Platform, Secret, SignIn, Wire, plain_model};
+use key_lookup::{key, key_hint};
+use platform::{Asked, Hosted, hosted, platform_of, wire_of};
 
 /// What a user can say about a provider: `[providers.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -44,6 +51,20 @@ pub struct ProviderConfig {
     pub key_command: Option<String>,
     /// The variable of the environment that holds the key.
     pub key_env: Option<String>,
+    /// A command that writes a token that ends, such as one of Entra ID. It is run again before the token ends.
+    pub token_command: Option<String>,
+    /// Who hosts its models: `azure`, `bedrock`, `vertex` or `direct`. The providers of these names need not say it.
+    pub platform: Option<String>,
+    /// The region of Bedrock, or the location of Vertex AI.
+    pub region: Option<String>,
+    /// The profile of the AWS tools that holds the credentials.
+    pub profile: Option<String>,
+    /// The Google Cloud project.
+    pub project: Option<String>,
+    /// The JSON of a Google service account or of Application Default Credentials.
+    pub credentials_file: Option<PathBuf>,
+    /// The version of Azure's interface. Without one, Azure is reached at `/openai/v1`, which needs none.
+    pub api_version: Option<String>,
     /// More headers for every request.
     pub headers: BTreeMap<String, Secret>,
     /// Its models, the default first.
@@ -74,6 +95,10 @@ pub struct Surroundings<'a> {
     pub key_file: &'a dyn Fn(&Path) -> Result<Secret, KeyFileError>,
     /// What a command that is asked for a key says.
     pub key_command: &'a dyn Fn(&str) -> Result<Secret, KeyFileError>,
+    /// The key that the user stored for a provider.
+    pub stored_key: &'a dyn Fn(&str) -> Result<Option<Secret>, KeyStoreError>,
+    /// The providers that a key is stored for. No keyring is asked.
+    pub stored_names: &'a dyn Fn() -> Vec<String>,
 }
 
 impl Surroundings<'static> {
@@ -85,7 +110,20 @@ impl Surroundings<'static> {
         fn key_file(path: &Path) -> Result<Secret, KeyFileError> {
             read_key_file(path, variable("HOME").as_deref().map(Path::new))
         }
-        Self { variable: &variable, key_file: &key_file, key_command: &run_key_command }
+        fn stored_key(provider: &str) -> Result<Option<Secret>, KeyStoreError> {
+            KeyStore::of_process().map_or(Ok(None), |store| store.get(provider))
+        }
+        fn stored_names() -> Vec<String> {
+            let listed = KeyStore::of_process().and_then(|store| store.list());
+            listed.map(|keys| keys.into_keys().collect()).unwrap_or_default()
+        }
+        Self {
+            variable: &variable,
+            key_file: &key_file,
+            key_command: &run_key_command,
+            stored_key: &stored_key,
+            stored_names: &stored_names,
+        }
     }
 }
 
@@ -163,6 +201,19 @@ pub enum ResolveError {
     /// The file with the key cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
+    /// The stored key cannot be used.
+    #[error(transparent)]
+    KeyStore(#[from] KeyStoreError),
+    /// This build leaves a cloud out.
+    #[error(
+        "this build cannot sign in to {platform}; use a release, or build with: cargo build --features {feature}"
+    )]
+    NotBuilt {
+        /// Which cloud.
+        platform: &'static str,
+        /// The feature that has it.
+        feature: &'static str,
+    },
     /// Nothing can be sent there.
     #[error(transparent)]
     Endpoint(#[from] BadEndpoint),
@@ -174,7 +225,11 @@ pub fn choose(thread: Option<&str>, configured: Option<&str>, around: &Surroundi
     if let Some(name) = named {
         return Chosen::Named(name.to_owned());
     }
-    let has_key = |known: &&Known| known.key_variables.iter().any(|name| variable(around, name).is_some());
+    let stored = (around.stored_names)();
+    let has_key = |known: &&Known| {
+        stored.iter().any(|name| name == known.name)
+            || known.key_variables.iter().any(|name| variable(around, name).is_some())
+    };
     let mut found: Vec<&'static str> = Vec::new();
     // Two ways to reach one provider are one provider.
     let mut variables: Vec<&[&str]> = Vec::new();
@@ -207,18 +262,23 @@ pub fn resolve(
         (None, Some(_)) => &nothing,
         (None, None) => return Err(unknown(name, providers)),
     };
-    let wire = wire(name, config, known)?;
+    let platform = platform_of(name, config)?;
     let incomplete = |field, expected| ResolveError::Incomplete { name: name.to_owned(), field, expected };
-    let base_url = config.base_url.as_deref().or(known.map(|known| known.base_url));
-    let base_url =
-        base_url.ok_or_else(|| incomplete("base_url", "an address such as https://api.example.org/v1"))?;
     let first =
         config.models.first().map(String::as_str).or(known.and_then(|known| known.models.first().copied()));
     let model = model.map(str::trim).filter(|model| !model.is_empty()).or(first);
     let model = model.ok_or_else(|| ResolveError::NoModel { provider: name.to_owned() })?;
     let key_hint = key_hint(name, config, known);
-    let key = key(config, known, around)?;
-    if key.is_none() && (config.key_env.is_some() || known.is_some_and(|known| known.needs_key)) {
+    let wire = wire(name, config, known, wire_of(platform, model))?;
+    let key = if config.token_command.is_some() { None } else { key(name, config, known, around)? };
+    let asked = Asked { name, config, wire, model, has_key: key.is_some() };
+    let Hosted { platform, base_url, sign_in, headers } = hosted(platform, &asked, around)?;
+    let base_url = base_url.as_deref().or(config.base_url.as_deref()).or(known.map(|known| known.base_url));
+    let base_url =
+        base_url.ok_or_else(|| incomplete("base_url", "an address such as https://api.example.org/v1"))?;
+    let key_hint = platform::hint(platform, &sign_in).unwrap_or(key_hint);
+    let by_key = matches!(sign_in, SignIn::Key);
+    if key.is_none() && by_key && (config.key_env.is_some() || known.is_some_and(|known| known.needs_key)) {
         return Err(ResolveError::NoKey { provider: name.to_owned(), hint: key_hint });
     }
     let seconds = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_secs);
@@ -226,7 +286,7 @@ pub fn resolve(
     let endpoint = Endpoint {
         provider: name.to_owned(),
         wire,
-        dialect: spoken(config, dialect(name, wire, model)),
+        dialect: spoken(config, dialect(maker(platform, name), wire, &plain_model(model))),
         base_url: base_url.to_owned(),
         model: model.to_owned(),
         key,
@@ -235,12 +295,15 @@ pub fn resolve(
             .headers
             .iter()
             .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
+            .chain(headers)
             .collect(),
         timeouts: Timeouts {
             first_byte: seconds(config.first_byte_seconds, usual.first_byte),
             stall: seconds(config.stall_seconds, usual.stall),
             answer: seconds(config.answer_seconds, usual.answer),
         },
+        platform,
+        sign_in,
     };
     endpoint.check()?;
     Ok(Resolved::Remote(Box::new(endpoint)))
@@ -263,48 +326,23 @@ fn unknown(name: &str, providers: &BTreeMap<String, ProviderConfig>) -> ResolveE
     ResolveError::Unknown { name, there: there.join(", ") }
 }
 
-fn wire(name: &str, config: &ProviderConfig, known: Option<&Known>) -> Result<Wire, ResolveError> {
+/// Whose models a platform serves, where that says how they are spoken to.
+fn maker(platform: Platform, name: &str) -> &str {
+    if platform == Platform::Azure { "openai" } else { name }
+}
+
+fn wire(
+    name: &str,
+    config: &ProviderConfig,
+    known: Option<&Known>,
+    of_platform: Option<Wire>,
+) -> Result<Wire, ResolveError> {
     let wire = match &config.wire {
         Some(given) => Wire::of(given),
-        None => known.map(|known| known.wire),
+        None => of_platform.or(known.map(|known| known.wire)),
     };
     let expected = "one of anthropic, chat, responses, gemini";
     wire.ok_or_else(|| ResolveError::Incomplete { name: name.to_owned(), field: "wire", expected })
-}
-
-fn key(
-    config: &ProviderConfig,
-    known: Option<&Known>,
-    around: &Surroundings<'_>,
-) -> Result<Option<Secret>, ResolveError> {
-    if let Some(key) = &config.key {
-        return Ok(Some(key.clone()));
-    }
-    if let Some(path) = &config.key_file {
-        return Ok(Some((around.key_file)(path)?));
-    }
-    if let Some(command) = &config.key_command {
-        return Ok(Some((around.key_command)(command)?));
-    }
-    // A user who names a variable means that one, and no other.
-    let names: Vec<&str> = match (&config.key_env, known) {
-        (Some(name), _) => vec![name],
-        (None, Some(known)) => known.key_variables.to_vec(),
-        (None, None) => Vec::new(),
-    };
-    Ok(names.into_iter().find_map(|name| variable(around, name)).map(|text| Secret::new(&text)))
-}
-
-fn key_hint(name: &str, config: &ProviderConfig, known: Option<&Known>) -> String {
-    let usual = known.and_then(|known| known.key_variables.first().copied());
-    match (&config.key, &config.key_file, config.key_env.as_deref().or(usual)) {
-        (Some(_), ..) => format!("look at providers.{name}.key in the configuration"),
-        (None, Some(path), _) => format!("look at the file {}", path.display()),
-        (None, None, Some(variable)) => {
-            format!("set {variable}, or providers.{name}.key_file in the configuration")
-        }
-        (None, None, None) => format!("set providers.{name}.key_file in the configuration"),
-    }
 }
 
 fn variable(around: &Surroundings<'_>, name: &str) -> Option<String> {

@@ -7,6 +7,8 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::header_secrets::{self, has_secret_query, is_secret_name};
+use super::platform::Platform;
+use super::sign_in::SignIn;
 use super::{Dialect, Secret, Wire};
 
 /// How to reach a model.
@@ -30,6 +32,10 @@ pub struct Endpoint {
     pub headers: Vec<(String, String)>,
     /// How long to wait for what.
     pub timeouts: Timeouts,
+    /// Who hosts the model: the provider itself, or a cloud with addresses and bodies of its own.
+    pub platform: Platform,
+    /// How requests are signed in, where a fixed key is not all.
+    pub sign_in: SignIn,
 }
 
 /// How long to wait.
@@ -103,7 +109,9 @@ impl Endpoint {
     pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         let values = self.headers.iter().flat_map(|(name, value)| header_secrets::of(name, value));
         let address = header_secrets::of_address(&self.base_url);
-        let mut secrets: Vec<Secret> = self.key.iter().cloned().chain(values).chain(address).collect();
+        let signed_in = self.sign_in.secrets();
+        let key = self.key.iter().cloned();
+        let mut secrets: Vec<Secret> = key.chain(values).chain(address).chain(signed_in).collect();
         Secret::longest_first(&mut secrets);
         secrets.iter().fold(Cow::Borrowed(text), |text, secret| match secret.redact(&text) {
             Cow::Borrowed(_) => text,
@@ -119,7 +127,8 @@ impl Endpoint {
     pub(super) fn target(&self) -> Result<Target, BadEndpoint> {
         let url = self.url()?;
         let loopback = is_loopback(&url);
-        let secret_header = self.headers.iter().any(|(name, _)| is_secret_name(name));
+        let secret_header =
+            self.sign_in.sends_secrets() || self.headers.iter().any(|(name, _)| is_secret_name(name));
         if url.scheme() == "http"
             && !loopback
             && (self.key.is_some() || secret_header || has_secret_query(&url))
@@ -138,6 +147,11 @@ impl Endpoint {
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(bad("a name and a password do not belong there".to_owned()));
+        }
+        if let Some(path) = self.platform.path(self.wire, &self.model) {
+            let begin = url.path().trim_end_matches('/').to_owned();
+            url.set_path(&format!("{begin}/{path}"));
+            return Ok(url);
         }
         let mut path: Vec<String> = match self.wire {
             Wire::Anthropic => vec!["v1".to_owned(), "messages".to_owned()],
@@ -164,8 +178,8 @@ impl Endpoint {
     fn header_map(&self) -> Result<HeaderMap, BadEndpoint> {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
-        headers.insert("accept", HeaderValue::from_static("text/event-stream"));
-        if self.wire == Wire::Anthropic {
+        headers.insert("accept", HeaderValue::from_static(self.platform.accepts()));
+        if self.wire == Wire::Anthropic && self.platform.takes_version_header() {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         }
         if let Some(key) = &self.key {
@@ -173,10 +187,9 @@ impl Endpoint {
             if !key.is_usable() {
                 return Err(bad());
             }
-            let (name, text) = match self.wire {
-                Wire::Anthropic => ("x-api-key", key.reveal().to_owned()),
-                Wire::Gemini => ("x-goog-api-key", key.reveal().to_owned()),
-                Wire::Chat | Wire::Responses => ("authorization", format!("Bearer {}", key.reveal())),
+            let (name, text) = match self.platform.key_header(self.wire) {
+                Some(name) => (name, key.reveal().to_owned()),
+                None => ("authorization", format!("Bearer {}", key.reveal())),
             };
             let mut value = HeaderValue::from_str(&text).map_err(|_| bad())?;
             value.set_sensitive(true);
@@ -233,6 +246,8 @@ mod tests {
             key_hint: "set ACME_KEY".to_owned(),
             headers: Vec::new(),
             timeouts: Timeouts::default(),
+            platform: Platform::Direct,
+            sign_in: SignIn::Key,
         }
     }
 

@@ -6,15 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::Response;
+use reqwest::header::HeaderValue;
 use reqwest::redirect::Policy;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::decoder::{self, Decoder};
-use super::endpoint::{Endpoint, Target};
-use super::events::{BadEvents, EventReader};
-use super::fault::{Broken, CallError, Fault};
+use super::decoder::Decoder;
+use super::endpoint::{Endpoint, Target, is_loopback};
+use super::events::BadEvents;
+use super::fault::{CallError, Fault};
 use super::status;
+use super::stream_reader::StreamReader;
 use super::{Answer, BadEndpoint, Delta, Stop};
 use crate::cancel::Cancel;
 
@@ -23,6 +25,9 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 /// The most that is read of an answer that is no success.
 const REFUSAL_BYTES: usize = 64 * 1024;
+
+/// The most that is read of a list of models.
+const LIST_BYTES: usize = 8 << 20;
 
 /// How long to wait for the words of an answer that is no success.
 const REFUSAL_WAIT: Duration = Duration::from_secs(5);
@@ -42,6 +47,14 @@ pub struct Client {
     /// Always there, but for the moment in which the client goes.
     runtime: Option<Runtime>,
     connectors: Mutex<BTreeMap<Route, reqwest::Client>>,
+}
+
+/// What is read beside answers.
+pub(super) struct Fetch {
+    /// Where.
+    pub(super) url: reqwest::Url,
+    /// How long it may take.
+    pub(super) wait: Duration,
 }
 
 /// How a server is connected to.
@@ -72,6 +85,12 @@ impl Client {
         let target = endpoint.target().map_err(|bad| unsendable(&bad))?;
         let connector =
             self.connector(Route { encrypted: target.url.scheme() == "https", loopback: target.loopback })?;
+        let signing = match endpoint.sign_in.address() {
+            Some(url) => {
+                self.connector(Route { encrypted: url.scheme() == "https", loopback: is_loopback(url) })?
+            }
+            None => connector.clone(),
+        };
         let runtime = self.runtime.as_ref().expect("there until the client goes");
         let answered = runtime.block_on(async {
             let mut decoder = Decoder::new(endpoint.wire);
@@ -80,7 +99,7 @@ impl Client {
                 () = cancel.wait() => Err(CallError::new(Fault::Interrupted, "interrupted")),
                 streamed = timeout(
                     endpoint.timeouts.answer,
-                    stream(&connector, endpoint, target, body, &mut decoder, on),
+                    stream((&connector, &signing), endpoint, target, body, &mut decoder, on),
                 ) => streamed.unwrap_or_else(|_| Err(overlong(endpoint))),
             };
             let answered = match streamed {
@@ -100,6 +119,34 @@ impl Client {
             partial: Box::new(redacted(*error.partial, endpoint)),
             ..error
         })
+    }
+
+    /// Reads one short text from an endpoint's provider, with its key.
+    pub(super) fn fetch(&self, endpoint: &Endpoint, fetch: Fetch) -> Result<String, CallError> {
+        let target = endpoint.target().map_err(|bad| unsendable(&bad))?;
+        let route =
+            |url: &reqwest::Url| Route { encrypted: url.scheme() == "https", loopback: is_loopback(url) };
+        let connector = self.connector(route(&fetch.url))?;
+        let signing = self.connector(route(endpoint.sign_in.address().unwrap_or(&fetch.url)))?;
+        let mut target = Target { url: fetch.url, ..target };
+        target.headers.insert("accept", HeaderValue::from_static("application/json"));
+        let runtime = self.runtime.as_ref().expect("there until the client goes");
+        let read = runtime.block_on(async {
+            let read = async {
+                endpoint.sign_in.authorize(&signing, endpoint, &mut target, ("GET", "")).await?;
+                let loopback = target.loopback;
+                let response = connector.get(target.url).headers(target.headers).send().await;
+                let response = response.map_err(|error| unreachable(endpoint, loopback, &error))?;
+                if !response.status().is_success() {
+                    return Err(refused(endpoint, response).await);
+                }
+                whole(endpoint, response).await
+            };
+            timeout(fetch.wait, read)
+                .await
+                .unwrap_or_else(|_| Err(stalled("the server did not answer", fetch.wait)))
+        });
+        read.map_err(|error| CallError { message: endpoint.redact(&error.message).into_owned(), ..error })
     }
 
     fn connector(&self, route: Route) -> Result<reqwest::Client, CallError> {
@@ -141,21 +188,26 @@ impl Drop for Client {
 }
 
 async fn stream(
-    connector: &reqwest::Client,
+    (connector, signing): (&reqwest::Client, &reqwest::Client),
     endpoint: &Endpoint,
-    target: Target,
+    mut target: Target,
     body: &serde_json::Value,
     decoder: &mut Decoder,
     on: &mut dyn FnMut(Delta),
 ) -> Result<(), CallError> {
     let loopback = target.loopback;
-    let request = connector.post(target.url).headers(target.headers).body(body.to_string());
+    let body = endpoint.platform.body(endpoint.wire, body, &mut target.headers);
+    endpoint.sign_in.authorize(signing, endpoint, &mut target, ("POST", &body)).await?;
+    let request = connector.post(target.url).headers(target.headers).body(body);
     let response = match timeout(endpoint.timeouts.first_byte, request.send()).await {
         Err(_) => return Err(stalled("the server did not begin to answer", endpoint.timeouts.first_byte)),
         Ok(Err(error)) => return Err(unreachable(endpoint, loopback, &error)),
         Ok(Ok(response)) => response,
     };
     if !response.status().is_success() {
+        if response.status().as_u16() == 401 {
+            endpoint.sign_in.forget();
+        }
         return Err(refused(endpoint, response).await);
     }
     if let Some(kind) = unstreamed(&response) {
@@ -172,7 +224,7 @@ async fn read(
     decoder: &mut Decoder,
     on: &mut dyn FnMut(Delta),
 ) -> Result<(), CallError> {
-    let mut reader = EventReader::new();
+    let mut reader = StreamReader::of(endpoint.platform);
     let mut events = Vec::new();
     loop {
         let patience =
@@ -189,7 +241,7 @@ async fn read(
         };
         let read = match &arrived {
             Some(bytes) => reader.feed(bytes, &mut events),
-            None => reader.finish().map(|last| events.extend(last)),
+            None => reader.finish(&mut events),
         };
         for event in events.drain(..) {
             if !decoder.feed(&event, on)? {
@@ -198,7 +250,7 @@ async fn read(
                 return Ok(());
             }
         }
-        read.map_err(garbled)?;
+        read?;
         if arrived.is_none() {
             return Ok(());
         }
@@ -248,6 +300,23 @@ fn asked_wait(response: &Response) -> Option<Duration> {
     }
 }
 
+/// All of a short answer, as text.
+async fn whole(endpoint: &Endpoint, mut response: Response) -> Result<String, CallError> {
+    let broken = |error: reqwest::Error| {
+        let message = format!("the connection to {} broke: {}", endpoint.provider, causes(&error));
+        CallError::new(Fault::Network, message)
+    };
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > LIST_BYTES {
+            let message = format!("{}: the answer has more than {} MiB", endpoint.provider, LIST_BYTES >> 20);
+            return Err(CallError::new(Fault::TooLarge, message));
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| CallError::new(Fault::Protocol, BadEvents::NotText.to_string()))
+}
+
 /// The first bytes of an answer that is no stream, as text.
 async fn beginning(mut response: Response) -> String {
     let mut bytes = Vec::new();
@@ -259,13 +328,6 @@ async fn beginning(mut response: Response) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn garbled(bad: BadEvents) -> CallError {
-    decoder::error(match bad {
-        BadEvents::NotText => Broken::protocol(bad.to_string()),
-        BadEvents::TooLarge => Broken::TooLarge,
-    })
 }
 
 fn unsendable(bad: &BadEndpoint) -> CallError {

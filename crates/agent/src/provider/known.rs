@@ -97,6 +97,32 @@ pub const KNOWN: &[Known] = &[
         // It serves the one that it was started with, whatever it is called.
         models: &["default"],
     },
+    // The clouds: where they are reached depends on the user's resource, region or project.
+    Known {
+        name: "azure",
+        wire: Wire::Responses,
+        base_url: "",
+        key_variables: &["AZURE_OPENAI_API_KEY"],
+        needs_key: true,
+        // A deployment is called as its owner wants.
+        models: &[],
+    },
+    Known {
+        name: "bedrock",
+        wire: Wire::Anthropic,
+        base_url: "",
+        key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
+        needs_key: false,
+        models: &[],
+    },
+    Known {
+        name: "vertex",
+        wire: Wire::Gemini,
+        base_url: "",
+        key_variables: &[],
+        needs_key: false,
+        models: &[],
+    },
 ];
 
 /// The provider of that name.

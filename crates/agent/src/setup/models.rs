@@ -1,10 +1,17 @@
 //! Which providers and models can be asked, and what is missing for the others.
 
+use std::time::Duration;
+
+use retake_model::time::Timestamp;
 use serde::Serialize;
 
 use super::Setup;
-use crate::provider::config::{Surroundings as Around, choose, models, resolve};
+use crate::provider::Endpoint;
+use crate::provider::config::{
+    KeyStatus, Resolved, Surroundings as Around, choose, key_status, models, resolve,
+};
 use crate::provider::known::{KNOWN, OFFLINE, known};
+use crate::provider::live::{LiveCache, LiveModels, fetch};
 
 /// Who can be asked.
 #[derive(Clone, Debug, Serialize)]
@@ -36,8 +43,14 @@ pub struct ListedProvider {
     pub ready: bool,
     /// What is missing, if anything is.
     pub missing: Option<String>,
+    /// Where its key is.
+    pub key: KeyStatus,
     /// Models with a known price, and those of the configuration. Any other name can be given too.
     pub models: Vec<String>,
+    /// The models that it offered when it was last asked; nothing if it never was.
+    pub live: Option<LiveModels>,
+    /// Why it did not list its models just now.
+    pub refresh_error: Option<String>,
 }
 
 impl Setup {
@@ -59,15 +72,61 @@ impl Setup {
         models(provider, &self.providers)
     }
 
-    /// Who can be asked, and what is missing for the others. That may run commands which tell keys.
-    pub fn models(&self, around: &Around<'_>) -> Models {
+    /// Who can be asked, and what is missing for the others. That may run commands which tell keys. Live models come
+    /// from the cache: nothing is sent.
+    pub fn models(&self, around: &Around<'_>, cache: &LiveCache) -> Models {
         let listed = self.providers().map(|name| {
             let models = self.models_of(name);
             let model = models.first().map_or("a-model", String::as_str);
             let missing = resolve(name, Some(model), &self.providers, around).err();
             let missing = missing.map(|error| error.to_string());
-            ListedProvider { name: name.to_owned(), ready: missing.is_none(), missing, models }
+            ListedProvider {
+                name: name.to_owned(),
+                ready: missing.is_none(),
+                missing,
+                key: key_status(name, &self.providers, around),
+                models,
+                live: cache.get(name).cloned(),
+                refresh_error: None,
+            }
         });
         Models { default: self.usual(around), providers: listed.collect() }
+    }
+
+    /// The same after every provider that can be asked, or only one, has listed its models. A provider that does not answer keeps
+    /// what it listed before.
+    pub fn refreshed_models(
+        &self,
+        around: &Around<'_>,
+        cache: &mut LiveCache,
+        only: Option<&str>,
+        wait: Duration,
+    ) -> Models {
+        let mut listed = self.models(around, cache);
+        let mut asked: Vec<(&mut ListedProvider, Endpoint)> = Vec::new();
+        for provider in listed.providers.iter_mut().filter(|provider| provider.ready) {
+            if only.is_some_and(|only| only != provider.name) {
+                continue;
+            }
+            let model = provider.models.first().map_or("a-model", String::as_str);
+            if let Ok(Resolved::Remote(endpoint)) =
+                resolve(&provider.name, Some(model), &self.providers, around)
+            {
+                asked.push((provider, *endpoint));
+            }
+        }
+        let endpoints: Vec<Endpoint> = asked.iter().map(|(_, endpoint)| endpoint.clone()).collect();
+        let now = Timestamp::of_clock(jiff::Timestamp::now().as_millisecond());
+        for ((provider, _), found) in asked.into_iter().zip(fetch(&endpoints, wait)) {
+            match found {
+                Ok(models) => {
+                    let live = LiveModels { fetched: now, models };
+                    cache.set(&provider.name, live.clone());
+                    provider.live = Some(live);
+                }
+                Err(error) => provider.refresh_error = Some(error),
+            }
+        }
+        listed
     }
 }

@@ -5,7 +5,7 @@ use retake_model::object::Unavailable;
 use retake_timeline::store::StoreError;
 use retake_timeline::{ChangeError, FileError, LookError};
 
-use crate::brain::NotCallable;
+use crate::brain::{NotCallable, Unattachable};
 
 /// Why a turn could not begin, or could not go on. What was published before stays.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +64,9 @@ pub enum TurnError {
     /// The thread started outside of git.
     #[error("the thread did not start in a git repository with a commit")]
     NoStartCommit,
+    /// The model cannot be sent what is attached.
+    #[error(transparent)]
+    Attachment(#[from] Unattachable),
     /// The provider cannot be called at all.
     #[error(transparent)]
     Provider(#[from] NotCallable),

@@ -3,6 +3,7 @@
 mod compressing;
 mod faults;
 mod letters;
+mod live_models;
 mod many_calls;
 mod noisy;
 mod provider_decode;
@@ -13,6 +14,7 @@ mod retry;
 #[cfg(feature = "schema")]
 mod schemas;
 mod sealed;
+mod sign_in;
 mod stored;
 mod tools;
 mod world;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use retake_agent::Cancel;
 use retake_agent::fault_server::{Act, Chaos, FaultServer, Script, Telling, call, chaos, events, said};
 use retake_agent::provider::{
-    Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Secret, Stop, Timeouts, Wire,
+    Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Platform, Secret, SignIn, Stop, Timeouts,
+    Wire,
 };
 use serde_json::json;
 
@@ -28,6 +29,8 @@ fn endpoint(wire: Wire, url: &str) -> Endpoint {
             stall: Duration::from_millis(400),
             ..Timeouts::default()
         },
+        platform: Platform::Direct,
+        sign_in: SignIn::Key,
     }
 }
 

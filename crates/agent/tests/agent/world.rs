@@ -7,7 +7,7 @@ use std::time::Duration;
 use retake_agent::approval::{Mode, Policy as Approval, Question};
 use retake_agent::fault_server::{FaultServer, Script, Telling, call, events, said};
 use retake_agent::provider::prices::Prices;
-use retake_agent::provider::{Client, Endpoint, Secret, Stop, Timeouts, Wire};
+use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Stop, Timeouts, Wire};
 use retake_agent::{Audience, Beginning, Brain, Cancel, Outcome, Reply, TurnError, TurnEvent, Workshop};
 use retake_model::agent::Policy;
 use retake_model::command::Prompt;
@@ -96,6 +96,8 @@ impl World {
                 stall: Duration::from_secs(20),
                 ..Timeouts::default()
             },
+            platform: Platform::Direct,
+            sign_in: SignIn::Key,
         };
         let client = Client::new().expect("a client");
         let shop = Workshop {

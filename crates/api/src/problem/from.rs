@@ -168,7 +168,7 @@ impl From<TurnError> for Problem {
             TurnError::Look(error) => return error.into(),
             TurnError::Busy => Code::TurnRunning,
             TurnError::NoSuchTake => Code::NotFound,
-            TurnError::Provider(_) | TurnError::TooLong { .. } => Code::Refused,
+            TurnError::Provider(_) | TurnError::Attachment(_) | TurnError::TooLong { .. } => Code::Refused,
             _ => Code::Conflict,
         };
         Self::new(code, error)

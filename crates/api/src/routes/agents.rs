@@ -1,6 +1,7 @@
 //! Models: compression, comparison of takes, the trace, usage, available providers.
 
 use retake_agent::compare::{Comparison, compare as put_side_by_side};
+use retake_agent::provider::live::LiveCache;
 use retake_agent::setup::{Models, Wanted};
 use retake_agent::{Compressed, Keep, Knowing, ModelUse, models_used};
 use retake_model::id::{TakeId, ThreadId};
@@ -41,7 +42,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Show disk usage and model cost",
             "Of the whole store.",
         ),
-        get("/v1/models", models).about(GROUP, "List providers and models", "With the reason why a provider is not ready."),
+        get("/v1/models", models).about(GROUP, "Who can be asked", "And what is missing for the others. Live models are those that `retake models --refresh` found last: nothing is asked now."),
     ]
 }
 
@@ -266,5 +267,6 @@ fn usage(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<WholeUsage>, Problem
 }
 
 fn models(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<Models>, Problem> {
-    Ok(Answer::of(call.service.setup.models(&(call.service.around)())))
+    let cache = LiveCache::read(call.service.timeline.store().folder());
+    Ok(Answer::of(call.service.setup.models(&(call.service.around)(), &cache)))
 }

@@ -82,7 +82,7 @@ fn clear(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Done>, Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AttachBody {
-    /// The pictures, in base64: png, jpg, gif or webp.
+    /// The pictures (png, jpg, gif, webp) and PDF documents, in base64.
     pictures: Vec<String>,
 }
 

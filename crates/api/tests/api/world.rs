@@ -136,7 +136,13 @@ fn nothing() -> Surroundings<'static> {
     fn no_command(command: &str) -> Result<Secret, KeyFileError> {
         unreachable!("nobody runs {command}")
     }
-    Surroundings { variable: &|_| None, key_file: &no_file, key_command: &no_command }
+    Surroundings {
+        variable: &|_| None,
+        key_file: &no_file,
+        key_command: &no_command,
+        stored_key: &|_| Ok(None),
+        stored_names: &Vec::new,
+    }
 }
 
 impl Server {

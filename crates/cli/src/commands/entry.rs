@@ -72,10 +72,11 @@ pub(crate) struct Content {
     /// Role [default: the first of the thread's roles].
     #[arg(short, long, value_name = "ROLE")]
     role: Option<String>,
-    /// Attach an image (png, jpg, gif or webp); can be repeated.
-    #[arg(long, value_name = "FILE")]
-    image: Vec<PathBuf>,
-    /// Read a JSON object: `role`, `content` or `blocks`, `usage`, `model` and any other fields.
+    /// A picture (png, jpg, gif, webp) or a PDF document to attach; may be given several times.
+    #[arg(long, visible_alias = "image", value_name = "FILE")]
+    attach: Vec<PathBuf>,
+    /// The content is a JSON object: `role`, `content` or `blocks`, `usage`, `model`, and any other fields,
+    /// which are kept.
     #[arg(long)]
     fields: bool,
 }
@@ -90,7 +91,7 @@ impl Content {
     /// The entry, or `None` if the user left the editor without writing anything.
     fn read(self, roles: &[String], now: Timestamp) -> Result<Option<Read>, Failure> {
         let mut pictures = Vec::new();
-        for path in &self.image {
+        for path in &self.attach {
             pictures.push(picture::read(path)?);
         }
         let source = Source::choose(self.text, self.file, Stdin::detect(), "")?;

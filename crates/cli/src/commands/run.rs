@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use retake_agent::{Beginning, check_start_commit};
 use retake_model::command::{Prompt, check_prompt};
-use retake_model::entry::{EntryVersion, default_role, preview};
+use retake_model::entry::{EntryVersion, attachment_media_of, default_role, preview};
 use retake_model::settings::Settings;
 use retake_timeline::{ChangeError, Command, CreateError, Done, NewThread};
 
@@ -26,7 +26,8 @@ Examples:
     retake run --approve edits \"Fix it\"           write files without asking; ask before commands
     cargo test 2>&1 | retake run \"What is wrong?\"  adds the piped text to the prompt
   retake run --model anthropic/claude-sonnet-4-5 \"Once more, with care\"
-    retake run --json \"…\"                         one event per line
+  retake run --attach spec.pdf \"Which of these are done?\"
+  retake run --json \"…\"                         one event a line
 
 If there is no thread, one is created. A turn is one undo step, including its file changes. Ctrl-C, or `retake stop` in
 another terminal, stops the turn and saves the partial answer. Without any configuration, Retake's offline assistant
@@ -46,9 +47,9 @@ pub(crate) struct Arguments {
     /// Refuse unless the thread's start commit is checked out, and print how to return to it.
     #[arg(long, conflicts_with = "new")]
     at_start_commit: bool,
-    /// Attach an image; can be repeated.
-    #[arg(short, long, value_name = "FILE")]
-    image: Vec<std::path::PathBuf>,
+    /// A picture (png, jpg, gif, webp) or a PDF document to attach; may be given several times.
+    #[arg(short = 'i', long, visible_alias = "image", value_name = "FILE")]
+    attach: Vec<std::path::PathBuf>,
     #[command(flatten)]
     agent: AgentFlags,
     #[command(flatten)]
@@ -58,7 +59,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
         let text = if self.draft { String::new() } else { prompt(&self.prompt)? };
-        if !self.draft && text.trim().is_empty() && self.image.is_empty() {
+        if !self.draft && text.trim().is_empty() && self.attach.is_empty() {
             return Err(Failure::new(
                 Code::Usage,
                 "no prompt: pass it as an argument, through a pipe, or with --draft",
@@ -77,9 +78,15 @@ impl Arguments {
             Prompt::Draft { role: Some(role) }
         } else {
             let version = EntryVersion::from_text(&role, &text, context.now());
-            let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
+            let pictures = self.attach.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
             let entry = picture::attach(version, pictures)?;
             check_prompt(&entry.version).map_err(ChangeError::from)?;
+            for bytes in &entry.blobs {
+                let media = attachment_media_of(bytes).unwrap_or_default();
+                backend
+                    .check_attachment(media, bytes.len())
+                    .map_err(|error| Failure::new(Code::Refused, error))?;
+            }
             Prompt::Entry(entry)
         };
         target.check_place(context)?;

@@ -24,6 +24,7 @@ pub(crate) use retake_words::number as bytes;
 pub(crate) mod command;
 pub(crate) mod confirm;
 pub(crate) mod editor;
+pub(crate) mod hidden_input;
 pub(crate) mod input;
 pub(crate) mod json;
 pub(crate) mod label;

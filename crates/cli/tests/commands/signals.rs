@@ -174,3 +174,33 @@ fn a_signal_ends_the_editor_brings_the_terminal_back_and_keeps_the_text() {
         }
     }
 }
+
+#[test]
+fn a_key_is_typed_without_being_shown_and_a_signal_brings_the_echo_back() {
+    const KEY: &str = "sk-typed-by-hand-1";
+    let sandbox = Sandbox::new();
+    let arguments = ["keys", "set", "anthropic"];
+    let off = [("RETAKE_KEYRING", "off")];
+    let mut terminal = Terminal::start(&sandbox, &arguments, &off);
+    terminal.wait_for("Key of anthropic:", 1);
+    wait_until("the echo is off", || !terminal.echoes());
+    terminal.type_line(KEY);
+    terminal.wait_for("Stored the key", 1);
+    assert!(terminal.ends(), "it is done");
+    assert!(!terminal.shown.lock().expect("no panic").contains(KEY), "the key is on the screen");
+    assert!(terminal.echoes(), "the terminal is as it was");
+    for signal in [Signal::TERM, Signal::HUP] {
+        let mut terminal = Terminal::start(&sandbox, &arguments, &off);
+        terminal.wait_for("Key of anthropic:", 1);
+        wait_until("the echo is off", || !terminal.echoes());
+        terminal.signal(signal);
+        assert!(terminal.ends(), "{signal:?} has no effect");
+        assert!(terminal.echoes(), "{signal:?}: the terminal is as it was");
+    }
+    let mut terminal = Terminal::start(&sandbox, &arguments, &off);
+    terminal.wait_for("Key of anthropic:", 1);
+    wait_until("the echo is off", || !terminal.echoes());
+    terminal.keyboard.write_all(b"half\x03").expect("someone listens");
+    terminal.wait_for("nothing was stored", 1);
+    assert!(terminal.ends() && terminal.echoes(), "Ctrl-C gives up");
+}

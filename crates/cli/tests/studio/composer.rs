@@ -141,7 +141,9 @@ fn a_picture_goes_along() {
     let held = studio.browser.run(&format!("{given} {drop}"), &pixel);
     assert_eq!(held, true, "a browser would open the file");
     studio.send("say seen");
-    studio.browser.until_text("#toasts .bad", "notes.txt: not a png, jpg, gif or webp picture");
+    studio
+        .browser
+        .until_text("#toasts .bad", "notes.txt: not a png, jpg, gif or webp picture, nor a PDF document");
     studio.until_entries(2);
     studio.until_idle();
     studio.browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");

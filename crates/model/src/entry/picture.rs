@@ -1,4 +1,15 @@
-//! Pictures: what they are shows in their first bytes, whatever a name says.
+//! Pictures and documents: what they are shows in their first bytes, whatever a name says.
+
+/// The media type of a PDF document.
+pub const PDF: &str = "application/pdf";
+
+/// The media type of something that can be attached to a message: a picture, or a PDF document.
+pub fn attachment_media_of(beginning: &[u8]) -> Option<&'static str> {
+    match beginning {
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some(PDF),
+        _ => media_of(beginning),
+    }
+}
 
 /// The media type of a picture that begins like this; none if it is no picture that models are shown.
 pub fn media_of(beginning: &[u8]) -> Option<&'static str> {

@@ -7,6 +7,7 @@ use super::request::{
 };
 use super::seal::{Token, Wire};
 use super::{Message, Part, Speaker};
+use crate::entry::PDF;
 
 /// The least that thinking can be given.
 const LEAST_BUDGET: u32 = 1_024;
@@ -117,6 +118,9 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>, thinking: bool) ->
         Part::Image { media, content } => Some(match said.picture(media, *content, ask) {
             Picture::Shown(media, data) => {
                 json!({"type": "image", "source": {"type": "base64", "media_type": media, "data": data}})
+            }
+            Picture::Document(data) => {
+                json!({"type": "document", "source": {"type": "base64", "media_type": PDF, "data": data}})
             }
             Picture::Missing(note) => json!({"type": "text", "text": note}),
         }),

@@ -72,6 +72,7 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Vec<Value> {
                 Picture::Shown(media, data) => {
                     json!({"type": "image_url", "image_url": {"url": format!("data:{media};base64,{data}")}})
                 }
+                Picture::Document(_) => unreachable!("this wire takes no documents"),
                 Picture::Missing(note) => json!({"type": "text", "text": note}),
             }),
             Part::Thinking { .. } | Part::Call { .. } => {}

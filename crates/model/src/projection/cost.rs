@@ -1,9 +1,13 @@
 //! What a request costs to read, roughly.
 
 use super::{Conversation, Message, Part, Speaker};
+use crate::entry::PDF;
 
 /// What a picture counts: about what the providers count for one of ordinary size.
 const PICTURE_TOKENS: u64 = 1_500;
+
+/// What a PDF document counts: providers read each page as text and as a picture, and ten pages are ordinary.
+const DOCUMENT_TOKENS: u64 = 20_000;
 
 /// About how many tokens a text has: one for each four bytes. Good for sums and warnings, not for bills.
 pub fn estimate_tokens(text: &str) -> u64 {
@@ -46,6 +50,7 @@ fn part_tokens(part: &Part) -> u64 {
             estimate_tokens(call) + estimate_tokens(name) + estimate_tokens(&input.to_string())
         }
         Part::Result { call, text, .. } => estimate_tokens(call) + estimate_tokens(text),
+        Part::Image { media, .. } if media == PDF => DOCUMENT_TOKENS,
         Part::Image { .. } => PICTURE_TOKENS,
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::request::{Ask, Declared, Picture, Said, ThinkingField, declared, description, number};
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker, schema};
+use crate::entry::PDF;
 
 /// What Google documents for calls that have no signature because another model made them.
 const STAND_IN: &str = "skip_thought_signature_validator";
@@ -69,6 +70,7 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
             }
             Part::Image { media, content } => parts.push(match said.picture(media, *content, ask) {
                 Picture::Shown(media, data) => json!({"inlineData": {"mimeType": media, "data": data}}),
+                Picture::Document(data) => json!({"inlineData": {"mimeType": PDF, "data": data}}),
                 Picture::Missing(note) => json!({"text": note}),
             }),
             // Gemini signs what follows a thought, and does not want the thought itself back.

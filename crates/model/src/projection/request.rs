@@ -9,6 +9,7 @@ use super::names::tool_name;
 use super::seal::Wire;
 use super::{Conversation, Message, Part, Speaker, anthropic, chat, gemini, responses};
 use crate::content::ContentId;
+use crate::entry::PDF;
 
 /// What is asked, apart from what was said so far.
 #[derive(Clone, Debug)]
@@ -134,6 +135,8 @@ pub(super) struct Said<'a> {
 pub(super) enum Picture {
     /// Its media type and its bytes in base64.
     Shown(String, String),
+    /// The bytes of a PDF document in base64.
+    Document(String),
     Missing(String),
 }
 
@@ -141,6 +144,9 @@ impl Said<'_> {
     pub(super) fn picture(&self, media: &str, content: ContentId, ask: &Ask<'_>) -> Picture {
         let media = media.trim().to_ascii_lowercase();
         let media = if media == "image/jpg" { "image/jpeg".to_owned() } else { media };
+        if media == PDF {
+            return self.document(content, ask);
+        }
         let missing = |why: &str| Picture::Missing(format!("[picture {media}: {why}]"));
         let (known, most): (&[&str], usize) = match ask.wire {
             Wire::Anthropic => (&["image/png", "image/jpeg", "image/gif", "image/webp"], 3_750_000),
@@ -163,6 +169,32 @@ impl Said<'_> {
             Some(bytes) if bytes.len() > most => missing("too large to be shown"),
             Some(bytes) => Picture::Shown(media, data_encoding::BASE64.encode(&bytes)),
         }
+    }
+
+    fn document(&self, content: ContentId, ask: &Ask<'_>) -> Picture {
+        let missing = |why: &str| Picture::Missing(format!("[PDF document: {why}]"));
+        let Some(most) = document_limit(ask.wire).filter(|_| ask.dialect.images) else {
+            return missing("this provider is sent no documents");
+        };
+        match (self.pictures)(content) {
+            None => missing("its bytes are gone"),
+            Some(bytes) if bytes.is_empty() => missing("it is empty"),
+            Some(bytes) if bytes.len() > most => missing("too large to be sent"),
+            Some(bytes) => Picture::Document(data_encoding::BASE64.encode(&bytes)),
+        }
+    }
+}
+
+/// The largest PDF document that a wire takes, in bytes; `None` if it takes none.
+///
+/// Providers limit the whole request, in which bytes are a third longer: Anthropic to 32 MB, the others to more.
+pub fn document_limit(wire: Wire) -> Option<usize> {
+    match wire {
+        Wire::Anthropic => Some(22_000_000),
+        Wire::Responses => Some(32_000_000),
+        Wire::Gemini => Some(14_000_000),
+        // Some servers of this wire take files and others fail on them: nothing tells which.
+        Wire::Chat => None,
     }
 }
 

@@ -10,6 +10,7 @@ use super::request::{
 };
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker};
+use crate::entry::PDF;
 
 /// The least that an answer can be limited to.
 const LEAST_TOKENS: u32 = 16;
@@ -78,6 +79,10 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, input: &mut Vec<Va
                     Picture::Shown(media, data) => {
                         let url = format!("data:{media};base64,{data}");
                         json!({"type": "input_image", "image_url": url, "detail": "auto"})
+                    }
+                    Picture::Document(data) => {
+                        let data = format!("data:{PDF};base64,{data}");
+                        json!({"type": "input_file", "filename": "document.pdf", "file_data": data})
                     }
                     Picture::Missing(note) => json!({"type": "input_text", "text": note}),
                 });

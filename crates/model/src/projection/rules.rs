@@ -121,6 +121,13 @@ impl Report {
         self.must(good, at, "must be an object in JSON, as text");
     }
 
+    /// A PDF document whose address holds its bytes.
+    fn document_url(&mut self, at: &str, value: Option<&Value>) {
+        let data =
+            value.and_then(Value::as_str).and_then(|url| url.strip_prefix("data:application/pdf;base64,"));
+        self.must(data.is_some_and(base64), at, "must be a PDF document as a data address");
+    }
+
     /// A picture whose address holds its bytes.
     fn data_url(&mut self, at: &str, value: Option<&Value>) {
         let parts =

@@ -76,7 +76,8 @@ const INPUTS: &[&str] = &[
 ];
 const TOOLS: &[&str] = &["read", "shell", "mcp/server.tool", "", "7zip", "größe", "edit"];
 const CALLS: &[&str] = &["a", "b", "a_2", "toolu_01", "", "é!", "with space"];
-const MEDIA: &[&str] = &["image/png", "image/jpeg", "image/jpg", "image/tiff", "IMAGE/WEBP", ""];
+const MEDIA: &[&str] =
+    &["image/png", "image/jpeg", "image/jpg", "image/tiff", "IMAGE/WEBP", "application/pdf", ""];
 const ROLES: &[&str] = &["User", "AI", "Vendor API", "System", "Tool", "assistant", "Reviewer"];
 
 /// The models of a wire: two, so that a switch within the wire happens too.

@@ -290,6 +290,36 @@ fn pictures_are_shown_where_they_can_be() {
 }
 
 #[test]
+fn documents_go_to_wires_that_take_them_and_are_named_elsewhere() {
+    let blob = ContentId::of(Kind::Blob, b"x");
+    let list =
+        json!([{"role": "User", "blocks": [{"type": "image", "media": "application/pdf", "blob": blob}]}]);
+    let conversation = converse(&entries(&list));
+    let check = |wire: Wire, dialect: Dialect, bytes: Option<Vec<u8>>, expected: &str| {
+        let body = request(&conversation, &Ask { dialect, ..ask(wire, &[]) }, &|_| bytes.clone());
+        assert_eq!(rules::check(wire, &body), []);
+        assert!(body.to_string().contains(expected), "{body}");
+    };
+    let of = Dialect::of;
+    let good = || Some(b"bytes".to_vec());
+    check(Wire::Anthropic, of(Wire::Anthropic), good(), r#""type":"document""#);
+    check(
+        Wire::Responses,
+        of(Wire::Responses),
+        good(),
+        r#""file_data":"data:application/pdf;base64,Ynl0ZXM=""#,
+    );
+    check(Wire::Gemini, of(Wire::Gemini), good(), r#""mimeType":"application/pdf""#);
+    check(Wire::Chat, of(Wire::Chat), good(), "[PDF document: this provider is sent no documents]");
+    for wire in [Wire::Anthropic, Wire::Responses, Wire::Gemini] {
+        let most = document_limit(wire).expect("a limit");
+        check(wire, of(wire), None, "its bytes are gone");
+        check(wire, of(wire), Some(vec![0; most + 1]), "too large to be sent");
+        check(wire, Dialect { images: false, ..of(wire) }, good(), "sent no documents");
+    }
+}
+
+#[test]
 fn sampling_is_asked_for_as_each_provider_takes_it() {
     let check = |wire, dialect, expected: &[(&str, Value)]| {
         let ask = Ask { dialect, temperature: Some(1.5), top_p: Some(0.5), ..ask(wire, &[]) };

@@ -11,7 +11,7 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 use crate::content::{ContentId, Kind};
-use crate::entry::{Block, EntryVersion, Fields, media_of};
+use crate::entry::{Block, EntryVersion, Fields, attachment_media_of};
 
 /// A picture that goes along with a draft.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
@@ -40,15 +40,15 @@ pub struct NewPicture {
     pub bytes: Vec<u8>,
 }
 
-/// What was given as a picture is none.
+/// What was given as a picture or document is neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a png, jpg, gif or webp picture")]
+#[error("not a png, jpg, gif or webp picture, nor a PDF document")]
 pub struct NotAPicture;
 
 impl NewPicture {
     /// The picture that these bytes are.
     pub fn new(bytes: Vec<u8>) -> Result<Self, NotAPicture> {
-        let media = media_of(&bytes).ok_or(NotAPicture)?.to_owned();
+        let media = attachment_media_of(&bytes).ok_or(NotAPicture)?.to_owned();
         Ok(Self { attached: Attached { media, picture: ContentId::of(Kind::Blob, &bytes) }, bytes })
     }
 }

@@ -210,7 +210,7 @@ impl World {
 
 /// An environment without keys: only the offline assistant is available.
 fn nothing_around() -> Surroundings<'static> {
-    Surroundings { variable: &|_| None, ..Surroundings::of_process() }
+    Surroundings { variable: &|_| None, stored_names: &Vec::new, ..Surroundings::of_process() }
 }
 
 impl Lane {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use retake_agent::approval::{Mode, Policy as Approval};
 use retake_agent::fault_server::FaultServer;
 use retake_agent::provider::prices::Prices;
-use retake_agent::provider::{Client, Endpoint, Secret, Timeouts, Wire};
+use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Timeouts, Wire};
 use retake_agent::{Audience, Beginning, Brain, Cancel, Sender, TurnEvent, Workshop};
 use retake_model::agent::{Policy, ToolOutcome};
 use retake_model::command::Prompt;
@@ -158,6 +158,8 @@ fn endpoint(wire: Wire, server: &FaultServer, answer: Duration) -> Endpoint {
         key_hint: "set SCRIPTED_KEY".to_owned(),
         headers: Vec::new(),
         timeouts: Timeouts { first_byte: Duration::from_secs(10), stall: Duration::from_millis(300), answer },
+        platform: Platform::Direct,
+        sign_in: SignIn::Key,
     }
 }
 

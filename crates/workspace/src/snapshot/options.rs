@@ -49,6 +49,8 @@ pub const SECRETS: &[&str] = &[
     ".ssh/",
     ".gnupg/",
     "credentials.json",
+    "application_default_credentials.json",
+    "retake/keys.json",
     "client_secret*.json",
     "service-account*.json",
     "service_account*.json",

@@ -26,7 +26,13 @@ fn resolved(
         name,
         model,
         &providers(config),
-        &Surroundings { variable: &variable, key_file: &key_file, key_command: &key_command },
+        &Surroundings {
+            variable: &variable,
+            key_file: &key_file,
+            key_command: &key_command,
+            stored_key: &|name| Ok((name == "gemini").then(|| Secret::new("stored"))),
+            stored_names: &|| variable("STORED").into_iter().collect(),
+        },
     )
 }
 
@@ -133,7 +139,13 @@ fn a_provider_is_chosen_but_never_guessed() {
         let chosen = choose(
             thread,
             configured,
-            &Surroundings { variable: &variable, key_file: &key_file, key_command: &key_command },
+            &Surroundings {
+                variable: &variable,
+                key_file: &key_file,
+                key_command: &key_command,
+                stored_key: &|name| Ok((name == "gemini").then(|| Secret::new("stored"))),
+                stored_names: &|| variable("STORED").into_iter().collect(),
+            },
         );
         assert_eq!(chosen.name(), expected, "{keys:?}");
     };
@@ -151,4 +163,35 @@ fn models_are_listed_once_with_the_default_first() {
     let config = providers(r#"{"deepseek":{"models":["own","deepseek-v4-pro"]}}"#);
     assert_eq!(models("deepseek", &config), ["own", "deepseek-v4-pro", "deepseek-v4-flash"]);
     assert_eq!(models("nobody", &config), Vec::<String>::new());
+}
+
+#[test]
+fn a_stored_key_is_used_where_nothing_else_has_one() {
+    let check = |name: &str, config: &str, environment: &[(&str, &str)], expected: &str| {
+        let found = match resolved(name, Some("m"), config, environment) {
+            Ok(Resolved::Remote(endpoint)) => endpoint.key.as_ref().map_or("none", Secret::reveal).to_owned(),
+            Ok(Resolved::Offline) => "offline".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(found.contains(expected), "{name} {environment:?}: {found}");
+    };
+    check("gemini", "{}", &[("STORED", "gemini")], "stored");
+    check("gemini", "{}", &[("STORED", "gemini"), ("GEMINI_API_KEY", "of-environment")], "of-environment");
+    check("gemini", r#"{"gemini":{"key":"direct"}}"#, &[("STORED", "gemini")], "direct");
+    check("gemini", "{}", &[("STORED", "openai")], "retake keys set gemini");
+    let around = |stored: &'static str| {
+        let names = move || vec![stored.to_owned()];
+        let key_file = |path: &Path| Err(KeyFileError::Open { path: path.to_owned() });
+        let around = Surroundings {
+            variable: &|_| None,
+            key_file: &key_file,
+            key_command: &|_| Ok(Secret::new("never")),
+            stored_key: &|_| Ok(None),
+            stored_names: &names,
+        };
+        let status = |name: &str| key_status(name, &BTreeMap::new(), &around);
+        (choose(None, None, &around).name().to_owned(), status(stored), status("anthropic"), status("ollama"))
+    };
+    let expected = ("gemini".to_owned(), KeyStatus::Stored, KeyStatus::Missing, KeyStatus::NotNeeded);
+    assert_eq!(around("gemini"), expected);
 }

@@ -16,7 +16,8 @@ use crate::failure::{Code, Failure};
 #[command(after_help = "\
 Examples:
   retake draft attach screenshot.png
-  retake draft attach before.png after.png")]
+  retake draft attach before.png after.png
+  retake draft attach spec.pdf")]
 pub(crate) struct Arguments {
     /// Images: png, jpg, gif or webp.
     #[arg(required = true, value_name = "FILE")]

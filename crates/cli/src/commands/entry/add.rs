@@ -15,14 +15,14 @@ Examples:
   retake entry add \"Why does the login fail?\"
   retake entry add --role AI --file answer.md
   git diff | retake entry add --role Context
-  retake entry add \"It looks like this:\" --image screenshot.png
-    retake entry add --draft                  send the draft, for example after a fork
+  retake entry add \"It looks like this:\" --attach screenshot.png
+  retake entry add --draft                  send what `retake draft` shows, as after a fork
   echo '{\"content\": \"hi\", \"ticket\": 7}' | retake entry add --fields")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     content: Content,
-    /// Send the take's draft and clear it. One undo restores both.
-    #[arg(long, conflicts_with_all = ["text", "file", "image", "fields"])]
+    /// Send the take's draft: it becomes the entry, and is empty then. One undo brings both back.
+    #[arg(long, conflicts_with_all = ["text", "file", "attach", "fields"])]
     draft: bool,
     #[command(flatten)]
     target: Target,

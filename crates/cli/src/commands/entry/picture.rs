@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use retake_model::command::NotAPicture;
-use retake_model::entry::{EntryVersion, media_of};
+use retake_model::entry::{EntryVersion, attachment_media_of};
 use retake_timeline::NewEntry;
 
 use crate::failure::{Code, Failure};
@@ -20,7 +20,7 @@ pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     if bytes.len() as u64 > LIMIT {
         return Err(fail("larger than 64 MiB".to_owned()));
     }
-    if media_of(&bytes).is_none() {
+    if attachment_media_of(&bytes).is_none() {
         return Err(fail(NotAPicture.to_string()));
     }
     Ok(bytes)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{MEDIA, Report};
+use crate::entry::PDF;
 
 const BODY: &[&str] = &[
     "model",
@@ -129,7 +130,8 @@ fn check_message(at: &str, message: &Value, expected: &str, seen: &mut Seen, rep
         let kind = block["type"].as_str().unwrap_or_default();
         match (expected, kind) {
             (_, "text") => text_block(&at, block, &mut seen.marks, report),
-            ("user", "image") => image(&at, block, seen, report),
+            ("user", "image") => image(&at, block, MEDIA, seen, report),
+            ("user", "document") => image(&at, block, &[PDF], seen, report),
             ("user", "tool_result") => {
                 report.must(!results_over, &at, "results come before all else");
                 result(&at, block, &mut open, seen, report);
@@ -149,13 +151,13 @@ fn check_message(at: &str, message: &Value, expected: &str, seen: &mut Seen, rep
     report.must(open.is_empty(), at, "each call needs its result in the next message");
 }
 
-fn image(at: &str, block: &Value, seen: &mut Seen, report: &mut Report) {
+fn image(at: &str, block: &Value, kinds: &[&str], seen: &mut Seen, report: &mut Report) {
     let Some(fields) = report.fields(at, block, &["type", "source", "cache_control"]) else { return };
     mark(at, fields.get("cache_control"), &mut seen.marks, report);
     let source = fields.get("source").unwrap_or(&Value::Null);
     let Some(source) = report.fields(at, source, &["type", "media_type", "data"]) else { return };
     report.exactly(at, source.get("type"), &json!("base64"));
-    report.one_of(at, source.get("media_type"), MEDIA);
+    report.one_of(at, source.get("media_type"), kinds);
     report.base64(at, source.get("data"));
 }
 

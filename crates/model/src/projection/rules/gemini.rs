@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::Report;
 
-const MEDIA: &[&str] = &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"];
+const MEDIA: &[&str] =
+    &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf"];
 const SCHEMA: &[&str] = &[
     "type",
     "format",

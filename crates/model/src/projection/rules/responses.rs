@@ -83,7 +83,7 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
         report.must(open.is_empty() || may_follow, &at, "outputs must follow their calls directly");
         reasoned = false;
         match kind {
-            ("message", "user") => message(&at, item, &["input_text", "input_image"], report),
+            ("message", "user") => message(&at, item, &["input_text", "input_image", "input_file"], report),
             ("message", "assistant") => message(&at, item, &["output_text"], report),
             ("function_call", _) => {
                 report.must(tools, &at, "calls need declared tools");
@@ -129,6 +129,11 @@ fn message(at: &str, item: &Value, kinds: &[&str], report: &mut Report) {
         if part["type"] == "input_image" {
             let fields = report.fields(at, part, &["type", "image_url", "detail"]);
             report.data_url(at, fields.and_then(|fields| fields.get("image_url")));
+        } else if part["type"] == "input_file" {
+            let fields = report.fields(at, part, &["type", "filename", "file_data"]);
+            let field = |name: &str| fields.and_then(|fields| fields.get(name));
+            report.text(at, field("filename"));
+            report.document_url(at, field("file_data"));
         } else {
             let fields = report.fields(at, part, &["type", "text"]);
             report.text(at, fields.and_then(|fields| fields.get("text")));

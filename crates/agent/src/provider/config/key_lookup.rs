@@ -1,0 +1,61 @@
+//! Where the key of a provider is looked for, and what a user does who has none.
+
+use super::{ProviderConfig, ResolveError, Surroundings, variable};
+use crate::provider::Secret;
+use crate::provider::known::{KNOWN, Known};
+
+/// The key of a provider, from the first place that has one.
+pub(super) fn key(
+    name: &str,
+    config: &ProviderConfig,
+    known: Option<&Known>,
+    around: &Surroundings<'_>,
+) -> Result<Option<Secret>, ResolveError> {
+    if let Some(key) = &config.key {
+        return Ok(Some(key.clone()));
+    }
+    if let Some(path) = &config.key_file {
+        return Ok(Some((around.key_file)(path)?));
+    }
+    if let Some(command) = &config.key_command {
+        return Ok(Some((around.key_command)(command)?));
+    }
+    // A user who names a variable means that one, and no other.
+    let names: Vec<&str> = match (&config.key_env, known) {
+        (Some(name), _) => vec![name],
+        (None, Some(known)) => known.key_variables.to_vec(),
+        (None, None) => Vec::new(),
+    };
+    if let Some(text) = names.into_iter().find_map(|name| variable(around, name)) {
+        return Ok(Some(Secret::new(&text)));
+    }
+    // A provider that is reached in two ways has one key.
+    let stored = (around.stored_names)();
+    let same = |other: &&Known| {
+        known.is_some_and(|known| {
+            !known.key_variables.is_empty() && known.key_variables == other.key_variables
+        })
+    };
+    let mut names = [name].into_iter().chain(KNOWN.iter().filter(same).map(|known| known.name));
+    match names.find(|name| stored.iter().any(|stored| stored == name)) {
+        Some(name) => Ok((around.stored_key)(name)?),
+        None => Ok(None),
+    }
+}
+
+/// What a user does to give a key, as the end of a sentence.
+pub(super) fn key_hint(name: &str, config: &ProviderConfig, known: Option<&Known>) -> String {
+    let usual = known.and_then(|known| known.key_variables.first().copied());
+    match (&config.key, &config.key_file, config.key_env.as_deref().or(usual)) {
+        (Some(_), ..) => format!("look at providers.{name}.key in the configuration"),
+        (None, Some(path), _) => format!("look at the file {}", path.display()),
+        (None, None, Some(variable)) => {
+            format!(
+                "set {variable}, or providers.{name}.key_file in the configuration, or run `retake keys set {name}`"
+            )
+        }
+        (None, None, None) => {
+            format!("set providers.{name}.key_file in the configuration, or run `retake keys set {name}`")
+        }
+    }
+}

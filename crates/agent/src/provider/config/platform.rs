@@ -1,0 +1,241 @@
+//! Where a cloud is reached and how it is signed in to, from the configuration and the environment.
+
+#[cfg(feature = "vertex")]
+use std::path::PathBuf;
+
+use super::{ProviderConfig, ResolveError, Surroundings, variable};
+use crate::provider::sign_in::TokenSource;
+use crate::provider::{Platform, SignIn, Wire, platform::segment};
+
+/// What a cloud makes of a provider.
+#[derive(Default)]
+pub(super) struct Hosted {
+    pub(super) platform: Platform,
+    /// Where its interface begins.
+    pub(super) base_url: Option<String>,
+    pub(super) sign_in: SignIn,
+    /// More headers.
+    pub(super) headers: Vec<(String, String)>,
+}
+
+/// What is asked for.
+pub(super) struct Asked<'a> {
+    pub(super) name: &'a str,
+    pub(super) config: &'a ProviderConfig,
+    pub(super) wire: Wire,
+    pub(super) model: &'a str,
+    pub(super) has_key: bool,
+}
+
+/// The platform of a provider: as it is configured, or as its name says.
+pub(super) fn platform_of(name: &str, config: &ProviderConfig) -> Result<Platform, ResolveError> {
+    match config.platform.as_deref() {
+        None => Ok(Platform::of(name).unwrap_or_default()),
+        Some("direct") => Ok(Platform::Direct),
+        Some(given) => Platform::of(given).ok_or_else(|| ResolveError::Incomplete {
+            name: name.to_owned(),
+            field: "platform",
+            expected: "one of azure, bedrock, vertex, direct",
+        }),
+    }
+}
+
+/// The wire that a platform speaks for a model, where the configuration does not say.
+pub(super) fn wire_of(platform: Platform, model: &str) -> Option<Wire> {
+    match platform {
+        Platform::Direct => None,
+        Platform::Azure if model.starts_with("claude") => Some(Wire::Anthropic),
+        Platform::Azure => Some(Wire::Responses),
+        Platform::Bedrock => Some(Wire::Anthropic),
+        Platform::Vertex if model.contains("claude") => Some(Wire::Anthropic),
+        Platform::Vertex => Some(Wire::Gemini),
+    }
+}
+
+/// Where a provider is reached and how it is signed in to.
+pub(super) fn hosted(
+    platform: Platform,
+    asked: &Asked<'_>,
+    around: &Surroundings<'_>,
+) -> Result<Hosted, ResolveError> {
+    let mut hosted = match platform {
+        Platform::Direct => Hosted::default(),
+        Platform::Azure => azure(asked, around)?,
+        Platform::Bedrock => bedrock(asked, around)?,
+        Platform::Vertex => vertex(asked, around)?,
+    };
+    if let Some(command) = &asked.config.token_command {
+        hosted.sign_in = SignIn::Token(TokenSource::command(command));
+    }
+    Ok(Hosted { platform, ..hosted })
+}
+
+/// What a person does when the sign-in is refused, where it is not by a key.
+pub(super) fn hint(platform: Platform, sign_in: &SignIn) -> Option<String> {
+    let hint = match (platform, sign_in) {
+        (_, SignIn::Key) => return None,
+        (Platform::Bedrock, _) => {
+            "check the AWS credentials, and that the account has access to the model in this region"
+        }
+        (Platform::Vertex, _) => {
+            "check that the account may use Vertex AI in this project, and that the model is enabled there"
+        }
+        _ => "check what token_command writes",
+    };
+    Some(hint.to_owned())
+}
+
+fn azure(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+    let Asked { name, config, wire, model, .. } = asked;
+    let given = config.base_url.clone().or_else(|| variable(around, "AZURE_OPENAI_ENDPOINT"));
+    let given = given.ok_or_else(|| ResolveError::Incomplete {
+        name: (*name).to_owned(),
+        field: "base_url",
+        expected: "the resource, such as https://NAME.openai.azure.com; AZURE_OPENAI_ENDPOINT is read too",
+    })?;
+    let (address, query) =
+        given.split_once('?').map_or((given.as_str(), None), |(address, query)| (address, Some(query)));
+    let address = address.trim().trim_end_matches('/');
+    let path = address
+        .split_once("://")
+        .map_or(address, |(_, rest)| rest)
+        .split_once('/')
+        .map_or("", |(_, path)| path);
+    // A resource alone gets the path that its version needs; whoever writes a path means that one.
+    let base = match (path.is_empty(), &config.api_version, wire) {
+        (false, ..) => address.to_owned(),
+        (true, _, Wire::Anthropic) => format!("{address}/anthropic"),
+        (true, None, _) => format!("{address}/openai/v1"),
+        (true, Some(_), Wire::Chat) => format!("{address}/openai/deployments/{}", segment(model)),
+        (true, Some(_), _) => format!("{address}/openai"),
+    };
+    let version = config.api_version.as_ref().map(|version| format!("api-version={}", segment(version)));
+    let query: Vec<String> = query.map(str::to_owned).into_iter().chain(version).collect();
+    let base_url = if query.is_empty() { base } else { format!("{base}?{}", query.join("&")) };
+    Ok(Hosted { base_url: Some(base_url), ..Hosted::default() })
+}
+
+#[cfg(feature = "bedrock")]
+fn bedrock(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+    use crate::provider::sign_in::aws::AwsPlaces;
+    let Asked { name, config, wire, has_key, .. } = asked;
+    if *wire != Wire::Anthropic {
+        let expected = "anthropic: Claude is what is spoken to on Bedrock";
+        return Err(ResolveError::Incomplete { name: (*name).to_owned(), field: "wire", expected });
+    }
+    let variable = |name: &str| variable(around, name);
+    let places = AwsPlaces {
+        variable: &variable,
+        profile: config.profile.as_deref(),
+        region: config.region.as_deref(),
+    };
+    let region =
+        places.region().filter(|region| is_label(region)).ok_or_else(|| ResolveError::Incomplete {
+            name: (*name).to_owned(),
+            field: "region",
+            expected: "a region such as us-east-1; AWS_REGION and the region of an AWS profile are read too",
+        })?;
+    let sign_in = if *has_key || config.token_command.is_some() {
+        SignIn::Key
+    } else {
+        let found = places.sign_in(&region);
+        SignIn::Aws(Box::new(
+            found.map_err(|hint| ResolveError::NoKey { provider: (*name).to_owned(), hint })?,
+        ))
+    };
+    let base_url = format!("https://bedrock-runtime.{region}.amazonaws.com");
+    Ok(Hosted { base_url: Some(config.base_url.clone().unwrap_or(base_url)), sign_in, ..Hosted::default() })
+}
+
+#[cfg(not(feature = "bedrock"))]
+fn bedrock(_: &Asked<'_>, _: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+    Err(ResolveError::NotBuilt { platform: "Amazon Bedrock", feature: "bedrock" })
+}
+
+#[cfg(feature = "vertex")]
+fn vertex(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+    use crate::provider::sign_in::google::GoogleCredentials;
+    let Asked { name, config, wire, .. } = asked;
+    let missing = |field, expected| ResolveError::Incomplete { name: (*name).to_owned(), field, expected };
+    let credentials = if asked.has_key || config.token_command.is_some() {
+        None
+    } else {
+        let path = google_file(config, around).ok_or_else(|| ResolveError::NoKey {
+            provider: (*name).to_owned(),
+            hint: format!(
+                "run `gcloud auth application-default login`, set GOOGLE_APPLICATION_CREDENTIALS to the file of a \
+                 service account, or set providers.{name}.credentials_file"
+            ),
+        })?;
+        let read = GoogleCredentials::read(&path)
+            .map_err(|reason| super::KeyFileError::Unreadable { path, reason })?;
+        Some(read)
+    };
+    let environment = |names: &[&str]| names.iter().find_map(|name| variable(around, name));
+    let project = config
+        .project
+        .clone()
+        .or_else(|| environment(&["GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"]))
+        .or_else(|| {
+            let credentials = credentials.as_ref()?;
+            credentials.project.clone().or_else(|| credentials.quota_project.clone())
+        });
+    let location = config
+        .region
+        .clone()
+        .or_else(|| environment(&["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]))
+        .unwrap_or_else(|| "global".to_owned());
+    let location = Some(location)
+        .filter(|location| is_label(location))
+        .ok_or_else(|| missing("region", "a location such as global or europe-west1"))?;
+    let host = match location.as_str() {
+        "global" => "aiplatform.googleapis.com".to_owned(),
+        "us" | "eu" => format!("aiplatform.{location}.rep.googleapis.com"),
+        location => format!("{location}-aiplatform.googleapis.com"),
+    };
+    let publisher = if *wire == Wire::Anthropic { "anthropic" } else { "google" };
+    let base_url = if let Some(given) = &config.base_url {
+        given.clone()
+    } else {
+        let project = project.ok_or_else(|| {
+            missing("project", "the id of a Google Cloud project; GOOGLE_CLOUD_PROJECT is read too")
+        })?;
+        let project = segment(&project);
+        format!("https://{host}/v1/projects/{project}/locations/{location}/publishers/{publisher}")
+    };
+    // A person's credentials do not say who pays.
+    let payer = credentials.as_ref().and_then(|credentials| credentials.quota_project.clone());
+    let headers = payer.map(|payer| ("x-goog-user-project".to_owned(), payer)).into_iter().collect();
+    let sign_in =
+        credentials.map_or(SignIn::Key, |credentials| SignIn::Token(TokenSource::google(credentials)));
+    Ok(Hosted { base_url: Some(base_url), sign_in, headers, ..Hosted::default() })
+}
+
+#[cfg(not(feature = "vertex"))]
+fn vertex(_: &Asked<'_>, _: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+    Err(ResolveError::NotBuilt { platform: "Vertex AI", feature: "vertex" })
+}
+
+/// The file of Application Default Credentials, or the one that the configuration names.
+#[cfg(feature = "vertex")]
+fn google_file(config: &ProviderConfig, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let home = variable(around, "HOME").map(PathBuf::from);
+    if let Some(path) = &config.credentials_file {
+        return Some(match (path.strip_prefix("~"), &home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.clone(),
+        });
+    }
+    if let Some(path) = variable(around, "GOOGLE_APPLICATION_CREDENTIALS") {
+        return Some(PathBuf::from(path));
+    }
+    let folder = variable(around, "CLOUDSDK_CONFIG").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(home?.join(".config/gcloud")))?;
+    Some(folder.join("application_default_credentials.json")).filter(|path| path.is_file())
+}
+
+/// Whether a text can be a part of a host's name: whatever else is in it must not lead to another host.
+#[cfg(any(feature = "bedrock", feature = "vertex"))]
+fn is_label(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}

@@ -1,0 +1,221 @@
+//! Keys that the user stored with `retake keys set`: in the keyring of the system, or in a file that only its owner reads.
+//!
+//! ```text
+//!   keys.json (0600)   {"anthropic": "keyring"}             ─► secret-tool, security
+//!                      {"openai": {"key": "sk-…"}}          where there is no keyring
+//! ```
+//!
+//! The file lists what is stored, so that no command has to ask the keyring for providers that it does not use.
+
+mod keyring;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Secret;
+use keyring::Keyring;
+
+/// The file is not larger; a key has at most some hundred bytes.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// The keys of a user.
+#[derive(Clone, Debug)]
+pub struct KeyStore {
+    file: PathBuf,
+    keyring: Option<Keyring>,
+}
+
+/// Where a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyPlace {
+    /// In the keyring of the system.
+    Keyring,
+    /// In a file that only its owner can read.
+    File,
+}
+
+/// Why a key cannot be stored or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyStoreError {
+    /// There is no folder for it.
+    #[error("there is no folder for keys; set HOME, or RETAKE_CONFIG to the path of a configuration file")]
+    NoFolder,
+    /// Others can read the file.
+    #[error("others can read {}; close it with: chmod 600 {}", path.display(), path.display())]
+    Open {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The file cannot be used.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The keyring does not answer.
+    #[error(
+        "the keyring gave no key for {provider} ({reason}); unlock it, or run `retake keys set {provider}` again"
+    )]
+    Keyring {
+        /// For whom.
+        provider: String,
+        /// Why.
+        reason: String,
+    },
+    /// What was given cannot be a key.
+    #[error("a key is one line of visible ASCII characters; nothing was stored")]
+    NotAKey,
+}
+
+/// How the file notes a key.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum Noted {
+    Here { key: String },
+    Elsewhere(String),
+}
+
+type Notes = BTreeMap<String, Noted>;
+
+impl KeyStore {
+    /// The keys of the user who runs this process. `RETAKE_KEYRING=off` keeps the keyring out of it.
+    pub fn of_process() -> Result<Self, KeyStoreError> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let beside_config = variable("RETAKE_CONFIG").and_then(|path| Some(path.parent()?.to_owned()));
+        let config = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        let config = config.or_else(|| Some(variable("HOME")?.join(".config")));
+        let folder = beside_config.or_else(|| Some(config?.join("retake"))).ok_or(KeyStoreError::NoFolder)?;
+        let off = std::env::var_os("RETAKE_KEYRING").is_some_and(|value| value == "off");
+        let keyring = if off { None } else { Keyring::find(std::env::var_os("PATH").as_deref()) };
+        Ok(Self { file: folder.join("keys.json"), keyring })
+    }
+
+    /// Keys in that file alone.
+    pub fn in_file(file: &Path) -> Self {
+        Self { file: file.to_owned(), keyring: None }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The providers that a key is stored for, and where.
+    pub fn list(&self) -> Result<BTreeMap<String, KeyPlace>, KeyStoreError> {
+        let place = |noted: &Noted| match noted {
+            Noted::Here { .. } => KeyPlace::File,
+            Noted::Elsewhere(_) => KeyPlace::Keyring,
+        };
+        Ok(self.read()?.iter().map(|(name, noted)| (name.clone(), place(noted))).collect())
+    }
+
+    /// The key of a provider, if one is stored.
+    pub fn get(&self, provider: &str) -> Result<Option<Secret>, KeyStoreError> {
+        match self.read()?.get(provider) {
+            None => Ok(None),
+            Some(Noted::Here { key }) => Ok(Some(Secret::new(key))),
+            Some(Noted::Elsewhere(_)) => {
+                let failed =
+                    |reason: String| KeyStoreError::Keyring { provider: provider.to_owned(), reason };
+                let keyring =
+                    self.keyring.as_ref().ok_or_else(|| failed("no keyring is found here".to_owned()))?;
+                keyring.get(provider).map(Some).map_err(failed)
+            }
+        }
+    }
+
+    /// Stores the key of a provider: in the keyring if there is one that takes it, else in the file.
+    pub fn set(&self, provider: &str, key: &Secret) -> Result<KeyPlace, KeyStoreError> {
+        if !key.is_usable() {
+            return Err(KeyStoreError::NotAKey);
+        }
+        let mut notes = self.read()?;
+        // A machine without a session for the keyring has the program, yet nothing that answers it.
+        let taken = self.keyring.as_ref().is_some_and(|keyring| keyring.set(provider, key).is_ok());
+        let (noted, place) = if taken {
+            (Noted::Elsewhere("keyring".to_owned()), KeyPlace::Keyring)
+        } else {
+            (Noted::Here { key: key.reveal().to_owned() }, KeyPlace::File)
+        };
+        notes.insert(provider.to_owned(), noted);
+        self.write(&notes)?;
+        Ok(place)
+    }
+
+    /// Removes the key of a provider; tells where it was.
+    pub fn remove(&self, provider: &str) -> Result<Option<KeyPlace>, KeyStoreError> {
+        let mut notes = self.read()?;
+        let place = match notes.remove(provider) {
+            None => return Ok(None),
+            Some(Noted::Here { .. }) => KeyPlace::File,
+            Some(Noted::Elsewhere(_)) => {
+                let failed =
+                    |reason: String| KeyStoreError::Keyring { provider: provider.to_owned(), reason };
+                let keyring =
+                    self.keyring.as_ref().ok_or_else(|| failed("no keyring is found here".to_owned()))?;
+                keyring.remove(provider).map_err(failed)?;
+                KeyPlace::Keyring
+            }
+        };
+        self.write(&notes)?;
+        Ok(Some(place))
+    }
+
+    fn read(&self) -> Result<Notes, KeyStoreError> {
+        let failed = |reason: String| KeyStoreError::File { path: self.file.clone(), reason };
+        let file = match File::open(&self.file) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Notes::new()),
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        // Of the open file, not of the path: nobody can put another in its place in between.
+        let facts = file.metadata().map_err(|error| failed(error.to_string()))?;
+        if facts.permissions().mode() & 0o077 != 0 {
+            return Err(KeyStoreError::Open { path: self.file.clone() });
+        }
+        let mut text = String::new();
+        file.take(FILE_BYTES).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
+        // The parser's own words may quote a key.
+        serde_json::from_str(&text).map_err(|error| {
+            failed(format!(
+                "line {} is not what `retake keys` writes; repair or delete the file",
+                error.line()
+            ))
+        })
+    }
+
+    fn write(&self, notes: &Notes) -> Result<(), KeyStoreError> {
+        let failed = |error: std::io::Error| KeyStoreError::File {
+            path: self.file.clone(),
+            reason: error.to_string(),
+        };
+        let folder = self.file.parent().ok_or(KeyStoreError::NoFolder)?;
+        if !folder.is_dir() {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        }
+        let text = serde_json::to_string_pretty(notes).expect("texts have no form that JSON lacks");
+        let temporary = folder.join(format!(".keys.json.{}", std::process::id()));
+        let _ = std::fs::remove_file(&temporary);
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(failed)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let written = written.and_then(|()| std::fs::rename(&temporary, &self.file));
+        let written = written.and_then(|()| File::open(folder)?.sync_all());
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written.map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

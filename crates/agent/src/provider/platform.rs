@@ -1,0 +1,189 @@
+//! Clouds that host models of other makers: the same wires under other addresses, with small changes to the body.
+//!
+//! ```text
+//!   azure     …/openai/v1/responses                               api-key, or a token of Entra ID
+//!   bedrock   …/model/MODEL/invoke-with-response-stream           SigV4, or an API key of Bedrock
+//!   vertex    …/publishers/google/models/MODEL:streamGenerateContent?alt=sse    a token of Google
+//!             …/publishers/anthropic/models/MODEL:streamRawPredict
+//! ```
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use super::Wire;
+
+/// Who hosts a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Platform {
+    /// The provider itself, or whoever speaks as it does.
+    #[default]
+    Direct,
+    /// Azure `OpenAI` and Microsoft Foundry.
+    Azure,
+    /// Amazon Bedrock, for Claude.
+    Bedrock,
+    /// Vertex AI, for Gemini and Claude.
+    Vertex,
+}
+
+impl Platform {
+    /// The platform of that name in the configuration.
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "azure" => Self::Azure,
+            "bedrock" => Self::Bedrock,
+            "vertex" => Self::Vertex,
+            _ => return None,
+        })
+    }
+
+    /// The encoded path below the base address, where it is not the wire's usual one.
+    pub(super) fn path(self, wire: Wire, model: &str) -> Option<String> {
+        match (self, wire) {
+            (Self::Bedrock, _) => Some(format!("model/{}/invoke-with-response-stream", segment(model))),
+            (Self::Vertex, Wire::Anthropic) => {
+                // `@` before a version stands as it is in every example of Google's.
+                Some(format!("models/{}:streamRawPredict", segment(model).replace("%40", "@")))
+            }
+            _ => None,
+        }
+    }
+
+    /// The header that carries a key as it is; `None` for `Authorization: Bearer`.
+    pub(super) fn key_header(self, wire: Wire) -> Option<&'static str> {
+        match (self, wire) {
+            (Self::Bedrock | Self::Vertex, _) | (Self::Direct, Wire::Chat | Wire::Responses) => None,
+            (_, Wire::Anthropic) => Some("x-api-key"),
+            (Self::Azure, _) => Some("api-key"),
+            (Self::Direct, Wire::Gemini) => Some("x-goog-api-key"),
+        }
+    }
+
+    /// Whether the version of the Anthropic wire stands in a header; elsewhere it stands in the body.
+    pub(super) fn takes_version_header(self) -> bool {
+        matches!(self, Self::Direct | Self::Azure)
+    }
+
+    /// The body as the platform takes it. Betas move from their header into the body where there are no headers.
+    pub(super) fn body(self, wire: Wire, body: &Value, headers: &mut HeaderMap) -> String {
+        let version = match (self, wire) {
+            (Self::Bedrock, _) => "bedrock-2023-05-31",
+            (Self::Vertex, Wire::Anthropic) => "vertex-2023-10-16",
+            _ => return body.to_string(),
+        };
+        let mut body = body.clone();
+        let Some(fields) = body.as_object_mut() else { return body.to_string() };
+        // The address names the model.
+        fields.retain(|field, _| field != "model");
+        fields.insert("anthropic_version".to_owned(), version.into());
+        if self == Self::Bedrock {
+            // Whether an answer streams is decided by the address too, and an unknown field is refused.
+            fields.retain(|field, _| field != "stream");
+            let betas: Vec<Value> = headers
+                .get_all("anthropic-beta")
+                .iter()
+                .filter_map(|value| value.to_str().ok())
+                .flat_map(|value| value.split(','))
+                .map(|beta| beta.trim().into())
+                .collect();
+            if !betas.is_empty() {
+                fields.insert("anthropic_beta".to_owned(), betas.into());
+            }
+            headers.remove("anthropic-beta");
+        }
+        body.to_string()
+    }
+
+    /// What is sent as `Accept`.
+    pub(super) fn accepts(self) -> &'static str {
+        match self {
+            Self::Bedrock => "application/vnd.amazon.eventstream",
+            _ => "text/event-stream",
+        }
+    }
+}
+
+/// A model's name as its maker writes it, whatever the cloud adds: `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and
+/// `claude-sonnet-4-5@20250929` are `claude-sonnet-4-5-20250929`.
+pub fn plain_model(model: &str) -> Cow<'_, str> {
+    // An ARN ends in the name, behind a slash.
+    let name = if model.starts_with("arn:") { model.rsplit('/').next().unwrap_or(model) } else { model };
+    let Some((_, claude)) = name.split_once("anthropic.") else {
+        return match name.split_once('@') {
+            Some((name, "default")) => Cow::Borrowed(name),
+            Some((name, date)) => Cow::Owned(format!("{name}-{date}")),
+            None => Cow::Borrowed(name),
+        };
+    };
+    let end = claude.rfind("-v").filter(|&end| {
+        let version = &claude[end + 2..];
+        !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
+    });
+    Cow::Borrowed(&claude[..end.unwrap_or(claude.len())])
+}
+
+/// A text as one segment of a path: everything but letters, digits and `-._~` is encoded, as AWS signs it.
+pub(super) fn segment(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
+            _ => _ = write!(encoded, "%{byte:02X}"),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cloud_s_name_for_a_model_becomes_its_maker_s() {
+        for (model, expected) in [
+            ("claude-sonnet-4-5", "claude-sonnet-4-5"),
+            ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5-20250929"),
+            ("claude-opus-4-6@default", "claude-opus-4-6"),
+            ("anthropic.claude-opus-4-6-v1", "claude-opus-4-6"),
+            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929"),
+            ("global.anthropic.claude-sonnet-4-6", "claude-sonnet-4-6"),
+            (
+                "arn:aws:bedrock:us-east-1:1:inference-profile/eu.anthropic.claude-haiku-4-5-20251001-v1:0",
+                "claude-haiku-4-5-20251001",
+            ),
+            ("gemini-2.5-flash", "gemini-2.5-flash"),
+        ] {
+            assert_eq!(plain_model(model), expected);
+        }
+    }
+
+    #[test]
+    fn a_body_becomes_what_the_platform_takes() {
+        let body = json!({"model": "m", "max_tokens": 9, "stream": true});
+        let mut headers = HeaderMap::new();
+        headers.insert("anthropic-beta", "one, two".parse().expect("a value"));
+        let sent = |platform: Platform, headers: &mut HeaderMap| -> Value {
+            serde_json::from_str(&platform.body(Wire::Anthropic, &body, headers)).expect("JSON")
+        };
+        assert_eq!(sent(Platform::Direct, &mut headers), body);
+        assert_eq!(
+            sent(Platform::Vertex, &mut headers),
+            json!({"max_tokens": 9, "stream": true, "anthropic_version": "vertex-2023-10-16"})
+        );
+        assert!(headers.contains_key("anthropic-beta"));
+        assert_eq!(
+            sent(Platform::Bedrock, &mut headers),
+            json!({
+                "max_tokens": 9,
+                "anthropic_version": "bedrock-2023-05-31",
+                "anthropic_beta": ["one", "two"],
+            })
+        );
+        assert!(headers.is_empty());
+    }
+}

@@ -1,0 +1,123 @@
+//! How a request proves who sends it, where that is more than a fixed key in a header.
+//!
+//! ```text
+//!   Key        the header is made with the address (`endpoint`)
+//!   Token      a command or Google's token service ─► short-lived token, kept in memory until shortly before it ends
+//!   Aws        credentials ─► a signature over the address, the headers and the body (SigV4)
+//! ```
+//!
+//! Nothing of this is written to disk or to a log, and every secret is taken out of what a server says.
+
+#[cfg(feature = "bedrock")]
+pub(super) mod aws;
+#[cfg(feature = "vertex")]
+pub(super) mod google;
+mod token;
+
+use reqwest::header::HeaderValue;
+
+pub use token::TokenSource;
+
+use super::Secret;
+use super::endpoint::{Endpoint, Target};
+use super::fault::{CallError, Fault};
+
+/// How a request is signed in.
+#[derive(Clone, Debug, Default)]
+pub enum SignIn {
+    /// By the endpoint's key, if it has one.
+    #[default]
+    Key,
+    /// By a token that is fetched when it is needed.
+    Token(TokenSource),
+    /// By a signature with AWS credentials.
+    #[cfg(feature = "bedrock")]
+    Aws(Box<aws::AwsSignIn>),
+}
+
+impl SignIn {
+    /// Whether more than the endpoint's key goes over the network.
+    pub(super) fn sends_secrets(&self) -> bool {
+        !matches!(self, Self::Key)
+    }
+
+    /// The service that gives tokens, if one is asked.
+    pub(super) fn address(&self) -> Option<&reqwest::Url> {
+        match self {
+            Self::Token(source) => source.address(),
+            _ => None,
+        }
+    }
+
+    /// Everything that must not be shown.
+    pub(super) fn secrets(&self) -> Vec<Secret> {
+        match self {
+            Self::Key => Vec::new(),
+            Self::Token(source) => source.secrets(),
+            #[cfg(feature = "bedrock")]
+            Self::Aws(aws) => aws.secrets(),
+        }
+    }
+
+    /// Completes the headers of a request whose body is settled.
+    #[cfg_attr(
+        not(feature = "bedrock"),
+        expect(unused_variables, reason = "only a signature covers the body")
+    )]
+    pub(super) async fn authorize(
+        &self,
+        connector: &reqwest::Client,
+        endpoint: &Endpoint,
+        target: &mut Target,
+        (method, body): (&str, &str),
+    ) -> Result<(), CallError> {
+        match self {
+            Self::Key => Ok(()),
+            Self::Token(source) => {
+                let token = source.token(connector).await.map_err(|error| error.of(&endpoint.provider))?;
+                let text = format!("Bearer {}", token.reveal());
+                let mut value = HeaderValue::from_str(&text).map_err(|_| {
+                    SignInError::refused("the token has characters that no token has").of(&endpoint.provider)
+                })?;
+                value.set_sensitive(true);
+                target.headers.insert("authorization", value);
+                Ok(())
+            }
+            #[cfg(feature = "bedrock")]
+            Self::Aws(aws) => aws
+                .sign(method, &target.url, &mut target.headers, body.as_bytes(), std::time::SystemTime::now())
+                .map_err(|error| error.of(&endpoint.provider)),
+        }
+    }
+
+    /// Forgets a token that a server refused, so that the next request fetches another.
+    pub(super) fn forget(&self) {
+        if let Self::Token(source) = self {
+            source.forget();
+        }
+    }
+}
+
+/// Why nobody could be signed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SignInError {
+    fault: Fault,
+    message: String,
+}
+
+impl SignInError {
+    /// The credentials do not do.
+    pub(super) fn refused(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Key, message: message.into() }
+    }
+
+    /// The service that gives tokens cannot be reached.
+    #[cfg(feature = "vertex")]
+    pub(super) fn unreachable(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Network, message: message.into() }
+    }
+
+    fn of(self, provider: &str) -> CallError {
+        CallError::new(self.fault, format!("{provider}: sign-in failed: {}", self.message))
+    }
+}

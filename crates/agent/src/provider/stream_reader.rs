@@ -1,0 +1,56 @@
+//! From the bytes of an answer to events, whichever way a platform frames them.
+
+use super::Platform;
+#[cfg(feature = "bedrock")]
+use super::aws_frames::{BadFrames, FrameReader};
+use super::decoder;
+use super::events::{BadEvents, Event, EventReader};
+use super::fault::{Broken, CallError};
+
+/// What gathers events from the bytes of an answer.
+pub(super) enum StreamReader {
+    Events(EventReader),
+    #[cfg(feature = "bedrock")]
+    Frames(FrameReader),
+}
+
+impl StreamReader {
+    pub(super) fn of(platform: Platform) -> Self {
+        match platform {
+            #[cfg(feature = "bedrock")]
+            Platform::Bedrock => Self::Frames(FrameReader::default()),
+            _ => Self::Events(EventReader::new()),
+        }
+    }
+
+    pub(super) fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), CallError> {
+        match self {
+            Self::Events(reader) => reader.feed(bytes, events).map_err(garbled),
+            #[cfg(feature = "bedrock")]
+            Self::Frames(reader) => reader.feed(bytes, events).map_err(garbled_frames),
+        }
+    }
+
+    pub(super) fn finish(&mut self, events: &mut Vec<Event>) -> Result<(), CallError> {
+        match self {
+            Self::Events(reader) => reader.finish().map(|last| events.extend(last)).map_err(garbled),
+            #[cfg(feature = "bedrock")]
+            Self::Frames(reader) => reader.finish().map_err(garbled_frames),
+        }
+    }
+}
+
+#[cfg(feature = "bedrock")]
+fn garbled_frames(bad: BadFrames) -> CallError {
+    decoder::error(match bad {
+        BadFrames::Garbled(what) => Broken::protocol(what),
+        BadFrames::TooLarge => Broken::TooLarge,
+    })
+}
+
+fn garbled(bad: BadEvents) -> CallError {
+    decoder::error(match bad {
+        BadEvents::NotText => Broken::protocol(bad.to_string()),
+        BadEvents::TooLarge => Broken::TooLarge,
+    })
+}

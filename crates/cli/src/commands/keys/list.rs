@@ -1,0 +1,45 @@
+//! `retake keys list`
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Stored, place_name, store};
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// List the providers that a key is stored for. The keys themselves are not shown.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake keys
+  retake keys list --json")]
+pub(crate) struct Arguments {}
+
+#[derive(Serialize)]
+struct Keys {
+    keys: Vec<Stored>,
+}
+
+impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let store = store()?;
+        let listed = store.list().map_err(|error| Failure::new(Code::Failed, error))?;
+        let keys = listed.into_iter().map(|(provider, place)| Stored { provider, place }).collect();
+        let answer = Keys { keys };
+        context.answer(&answer, |out, styles| {
+            let (heading, muted) = (styles.heading, styles.muted);
+            if answer.keys.is_empty() {
+                writeln!(out, "{muted}No key is stored. `retake keys set PROVIDER` stores one.{muted:#}")?;
+            }
+            for key in &answer.keys {
+                let name = sanitize(&key.provider, Lines::Fold);
+                let place = place_name(key.place, &store);
+                let place = sanitize(&place, Lines::Fold);
+                writeln!(out, "{heading}{name:<18}{heading:#} {muted}in {place}{muted:#}")?;
+            }
+            Ok(())
+        })
+    }
+}

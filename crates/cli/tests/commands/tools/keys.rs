@@ -1,0 +1,83 @@
+//! `retake keys`: stored, listed, used and removed, and never shown.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use retake_agent::fault_server::{FaultServer, Script, events, said as telling};
+use retake_agent::provider::Wire;
+
+use super::support::{Said, User, everything_below, said};
+
+const KEY: &str = "sk-stored-and-never-shown-1";
+
+fn piped(user: &User, arguments: &[&str], input: &str) -> Said {
+    let mut command = user.command();
+    command.env("RETAKE_KEYRING", "off").args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("it reads");
+    said(child.wait_with_output().expect("it ends"))
+}
+
+#[test]
+fn a_key_is_stored_listed_and_removed_and_never_shown() {
+    let user = User::new();
+    let set = piped(&user, &["keys", "set", "anthropic", "--json"], &format!("{KEY}\n"));
+    assert_eq!(set.code, 0, "{set:?}");
+    assert!(set.out.contains("\"place\": \"file\"") || set.out.contains("\"place\":\"file\""), "{set:?}");
+    let file = user.path("configuration/keys.json");
+    let mode = std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let listed = user.json(&["keys"]);
+    assert_eq!(listed, serde_json::json!({"keys": [{"provider": "anthropic", "place": "file"}]}));
+    let models = user.json(&["models", "anthropic"]);
+    assert_eq!(models["providers"][0]["key"], "stored", "{models}");
+    assert_eq!(models["providers"][0]["ready"], true, "{models}");
+    assert_eq!(models["default"]["provider"], "anthropic", "{models}");
+    for said in [piped(&user, &["keys"], ""), piped(&user, &["models"], ""), set] {
+        assert!(!said.out.contains(KEY) && !said.err.contains(KEY), "{said:?}");
+    }
+    let removed = user.run(&["keys", "remove", "anthropic"]);
+    assert!(removed.contains("keys.json"), "{removed}");
+    assert!(!std::fs::read_to_string(&file).expect("text").contains(KEY));
+    assert!(user.refused(3, &["keys", "remove", "anthropic"]).contains("no key is stored"));
+}
+
+#[test]
+fn what_is_no_key_or_no_provider_is_refused() {
+    let user = User::new();
+    for (provider, input, code, words) in [
+        ("nobody", KEY, 3, "retake models"),
+        ("anthropic", "", 2, "no key was given"),
+        ("anthropic", "two words", 2, "one line of visible"),
+    ] {
+        let said = piped(&user, &["keys", "set", provider], input);
+        assert!(said.code == code && said.err.contains(words), "{said:?}");
+        assert!(!user.path("configuration/keys.json").exists());
+    }
+}
+
+#[test]
+fn a_stored_key_answers_a_turn_and_is_in_no_file_but_its_own() {
+    let user = User::new();
+    let server =
+        FaultServer::with(vec![Script::events(events(Wire::Chat, &telling("hello")))]).expect("a port");
+    let config = format!(
+        "[providers.mine]\nwire = \"chat\"\nbase_url = \"{}\"\nmodels = [\"m\"]\nkey_env = \"MINE_KEY\"\n",
+        server.url()
+    );
+    std::fs::create_dir_all(user.path("configuration")).expect("a folder");
+    user.write("configuration/config.toml", config.as_bytes());
+    assert!(user.refused(5, &["run", "--provider", "mine", "hi"]).contains("retake keys set mine"));
+    let set = piped(&user, &["keys", "set", "mine"], KEY);
+    assert_eq!(set.code, 0, "{set:?}");
+    let answered = user.run(&["run", "--provider", "mine", "hi"]);
+    assert!(answered.contains("hello"), "{answered}");
+    assert_eq!(server.requests()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    for path in everything_below(user.folder.path()).into_iter().filter(|path| path.is_file()) {
+        let bytes = std::fs::read(&path).expect("a readable file");
+        let holds = bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+        assert_eq!(holds, path.ends_with("configuration/keys.json"), "{}", path.display());
+    }
+}
