@@ -1,7 +1,7 @@
 //! What a thread and its takes are set to: settings, roles, file lists.
 
 use axum::http::Method;
-use retake_model::settings::Settings;
+use retake_model::settings::{Effort, Settings};
 use retake_model::take::{FileItem, FileList};
 use retake_timeline::{Command, Done};
 use schemars::JsonSchema;
@@ -64,7 +64,7 @@ struct SettingsBody {
     temperature: Option<f64>,
     /// Nucleus sampling, from 0 to 1.
     top_p: Option<f64>,
-    /// The most tokens that the model may answer with.
+    /// The most tokens that the model may answer with; null for the model's own limit.
     max_tokens: Option<u32>,
     /// Whether an entry before each prompt names the files that were changed since the last turn.
     auto_add_history: Option<bool>,
@@ -72,6 +72,8 @@ struct SettingsBody {
     provider: Option<String>,
     /// Which model answers.
     model: Option<String>,
+    /// How hard the model thinks.
+    effort: Option<Effort>,
 }
 
 /// The names and values that a settings object has. Null is the empty text: back to the usual one.

@@ -14,6 +14,7 @@ use retake_model::agent::Agent;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
+use retake_model::settings::Effort;
 use retake_model::time::Timestamp;
 use retake_model::turn::{PartialAnswer, RunningTurn};
 use retake_timeline::NewEntry;
@@ -99,8 +100,13 @@ impl From<Approve> for Mode {
     }
 }
 
-fn wanted(provider: Option<&String>, model: Option<&String>, approve: Option<Approve>) -> Wanted {
-    Wanted { provider: provider.cloned(), model: model.cloned(), approve: approve.map(Mode::from) }
+fn wanted(
+    provider: Option<&String>,
+    model: Option<&String>,
+    effort: Option<Effort>,
+    approve: Option<Approve>,
+) -> Wanted {
+    Wanted { provider: provider.cloned(), model: model.cloned(), effort, approve: approve.map(Mode::from) }
 }
 
 /// Where a turn runs, and the settings that hold from there on.
@@ -150,6 +156,8 @@ struct BeginBody {
     provider: Option<String>,
     /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
     model: Option<String>,
+    /// How hard the model thinks. It holds for the thread from here on.
+    effort: Option<Effort>,
     /// What tools may do without being asked about, in this turn; what is configured if not said.
     approve: Option<Approve>,
 }
@@ -174,7 +182,7 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
         }
         _ => return Err(Problem::new(Code::Refused, "exactly one of `prompt` and `draft`")),
     };
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
+    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
     let (shop, settings) = call.workshop(thread, take, &wanted)?;
     let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
     call.set_off(Box::new(move |cancel, audience| shop.run(thread, take, beginning, cancel, audience)))
@@ -211,6 +219,8 @@ struct RetryBody {
     provider: Option<String>,
     /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
     model: Option<String>,
+    /// How hard the model thinks. It holds for the thread from here on.
+    effort: Option<Effort>,
     /// What tools may do without being asked about, in this turn; what is configured if not said.
     approve: Option<Approve>,
 }
@@ -235,7 +245,7 @@ fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>
     let (on_conflict, shared) = (body.conflicts.into(), shared_changes(body.shared));
     let again = Again { from: take.id, at, name: body.name.clone(), on_conflict, shared };
     drop(looking);
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
+    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
     let (shop, settings) = call.workshop(thread, again.from, &wanted)?;
     let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
     call.set_off(Box::new(move |cancel, audience| shop.retry(thread, again, beginning, cancel, audience)))
@@ -248,6 +258,8 @@ struct ResumeBody {
     provider: Option<String>,
     /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
     model: Option<String>,
+    /// How hard the model thinks. It holds for the thread from here on.
+    effort: Option<Effort>,
     /// What tools may do without being asked about, in this turn; what is configured if not said.
     approve: Option<Approve>,
 }
@@ -255,7 +267,7 @@ struct ResumeBody {
 fn resume(call: &Call<'_, ThreadPath, OfTake, ResumeBody>) -> Result<Answer<Begun>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let take = take_id(call.service, thread, call.query.take)?;
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
+    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
     let (shop, settings) = call.workshop(thread, take, &wanted)?;
     let resuming = Resuming { settings, expected: call.expected, request: call.request };
     call.set_off(Box::new(move |cancel, audience| shop.resume(thread, take, resuming, cancel, audience)))

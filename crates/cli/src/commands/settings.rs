@@ -24,8 +24,8 @@ Examples:
   retake settings unset temperature
 
 Settings: project_system_prompt, global_system_prompt, base_system_prompt, use_default_base_prompt,
-temperature, top_p, max_tokens, auto_add_history, provider, model. They are part of the thread and of its
-history; how Retake itself behaves is set with `retake config`.
+temperature, top_p, max_tokens, auto_add_history, provider, model, effort. They are part of the thread and of
+its history; how Retake itself behaves is set with `retake config`.
 
 The global prompt holds in all projects, and the project prompt in all threads of the project, whichever thread sets
 it; an undo there takes it back. With auto_add_history, an entry before each prompt names the files that were changed

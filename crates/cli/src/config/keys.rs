@@ -40,7 +40,7 @@ impl Takes {
 }
 
 /// All keys, in the order in which they are listed.
-pub(crate) const KEYS: [Key; 23] = [
+pub(crate) const KEYS: [Key; 24] = [
     Key {
         name: "storage.folder",
         takes: Takes::Path,
@@ -139,10 +139,16 @@ pub(crate) const KEYS: [Key; 23] = [
         purpose: "what tools may do without being asked about: ask, edits, all or none",
     },
     Key {
+        name: "agent.effort",
+        takes: Takes::Text,
+        default: None,
+        purpose: "how hard a model thinks: off, low, medium, high or max",
+    },
+    Key {
         name: "agent.thinking",
         takes: Takes::Number,
         default: None,
-        purpose: "how many tokens a model may think for",
+        purpose: "how many tokens a model may think for, where no effort is set",
     },
     Key {
         name: "agent.attempts",
