@@ -13,10 +13,11 @@
 //!   Heard ──────► offline ──────────────────────────────────────────────────────► the same, without a network
 //! ```
 //!
-//! [`config`] says how a provider is reached, [`prices`] what an answer costs.
+//! [`config`] says how a provider is reached, [`catalog`] what is known of models, [`prices`] what an answer costs.
 
 mod anthropic;
 mod assembly;
+pub mod catalog;
 mod chat;
 pub mod config;
 mod decoder;
