@@ -139,8 +139,12 @@ impl Place {
             let _ = sender.lock().map(|sender| sender.send(now));
             script.clone()
         })?;
-        let brain =
-            Brain::Remote { endpoint: Box::new(endpoint(&server)), thinking: None, client: Client::new()? };
+        let brain = Brain::Remote {
+            endpoint: Box::new(endpoint(&server)),
+            thinking: None,
+            limits: retake_agent::provider::catalog::limits("test-model"),
+            client: Client::new()?,
+        };
         let shop = Workshop {
             timeline,
             desk: Some(desk),
@@ -153,6 +157,7 @@ impl Place {
             calls: 100,
             prices: Prices::default(),
             window,
+            sized: true,
             actor: Actor::Human,
             surroundings: None,
             hidden: Vec::new(),

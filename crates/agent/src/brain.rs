@@ -3,17 +3,21 @@
 use std::borrow::Cow;
 
 use retake_model::content::ContentId;
-use retake_model::entry::PDF;
-use retake_model::projection::{self, Ask, Conversation, ThinkingField, ToolSpec, document_limit};
-use retake_model::settings::Settings;
+use retake_model::projection::{self, Ask, Conversation, Thinking, ThinkingField, Thoughts, ToolSpec, Wire};
+use retake_model::settings::{Effort, Settings};
 use serde_json::Value;
 
 use crate::cancel::Cancel;
+use crate::provider::catalog::{Limits, limits};
 use crate::provider::config::Resolved;
 use crate::provider::known::OFFLINE;
 use crate::provider::offline::Heard;
 use crate::provider::{Answer, BadEndpoint, CallError, Client, Delta, Endpoint, offline};
 use crate::request::Request;
+
+/// The most tokens of an answer, thinking aside, where nobody says: enough for a long file, and no more than needed to
+/// end an answer that goes on and on.
+const USUAL_ANSWER: u32 = 32_000;
 
 /// Who answers.
 pub enum Brain {
@@ -23,8 +27,10 @@ pub enum Brain {
     Remote {
         /// How it is reached.
         endpoint: Box<Endpoint>,
-        /// How many tokens the model may think for; `None` asks for no thinking.
-        thinking: Option<u32>,
+        /// How much the model thinks where the thread does not say; `None` leaves that to the model.
+        thinking: Option<Thinking>,
+        /// The model's limits.
+        limits: Limits,
         /// The client.
         client: Client,
     },
@@ -62,12 +68,59 @@ pub enum Unattachable {
 pub struct NotCallable(#[from] BadEndpoint);
 
 impl Brain {
-    /// Whoever a name was found to mean. A model may think for that many tokens.
-    pub fn of(resolved: Resolved, thinking: Option<u32>) -> std::io::Result<Self> {
+    /// Whoever a name was found to mean.
+    pub fn of(resolved: Resolved, thinking: Option<Thinking>) -> std::io::Result<Self> {
         Ok(match resolved {
             Resolved::Offline => Self::Offline,
-            Resolved::Remote(endpoint) => Self::Remote { endpoint, thinking, client: Client::new()? },
+            Resolved::Remote(endpoint) => {
+                let limits = limits(&endpoint.model);
+                Self::Remote { endpoint, thinking, limits, client: Client::new()? }
+            }
         })
+    }
+
+    /// What the user should know of the model before a turn. `sized` says that the user configured its size.
+    pub(crate) fn notices(&self, settings: &Settings, sized: bool) -> Vec<String> {
+        let Self::Remote { endpoint, limits, .. } = self else { return Vec::new() };
+        let Endpoint { provider, model, .. } = &**endpoint;
+        let mut notices = Vec::new();
+        if !limits.known && !sized {
+            notices.push(format!(
+                "{provider}/{model} is not in Retake's table of models: {} tokens of context and {} of output are \
+                 assumed; set agent.window and the setting max_tokens to its real limits",
+                limits.context, limits.output
+            ));
+        }
+        if settings.effort.is_some() && endpoint.dialect.thinking == ThinkingField::None {
+            notices.push(format!(
+                "effort is not sent to {provider}/{model}, which is not known to take it; \
+                 providers.{provider}.effort = true sends it"
+            ));
+        }
+        notices
+    }
+
+    /// How much the model thinks in a thread with these settings.
+    fn thinking(&self, settings: &Settings) -> Option<Thinking> {
+        let Self::Remote { thinking, .. } = self else { return None };
+        settings.effort.map(Thinking::from).or(*thinking)
+    }
+
+    /// The most tokens that the model may answer with, its thinking included.
+    pub(crate) fn max_tokens(&self, settings: &Settings) -> u32 {
+        let Self::Remote { endpoint, limits, .. } = self else { return USUAL_ANSWER };
+        let answer = settings.max_tokens.unwrap_or(USUAL_ANSWER.min(limits.output));
+        let thinking = match (endpoint.dialect.thinking, self.thinking(settings)) {
+            (ThinkingField::None, _) => 0,
+            (_, Some(thinking)) => thinking.budget,
+            // These think unasked.
+            (ThinkingField::Adaptive { .. } | ThinkingField::Effort | ThinkingField::Level, None) => {
+                Effort::High.budget()
+            }
+            (_, None) => 0,
+        };
+        let most = if limits.known { limits.output } else { u32::MAX };
+        answer.saturating_add(thinking).min(most)
     }
 
     /// The provider's name.
@@ -94,18 +147,11 @@ impl Brain {
         }
     }
 
-    /// Refuses what is attached to a message if the model cannot be sent it.
-    pub fn check_attachment(&self, media: &str, bytes: usize) -> Result<(), Unattachable> {
-        // The offline assistant reads neither pictures nor documents, and reports that by itself.
-        let Self::Remote { endpoint, .. } = self else { return Ok(()) };
-        if media != PDF {
-            return Ok(());
-        }
-        let provider = endpoint.provider.clone();
-        match document_limit(endpoint.wire).filter(|_| endpoint.dialect.images) {
-            None => Err(Unattachable::NoDocuments { provider, model: endpoint.model.clone() }),
-            Some(most) if bytes > most => Err(Unattachable::TooLarge { provider, bytes, most }),
-            Some(_) => Ok(()),
+    /// What the model speaks; nothing for the assistant that is built in.
+    pub(crate) fn wire(&self) -> Option<Wire> {
+        match self {
+            Self::Offline => None,
+            Self::Remote { endpoint, .. } => Some(endpoint.wire),
         }
     }
 
@@ -124,23 +170,22 @@ impl Brain {
         system: &str,
         tools: &[ToolSpec],
         settings: &Settings,
+        thoughts: Thoughts,
         pictures: &dyn Fn(ContentId) -> Option<Vec<u8>>,
     ) -> Value {
-        let Self::Remote { endpoint, thinking, .. } = self else { return Value::Null };
-        let usual = Settings::default();
+        let Self::Remote { endpoint, .. } = self else { return Value::Null };
         let ask = Ask {
             wire: endpoint.wire,
             dialect: endpoint.dialect,
             model: &endpoint.model,
             system,
             tools,
-            max_tokens: settings.max_tokens,
+            max_tokens: self.max_tokens(settings),
             // Many models take no other than their own: only what someone set is sent.
-            temperature: set(settings.temperature, usual.temperature),
-            top_p: set(settings.top_p, usual.top_p),
-            // Models that decide by themselves how much to think must be asked to: what they thought between two
-            // calls has to go back to them.
-            thinking_budget: thinking.or((endpoint.dialect.thinking == ThinkingField::Adaptive).then_some(0)),
+            temperature: settings.temperature,
+            top_p: settings.top_p,
+            thinking: self.thinking(settings),
+            thoughts,
         };
         projection::request(conversation, &ask, pictures)
     }
@@ -160,9 +205,4 @@ impl Brain {
             Self::Remote { endpoint, client, .. } => client.call(endpoint, &request.body, cancel, on),
         }
     }
-}
-
-/// A number that someone set to something else than usual. The usual one is exactly what it is by default.
-fn set(number: f64, usual: f64) -> Option<f64> {
-    (number.to_bits() != usual.to_bits()).then_some(number)
 }

@@ -67,8 +67,9 @@ impl Said<'_> {
                 ("request", facts, body.into())
             }
             Self::Answer { shop, answer: Ok(answer), millis } => {
-                let cost =
-                    answer.usage.as_ref().and_then(|usage| shop.prices.cost(shop.brain.model(), usage));
+                let cost = answer.usage.as_ref().and_then(|usage| {
+                    shop.prices.cost(Some(shop.brain.provider()), shop.brain.model(), usage)
+                });
                 let facts = json!({
                     "provider": shop.brain.provider(), "model": shop.brain.model(), "millis": millis,
                     "answered_by": answer.model, "response": answer.response_id, "usage": answer.usage,

@@ -105,7 +105,7 @@ impl Side {
                 continue;
             };
             usage.add(used);
-            let cost = prices.cost(model, used);
+            let cost = prices.cost(entry.provider().as_deref(), model, used);
             micro_dollars = micro_dollars.zip(cost).map(|(sum, cost)| sum.saturating_add(cost));
         }
         let moment = |view: Option<&EntryView>| view.map_or(0, |view| view.entry.created.millis());

@@ -13,12 +13,11 @@
 //!   Heard ──────► offline ──────────────────────────────────────────────────────► the same, without a network
 //! ```
 //!
-//! [`config`] says how a provider is reached, [`prices`] what an answer costs.
+//! [`config`] says how a provider is reached, [`catalog`] what is known of models, [`prices`] what an answer costs.
 
 mod anthropic;
 mod assembly;
-#[cfg(feature = "bedrock")]
-mod aws_frames;
+pub mod catalog;
 mod chat;
 pub mod config;
 mod decoder;

@@ -5,7 +5,9 @@
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_model::projection::{Conversation, ToolSpec, converse, estimate_tokens, message_tokens};
+use retake_model::projection::{
+    Conversation, Thoughts, ToolSpec, Wire, converse, estimate_tokens, message_tokens, request_prefix,
+};
 use retake_model::settings::Settings;
 use retake_model::take::Take;
 use retake_timeline::Looking;
@@ -28,6 +30,17 @@ pub(crate) struct Request {
     pub(crate) tokens: u64,
     /// Which attempt at this request it is, from one.
     pub(crate) attempt: u32,
+    /// What is stored of it with its answer.
+    pub(crate) trail: Trail,
+}
+
+/// What an answer must remember of its request, so that its thoughts can go back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trail {
+    /// The digest of all that the answer stands behind.
+    pub(crate) prefix: Option<String>,
+    /// The wire whose thoughts were left out because the provider refused them.
+    pub(crate) omitted: Option<Wire>,
 }
 
 impl Request {
@@ -37,6 +50,7 @@ impl Request {
         thread: ThreadId,
         take: TakeId,
         attempt: u32,
+        thoughts: Thoughts,
     ) -> Result<Self, TurnError> {
         let looking = shop.timeline.look()?;
         let state = looking.state(thread)?;
@@ -49,15 +63,17 @@ impl Request {
                 .iter()
                 .map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.schema.to_string()))
                 .sum::<u64>();
-        let room =
-            shop.window.saturating_sub(around).saturating_sub(u64::from(reserve(&settings, shop.window)));
+        let room = shop.window.saturating_sub(around).saturating_sub(u64::from(reserve(shop, &settings)));
         let entries = newest(&looking, thread, &take, room, shop)?;
         let conversation = converse(&entries);
         let tokens = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
-        let body = shop
-            .brain
-            .body(&conversation, &system, &tools, &settings, &|id| looking.picture(id).ok().flatten());
-        Ok(Self { conversation, body, tokens, attempt })
+        let body = shop.brain.body(&conversation, &system, &tools, &settings, thoughts, &|id| {
+            looking.picture(id).ok().flatten()
+        });
+        let wire = shop.brain.wire();
+        let prefix = wire.filter(|wire| *wire == Wire::Anthropic).and_then(|_| request_prefix(&body));
+        let omitted = wire.filter(|_| thoughts == Thoughts::Omitted);
+        Ok(Self { conversation, body, tokens, attempt, trail: Trail { prefix, omitted } })
     }
 
     /// A request of one message, without tools.
@@ -65,9 +81,9 @@ impl Request {
         let now = shop.timeline.now();
         let entry = EntryVersion::from_text("User", text, now);
         let conversation = converse(&[(EntryId::fresh(&mut shop.timeline.fresh()), entry)]);
-        let body = shop.brain.body(&conversation, system, &[], settings, &|_| None);
+        let body = shop.brain.body(&conversation, system, &[], settings, Thoughts::Accepted, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
-        Self { conversation, body, tokens, attempt: 1 }
+        Self { conversation, body, tokens, attempt: 1, trail: Trail::default() }
     }
 }
 
@@ -82,8 +98,8 @@ fn tool_specs() -> Vec<ToolSpec> {
 }
 
 /// What is left free for the answer.
-fn reserve(settings: &Settings, window: u64) -> u32 {
-    settings.max_tokens.min(u32::try_from(window / 4).unwrap_or(u32::MAX))
+fn reserve(shop: &Workshop, settings: &Settings) -> u32 {
+    shop.brain.max_tokens(settings).min(u32::try_from(shop.window / 4).unwrap_or(u32::MAX))
 }
 
 /// All entries, if the model can be given them.

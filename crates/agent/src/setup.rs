@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use retake_model::agent::Policy;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
-use retake_model::settings::Settings;
+use retake_model::projection::Thinking;
+use retake_model::settings::{Effort, Settings};
 use retake_model::surroundings::Surroundings;
 use retake_timeline::{Desk, FileError, Project, Timeline};
 use retake_workspace::folder::path_from_text;
@@ -42,7 +43,9 @@ pub struct Setup {
     pub model: Option<String>,
     /// What tools may do without being asked about.
     pub approval: Mode,
-    /// How many tokens a model may think for.
+    /// How hard a model thinks, where a thread does not say.
+    pub effort: Option<Effort>,
+    /// How many tokens a model may think for, where no effort is set.
     pub thinking: Option<u32>,
     /// How often a call that failed is tried.
     pub attempts: u32,
@@ -84,6 +87,8 @@ pub struct Wanted {
     pub provider: Option<String>,
     /// Which model answers. `PROVIDER/MODEL` names both.
     pub model: Option<String>,
+    /// How hard the model thinks.
+    pub effort: Option<Effort>,
     /// What tools may do without being asked about.
     pub approve: Option<Mode>,
 }
@@ -97,6 +102,19 @@ pub enum SetupError {
         "model {0:?} is chosen, but not who serves it; name both as PROVIDER/MODEL, and see `retake models`"
     )]
     NobodyServes(String),
+    /// A model is named with a provider that does not exist.
+    #[error(
+        "there is no provider {provider:?}, so model {model:?} was not sent to anyone; there are {there}. \
+         Where the model's own name has a slash, put the provider before it: PROVIDER/{model}"
+    )]
+    NoSuchProvider {
+        /// What stands before the slash.
+        provider: String,
+        /// The whole name.
+        model: String,
+        /// What there is.
+        there: String,
+    },
     /// The provider cannot be used.
     #[error(transparent)]
     Provider(#[from] ResolveError),
@@ -114,6 +132,7 @@ impl Default for Setup {
             provider: None,
             model: None,
             approval: Mode::Ask,
+            effort: None,
             thinking: None,
             attempts: 5,
             rounds: 200,
@@ -199,7 +218,8 @@ impl Setup {
         place: &Place,
         wanted: &Wanted,
     ) -> Result<Workshop, SetupError> {
-        let window = self.window.unwrap_or_else(|| self.prices.context(brain.model()));
+        let limits = self.prices.limits(brain.model());
+        let window = self.window.unwrap_or(limits.context);
         let rules = self.rules(timeline, &place.folder)?;
         Ok(Workshop {
             timeline: timeline.clone(),
@@ -213,6 +233,7 @@ impl Setup {
             calls: self.calls.max(1),
             prices: self.prices.clone(),
             window,
+            sized: self.window.is_some() || limits.known,
             actor: place.actor.clone(),
             surroundings: place.surroundings.clone(),
             hidden: self.providers.values().filter_map(|provider| provider.key_env.clone()).collect(),
@@ -222,7 +243,13 @@ impl Setup {
     /// Settings of a thread that a request changes: a model that was wanted once holds from there on.
     pub fn changed(&self, settings: &Settings, wanted: &Wanted) -> Vec<(String, String)> {
         let (provider, model) = self.named(wanted.provider.as_deref(), wanted.model.as_deref());
-        let pairs = [("provider", provider, &settings.provider), ("model", model, &settings.model)];
+        let effort = wanted.effort.map(Effort::name);
+        let set = settings.effort.map(|effort| effort.name().to_owned());
+        let pairs = [
+            ("provider", provider, &settings.provider),
+            ("model", model, &settings.model),
+            ("effort", effort, &set),
+        ];
         let new = pairs.into_iter().filter_map(|(key, wanted, set)| {
             let wanted = wanted.filter(|wanted| set.as_deref() != Some(*wanted))?;
             Some((key.to_owned(), wanted.to_owned()))
@@ -240,6 +267,13 @@ impl Setup {
         let once = self.named(wanted.provider.as_deref(), wanted.model.as_deref());
         let thread = self.named(settings.provider.as_deref(), settings.model.as_deref());
         let usual = self.named(self.provider.as_deref(), self.model.as_deref());
+        self.check_named(once)?;
+        if once.1.is_none() {
+            self.check_named(thread)?;
+            if thread.1.is_none() {
+                self.check_named(usual)?;
+            }
+        }
         // A model that was named without its provider is looked for where the thread's model was.
         let provider = once.0.or(thread.0).or(usual.0);
         let model = once.1.or(thread.1).or(usual.1);
@@ -248,7 +282,23 @@ impl Setup {
             return Err(SetupError::NobodyServes(model.to_owned()));
         }
         let resolved = resolve(&provider, model, &self.providers, around)?;
-        Brain::of(resolved, self.thinking).map_err(SetupError::Client)
+        let budget = |budget: u32| Thinking { effort: Effort::of_budget(budget), budget };
+        let thinking = self.effort.map(Thinking::from).or(self.thinking.map(budget));
+        Brain::of(resolved, thinking).map_err(SetupError::Client)
+    }
+
+    /// Refuses a model with a slash whose provider is named nowhere beside it: it must not go to another provider.
+    fn check_named(&self, (provider, model): (Option<&str>, Option<&str>)) -> Result<(), SetupError> {
+        let Some((before, _)) = model.and_then(|model| model.split_once('/')).filter(|_| provider.is_none())
+        else {
+            return Ok(());
+        };
+        let model = model.unwrap_or_default();
+        if self.providers.values().any(|config| config.models.iter().any(|known| known == model)) {
+            return Ok(());
+        }
+        let there = self.providers().collect::<Vec<_>>().join(", ");
+        Err(SetupError::NoSuchProvider { provider: before.to_owned(), model: model.to_owned(), there })
     }
 
     /// The provider and the model that two texts name; a model may have its provider before it.
@@ -289,7 +339,7 @@ mod tests {
     }
 
     fn wanted(provider: Option<&str>, model: Option<&str>) -> Wanted {
-        Wanted { provider: provider.map(str::to_owned), model: model.map(str::to_owned), approve: None }
+        Wanted { provider: provider.map(str::to_owned), model: model.map(str::to_owned), ..Wanted::default() }
     }
 
     #[test]
@@ -320,6 +370,17 @@ mod tests {
         check(Some("own/usual"), settings(None, Some("m")), wanted(None, None), Ok("own/m"));
         check(Some("own/usual"), settings(Some("own"), Some("m")), wanted(None, Some("n")), Ok("own/n"));
         check(None, none(), wanted(None, Some("m")), Err("PROVIDER/MODEL"));
+        // A provider that does not exist is an error, whoever else could be asked.
+        check(Some("own/usual"), none(), wanted(None, Some("nobody/m")), Err("no provider \"nobody\""));
+        check(
+            None,
+            settings(Some("own"), Some("m")),
+            wanted(None, Some("nobody/m")),
+            Err("PROVIDER/nobody/m"),
+        );
+        check(Some("own/usual"), settings(None, Some("nobody/m")), wanted(None, None), Err("no provider"));
+        check(None, settings(Some("own"), Some("vendor/m")), wanted(None, None), Ok("own/vendor/m"));
+        check(None, none(), wanted(None, Some("own/vendor/m")), Ok("own/vendor/m"));
         check(None, none(), wanted(Some("nobody"), None), Err("no provider"));
         check(None, none(), wanted(Some("anthropic"), None), Err("no key"));
     }

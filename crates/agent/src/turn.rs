@@ -78,6 +78,8 @@ pub struct Workshop {
     pub prices: Prices,
     /// How many tokens the model can be given.
     pub window: u64,
+    /// Whether the user configured that.
+    pub sized: bool,
     /// Who asks for turns, for the log.
     pub actor: Actor,
     /// Where it all happens, for the log.

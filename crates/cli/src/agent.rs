@@ -15,7 +15,7 @@ use retake_agent::{Audience, Brain, Cancel, Outcome, Setup, SetupError, TurnErro
 use retake_model::agent::Ended;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
-use retake_model::settings::Settings;
+use retake_model::settings::{Effort, Settings};
 use retake_workspace::folder::path_to_text;
 
 pub(crate) use interrupt::Interruptible;
@@ -35,7 +35,11 @@ pub(crate) struct AgentFlags {
     /// Model to use, or PROVIDER/MODEL for both. Becomes the thread's setting.
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// What tools may do without approval [default: agent.approval].
+    /// How hard the model thinks: off, low, medium, high or max. It holds for the thread from here on
+    /// [default: the thread's setting, then agent.effort, then the model's own default].
+    #[arg(long, value_name = "LEVEL", value_parser = effort)]
+    pub(crate) effort: Option<Effort>,
+    /// What tools may do without being asked about [default: agent.approval].
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) approve: Option<Approve>,
 }
@@ -71,9 +75,14 @@ impl AgentFlags {
     }
 
     fn wanted(&self) -> Wanted {
-        let Self { provider, model, approve } = self.clone();
-        Wanted { provider, model, approve: approve.map(Mode::from) }
+        let Self { provider, model, effort, approve } = self.clone();
+        Wanted { provider, model, effort, approve: approve.map(Mode::from) }
     }
+}
+
+fn effort(name: &str) -> Result<Effort, String> {
+    let found = Effort::ALL.into_iter().find(|effort| effort.name() == name);
+    found.ok_or_else(|| "expected off, low, medium, high or max".to_owned())
 }
 
 impl Context {
@@ -83,6 +92,7 @@ impl Context {
             provider: agent.provider.clone(),
             model: agent.model.clone(),
             approval: agent.approval.into(),
+            effort: agent.effort,
             thinking: agent.thinking,
             attempts: agent.attempts,
             rounds: agent.rounds,

@@ -15,6 +15,7 @@ use etcetera::BaseStrategy;
 use retake_agent::approval::Rule;
 use retake_agent::provider::config::ProviderConfig;
 use retake_agent::provider::prices::Price;
+use retake_model::settings::Effort;
 use serde::Deserialize;
 
 pub(crate) use edit::{checked, get, set, unset};
@@ -51,7 +52,9 @@ pub(crate) struct Agent {
     pub(crate) model: Option<String>,
     /// What tools may do without approval.
     pub(crate) approval: Approve,
-    /// Thinking budget in tokens.
+    /// How hard a model thinks, where a thread does not say.
+    pub(crate) effort: Option<Effort>,
+    /// How many tokens a model may think for, where no effort is set.
     pub(crate) thinking: Option<u32>,
     /// How often a failed model call is tried.
     pub(crate) attempts: u32,
@@ -160,6 +163,7 @@ impl Default for Agent {
             provider: None,
             model: None,
             approval: Approve::Ask,
+            effort: None,
             thinking: None,
             attempts: 5,
             rounds: 200,

@@ -135,6 +135,11 @@ impl EntryVersion {
         Self { blocks, edited: Some(edited), ..self.clone() }
     }
 
+    /// Who served the model that wrote it, if that is known.
+    pub fn provider(&self) -> Option<String> {
+        serde_json::from_str(self.extra.get("provider")?.as_str()).ok()
+    }
+
     /// One line that stands for the entry where there is no room for more.
     pub fn preview(&self) -> String {
         let text = self.blocks.iter().find_map(Block::text).map_or_else(|| self.substitute(), str::to_owned);

@@ -19,13 +19,15 @@
 //! that it was interrupted. Roles that providers do not have speak as the user, under a label.
 //!
 //! Thoughts go back only to the wire and model that sealed them, and only while their entry is as it was written
-//! and something of it follows them; otherwise they are left out. Blocks of unknown types are left out.
+//! and something of it follows them; otherwise they are left out. Where a model binds its thoughts to all that came
+//! before them, they go back only behind exactly that (`binding`). Blocks of unknown types are left out.
 //!
 //! **The prefix.** A message depends on nothing that comes later, but for the last two: the answer that is being
 //! given, and what answers its calls. So what a provider has cached stays good while entries are appended, and
 //! [`reread_tokens`] says what an edit costs.
 
 mod anthropic;
+mod binding;
 pub mod campaign;
 mod chat;
 mod converse;
@@ -44,10 +46,11 @@ mod tests;
 
 use serde_json::Value;
 
+pub use binding::{REQUEST_PREFIX, THOUGHTS_OMITTED, request_prefix};
 pub use converse::converse;
 pub use cost::{estimate_tokens, message_tokens, reread_tokens, shared_prefix};
 pub use names::tool_name;
-pub use request::{Ask, Dialect, ThinkingField, ToolSpec, document_limit, request};
+pub use request::{Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, request};
 pub use seal::{Seal, Token, Wire};
 
 use crate::content::ContentId;

@@ -1,50 +1,46 @@
 //! What a user can set for a thread, apart from its entries: prompts, sampling, model.
 
-use minicbor::{Decode, Encode};
+mod effort;
+mod stored;
+
 use serde::{Deserialize, Serialize};
+
+pub use effort::Effort;
 
 use crate::content::{Content, Kind};
 use crate::limits::TEXT_BYTES;
 
 /// The settings of a thread. The defaults are what a reset goes back to.
-#[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The system prompt of the project.
-    #[n(0)]
     pub project_system_prompt: String,
     /// The system prompt of all the user's projects.
-    #[n(1)]
     pub global_system_prompt: String,
     /// The base system prompt, in use when `use_default_base_prompt` is off.
-    #[n(2)]
     pub base_system_prompt: String,
     /// Whether the program's own base prompt is in use.
-    #[n(3)]
     pub use_default_base_prompt: bool,
-    /// Sampling temperature.
-    #[n(4)]
-    pub temperature: f64,
-    /// Nucleus sampling.
-    #[n(5)]
-    pub top_p: f64,
-    /// The most tokens that the model may answer with.
-    #[n(6)]
-    pub max_tokens: u32,
+    /// Sampling temperature; the provider's default if it is not set.
+    pub temperature: Option<f64>,
+    /// Nucleus sampling; the provider's default if it is not set.
+    pub top_p: Option<f64>,
+    /// The most tokens that the model may answer with; the model's own limit decides if it is not set.
+    pub max_tokens: Option<u32>,
     /// Whether an entry before each prompt names the files that were changed since the last turn.
-    #[n(7)]
     pub auto_add_history: bool,
     /// Who serves the model.
-    #[n(8)]
     pub provider: Option<String>,
     /// Which model answers.
-    #[n(9)]
     pub model: Option<String>,
+    /// How hard the model thinks; its own default if it is not set.
+    pub effort: Option<Effort>,
 }
 
 /// Names of the settings, as the command line, the API and the log call them.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "project_system_prompt",
     "global_system_prompt",
     "base_system_prompt",
@@ -55,6 +51,7 @@ pub const NAMES: [&str; 10] = [
     "auto_add_history",
     "provider",
     "model",
+    "effort",
 ];
 
 /// Why a setting was refused.
@@ -84,12 +81,13 @@ impl Default for Settings {
             global_system_prompt: String::new(),
             base_system_prompt: String::new(),
             use_default_base_prompt: true,
-            temperature: 0.0,
-            top_p: 1.0,
-            max_tokens: 8192,
+            temperature: None,
+            top_p: None,
+            max_tokens: None,
             auto_add_history: false,
             provider: None,
             model: None,
+            effort: None,
         }
     }
 }
@@ -102,12 +100,13 @@ impl Settings {
             "global_system_prompt" => self.global_system_prompt.clone(),
             "base_system_prompt" => self.base_system_prompt.clone(),
             "use_default_base_prompt" => self.use_default_base_prompt.to_string(),
-            "temperature" => self.temperature.to_string(),
-            "top_p" => self.top_p.to_string(),
-            "max_tokens" => self.max_tokens.to_string(),
+            "temperature" => text(self.temperature),
+            "top_p" => text(self.top_p),
+            "max_tokens" => text(self.max_tokens),
             "auto_add_history" => self.auto_add_history.to_string(),
             "provider" => self.provider.clone().unwrap_or_default(),
             "model" => self.model.clone().unwrap_or_default(),
+            "effort" => text(self.effort),
             _ => return None,
         })
     }
@@ -125,11 +124,13 @@ impl Settings {
             "temperature" => settings.temperature = number("temperature", value)?,
             "top_p" => settings.top_p = number("top_p", value)?,
             "max_tokens" => {
-                settings.max_tokens = value.trim().parse().map_err(|_| WHOLE_TOKENS)?;
+                let tokens = optional(value).map(|value| value.parse().map_err(|_| WHOLE_TOKENS));
+                settings.max_tokens = tokens.transpose()?;
             }
             "auto_add_history" => settings.auto_add_history = flag("auto_add_history", value)?,
             "provider" => settings.provider = optional(value),
             "model" => settings.model = optional(value),
+            "effort" => settings.effort = Effort::parse(value)?,
             _ => return Err(BadSetting::Unknown(name.chars().take(40).collect())),
         }
         settings.checked()
@@ -138,15 +139,15 @@ impl Settings {
     /// These settings, if every value is one that can be used.
     pub fn checked(mut self) -> Result<Self, BadSetting> {
         // Minus zero and zero are the same temperature, and must have the same name as content.
-        self.temperature += 0.0;
-        self.top_p += 0.0;
-        if !(0.0..=2.0).contains(&self.temperature) {
+        self.temperature = self.temperature.map(|temperature| temperature + 0.0);
+        self.top_p = self.top_p.map(|top_p| top_p + 0.0);
+        if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
             return Err(BadSetting::Value { name: "temperature", expected: "a number from 0 to 2" });
         }
-        if !(0.0..=1.0).contains(&self.top_p) {
+        if self.top_p.is_some_and(|top_p| !(0.0..=1.0).contains(&top_p)) {
             return Err(BadSetting::Value { name: "top_p", expected: "a number from 0 to 1" });
         }
-        if self.max_tokens == 0 {
+        if self.max_tokens == Some(0) {
             return Err(WHOLE_TOKENS);
         }
         let prompts = [
@@ -194,8 +195,14 @@ fn flag(name: &'static str, value: &str) -> Result<bool, BadSetting> {
     }
 }
 
-fn number(name: &'static str, value: &str) -> Result<f64, BadSetting> {
-    value.trim().parse().map_err(|_| BadSetting::Value { name, expected: "a number" })
+/// A number, or nothing where the value is blank.
+fn number(name: &'static str, value: &str) -> Result<Option<f64>, BadSetting> {
+    let parse = |value: String| value.parse().map_err(|_| BadSetting::Value { name, expected: "a number" });
+    optional(value).map(parse).transpose()
+}
+
+fn text(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 fn optional(value: &str) -> Option<String> {
@@ -210,13 +217,26 @@ mod tests {
 
     #[test]
     fn every_setting_can_be_read_set_and_told_apart() {
-        let values = ["a", "b", "c", "off", "0.7", "0.5", "100", "on", "anthropic", "opus"];
+        let values = ["a", "b", "c", "off", "0.7", "0.5", "100", "on", "anthropic", "opus", "max"];
         for (name, value) in NAMES.into_iter().zip(values) {
             let before = Settings::default();
             let after = before.with(name, value).expect("a good value");
             assert_eq!(before.changed(&after), [name]);
             assert_eq!(decode::<Settings>(&encode(&after)), Ok(after));
         }
+    }
+
+    #[test]
+    fn a_value_that_is_like_the_default_is_still_chosen() {
+        for (name, value) in [("temperature", "0"), ("top_p", "1"), ("max_tokens", "8192")] {
+            let default = Settings::default();
+            let chosen = default.with(name, value).expect("a good value");
+            assert_eq!(chosen.get(name).as_deref(), Some(value));
+            assert_eq!(decode::<Settings>(&encode(&chosen)).as_ref(), Ok(&chosen));
+            assert_ne!(encode(&chosen), encode(&default), "{name}");
+            assert_eq!(chosen.with(name, " "), Ok(default));
+        }
+        assert_eq!(Settings::default().with("effort", "default"), Ok(Settings::default()));
     }
 
     #[test]
@@ -229,6 +249,7 @@ mod tests {
             ("max_tokens", "1e3"),
             ("auto_add_history", "maybe"),
             ("model", "a\nb"),
+            ("effort", "much"),
             ("nonsense", "1"),
         ] {
             assert!(Settings::default().with(name, value).is_err(), "{name}={value}");

@@ -146,7 +146,8 @@ pub(crate) fn class_of(role: &str) -> &'static str {
 
 fn cost(entry: &EntryVersion, prices: &Prices) -> Markup {
     let Some(usage) = &entry.usage else { return html! {} };
-    let price = entry.model.as_deref().and_then(|model| prices.cost(model, usage));
+    let price =
+        entry.model.as_deref().and_then(|model| prices.cost(entry.provider().as_deref(), model, usage));
     html! {
         span class="usage" title="Input and output tokens" {
             (count(usage.read())) " → " (count(usage.output_tokens))

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use retake_agent::provider::config::Surroundings;
 use retake_model::id::ThreadId;
-use retake_model::settings::Settings;
+use retake_model::settings::{Effort, Settings};
 use retake_model::take::{FileItem, Take};
 use retake_timeline::ContextPreset;
 use retake_words::number::counted;
@@ -99,9 +99,14 @@ fn model(studio: &Studio, settings: &Settings) -> Markup {
                 input value=(settings.model.as_deref().unwrap_or_default()) placeholder=(usual.model.unwrap_or_default()) name="model" list="models";
                 datalist id="models" { @for model in &models { option value=(model) {} } }
             }
-            (number("temperature", "Temperature", settings.temperature.to_string(), "0.1"))
-            (number("top_p", "Top p", settings.top_p.to_string(), "0.05"))
-            (number("max_tokens", "Max output tokens", settings.max_tokens.to_string(), "1"))
+            label {
+                "Effort"
+                input value=(settings.get("effort").unwrap_or_default()) placeholder="default" name="effort" list="efforts";
+                datalist id="efforts" { @for effort in Effort::ALL { option value=(effort.name()) {} } }
+            }
+            (number("temperature", "Temperature", settings.get("temperature").unwrap_or_default(), "0.1"))
+            (number("top_p", "Top p", settings.get("top_p").unwrap_or_default(), "0.05"))
+            (number("max_tokens", "Max output tokens", settings.get("max_tokens").unwrap_or_default(), "1"))
             label class="check" {
                 input type="checkbox" checked[settings.auto_add_history] name="auto_add_history";
                 "Add file changes between turns to the conversation"

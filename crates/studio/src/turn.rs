@@ -6,7 +6,6 @@ use retake_agent::provider::config::Surroundings;
 use retake_model::agent::AgentState;
 use retake_model::entry::preview;
 use retake_model::id::{TakeId, ThreadId};
-use retake_model::settings::Settings;
 use retake_model::turn::Letter;
 use retake_timeline::PendingMove;
 use retake_words::number::counted;
@@ -127,15 +126,15 @@ pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result
     let usual = studio.setup.usual(&Surroundings::of_process());
     let usual = usual.model.as_deref().unwrap_or(&usual.provider);
     let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or(usual);
-    let warmer = settings.temperature.total_cmp(&Settings::default().temperature).is_ne();
     let along = take.context_files.len() + take.screenshots.len();
     let prompted = !(settings.project_system_prompt.is_empty() && settings.global_system_prompt.is_empty());
     Ok(html! {
         button id="set-to" data-live="set-to" type="button" data-act="tab" data-tab="settings"
             title="Settings: provider, model, prompts and context files" {
             span class="model" { (model) }
-            @if warmer { " · temperature " (settings.temperature) }
-            @if prompted { " · custom prompt" }
+            @if let Some(effort) = settings.effort { " · effort " (effort.name()) }
+            @if let Some(temperature) = settings.temperature { " · temperature " (temperature) }
+            @if prompted { " · own prompt" }
             @if along > 0 { " · " (counted(along as u64, "file", "files")) }
         }
     })

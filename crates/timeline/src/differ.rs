@@ -163,12 +163,13 @@ impl Looking<'_> {
             ("global_system_prompt", settings.global_system_prompt),
             ("base_system_prompt", settings.base_system_prompt),
             ("use_default_base_prompt", yes(settings.use_default_base_prompt)),
-            ("temperature", settings.temperature.to_string()),
-            ("top_p", settings.top_p.to_string()),
-            ("max_tokens", settings.max_tokens.to_string()),
+            ("temperature", settings.temperature.map(|number| number.to_string()).unwrap_or_default()),
+            ("top_p", settings.top_p.map(|number| number.to_string()).unwrap_or_default()),
+            ("max_tokens", settings.max_tokens.map(|number| number.to_string()).unwrap_or_default()),
             ("auto_add_history", yes(settings.auto_add_history)),
             ("provider", settings.provider.unwrap_or_default()),
             ("model", settings.model.unwrap_or_default()),
+            ("effort", settings.effort.map(|effort| effort.to_string()).unwrap_or_default()),
         ]);
         Ok(fields)
     }

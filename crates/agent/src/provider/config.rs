@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use retake_model::projection::ThinkingField;
 use serde::Deserialize;
 
 pub use key::{KeyFileError, read_key_file, run_key_command};
@@ -81,6 +82,8 @@ pub struct ProviderConfig {
     pub sampling: Option<bool>,
     /// Whether thoughts are given back to it.
     pub return_reasoning: Option<bool>,
+    /// Whether its models take an effort.
+    pub effort: Option<bool>,
     /// Whether it calls its limit `max_completion_tokens`.
     pub completion_tokens: Option<bool>,
     /// Whether places to cache up to are marked.
@@ -350,7 +353,13 @@ fn variable(around: &Surroundings<'_>, name: &str) -> Option<String> {
 }
 
 fn spoken(config: &ProviderConfig, usual: Dialect) -> Dialect {
+    let thinking = match (config.effort, usual.thinking) {
+        (Some(false), _) => ThinkingField::None,
+        (Some(true), ThinkingField::None) => ThinkingField::Effort,
+        (_, thinking) => thinking,
+    };
     Dialect {
+        thinking,
         images: config.images.unwrap_or(usual.images),
         sampling: config.sampling.unwrap_or(usual.sampling),
         return_reasoning: config.return_reasoning.unwrap_or(usual.return_reasoning),

@@ -201,6 +201,11 @@ impl Endpoint {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);
         }
+        if self.wire == Wire::Anthropic && self.dialect.drop_blocks {
+            // Beside those that the user configured, not in their place.
+            headers
+                .append("anthropic-beta", HeaderValue::from_static("thinking-binding-controls-2026-08-01"));
+        }
         Ok(headers)
     }
 }

@@ -111,6 +111,20 @@ impl CallError {
         }
     }
 
+    /// Whether a provider refuses thoughts that are bound to another request, account or model. Such a request can be
+    /// sent again without them.
+    pub(crate) fn refuses_thoughts(&self) -> bool {
+        let said = self.message.to_lowercase();
+        let about = |words: &[&str]| words.iter().all(|word| said.contains(word));
+        self.status == Some(400)
+            && self.partial.blocks.is_empty()
+            && (about(&["bound to a different conversation"])
+                || about(&["signature", "thinking"])
+                || about(&["thought", "signature"])
+                || about(&["encrypted content"])
+                || about(&["encrypted_content"]))
+    }
+
     pub(crate) fn keeping(self, partial: Answer) -> Self {
         Self { partial: Box::new(partial), ..self }
     }

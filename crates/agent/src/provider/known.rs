@@ -1,6 +1,8 @@
 //! The providers that are known by name, and how each of them wants to be spoken to.
 
-use retake_model::projection::{Dialect, ThinkingField, Wire};
+use retake_model::projection::{Dialect, EffortWords, ThinkingField, Wire};
+
+use super::catalog::{bare, find};
 
 /// The assistant that needs no provider.
 pub const OFFLINE: &str = "offline";
@@ -34,7 +36,7 @@ pub const KNOWN: &[Known] = &[
     },
     Known {
         name: "openai",
-        wire: Wire::Chat,
+        wire: Wire::Responses,
         base_url: "https://api.openai.com/v1",
         key_variables: &["OPENAI_API_KEY"],
         needs_key: true,
@@ -132,21 +134,99 @@ pub fn known(name: &str) -> Option<&'static Known> {
 
 /// How a model of a provider wants to be spoken to, as far as that is known.
 pub fn dialect(provider: &str, wire: Wire, model: &str) -> Dialect {
+    let name = bare(model);
     let usual = Dialect::of(wire);
     match (provider, wire) {
-        // From the fifth generation on they decide themselves how to think, and take no sampling.
-        (_, Wire::Anthropic) if model.starts_with("claude-") && !is_early_claude(model) => {
-            Dialect { sampling: false, thinking: ThinkingField::Adaptive, ..usual }
+        (_, Wire::Anthropic) => anthropic(provider, &name),
+        (_, Wire::Gemini) if generation(&name, "gemini-").is_none_or(|version| version >= (3, 0)) => {
+            Dialect {
+                stand_in_signatures: true,
+                thinking: ThinkingField::Level,
+                effort_words: EffortWords {
+                    off: if name.contains("flash") { "minimal" } else { "low" },
+                    max: "high",
+                },
+                ..usual
+            }
         }
-        (_, Wire::Gemini) => Dialect { stand_in_signatures: model.contains("gemini-3"), ..usual },
-        ("openai" | "openai-responses", _) => {
-            let sampling = model.starts_with("gpt-4") || model.starts_with("gpt-3");
-            let thinking = if sampling { ThinkingField::None } else { usual.thinking };
-            Dialect { sampling, thinking, completion_tokens: true, ..usual }
+        (_, Wire::Gemini) => {
+            let least = if name.contains("pro") { 128 } else { 0 };
+            Dialect { thinking: ThinkingField::Budget { least }, ..usual }
         }
-        ("deepseek", Wire::Chat) => Dialect { return_reasoning: true, images: false, ..usual },
-        _ => usual,
+        ("openai" | "openai-responses", _) => openai(wire, &name),
+        (_, Wire::Responses) => Dialect { effort_words: openai_words(&name), ..usual },
+        ("deepseek", Wire::Chat) => Dialect {
+            images: false,
+            thinking: ThinkingField::Switch,
+            effort_words: EffortWords { off: "low", max: "max" },
+            ..usual
+        },
+        ("openrouter", Wire::Chat) => Dialect {
+            thinking: ThinkingField::Reasoning,
+            effort_words: EffortWords { off: "none", max: "xhigh" },
+            ..usual
+        },
+        // Many servers refuse an effort that the model at hand does not know: a user says so if it does.
+        (_, Wire::Chat) => Dialect {
+            effort_words: EffortWords { off: "none", max: "high" },
+            nine_letter_ids: provider.contains("mistral"),
+            ..usual
+        },
     }
+}
+
+/// Claude, and whatever else speaks its wire.
+fn anthropic(provider: &str, name: &str) -> Dialect {
+    let usual = Dialect::of(Wire::Anthropic);
+    if !name.starts_with("claude-") || is_early_claude(name) {
+        return usual;
+    }
+    let row = find(name);
+    Dialect {
+        sampling: false,
+        thinking: ThinkingField::Adaptive { always: row.is_some_and(|row| row.always_thinks) },
+        effort_words: EffortWords { off: "low", max: "max" },
+        // A model that is newer than the table binds its thoughts as the newest ones in it do.
+        bound_thoughts: !name.starts_with("claude-opus-4"),
+        // What resells Claude may not know the beta.
+        drop_blocks: provider == "anthropic" && row.is_some_and(|row| row.drops_blocks),
+        ..usual
+    }
+}
+
+fn openai(wire: Wire, name: &str) -> Dialect {
+    let usual = Dialect::of(wire);
+    let sampling = name.starts_with("gpt-4") || name.starts_with("gpt-3");
+    let thinking = if sampling { ThinkingField::None } else { ThinkingField::Effort };
+    Dialect {
+        sampling,
+        thinking,
+        effort_words: openai_words(name),
+        completion_tokens: true,
+        tools_without_reasoning: generation(name, "gpt-").is_some_and(|version| version >= (5, 4)),
+        ..usual
+    }
+}
+
+fn openai_words(name: &str) -> EffortWords {
+    let (off, max) = match generation(name, "gpt-") {
+        Some(version) if version >= (5, 6) => ("none", "max"),
+        Some(version) if version >= (5, 2) => ("none", "xhigh"),
+        Some((5, 1)) => ("none", "high"),
+        Some((5, 0)) => ("minimal", "high"),
+        _ => ("low", "high"),
+    };
+    EffortWords { off, max }
+}
+
+/// The generation in the name of a model: `gpt-5.4-mini` is of 5.4.
+fn generation(name: &str, family: &str) -> Option<(u32, u32)> {
+    let rest = name.strip_prefix(family)?;
+    let number =
+        |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>().ok();
+    let version = rest.split('-').next().unwrap_or(rest);
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    Some((number(major)?, number(minor).unwrap_or(0)))
 }
 
 /// Whether a model is of the generations that think by a budget and take sampling.
@@ -169,13 +249,43 @@ mod tests {
             let dialect = dialect(provider, wire, model);
             assert_eq!((dialect.sampling, dialect.thinking), (sampling, thinking), "{model}");
         };
-        check("anthropic", "claude-opus-5-5", false, ThinkingField::Adaptive);
-        check("anthropic", "claude-opus-4-7", false, ThinkingField::Adaptive);
-        check("anthropic", "claude-sonnet-4-5-20250929", true, ThinkingField::Budget);
-        check("anthropic", "claude-3-5-haiku-latest", true, ThinkingField::Budget);
+        let budget = ThinkingField::Budget { least: 1_024 };
+        check("anthropic", "claude-opus-5-5", false, ThinkingField::Adaptive { always: true });
+        check("anthropic", "claude-opus-4-7", false, ThinkingField::Adaptive { always: false });
+        check("anthropic", "claude-sonnet-9", false, ThinkingField::Adaptive { always: false });
+        check("anthropic", "claude-sonnet-4-5-20250929", true, budget);
+        check("anthropic", "claude-3-5-haiku-latest", true, budget);
         check("openai", "gpt-4.1", true, ThinkingField::None);
-        check("openai", "gpt-6-luna", false, ThinkingField::None);
-        check("openai-responses", "gpt-6-luna", false, ThinkingField::Effort);
-        check("ollama", "llama3", true, ThinkingField::None);
+        check("openai", "gpt-6-luna", false, ThinkingField::Effort);
+        check("openai-responses", "o4-mini", false, ThinkingField::Effort);
+        check("gemini", "gemini-2.5-pro", true, ThinkingField::Budget { least: 128 });
+        check("gemini", "gemini-4-argon", true, ThinkingField::Level);
+        check("gemini", "gemini-flash-latest", true, ThinkingField::Level);
+        check("deepseek", "deepseek-v4-pro", true, ThinkingField::Switch);
+        check("openrouter", "anthropic/claude-opus-5.5", true, ThinkingField::Reasoning);
+        check("vllm", "llama3", true, ThinkingField::None);
+    }
+
+    #[test]
+    fn thoughts_are_bound_from_claude_5_on_and_dropped_where_the_beta_exists() {
+        let check = |provider: &str, model: &str, bound: bool, drops: bool| {
+            let dialect = dialect(provider, Wire::Anthropic, model);
+            assert_eq!((dialect.bound_thoughts, dialect.drop_blocks), (bound, drops), "{provider}/{model}");
+        };
+        check("anthropic", "claude-sonnet-5-5", true, true);
+        check("anthropic", "claude-fable-5-1", true, true);
+        check("anthropic", "claude-opus-6", true, false);
+        check("my-proxy", "claude-sonnet-5-5", true, false);
+        check("anthropic", "claude-opus-4-8", false, false);
+        check("anthropic", "claude-sonnet-4-6", false, false);
+    }
+
+    #[test]
+    fn calls_without_reasoning_are_only_asked_of_models_that_refuse_them_otherwise() {
+        for (model, expected) in
+            [("gpt-5", false), ("gpt-5.2", false), ("gpt-5.4-mini", true), ("gpt-6.1-sol", true)]
+        {
+            assert_eq!(dialect("openai", Wire::Chat, model).tools_without_reasoning, expected, "{model}");
+        }
     }
 }

@@ -1,20 +1,15 @@
-//! What an answer costs, and how much a model can hold.
+//! What an answer costs.
 //!
-//! Prices are looked up, never guessed: a model that is not in the table, and not in the user's configuration, has no
-//! price, and neither has a case (a very long prompt, say) whose price is not known. A user's own prices go before
-//! the table's.
-
-mod table;
+//! Prices are looked up, never guessed. They belong to a provider: the same model costs something else elsewhere. A
+//! model that its provider does not sell by the table, and that is not in the user's configuration, has no price, and
+//! neither has a case (a very long prompt, say) whose price is not known. A user's own prices go before the table's.
 
 use std::collections::BTreeMap;
 
 use retake_model::entry::Usage;
 use serde::Deserialize;
 
-use table::{Long, TABLE};
-
-/// What is assumed of a model that is not known.
-pub const DEFAULT_CONTEXT: u64 = 128_000;
+use super::catalog::{Limits, Long, limits, sold};
 
 /// What a million tokens cost, in dollars, as a user configures it: `[prices."model"]`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -44,28 +39,32 @@ impl Prices {
         Self { prices, contexts }
     }
 
-    /// What an answer cost, in millionths of a dollar; nothing if that is not known.
-    pub fn cost(&self, model: &str, usage: &Usage) -> Option<u64> {
-        if let Some(price) = own(&self.prices, model) {
+    /// What an answer of a provider's model cost, in millionths of a dollar; nothing if that is not known.
+    pub fn cost(&self, provider: Option<&str>, model: &str, usage: &Usage) -> Option<u64> {
+        let full = provider.map(|provider| format!("{provider}/{model}"));
+        let own = full.and_then(|full| own(&self.prices, &full)).or_else(|| own(&self.prices, model));
+        if let Some(price) = own {
             return total(price, usage);
         }
         // A provider that says what it charged knows best.
         if let Some(stated) = usage.extra.get("cost").and_then(|cost| cost.as_str().parse::<f64>().ok()) {
             return micros(stated);
         }
-        let row = TABLE.iter().find(|row| is_version(model, row.name))?;
+        let row = sold(provider?, model)?;
         let read = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
         match row.long {
             Long::Above(limit, None) if read > limit => None,
             Long::Above(limit, Some(price)) if read > limit => total(&price.into(), usage),
-            _ => total(&row.price.into(), usage),
+            _ => total(&row.price?.into(), usage),
         }
     }
 
-    /// How many tokens a model can hold.
-    pub fn context(&self, model: &str) -> u64 {
-        let known = || TABLE.iter().find(|row| is_version(model, row.name)).map(|row| row.context);
-        own(&self.contexts, model).copied().or_else(known).unwrap_or(DEFAULT_CONTEXT)
+    /// The limits of a model, with the user's own size before the table's.
+    pub fn limits(&self, model: &str) -> Limits {
+        match own(&self.contexts, model) {
+            Some(context) => Limits { context: *context, known: true, ..limits(model) },
+            None => limits(model),
+        }
     }
 }
 
@@ -74,21 +73,6 @@ fn own<'a, T>(configured: &'a BTreeMap<String, T>, model: &str) -> Option<&'a T>
     let beginning = |name: &str| name.strip_suffix('*').is_some_and(|beginning| model.starts_with(beginning));
     let matching = configured.iter().filter(|(name, _)| *name == model || beginning(name));
     matching.max_by_key(|(name, _)| (*name == model, name.len())).map(|(_, value)| value)
-}
-
-/// Whether a model is the one of that name, or a dated version of it. Any other ending is another model.
-fn is_version(model: &str, name: &str) -> bool {
-    match model.strip_prefix(name) {
-        Some("" | "-latest" | "-preview") => true,
-        Some(rest) => rest.strip_prefix(['-', '@']).is_some_and(is_date),
-        None => false,
-    }
-}
-
-/// `20251101`, `2025-11-01`, `001`.
-fn is_date(text: &str) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    matches!((digits, text.len()), (8, 8 | 10) | (3, 3))
 }
 
 fn total(price: &Price, usage: &Usage) -> Option<u64> {
@@ -131,7 +115,13 @@ mod tests {
     #[test]
     fn what_is_known_has_a_price_and_nothing_else() {
         let check = |model: &str, usage: Usage, expected: Option<u64>| {
-            assert_eq!(Prices::default().cost(model, &usage), expected, "{model}");
+            let seller = ["anthropic", "openai", "deepseek"]
+                .into_iter()
+                .find_map(|provider| Prices::default().cost(Some(provider), model, &usage));
+            assert_eq!(seller, expected, "{model}");
+            for other in [None, Some("openrouter"), Some("my-proxy")] {
+                assert_eq!(Prices::default().cost(other, model, &usage), None, "{model} of {other:?}");
+            }
         };
         check("claude-opus-5-5", usage(1_000_000, 0, 0, 0), Some(4_000_000));
         check("claude-opus-5-5", usage(1, 1, 0, 0), Some(24));
@@ -154,38 +144,37 @@ mod tests {
     #[test]
     fn a_users_prices_go_first() {
         let price = |input: f64| Price { input, output: 1.0, cache_read: None, cache_write: Some(f64::NAN) };
-        let own =
-            [("gpt-5", price(7.0)), ("gpt-*", price(1.0)), ("gpt-5-m*", price(2.0)), ("bad", price(-1.0))];
+        let own = [
+            ("gpt-5", price(7.0)),
+            ("gpt-*", price(1.0)),
+            ("gpt-5-m*", price(2.0)),
+            ("bad", price(-1.0)),
+            ("anthropic/gpt-9", price(3.0)),
+            ("openai/gpt-9", price(4.0)),
+        ];
         let own = own.map(|(name, price)| (name.to_owned(), price)).into_iter().collect();
         let contexts = [("llama*".to_owned(), 8192)].into_iter().collect();
         let prices = Prices::new(own, contexts);
         let check = |model: &str, usage: Usage, expected: Option<u64>| {
-            assert_eq!(prices.cost(model, &usage), expected, "{model}");
+            assert_eq!(prices.cost(Some("anthropic"), model, &usage), expected, "{model}");
         };
         check("gpt-5", usage(1000, 0, 0, 0), Some(7000));
         check("gpt-5-mini", usage(1000, 0, 0, 0), Some(2000));
         check("gpt-oss", usage(1000, 0, 1000, 0), Some(2000));
         check("gpt-5", usage(0, 0, 0, 1), None);
+        check("gpt-9", usage(1000, 0, 0, 0), Some(3000));
         check("bad", usage(1, 0, 0, 0), None);
         check("claude-opus-5", usage(1000, 0, 0, 0), Some(5000));
-        let sizes = ["llama3", "claude-opus-5-5", "what"].map(|model| prices.context(model));
-        assert_eq!(sizes, [8192, 1_000_000, DEFAULT_CONTEXT]);
+        let sizes = ["llama3", "claude-opus-5-5", "what"].map(|model| prices.limits(model).context);
+        assert_eq!(sizes, [8192, 1_000_000, 128_000]);
     }
 
     #[test]
     fn what_a_provider_says_it_charged_is_believed() {
         let mut stated = usage(1, 1, 0, 0);
         stated.extra = [("cost".to_owned(), Json::new("0.00123").expect("JSON"))].into_iter().collect();
-        assert_eq!(Prices::default().cost("vendor/model", &stated), Some(1230));
+        assert_eq!(Prices::default().cost(Some("openrouter"), "vendor/model", &stated), Some(1230));
         stated.extra = [("cost".to_owned(), Json::new("-5").expect("JSON"))].into_iter().collect();
-        assert_eq!(Prices::default().cost("vendor/model", &stated), None);
-    }
-
-    #[test]
-    fn no_row_hides_another() {
-        for (at, row) in TABLE.iter().enumerate() {
-            let first = TABLE.iter().position(|other| is_version(row.name, other.name));
-            assert_eq!(first, Some(at), "{}", row.name);
-        }
+        assert_eq!(Prices::default().cost(Some("openrouter"), "vendor/model", &stated), None);
     }
 }

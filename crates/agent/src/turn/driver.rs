@@ -24,6 +24,7 @@ use super::{Outcome, Resuming, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
 use crate::provider::{Answer, Stop};
+use crate::request::Trail;
 use crate::tools::{self, Room};
 
 /// One turn, while this process runs it.
@@ -39,6 +40,8 @@ pub(super) struct Driver<'a> {
     /// What observers hear of calls over the limit, once the answer is on disk.
     pub(super) refused: Vec<TurnEvent>,
     pub(super) known: Option<KnownCalls>,
+    /// What the answer to the present request must remember of it.
+    pub(super) trail: Trail,
     pub(super) cancel: &'a Cancel,
     pub(super) audience: &'a mut dyn Audience,
     pub(super) ledger: Arc<Ledger>,
@@ -92,6 +95,7 @@ impl<'a> Driver<'a> {
             later: VecDeque::new(),
             refused: Vec::new(),
             known: None,
+            trail: Trail::default(),
             cancel,
             audience,
             ledger: Arc::new(shop.timeline.store().ledger()?),
@@ -168,6 +172,12 @@ impl<'a> Driver<'a> {
             version: self.version,
         };
         self.audience.hear(&event);
+        let looking = self.shop.timeline.look().ok();
+        let settings =
+            looking.and_then(|looking| looking.effective_settings(self.thread).ok()).unwrap_or_default();
+        for message in self.shop.brain.notices(&settings, self.shop.sized) {
+            self.audience.hear(&TurnEvent::Notice { message });
+        }
     }
 
     /// Goes on from where the take stands.
@@ -268,6 +278,7 @@ impl<'a> Driver<'a> {
             model: partial.model.as_deref().unwrap_or_default(),
             micro_dollars: None,
             interrupted: true,
+            trail: &Trail::default(),
             time: partial.began,
         };
         Ok(answered.entry().into_iter().collect())

@@ -6,9 +6,11 @@ use retake_model::command::NewEntry;
 use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_model::id::EntryId;
 use retake_model::json::Json;
+use retake_model::projection::{REQUEST_PREFIX, THOUGHTS_OMITTED};
 use retake_model::time::Timestamp;
 
 use crate::provider::{Answer, Stop};
+use crate::request::Trail;
 
 /// The role of what a model says.
 pub(crate) const ASSISTANT: &str = "AI";
@@ -27,6 +29,7 @@ pub(crate) struct Answered<'a> {
     pub(crate) model: &'a str,
     pub(crate) micro_dollars: Option<u64>,
     pub(crate) interrupted: bool,
+    pub(crate) trail: &'a Trail,
     pub(crate) time: Timestamp,
 }
 
@@ -45,6 +48,13 @@ impl Answered<'_> {
         }
         if self.interrupted {
             extra.insert("interrupted".to_owned(), truth());
+        }
+        let thinks = self.answer.blocks.iter().any(|block| matches!(block, Block::Thinking { .. }));
+        if let Some(prefix) = self.trail.prefix.as_deref().filter(|_| thinks) {
+            extra.insert(REQUEST_PREFIX.to_owned(), Json::string(prefix));
+        }
+        if let Some(wire) = self.trail.omitted {
+            extra.insert(THOUGHTS_OMITTED.to_owned(), Json::string(wire.name()));
         }
         let version = EntryVersion {
             role: ASSISTANT.to_owned(),

@@ -32,6 +32,11 @@ pub enum TurnEvent {
         /// The thread's version now.
         version: Version,
     },
+    /// Something that the user should know before the model is called.
+    Notice {
+        /// What.
+        message: String,
+    },
     /// The model is being called.
     Calling {
         /// Which attempt it is.

@@ -11,6 +11,7 @@ use retake_model::command::Refusal;
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::id::EntryId;
 use retake_model::operation::{Actor, TurnStep};
+use retake_model::projection::Thoughts;
 use retake_model::turn::PartialAnswer;
 use retake_timeline::ChangeError;
 
@@ -30,6 +31,16 @@ const KEEP: Duration = Duration::from_millis(400);
 /// How many pieces of an answer wait for the driver, which may itself wait for a slow reader of its events.
 const PIECES: usize = 256;
 
+/// What came of a request.
+enum Asked {
+    /// It was answered, or failed, and that is on disk.
+    Done,
+    /// It was too long.
+    TooLong(Fault),
+    /// The provider does not accept thoughts in it, though they were its own.
+    ThoughtsRefused,
+}
+
 /// What came of making a conversation shorter.
 enum Compaction {
     Done,
@@ -44,6 +55,7 @@ impl Driver<'_> {
     pub(super) fn call_model(&mut self) -> Result<(), TurnError> {
         self.rounds += 1;
         let mut size = self.shop.window;
+        let mut thoughts = Thoughts::Accepted;
         // What was kept may still be too much, beside the summary and the prompt.
         let mut divisors = [3, 9, u64::MAX].into_iter();
         loop {
@@ -63,14 +75,18 @@ impl Driver<'_> {
                 self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
                 self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
             }
-            let (too_long, sent) = match self.request() {
+            let (too_long, sent) = match self.request(thoughts) {
                 Ok(request) => match self.ask_model(&request)? {
                     // Tokens are estimated, and the provider knows better.
-                    Some(fault) => {
+                    Asked::TooLong(fault) => {
                         size = size.min(request.tokens);
                         (fault, true)
                     }
-                    None => return Ok(()),
+                    Asked::ThoughtsRefused => {
+                        thoughts = Thoughts::Omitted;
+                        continue;
+                    }
+                    Asked::Done => return Ok(()),
                 },
                 Err(error @ TurnError::TooLong { .. }) => (setup(error.to_string()), false),
                 Err(error) => return Err(error),
@@ -79,7 +95,7 @@ impl Driver<'_> {
             match self.compact(size / divisor)? {
                 Compaction::Done => {}
                 // Somebody made it shorter meanwhile.
-                Compaction::Nothing if !sent && self.request().is_ok() => {}
+                Compaction::Nothing if !sent && self.request(thoughts).is_ok() => {}
                 Compaction::Nothing => return self.fail(too_long, Vec::new()),
                 // The model fails here as it would fail to answer, and is asked again in the same way.
                 Compaction::Failed(error) => {
@@ -89,12 +105,13 @@ impl Driver<'_> {
         }
     }
 
-    fn request(&self) -> Result<Request, TurnError> {
-        Request::build(self.shop, self.thread, self.take, attempt(&self.state))
+    fn request(&self, thoughts: Thoughts) -> Result<Request, TurnError> {
+        Request::build(self.shop, self.thread, self.take, attempt(&self.state), thoughts)
     }
 
-    /// Sends a request, and publishes what comes of it; gives the fault where it was too long.
-    fn ask_model(&mut self, request: &Request) -> Result<Option<Fault>, TurnError> {
+    /// Sends a request, and publishes what comes of it, unless another request can help.
+    fn ask_model(&mut self, request: &Request) -> Result<Asked, TurnError> {
+        self.trail = request.trail.clone();
         self.audience.hear(&TurnEvent::Calling { attempt: attempt(&self.state), tokens: request.tokens });
         let entry = EntryId::fresh(&mut self.shop.timeline.fresh());
         let began = Instant::now();
@@ -104,24 +121,27 @@ impl Driver<'_> {
         self.comms()
             .log(self.shop.timeline.now(), &Said::Answer { shop: self.shop, answer: &answer, millis })?;
         let kept = self.running.partial.take().is_some();
-        let too_long = match answer {
+        let asked = match answer {
             Ok(answer) => {
                 self.answered(entry, &answer)?;
-                None
+                Asked::Done
             }
             Err(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
-                Some(Fault::from(&error))
+                Asked::TooLong(Fault::from(&error))
+            }
+            Err(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {
+                Asked::ThoughtsRefused
             }
             Err(error) => {
                 self.unanswered(entry, error)?;
-                None
+                Asked::Done
             }
         };
         // Only once the answer is an entry: until then a crash must find it here.
         if kept {
             self.ledger.put_turn(&self.running)?;
         }
-        Ok(too_long)
+        Ok(asked)
     }
 
     /// Puts a summary in the place of all but about the last so many tokens, and reads letters meanwhile.
@@ -272,6 +292,7 @@ impl Driver<'_> {
             model: self.shop.brain.model(),
             micro_dollars,
             interrupted,
+            trail: &self.trail,
             time: self.shop.timeline.now(),
         }
         .entry()
@@ -281,7 +302,7 @@ impl Driver<'_> {
     fn count(&mut self, usage: Option<&Usage>) -> Option<u64> {
         let usage = usage?;
         self.usage.add(usage);
-        let cost = self.shop.prices.cost(self.shop.brain.model(), usage)?;
+        let cost = self.shop.prices.cost(Some(self.shop.brain.provider()), self.shop.brain.model(), usage)?;
         self.micro_dollars = Some(self.micro_dollars.unwrap_or_default().saturating_add(cost));
         Some(cost)
     }

@@ -4,7 +4,8 @@
 use retake_agent::provider::{Answer, Decoder, EventReader, Wire};
 use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_model::id::EntryId;
-use retake_model::projection::{Ask, Dialect, converse, request, rules};
+use retake_model::projection::{Ask, Dialect, Thinking, Thoughts, converse, request, rules};
+use retake_model::settings::Effort;
 use retake_model::time::Timestamp;
 use serde_json::Value;
 
@@ -38,7 +39,8 @@ fn next_request(wire: Wire, answer: &Answer) -> Value {
         max_tokens: 4000,
         temperature: None,
         top_p: None,
-        thinking_budget: Some(2000),
+        thinking: Some(Thinking { effort: Effort::Low, budget: 2_000 }),
+        thoughts: Thoughts::Accepted,
     };
     let body = request(&converse(&entries), &ask, &|_| None);
     assert_eq!(rules::check(wire, &body), Vec::new());

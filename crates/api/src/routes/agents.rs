@@ -65,7 +65,7 @@ fn ten() -> u64 {
 fn compress(call: &Call<'_, ThreadPath, OfTake, CompressBody>) -> Result<Answer<Compressed>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let take = take_id(call.service, thread, call.query.take)?;
-    let wanted = Wanted { provider: body.provider.clone(), model: body.model.clone(), approve: None };
+    let wanted = Wanted { provider: body.provider.clone(), model: body.model.clone(), ..Wanted::default() };
     let (shop, _) = call.workshop(thread, take, &wanted)?;
     let knowing = Knowing { expected: call.expected, request: call.request, turn: None };
     let _asking = call.service.lanes.ask_model()?;

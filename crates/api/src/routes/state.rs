@@ -1,7 +1,7 @@
 //! Settings, roles and file lists.
 
 use axum::http::Method;
-use retake_model::settings::Settings;
+use retake_model::settings::{Effort, Settings};
 use retake_model::take::{FileItem, FileList};
 use retake_timeline::{Command, Done};
 use schemars::JsonSchema;
@@ -72,6 +72,8 @@ struct SettingsBody {
     provider: Option<String>,
     /// Model to use.
     model: Option<String>,
+    /// How hard the model thinks.
+    effort: Option<Effort>,
 }
 
 /// The names and values of a settings object. Null becomes the default value.

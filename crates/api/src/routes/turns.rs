@@ -14,6 +14,7 @@ use retake_model::agent::Agent;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
+use retake_model::settings::Effort;
 use retake_model::time::Timestamp;
 use retake_model::turn::{PartialAnswer, RunningTurn};
 use retake_timeline::NewEntry;
@@ -98,8 +99,13 @@ impl From<Approve> for Mode {
     }
 }
 
-fn wanted(provider: Option<&String>, model: Option<&String>, approve: Option<Approve>) -> Wanted {
-    Wanted { provider: provider.cloned(), model: model.cloned(), approve: approve.map(Mode::from) }
+fn wanted(
+    provider: Option<&String>,
+    model: Option<&String>,
+    effort: Option<Effort>,
+    approve: Option<Approve>,
+) -> Wanted {
+    Wanted { provider: provider.cloned(), model: model.cloned(), effort, approve: approve.map(Mode::from) }
 }
 
 /// A runtime for a turn, and the settings that the request changes.
@@ -149,7 +155,9 @@ struct BeginBody {
     provider: Option<String>,
     /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do in this turn without approval; by default as configured.
+    /// How hard the model thinks. It holds for the thread from here on.
+    effort: Option<Effort>,
+    /// What tools may do without being asked about, in this turn; what is configured if not said.
     approve: Option<Approve>,
 }
 
@@ -173,7 +181,7 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
         }
         _ => return Err(Problem::new(Code::Refused, "give exactly one of `prompt` and `draft`")),
     };
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
+    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
     let (shop, settings) = call.workshop(thread, take, &wanted)?;
     let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
     call.set_off(Box::new(move |cancel, audience| shop.run(thread, take, beginning, cancel, audience)))
@@ -210,7 +218,9 @@ struct RetryBody {
     provider: Option<String>,
     /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do in this turn without approval; by default as configured.
+    /// How hard the model thinks. It holds for the thread from here on.
+    effort: Option<Effort>,
+    /// What tools may do without being asked about, in this turn; what is configured if not said.
     approve: Option<Approve>,
 }
 
@@ -234,7 +244,7 @@ fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>
     let (on_conflict, shared) = (body.conflicts.into(), shared_changes(body.shared));
     let again = Again { from: take.id, at, name: body.name.clone(), on_conflict, shared };
     drop(looking);
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
+    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
     let (shop, settings) = call.workshop(thread, again.from, &wanted)?;
     let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
     call.set_off(Box::new(move |cancel, audience| shop.retry(thread, again, beginning, cancel, audience)))
@@ -247,14 +257,16 @@ struct ResumeBody {
     provider: Option<String>,
     /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do in this turn without approval; by default as configured.
+    /// How hard the model thinks. It holds for the thread from here on.
+    effort: Option<Effort>,
+    /// What tools may do without being asked about, in this turn; what is configured if not said.
     approve: Option<Approve>,
 }
 
 fn resume(call: &Call<'_, ThreadPath, OfTake, ResumeBody>) -> Result<Answer<Begun>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let take = take_id(call.service, thread, call.query.take)?;
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
+    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
     let (shop, settings) = call.workshop(thread, take, &wanted)?;
     let resuming = Resuming { settings, expected: call.expected, request: call.request };
     call.set_off(Box::new(move |cancel, audience| shop.resume(thread, take, resuming, cancel, audience)))

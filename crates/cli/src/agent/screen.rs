@@ -109,6 +109,10 @@ impl<'context> Watcher<'context> {
                 self.line(&format!("{style}● {}{style:#} {}", fold(tool), fold(what)))
             }
             TurnEvent::ToolEnded { outcome, text, files, .. } => self.tool_ended(*outcome, text, *files),
+            TurnEvent::Notice { message } => {
+                let style = self.context.styles.warning;
+                self.line(&format!("{style}note:{style:#} {}", fold(message)))
+            }
             TurnEvent::Retrying { message, millis, attempt } => {
                 let style = self.context.styles.warning;
                 let seconds = millis.div_ceil(1000);

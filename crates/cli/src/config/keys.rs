@@ -38,8 +38,8 @@ impl Takes {
     }
 }
 
-/// All keys, in listing order.
-pub(crate) const KEYS: [Key; 23] = [
+/// All keys, in the order in which they are listed.
+pub(crate) const KEYS: [Key; 24] = [
     Key {
         name: "storage.folder",
         value_type: Takes::Path,
@@ -133,10 +133,16 @@ pub(crate) const KEYS: [Key; 23] = [
         purpose: "what tools may do without approval: ask, edits, all or none",
     },
     Key {
+        name: "agent.effort",
+        takes: Takes::Text,
+        default: None,
+        purpose: "how hard a model thinks: off, low, medium, high or max",
+    },
+    Key {
         name: "agent.thinking",
         value_type: Takes::Number,
         default: None,
-        purpose: "thinking budget in tokens",
+        purpose: "how many tokens a model may think for, where no effort is set",
     },
     Key {
         name: "agent.attempts",

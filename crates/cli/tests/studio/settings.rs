@@ -48,6 +48,7 @@ fn every_setting_is_kept_when_its_field_is_left() {
         ("temperature", "0.5", json!(0.5)),
         ("top_p", "0.75", json!(0.75)),
         ("max_tokens", "1234", json!(1234)),
+        ("effort", "high", json!("high")),
         ("project_system_prompt", "Be brief.", json!("Be brief.")),
         ("global_system_prompt", "Be kind.", json!("Be kind.")),
         ("base_system_prompt", "Be right.", json!("Be right.")),
@@ -57,7 +58,7 @@ fn every_setting_is_kept_when_its_field_is_left() {
         until(&studio, "/settings", &format!("/{name}"), kept);
     }
     // One that is emptied goes back to what is usual.
-    for (name, usual) in [("temperature", json!(0)), ("top_p", json!(1)), ("max_tokens", json!(8192))] {
+    for (name, usual) in [("temperature", json!(null)), ("top_p", json!(null)), ("max_tokens", json!(null))] {
         set(&studio, &format!("#settings [name={name}]"), "");
         until(&studio, "/settings", &format!("/{name}"), usual);
     }

@@ -23,7 +23,7 @@ fn values_that_cannot_be_are_refused() {
     let role = EntryVersion { role: "\u{202e}".to_owned(), ..good };
     assert!(content(Kind::Entry, &encode(&role)).is_err());
     for temperature in [-0.0, 3.0, f64::NAN] {
-        let settings = Settings { temperature, ..Settings::default() };
+        let settings = Settings { temperature: Some(temperature), ..Settings::default() };
         assert!(content(Kind::Settings, &encode(&settings)).is_err(), "{temperature}");
     }
     assert!(content(Kind::Settings, &encode(&Settings::default())).is_ok());

@@ -2,60 +2,112 @@
 
 use serde_json::{Value, json};
 
+use super::binding::Prefix;
 use super::request::{
-    Ask, Declared, Picture, Said, ThinkingField, declared, description, number, object_schema,
+    Ask, Declared, Picture, Said, ThinkingField, Thoughts, budget, declared, description, number,
+    object_schema,
 };
 use super::seal::{Token, Wire};
 use super::{Message, Part, Speaker};
-use crate::entry::PDF;
+use crate::settings::Effort;
 
-/// The least that thinking can be given.
-const LEAST_BUDGET: u32 = 1_024;
 /// How many messages of the user are marked, from the end: the one that is new, and the one that was new last time,
 /// up to which the provider has cached.
 const MARKED_MESSAGES: usize = 2;
 
 pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
-    let thinking = thinking(said, ask);
-    let mut messages: Vec<Value> =
-        said.messages.iter().map(|message| encoded(message, said, ask, thinking.is_some())).collect();
     let mut body = json!({"model": ask.model, "max_tokens": ask.max_tokens.max(1), "stream": true});
     if !ask.system.trim().is_empty() {
-        let mut system = json!([{"type": "text", "text": ask.system}]);
-        mark(&mut system[0], ask);
-        body["system"] = system;
+        body["system"] = json!([{"type": "text", "text": ask.system}]);
     }
     let Declared { tools, closed } = declared(said, ask);
     if !tools.is_empty() {
         let tool = |tool: &super::ToolSpec| json!({"name": tool.name, "description": description(tool), "input_schema": object_schema(&tool.schema)});
-        let mut tools: Vec<Value> = tools.iter().map(tool).collect();
-        if let Some(last) = tools.last_mut() {
-            mark(last, ask);
-        }
-        body["tools"] = tools.into();
+        body["tools"] = tools.iter().map(tool).collect();
         if closed {
             body["tool_choice"] = json!({"type": "none"});
         }
     }
-    let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
+    let thinking = thinking(said, ask);
+    let thoughts = ask.thoughts == Thoughts::Accepted
+        && thinking.as_ref().is_some_and(|thinking| thinking["type"] != "disabled");
+    body["messages"] = messages(said, ask, &body, thoughts).into();
+    mark_all(&mut body, ask);
+    match thinking {
+        Some(thinking) => {
+            // Sampling cannot be set beside thinking.
+            let samples = thinking["type"] == "disabled";
+            body["thinking"] = thinking;
+            if let (Some(level), ThinkingField::Adaptive { always }) = (ask.thinking, ask.dialect.thinking)
+                && (always || level.effort != Effort::Off)
+            {
+                body["output_config"] = json!({"effort": ask.dialect.word(level.effort)});
+            }
+            if samples {
+                sample(&mut body, ask);
+            }
+        }
+        None => sample(&mut body, ask),
+    }
+    body
+}
+
+fn sample(body: &mut Value, ask: &Ask<'_>) {
+    if !ask.dialect.sampling {
+        return;
+    }
+    // Newer models refuse both together.
+    match (number(ask.temperature), number(ask.top_p)) {
+        (Some(temperature), _) => body["temperature"] = temperature.clamp(0.0, 1.0).into(),
+        (None, Some(top_p)) => body["top_p"] = top_p.clamp(0.0, 1.0).into(),
+        (None, None) => {}
+    }
+}
+
+/// The messages, with those thoughts that stand where they were made.
+fn messages(said: &Said<'_>, ask: &Ask<'_>, before: &Value, thoughts: bool) -> Vec<Value> {
+    let field = |name: &str| before.get(name).unwrap_or(&Value::Null);
+    let mut prefix = Prefix::new(ask.model, field("system"), field("tools"));
+    // A model that thinks by a budget insists on the thought that began its turn, and binds none.
+    let is_bound =
+        ask.dialect.bound_thoughts && matches!(ask.dialect.thinking, ThinkingField::Adaptive { .. });
+    let mut messages = Vec::with_capacity(said.messages.len());
+    for message in said.messages {
+        let digest = (is_bound && thoughts && has_thoughts(message)).then(|| prefix.digest());
+        let accepted = |part: &Part| {
+            let bound_to =
+                || if let Part::Thinking { seal, .. } = part { seal.prefix.as_deref() } else { None };
+            thoughts && (!is_bound || bound_to() == digest.as_deref())
+        };
+        let message = encoded(message, said, ask, &accepted);
+        if is_bound {
+            prefix.push(&message);
+        }
+        messages.push(message);
+    }
+    messages
+}
+
+fn has_thoughts(message: &Message) -> bool {
+    message.parts.iter().any(|part| matches!(part, Part::Thinking { .. }))
+}
+
+/// Marks the places to cache up to.
+fn mark_all(body: &mut Value, ask: &Ask<'_>) {
+    if let Some(system) = body.get_mut("system") {
+        mark(&mut system[0], ask);
+    }
+    let last_tool = body.get_mut("tools").and_then(Value::as_array_mut).and_then(|tools| tools.last_mut());
+    if let Some(last) = last_tool {
+        mark(last, ask);
+    }
+    let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
+    let users = messages.rev().filter(|message| message["role"] == "user");
     for message in users.take(MARKED_MESSAGES) {
         if let Some(last) = message["content"].as_array_mut().and_then(|content| content.last_mut()) {
             mark(last, ask);
         }
     }
-    body["messages"] = messages.into();
-    if let Some(thinking) = thinking {
-        // Sampling cannot be set beside thinking.
-        body["thinking"] = thinking;
-    } else if ask.dialect.sampling {
-        // Newer models refuse both together.
-        match (number(ask.temperature), number(ask.top_p)) {
-            (Some(temperature), _) => body["temperature"] = temperature.clamp(0.0, 1.0).into(),
-            (None, Some(top_p)) => body["top_p"] = top_p.clamp(0.0, 1.0).into(),
-            (None, None) => {}
-        }
-    }
-    body
 }
 
 fn mark(block: &mut Value, ask: &Ask<'_>) {
@@ -64,24 +116,46 @@ fn mark(block: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// How thinking is asked for, if it can be: while the model is in the middle of its calls, what it said first since
-/// the user spoke must have begun with a thought, and after an edit or under another model it has not.
+/// How thinking is asked for.
+///
+/// A model that thinks adaptively is asked in the same way all through a turn, whether its answer began with a thought
+/// or not. One that thinks by a budget can only be asked if what it said first since the user spoke began with a
+/// thought, and after an edit or under another model it has not.
 fn thinking(said: &Said<'_>, ask: &Ask<'_>) -> Option<Value> {
-    let budget = ask.thinking_budget?.max(LEAST_BUDGET).min(ask.max_tokens.saturating_sub(1));
+    match ask.dialect.thinking {
+        ThinkingField::Adaptive { always: false }
+            if ask.thinking.is_some_and(|level| level.effort == Effort::Off) =>
+        {
+            Some(json!({"type": "disabled"}))
+        }
+        ThinkingField::Adaptive { .. } => {
+            // Newer models show nothing of their thoughts unless they are asked to.
+            let mut thinking = json!({"type": "adaptive", "display": "summarized"});
+            if ask.dialect.drop_blocks {
+                thinking["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
+            }
+            Some(thinking)
+        }
+        ThinkingField::Budget { least } => {
+            let level = ask.thinking.filter(|level| level.effort != Effort::Off)?;
+            let budget = budget(level, least, ask.max_tokens)?;
+            begins_with_thought(said, ask).then(|| json!({"type": "enabled", "budget_tokens": budget}))
+        }
+        ThinkingField::None
+        | ThinkingField::Effort
+        | ThinkingField::Reasoning
+        | ThinkingField::Switch
+        | ThinkingField::Level => None,
+    }
+}
+
+fn begins_with_thought(said: &Said<'_>, ask: &Ask<'_>) -> bool {
     let answers = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Result { .. }));
     let spoken =
         said.messages.iter().rposition(|message| message.speaker == Speaker::User && !answers(message));
     let begun = said.messages.get(spoken.map_or(0, |spoken| spoken + 1));
-    let unthought =
-        begun.is_some_and(|begun| begun.parts.first().is_none_or(|part| thought(part, ask).is_none()));
-    match ask.dialect.thinking {
-        _ if unthought => None,
-        ThinkingField::Budget if budget >= LEAST_BUDGET => {
-            Some(json!({"type": "enabled", "budget_tokens": budget}))
-        }
-        ThinkingField::Adaptive => Some(json!({"type": "adaptive"})),
-        ThinkingField::None | ThinkingField::Budget | ThinkingField::Effort => None,
-    }
+    let sent = |part: &Part| ask.thoughts == Thoughts::Accepted && thought(part, ask).is_some();
+    begun.is_none_or(|begun| begun.parts.first().is_some_and(sent))
 }
 
 fn thought(part: &Part, ask: &Ask<'_>) -> Option<Value> {
@@ -94,18 +168,27 @@ fn thought(part: &Part, ask: &Ask<'_>) -> Option<Value> {
             Some(json!({"type": "thinking", "thinking": text, "signature": signature}))
         }
         Token::Redacted(data) => Some(json!({"type": "redacted_thinking", "data": data})),
-        Token::Reasoning(_) | Token::Thought(_) | Token::Plain => None,
+        Token::Reasoning(_)
+        | Token::Phase(_)
+        | Token::Thought(_)
+        | Token::Reasoned { .. }
+        | Token::Extra(_) => None,
     }
 }
 
-fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>, thinking: bool) -> Value {
-    let mut called = false;
+fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>, accepted: &dyn Fn(&Part) -> bool) -> Value {
+    // A thought behind a call would be taken for one of another answer, and one behind a thought that was left out
+    // would not stand where it was made.
+    let mut accepts = true;
     let block = |part: &Part| match part {
         Part::Text { text, .. } => Some(json!({"type": "text", "text": text})),
-        // A thought behind a call would be taken for one of another answer.
-        Part::Thinking { .. } => thought(part, ask).filter(|_| thinking && !called),
+        Part::Thinking { .. } => {
+            let thought = thought(part, ask).filter(|_| accepts && accepted(part));
+            accepts = thought.is_some();
+            thought
+        }
         Part::Call { call, name, input, .. } => {
-            called = true;
+            accepts = false;
             Some(json!({"type": "tool_use", "id": call, "name": name, "input": input}))
         }
         Part::Result { call, text, failed, .. } => {

@@ -3,6 +3,7 @@
 //! What is looked for in a request: that it breaks no rule, that all that was said is in it, that it holds no seal of
 //! another model or of an edited entry, and that going on leaves what was sent before as it was.
 
+mod bound;
 mod mutants;
 
 use std::collections::BTreeSet;
@@ -10,16 +11,18 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+pub use bound::{BoundSummary, Mistake, bound};
 pub use mutants::mutants;
 
 use super::converse::NO_RESULT;
 use super::sample::{Dice, Entry, models, picture, random_entries};
 use super::{
-    Ask, Conversation, Dialect, Part, Speaker, ThinkingField, ToolSpec, Wire, converse, request,
-    reread_tokens, rules,
+    Ask, Conversation, Dialect, EffortWords, Part, Speaker, Thinking, ThinkingField, Thoughts, ToolSpec,
+    Wire, converse, request, reread_tokens, rules,
 };
 use crate::entry::{Block, EntryVersion, RoleKind};
 use crate::id::EntryId;
+use crate::settings::Effort;
 use crate::time::Timestamp;
 
 /// What a campaign did.
@@ -91,7 +94,8 @@ fn attempt(entries: &[Entry], wire: Wire, dice: &mut Dice) -> Result<Value, Prob
         max_tokens: *dice.pick(&[1, 1_025, 8_192]),
         temperature: *dice.pick(&[None, Some(0.0), Some(1.5)]),
         top_p: *dice.pick(&[None, Some(0.9)]),
-        thinking_budget: *dice.pick(&[None, Some(100), Some(5_000)]),
+        thinking: thinking(dice),
+        thoughts: if dice.once_in(8) { Thoughts::Omitted } else { Thoughts::Accepted },
     };
     // A part of the history is a history too.
     let part = &entries[..dice.below(entries.len() + 1)];
@@ -226,16 +230,33 @@ fn leaves(value: &Value, see: &mut dyn FnMut(&str)) {
     }
 }
 
+fn thinking(dice: &mut Dice) -> Option<Thinking> {
+    let effort = *dice.pick(&Effort::ALL);
+    *dice.pick(&[None, Some(Thinking { effort, budget: 100 }), Some(Thinking { effort, budget: 5_000 })])
+}
+
 fn dialect(wire: Wire, dice: &mut Dice) -> Dialect {
-    let thinking =
-        [ThinkingField::None, ThinkingField::Budget, ThinkingField::Effort, ThinkingField::Adaptive];
+    let thinking = [
+        ThinkingField::None,
+        ThinkingField::Effort,
+        ThinkingField::Reasoning,
+        ThinkingField::Switch,
+        ThinkingField::Level,
+        ThinkingField::Adaptive { always: false },
+        ThinkingField::Adaptive { always: true },
+    ];
     let usual = Dialect::of(wire);
     Dialect {
         cache_markers: !dice.once_in(4),
         images: !dice.once_in(4),
         sampling: !dice.once_in(4),
         thinking: if dice.once_in(3) { *dice.pick(&thinking) } else { usual.thinking },
+        effort_words: EffortWords { off: "low", max: "high" },
+        bound_thoughts: dice.once_in(3),
+        drop_blocks: dice.once_in(2),
         return_reasoning: dice.once_in(2),
+        tools_without_reasoning: dice.once_in(6),
+        nine_letter_ids: dice.once_in(4),
         completion_tokens: dice.once_in(2),
         stream_usage: dice.once_in(2),
         stand_in_signatures: dice.once_in(2),

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::request::{
-    Ask, Declared, Picture, Said, ThinkingField, declared, description, effort, number, object_schema,
+    Ask, Declared, Picture, Said, ThinkingField, Thoughts, declared, description, number, object_schema,
 };
-use super::seal::Wire;
+use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker};
+use crate::settings::Effort;
 
 pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
     let mut messages = Vec::with_capacity(said.messages.len() + 1);
@@ -48,10 +49,42 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
             body["top_p"] = top_p.into();
         }
     }
-    if let (ThinkingField::Effort, Some(budget)) = (ask.dialect.thinking, ask.thinking_budget) {
-        body["reasoning_effort"] = effort(budget).into();
-    }
+    think(&mut body, ask);
     body
+}
+
+fn think(body: &mut Value, ask: &Ask<'_>) {
+    if ask.dialect.tools_without_reasoning && body.get("tools").is_some() {
+        body["reasoning_effort"] = "none".into();
+        return;
+    }
+    let Some(level) = ask.thinking else { return };
+    let word = ask.dialect.word(level.effort);
+    match ask.dialect.thinking {
+        ThinkingField::Effort => body["reasoning_effort"] = word.into(),
+        ThinkingField::Reasoning => body["reasoning"] = json!({"effort": word}),
+        ThinkingField::Switch if level.effort == Effort::Off => {
+            body["thinking"] = json!({"type": "disabled"})
+        }
+        ThinkingField::Switch => {
+            body["thinking"] = json!({"type": "enabled"});
+            body["reasoning_effort"] = word.into();
+        }
+        ThinkingField::None
+        | ThinkingField::Budget { .. }
+        | ThinkingField::Level
+        | ThinkingField::Adaptive { .. } => {}
+    }
+}
+
+/// The id of a call as the provider takes it.
+fn call_id(call: &str, ask: &Ask<'_>) -> String {
+    const LETTERS: usize = 9;
+    let fits = call.len() == LETTERS && call.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !ask.dialect.nine_letter_ids || fits {
+        return call.to_owned();
+    }
+    blake3::hash(call.as_bytes()).to_hex()[..LETTERS].to_owned()
 }
 
 /// What a tool said, so that a failure shows where there is no field for it.
@@ -65,7 +98,7 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Vec<Value> {
     for part in &message.parts {
         match part {
             Part::Result { call, text, failed, .. } => {
-                messages.push(json!({"role": "tool", "tool_call_id": call, "content": output(text, *failed)}));
+                messages.push(json!({"role": "tool", "tool_call_id": call_id(call, ask), "content": output(text, *failed)}));
             }
             Part::Text { text, .. } => content.push(json!({"type": "text", "text": text})),
             Part::Image { media, content: picture } => content.push(match said.picture(media, *picture, ask) {
@@ -94,16 +127,21 @@ fn plain(content: Vec<Value>) -> Value {
 }
 
 fn of_assistant(message: &Message, ask: &Ask<'_>) -> Value {
-    let (mut texts, mut calls, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+    let mut reasoned = Reasoned::default();
     for part in &message.parts {
         match part {
             Part::Text { text, .. } => texts.push(text.as_str()),
-            Part::Call { call, name, input, .. } => {
+            Part::Call { call, name, input, seal } => {
                 let function = json!({"name": name, "arguments": input.to_string()});
-                calls.push(json!({"id": call, "type": "function", "function": function}));
+                let mut call = json!({"id": call_id(call, ask), "type": "function", "function": function});
+                if let Some(Seal { token: Token::Extra(content), .. }) = fitting(seal.as_ref(), ask) {
+                    call["extra_content"] = content.clone();
+                }
+                calls.push(call);
             }
-            Part::Thinking { text, seal } if seal.fits(Wire::Chat, ask.model) => thoughts.push(text.as_str()),
-            Part::Thinking { .. } | Part::Result { .. } | Part::Image { .. } => {}
+            Part::Thinking { text, seal } => reasoned.add(text, fitting(Some(seal), ask)),
+            Part::Result { .. } | Part::Image { .. } => {}
         }
     }
     let content = if texts.is_empty() { Value::Null } else { texts.join("\n\n").into() };
@@ -111,8 +149,40 @@ fn of_assistant(message: &Message, ask: &Ask<'_>) -> Value {
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
-    if ask.dialect.return_reasoning && !thoughts.is_empty() {
-        message["reasoning_content"] = thoughts.join("\n\n").into();
+    if ask.dialect.return_reasoning && ask.thoughts == Thoughts::Accepted {
+        reasoned.write(&mut message);
     }
     message
+}
+
+fn fitting<'a>(seal: Option<&'a Seal>, ask: &Ask<'_>) -> Option<&'a Seal> {
+    seal.filter(|seal| seal.fits(Wire::Chat, ask.model))
+}
+
+/// What the assistant thought, by the field that it came in.
+#[derive(Default)]
+struct Reasoned<'a> {
+    texts: Vec<&'a str>,
+    details: Vec<Value>,
+}
+
+impl<'a> Reasoned<'a> {
+    fn add(&mut self, text: &'a str, seal: Option<&Seal>) {
+        let Some(Seal { token: Token::Reasoned { field, details }, .. }) = seal else { return };
+        match details {
+            Some(Value::Array(details)) => self.details.extend(details.iter().cloned()),
+            // Servers that write `reasoning` do not read it.
+            _ if field == "reasoning_content" => self.texts.push(text),
+            _ => {}
+        }
+    }
+
+    fn write(self, message: &mut Value) {
+        if !self.texts.is_empty() {
+            message["reasoning_content"] = self.texts.join("\n\n").into();
+        }
+        if !self.details.is_empty() {
+            message["reasoning_details"] = self.details.into();
+        }
+    }
 }

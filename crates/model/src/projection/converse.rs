@@ -7,8 +7,9 @@
 
 use serde_json::{Map, Value};
 
+use super::binding::omits_thoughts;
 use super::names::{CallNames, tool_name};
-use super::seal::Seal;
+use super::seal::{Seal, Wire};
 use super::{Conversation, Message, Part, Speaker};
 use crate::entry::{Block, EntryVersion, RoleKind};
 use crate::id::EntryId;
@@ -46,6 +47,9 @@ struct Builder {
     user: Vec<Part>,
     user_entries: Vec<EntryId>,
     answering: bool,
+    /// Whether all blocks of the present entry so far go out as they came: only then is a thought known to stand
+    /// right behind what its model saw.
+    faithful: bool,
 }
 
 /// A call and its result.
@@ -63,6 +67,10 @@ impl Builder {
         if kind == RoleKind::Assistant && !self.answering && self.is_abandoned(ahead) {
             self.answering = true;
         }
+        if let Some(wire) = omits_thoughts(entry).filter(|_| kind == RoleKind::Assistant) {
+            self.forget_thoughts(wire);
+        }
+        self.faithful = true;
         for block in &entry.blocks {
             if kind == RoleKind::Assistant {
                 self.of_assistant(id, entry, block);
@@ -76,7 +84,7 @@ impl Builder {
 
     fn of_assistant(&mut self, id: EntryId, entry: &EntryVersion, block: &Block) {
         match block {
-            Block::Text { text, .. } if text.trim().is_empty() => {}
+            Block::Text { text, .. } if text.trim().is_empty() => self.faithful = false,
             Block::Text { text, .. } => {
                 let seal = Seal::of_part(entry, block);
                 self.say(id, Part::Text { text: text.clone(), seal });
@@ -91,14 +99,22 @@ impl Builder {
                     name: tool_name(name),
                     result: None,
                 };
+                self.faithful &=
+                    round.call == *call && round.name == *name && input.as_str().starts_with('{');
                 let (call, name) = (round.call.clone(), round.name.clone());
                 let seal = Seal::of_part(entry, block);
                 self.say(id, Part::Call { call, name, input: object(input), seal });
                 self.round.push(round);
             }
-            Block::ToolResult { call, text, failed, .. } => self.result(id, call, text, *failed),
+            Block::ToolResult { call, text, failed, .. } => {
+                self.faithful = false;
+                self.result(id, call, text, *failed);
+            }
             // No provider takes pictures from the assistant's side.
-            Block::Image { .. } => self.of_others(id, Some(&entry.role), block),
+            Block::Image { .. } => {
+                self.faithful = false;
+                self.of_others(id, Some(&entry.role), block);
+            }
         }
     }
 
@@ -163,8 +179,27 @@ impl Builder {
     fn think(&mut self, id: EntryId, entry: &EntryVersion, block: &Block) {
         let begins = self.answering || self.assistant_entries.iter().all(|other| *other == id);
         let text = if let Block::Thinking { text, .. } = block { text.clone() } else { String::new() };
-        if let (true, Some(seal)) = (begins, Seal::of_thought(entry, block)) {
-            self.thoughts.push(Part::Thinking { text, seal });
+        match Seal::of_thought(entry, block).filter(|_| begins) {
+            Some(seal) => {
+                let prefix = seal.prefix.filter(|_| self.faithful);
+                self.thoughts.push(Part::Thinking { text, seal: Seal { prefix, ..seal } });
+            }
+            None => self.faithful = false,
+        }
+    }
+
+    /// Takes out thoughts that their provider has refused.
+    fn forget_thoughts(&mut self, wire: Wire) {
+        let messages = self.messages.iter_mut().map(|message| &mut message.parts);
+        for parts in messages.chain([&mut self.assistant]) {
+            parts.retain(|part| !matches!(part, Part::Thinking { seal, .. } if seal.wire == wire));
+            for part in parts {
+                if let Part::Text { seal, .. } | Part::Call { seal, .. } = part
+                    && seal.as_ref().is_some_and(|seal| seal.wire == wire)
+                {
+                    *seal = None;
+                }
+            }
         }
     }
 

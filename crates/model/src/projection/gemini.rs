@@ -2,11 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::request::{Ask, Declared, Picture, Said, ThinkingField, declared, description, number};
+use super::request::{
+    Ask, Declared, Picture, Said, ThinkingField, Thoughts, budget, declared, description, number,
+};
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker, schema};
-use crate::entry::PDF;
+use crate::settings::Effort;
 
+/// The most that every model which thinks by a budget takes.
+const MOST_BUDGET: u32 = 24_576;
 /// What Google documents for calls that have no signature because another model made them.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
@@ -40,11 +44,30 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
             generation["topP"] = top_p.into();
         }
     }
-    if let (ThinkingField::Budget, Some(budget)) = (ask.dialect.thinking, ask.thinking_budget) {
-        generation["thinkingConfig"] = json!({"includeThoughts": true, "thinkingBudget": budget});
+    if let Some(thinking) = thinking(ask) {
+        generation["thinkingConfig"] = thinking;
     }
     body["generationConfig"] = generation;
     body
+}
+
+fn thinking(ask: &Ask<'_>) -> Option<Value> {
+    let level = ask.thinking?;
+    let shown = level.effort != Effort::Off;
+    match ask.dialect.thinking {
+        ThinkingField::Budget { least } => {
+            let budget = budget(level, least, ask.max_tokens)?.min(MOST_BUDGET);
+            Some(json!({"includeThoughts": shown, "thinkingBudget": budget}))
+        }
+        ThinkingField::Level => {
+            Some(json!({"includeThoughts": shown, "thinkingLevel": ask.dialect.word(level.effort)}))
+        }
+        ThinkingField::None
+        | ThinkingField::Effort
+        | ThinkingField::Reasoning
+        | ThinkingField::Switch
+        | ThinkingField::Adaptive { .. } => None,
+    }
 }
 
 fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
@@ -85,7 +108,8 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
 }
 
 fn signature<'a>(seal: Option<&'a Seal>, ask: &Ask<'_>) -> Option<&'a str> {
-    match &seal.filter(|seal| seal.fits(Wire::Gemini, ask.model))?.token {
+    let fits = |seal: &&Seal| ask.thoughts == Thoughts::Accepted && seal.fits(Wire::Gemini, ask.model);
+    match &seal.filter(fits)?.token {
         Token::Thought(signature) => Some(signature),
         _ => None,
     }

@@ -9,7 +9,7 @@ use super::names::tool_name;
 use super::seal::Wire;
 use super::{Conversation, Message, Part, Speaker, anthropic, chat, gemini, responses};
 use crate::content::ContentId;
-use crate::entry::PDF;
+use crate::settings::Effort;
 
 /// What is asked, apart from what was said so far.
 #[derive(Clone, Debug)]
@@ -30,8 +30,35 @@ pub struct Ask<'a> {
     pub temperature: Option<f64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// How many tokens it may think for; `None` asks for no thinking.
-    pub thinking_budget: Option<u32>,
+    /// How much it is to think; `None` leaves that to the model.
+    pub thinking: Option<Thinking>,
+    /// Whether thoughts of earlier answers are sent back.
+    pub thoughts: Thoughts,
+}
+
+/// How much a model is to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thinking {
+    /// How hard, for providers that take a word.
+    pub effort: Effort,
+    /// For how many tokens, for providers that take a number.
+    pub budget: u32,
+}
+
+impl From<Effort> for Thinking {
+    fn from(effort: Effort) -> Self {
+        Self { effort, budget: effort.budget() }
+    }
+}
+
+/// Which thoughts of earlier answers a request carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thoughts {
+    /// Those that their provider accepts, as far as Retake can tell.
+    #[default]
+    Accepted,
+    /// None: the provider refused them.
+    Omitted,
 }
 
 /// A tool as a model is told of it.
@@ -57,8 +84,20 @@ pub struct Dialect {
     pub sampling: bool,
     /// How thinking is asked for.
     pub thinking: ThinkingField,
-    /// Whether thoughts go back as `reasoning_content`, as `DeepSeek` wants them. The Chat wire only.
+    /// The words for no effort and for the highest one. Those between have the same names everywhere.
+    pub effort_words: EffortWords,
+    /// Whether a thought is bound to the whole request that it answers, so that it is refused after any change before
+    /// it. Anthropic's wire only.
+    pub bound_thoughts: bool,
+    /// Whether the provider can be asked to drop thoughts that are bound to another request, instead of refusing them
+    /// all. Anthropic's wire only.
+    pub drop_blocks: bool,
+    /// Whether thoughts go back in the field that they came in. The Chat wire only.
     pub return_reasoning: bool,
+    /// Whether function tools are refused unless reasoning is off. The Chat wire only.
+    pub tools_without_reasoning: bool,
+    /// Whether ids of calls have exactly nine letters and digits. The Chat wire only.
+    pub nine_letter_ids: bool,
     /// Whether the limit is called `max_completion_tokens`. The Chat wire only.
     pub completion_tokens: bool,
     /// Whether a stream can be asked to end with its usage. The Chat wire only.
@@ -73,12 +112,44 @@ pub struct Dialect {
 pub enum ThinkingField {
     /// Not at all.
     None,
-    /// By a number of tokens.
-    Budget,
-    /// By a word: low, medium or high.
+    /// By a number of tokens, at least so many.
+    Budget {
+        /// The least that the model takes.
+        least: u32,
+    },
+    /// By a word in the wire's usual field.
     Effort,
-    /// The model decides by itself. Anthropic's wire only.
-    Adaptive,
+    /// By a word in an object `reasoning`, as `OpenRouter` has it. The Chat wire only.
+    Reasoning,
+    /// By a word, and by an object `thinking` that turns it off, as `DeepSeek` has it. The Chat wire only.
+    Switch,
+    /// By a level. Gemini's wire only.
+    Level,
+    /// The model decides by itself, guided by a word. Anthropic's wire only.
+    Adaptive {
+        /// Whether it cannot be turned off.
+        always: bool,
+    },
+}
+
+/// The words for the two ends of the scale of efforts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffortWords {
+    /// No effort, or the least that there is.
+    pub off: &'static str,
+    /// The highest.
+    pub max: &'static str,
+}
+
+impl Dialect {
+    /// The word for an effort.
+    pub(super) fn word(&self, effort: Effort) -> &'static str {
+        match effort {
+            Effort::Off => self.effort_words.off,
+            Effort::Max => self.effort_words.max,
+            Effort::Low | Effort::Medium | Effort::High => effort.name(),
+        }
+    }
 }
 
 /// What a conversation begins with if the assistant had the first word.
@@ -94,11 +165,17 @@ impl Dialect {
             images: true,
             sampling: true,
             thinking: match wire {
-                Wire::Anthropic | Wire::Gemini => ThinkingField::Budget,
+                Wire::Anthropic => ThinkingField::Budget { least: 1_024 },
+                Wire::Gemini => ThinkingField::Budget { least: 0 },
                 Wire::Responses => ThinkingField::Effort,
                 Wire::Chat => ThinkingField::None,
             },
-            return_reasoning: false,
+            effort_words: EffortWords { off: "low", max: "high" },
+            bound_thoughts: false,
+            drop_blocks: false,
+            return_reasoning: true,
+            tools_without_reasoning: false,
+            nine_letter_ids: false,
             completion_tokens: false,
             stream_usage: true,
             stand_in_signatures: false,
@@ -243,13 +320,13 @@ pub(super) fn object_schema(schema: &Value) -> Value {
     Value::Object(schema)
 }
 
-/// How hard to think, as a word.
-pub(super) fn effort(budget: u32) -> &'static str {
-    match budget {
-        0..4_096 => "low",
-        4_096..16_384 => "medium",
-        _ => "high",
-    }
+/// The tokens that must be left for the answer beside a budget for thinking.
+const LEAST_ANSWER: u32 = 1_024;
+
+/// The thinking budget that leaves room for the answer; nothing if there is too little room for both.
+pub(super) fn budget(thinking: Thinking, least: u32, max_tokens: u32) -> Option<u32> {
+    let room = max_tokens.checked_sub(LEAST_ANSWER)?;
+    (room >= least).then(|| thinking.budget.clamp(least, room))
 }
 
 /// A number that JSON can hold.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::chat::output;
 use super::request::{
-    Ask, Declared, Picture, Said, ThinkingField, declared, description, effort, number, object_schema,
+    Ask, Declared, Picture, Said, ThinkingField, Thoughts, declared, description, number, object_schema,
 };
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker};
@@ -58,9 +58,12 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
             body["top_p"] = top_p.into();
         }
     }
-    if let (ThinkingField::Effort, Some(budget)) = (ask.dialect.thinking, ask.thinking_budget) {
-        body["reasoning"] = json!({"effort": effort(budget), "summary": "auto"});
+    if ask.dialect.thinking == ThinkingField::Effort {
+        // Nothing is stored there, so reasoning is lost at each call unless it comes along.
         body["include"] = json!(["reasoning.encrypted_content"]);
+        if let Some(level) = ask.thinking {
+            body["reasoning"] = json!({"effort": ask.dialect.word(level.effort), "summary": "auto"});
+        }
     }
     body
 }
@@ -103,8 +106,14 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
             Part::Text { text, seal } => {
                 reason(seal.as_ref(), ask, reasoned, &mut waiting);
                 let content = json!([{"type": "output_text", "text": text}]);
+                let mut message = json!({"type": "message", "role": "assistant", "content": content});
+                if let Some(Seal { token: Token::Phase(phase), .. }) =
+                    seal.as_ref().filter(|seal| seal.fits(Wire::Responses, ask.model))
+                {
+                    message["phase"] = phase.as_str().into();
+                }
                 input.append(&mut waiting);
-                input.push(json!({"type": "message", "role": "assistant", "content": content}));
+                input.push(message);
             }
             Part::Thinking { seal, .. } => reason(Some(seal), ask, reasoned, &mut waiting),
             Part::Call { call, name, input: given, seal } => {
@@ -123,7 +132,8 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
 
 /// Puts a reasoning item in front of the item that it led to. Once: an entry may have been copied.
 fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
-    let Some(seal) = seal.filter(|seal| seal.fits(Wire::Responses, ask.model)) else { return };
+    let fits = |seal: &&Seal| ask.thoughts == Thoughts::Accepted && seal.fits(Wire::Responses, ask.model);
+    let Some(seal) = seal.filter(fits) else { return };
     if let Token::Reasoning(item) = &seal.token
         && reasoned.insert(item.to_string())
     {

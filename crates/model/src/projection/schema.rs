@@ -54,7 +54,7 @@ fn part(given: &Map<String, Value>) -> Map<String, Value> {
         let choices: Vec<Value> = choices.iter().filter(|choice| !is_null(choice)).map(any).collect();
         if !choices.is_empty() {
             schema.insert("anyOf".to_owned(), choices.into());
-            schema.remove("required");
+            schema.shift_remove("required");
             return schema;
         }
     }
@@ -82,7 +82,7 @@ fn part(given: &Map<String, Value>) -> Map<String, Value> {
         _ => {}
     }
     if kind != "object" {
-        schema.remove("required");
+        schema.shift_remove("required");
     }
     if let Some(format) = given.get("format").and_then(Value::as_str)
         && FORMATS.contains(&format)
@@ -126,7 +126,7 @@ fn object(given: &Map<String, Value>, schema: &mut Map<String, Value>) {
             names.iter().filter(there).cloned().collect()
         })
         .unwrap_or_default();
-    schema.remove("required");
+    schema.shift_remove("required");
     if !required.is_empty() {
         schema.insert("required".to_owned(), required.into());
     }

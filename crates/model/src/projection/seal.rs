@@ -1,8 +1,9 @@
 //! What a provider hands out with an answer and wants to see again, unchanged, where it wrote it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::binding::REQUEST_PREFIX;
 use crate::entry::{Block, EntryVersion, Fields, RoleKind};
 
 /// How requests and answers are written.
@@ -28,6 +29,8 @@ pub struct Seal {
     pub model: String,
     /// The seal itself.
     pub token: Token,
+    /// The digest of the request that the part answers, if the part is known to stand right behind it.
+    pub prefix: Option<String>,
 }
 
 /// What a seal consists of.
@@ -39,10 +42,19 @@ pub enum Token {
     Redacted(String),
     /// A reasoning item of Responses, as it came.
     Reasoning(Value),
+    /// The phase of a message of Responses.
+    Phase(String),
     /// Gemini's signature of a part.
     Thought(String),
-    /// Nothing but the thought itself, which some compatible providers want back.
-    Plain,
+    /// A thought of Chat Completions: the field that its text came in, and its details as they came.
+    Reasoned {
+        /// The name of the field.
+        field: String,
+        /// The list `reasoning_details`, put together from its pieces.
+        details: Option<Value>,
+    },
+    /// The field `extra_content` of a call of Chat Completions.
+    Extra(Value),
 }
 
 impl Wire {
@@ -85,10 +97,19 @@ impl Seal {
                 Token::Redacted(words(extra, "data")?)
             }
             (Wire::Responses, Block::Thinking { extra, .. }) => Token::Reasoning(reasoning(extra)?),
-            (Wire::Chat, Block::Thinking { text, .. }) if !text.trim().is_empty() => Token::Plain,
+            (Wire::Chat, Block::Thinking { text, extra, .. }) => {
+                let details = details(extra);
+                if text.trim().is_empty() && details.is_none() {
+                    return None;
+                }
+                let field = words(extra, "field").unwrap_or_else(|| "reasoning_content".to_owned());
+                Token::Reasoned { field, details }
+            }
             _ => return None,
         };
-        Some(Self { wire, model, token })
+        let prefix = entry.extra.get(REQUEST_PREFIX);
+        let prefix = prefix.and_then(|prefix| serde_json::from_str(prefix.as_str()).ok());
+        Some(Self { wire, model, token, prefix })
     }
 
     /// The seal of a text or a call, if it has one that still holds.
@@ -96,10 +117,14 @@ impl Seal {
         let (wire, model) = writer(entry, block)?;
         let token = match wire {
             Wire::Gemini => Token::Thought(words(block.extra(), "thought_signature")?),
-            Wire::Responses => Token::Reasoning(reasoning(block.extra())?),
-            Wire::Anthropic | Wire::Chat => return None,
+            Wire::Responses => match words(block.extra(), "phase") {
+                Some(phase) => Token::Phase(phase),
+                None => Token::Reasoning(reasoning(block.extra())?),
+            },
+            Wire::Chat => Token::Extra(object(block.extra(), "extra_content")?),
+            Wire::Anthropic => return None,
         };
-        Some(Self { wire, model, token })
+        Some(Self { wire, model, token, prefix: None })
     }
 }
 
@@ -128,4 +153,44 @@ fn reasoning(extra: &Fields) -> Option<Value> {
     let summary = summary.unwrap_or_else(|| Value::Array(Vec::new()));
     (!sealed.is_empty())
         .then(|| json!({"type": "reasoning", "summary": summary, "encrypted_content": sealed}))
+}
+
+fn object(extra: &Fields, name: &str) -> Option<Value> {
+    serde_json::from_str(extra.get(name)?.as_str()).ok().filter(Value::is_object)
+}
+
+/// The list `reasoning_details` of a thought. A stream brings each item in pieces, which belong together by type and
+/// number; the text, summary or data of a later piece continues the one before, and all else is kept once. The format
+/// of an item is not sent back: `OpenRouter` knows it by the model.
+fn details(extra: &Fields) -> Option<Value> {
+    let Value::Array(pieces) = serde_json::from_str(extra.get("reasoning_details")?.as_str()).ok()? else {
+        return None;
+    };
+    let mut items: Vec<Map<String, Value>> = Vec::new();
+    for piece in pieces {
+        let Value::Object(mut piece) = piece else { continue };
+        piece.retain(|name, value| name != "format" && !value.is_null());
+        let same = |item: &Map<String, Value>| {
+            item.get("type") == piece.get("type")
+                && piece.contains_key("index")
+                && item.get("index") == piece.get("index")
+        };
+        let Some(item) = items.last_mut().filter(|item| same(item)) else {
+            items.push(piece);
+            continue;
+        };
+        for (name, value) in piece {
+            match (item.get_mut(&name), &value) {
+                (Some(Value::String(known)), Value::String(more))
+                    if matches!(name.as_str(), "text" | "summary" | "data") =>
+                {
+                    known.push_str(more);
+                }
+                (Some(Value::String(known)), Value::String(more)) if known.is_empty() => known.push_str(more),
+                (Some(_), _) => {}
+                (None, _) => _ = item.insert(name, value),
+            }
+        }
+    }
+    (!items.is_empty()).then(|| items.into_iter().map(Value::Object).collect())
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::content::Kind;
 use crate::entry::{EntryVersion, from_json};
+use crate::settings::Effort;
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp::from_millis(1);
@@ -61,8 +62,13 @@ fn ask(wire: Wire, tools: &[ToolSpec]) -> Ask<'_> {
         max_tokens: 4_000,
         temperature: None,
         top_p: None,
-        thinking_budget: None,
+        thinking: None,
+        thoughts: Thoughts::Accepted,
     }
+}
+
+fn thinking_for(budget: u32) -> Thinking {
+    Thinking { effort: Effort::of_budget(budget), budget }
 }
 
 fn sent(list: &Value, ask: &Ask<'_>) -> Value {
@@ -182,7 +188,7 @@ fn no_half_of_a_call_is_left_over() {
 fn thoughts_go_back_only_to_who_sealed_them() {
     let tools = tool();
     let thinking = |entry: Value, change: &dyn Fn(&mut Ask<'_>)| {
-        let mut ask = Ask { thinking_budget: Some(2_000), ..ask(Wire::Anthropic, &tools) };
+        let mut ask = Ask { thinking: Some(thinking_for(2_000)), ..ask(Wire::Anthropic, &tools) };
         change(&mut ask);
         let body = sent(&json!([user("go"), entry]), &ask);
         (body.to_string().contains("sealed"), body.get("thinking").is_some())
@@ -207,8 +213,136 @@ fn thoughts_go_back_only_to_who_sealed_them() {
     // Only the beginning of a turn has to be a thought.
     let twice = answer(json!([thought("sealed"), call("a"), result("a", "A"), call("b"), result("b", "B")]));
     assert_eq!(thinking(twice, &|_| {}), (true, true));
-    // Too few tokens to think with.
-    assert_eq!(thinking(loops(), &|ask| ask.max_tokens = 1_000), (false, false));
+    // Too few tokens to think with, or none to be sent.
+    assert_eq!(thinking(loops(), &|ask| ask.max_tokens = 2_000), (false, false));
+    assert_eq!(thinking(loops(), &|ask| ask.thoughts = Thoughts::Omitted), (false, false));
+}
+
+fn adaptive() -> Dialect {
+    let thinking = ThinkingField::Adaptive { always: false };
+    let effort_words = EffortWords { off: "low", max: "max" };
+    Dialect { thinking, effort_words, bound_thoughts: true, sampling: false, ..Dialect::of(Wire::Anthropic) }
+}
+
+#[test]
+fn adaptive_thinking_stays_on_whatever_an_answer_began_with() {
+    let tools = tool();
+    let asked = |thinking: Option<Effort>, list: Value| {
+        let ask = Ask {
+            dialect: adaptive(),
+            thinking: thinking.map(Thinking::from),
+            ..ask(Wire::Anthropic, &tools)
+        };
+        let body = sent(&list, &ask);
+        (
+            body["thinking"]["type"].clone(),
+            body["thinking"]["display"].clone(),
+            body["output_config"]["effort"].clone(),
+        )
+    };
+    let bare = || json!([user("go"), answer(json!([call("a"), result("a", "A")]))]);
+    assert_eq!(asked(None, bare()), (json!("adaptive"), json!("summarized"), Value::Null));
+    assert_eq!(asked(Some(Effort::Max), bare()), (json!("adaptive"), json!("summarized"), json!("max")));
+    assert_eq!(asked(Some(Effort::Off), bare()), (json!("disabled"), Value::Null, Value::Null));
+}
+
+#[test]
+fn a_bound_thought_goes_back_only_behind_the_request_that_it_answers() {
+    let tools = tool();
+    let ask = Ask { dialect: adaptive(), ..ask(Wire::Anthropic, &tools) };
+    let first = sent(&json!([user("go")]), &ask);
+    let mut reply = answer(json!([thought("sealed"), text("yes")]));
+    reply[REQUEST_PREFIX] = json!(request_prefix(&first));
+    let has = |list: &Value, ask: &Ask<'_>| sent(list, ask).to_string().contains("sealed");
+    let list = json!([user("go"), reply, user("on")]);
+    assert!(has(&list, &ask));
+    assert!(!has(&json!([user("stop"), reply, user("on")]), &ask), "an earlier entry was edited");
+    assert!(!has(&list, &Ask { system: "Be long.", ..ask.clone() }), "another system prompt");
+    assert!(!has(&list, &Ask { tools: &[], ..ask.clone() }), "other tools");
+    assert!(!has(&list, &Ask { thoughts: Thoughts::Omitted, ..ask.clone() }), "the provider refused it");
+    let older = json!([user("go"), answer(json!([thought("sealed"), text("yes")])), user("on")]);
+    assert!(!has(&older, &ask), "nobody knows what an answer without a digest stood behind");
+    let mut later = answer(json!([text("done")]));
+    later[THOUGHTS_OMITTED] = json!("anthropic");
+    assert!(!has(&json!([user("go"), reply, user("on"), later, user("more")]), &ask), "refused before");
+}
+
+#[test]
+fn reasoning_goes_back_in_the_field_that_it_came_in() {
+    let tools = tool();
+    let details = json!([
+        {"type": "reasoning.text", "index": 0, "text": "one", "format": "f"},
+        {"type": "reasoning.text", "index": 0, "text": " two", "signature": null},
+        {"type": "reasoning.text", "index": 0, "signature": "s"},
+        {"type": "reasoning.encrypted", "index": 0, "data": "d"},
+    ]);
+    let thinking = json!({"type": "thinking", "text": "one two", "wire": "chat", "field": "reasoning", "reasoning_details": details});
+    let mut signed = call("a");
+    signed["wire"] = json!("chat");
+    signed["extra_content"] = json!({"google": {"thought_signature": "g"}});
+    let body = sent(&json!([user("x"), answer(json!([thinking, signed]))]), &ask(Wire::Chat, &tools));
+    let message = &body["messages"][2];
+    let joined = json!([
+        {"type": "reasoning.text", "index": 0, "text": "one two", "signature": "s"},
+        {"type": "reasoning.encrypted", "index": 0, "data": "d"},
+    ]);
+    assert_eq!((&message["reasoning_details"], message.get("reasoning_content")), (&joined, None));
+    assert_eq!(message["tool_calls"][0]["extra_content"]["google"]["thought_signature"], "g");
+    let body = sent(
+        &json!([
+            user("x"),
+            answer(json!([{"type": "text", "text": "t", "wire": "responses", "phase": "commentary"}]))
+        ]),
+        &ask(Wire::Responses, &tools),
+    );
+    assert_eq!(body["input"][1]["phase"], "commentary");
+}
+
+#[test]
+fn effort_is_asked_for_as_each_provider_takes_it() {
+    let check = |wire, thinking, effort, pointer: &str, expected: Value| {
+        let effort_words = EffortWords { off: "none", max: "xhigh" };
+        let dialect = Dialect { thinking, effort_words, ..Dialect::of(wire) };
+        let ask =
+            Ask { dialect, thinking: Some(Thinking::from(effort)), max_tokens: 60_000, ..ask(wire, &[]) };
+        let body = sent(&json!([user("x")]), &ask);
+        assert_eq!(body.pointer(pointer), Some(&expected), "{body:#}");
+    };
+    check(Wire::Responses, ThinkingField::Effort, Effort::Max, "/reasoning/effort", json!("xhigh"));
+    check(Wire::Chat, ThinkingField::Effort, Effort::Low, "/reasoning_effort", json!("low"));
+    check(Wire::Chat, ThinkingField::Reasoning, Effort::Off, "/reasoning/effort", json!("none"));
+    check(Wire::Chat, ThinkingField::Switch, Effort::Off, "/thinking/type", json!("disabled"));
+    check(Wire::Chat, ThinkingField::Switch, Effort::High, "/reasoning_effort", json!("high"));
+    let budget = "/generationConfig/thinkingConfig/thinkingBudget";
+    check(Wire::Gemini, ThinkingField::Budget { least: 128 }, Effort::Off, budget, json!(128));
+    check(Wire::Gemini, ThinkingField::Budget { least: 0 }, Effort::Max, budget, json!(24_576));
+    let level = "/generationConfig/thinkingConfig/thinkingLevel";
+    check(Wire::Gemini, ThinkingField::Level, Effort::Medium, level, json!("medium"));
+    let budget = "/thinking/budget_tokens";
+    check(Wire::Anthropic, ThinkingField::Budget { least: 1_024 }, Effort::High, budget, json!(24_576));
+}
+
+#[test]
+fn fields_of_schemas_and_arguments_keep_their_order() {
+    let schema: Value = serde_json::from_str(
+        r#"{"type":"object","properties":{"path":{},"content":{},"append":{}},"required":["path"]}"#,
+    )
+    .expect("JSON");
+    let tools = [ToolSpec { name: "write".to_owned(), description: "Writes.".to_owned(), schema }];
+    for wire in Wire::ALL {
+        let mut written = call("a");
+        written["input"] = json!({"path": "p", "content": "c", "append": true});
+        let body = sent(&json!([user("x"), answer(json!([written]))]), &ask(wire, &tools)).to_string();
+        let schema = &body[body.find("properties").expect("a schema")..];
+        let names = ["\"path\"", "\"content\"", "\"append\""].map(|name| schema.find(name).expect("a field"));
+        assert!(names.is_sorted(), "{wire:?}: {schema}");
+        let arguments = body.find("\"p\\\"").or_else(|| body.find(":\"p\"")).expect("arguments");
+        let after = &body[arguments..];
+        assert!(
+            after.find("content").expect("the second") < after.find("append").expect("the third"),
+            "{wire:?}"
+        );
+    }
 }
 
 #[test]
@@ -261,7 +395,7 @@ fn places_to_cache_up_to_move_and_nothing_else_does() {
     let mut list = vec![user("one"), answer(json!([text("1")])), user("two")];
     let marks = |body: &Value| body.to_string().matches("cache_control").count();
     let plain =
-        |body: &Value| body["messages"].to_string().replace(r#""cache_control":{"type":"ephemeral"},"#, "");
+        |body: &Value| body["messages"].to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "");
     let before = sent(&json!(list), &ask(Wire::Anthropic, &tools));
     list.extend([answer(json!([call("a"), result("a", "A")])), user("three")]);
     let after = sent(&json!(list), &ask(Wire::Anthropic, &tools));

@@ -36,6 +36,11 @@ const SETTINGS: &[(&str, &str, Option<&str>)] = &[
     ("provider", "", Some("")),
     ("model", " opus ", Some("opus")),
     ("model", "two\nlines", None),
+    ("max_tokens", "8192", Some("8192")),
+    ("temperature", "", Some("")),
+    ("effort", "max", Some("max")),
+    ("effort", "default", Some("")),
+    ("effort", "much", None),
     ("nonsense", "1", None),
 ];
 
@@ -45,12 +50,13 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("global_system_prompt", ""),
     ("base_system_prompt", ""),
     ("use_default_base_prompt", "true"),
-    ("temperature", "0"),
-    ("top_p", "1"),
-    ("max_tokens", "8192"),
+    ("temperature", ""),
+    ("top_p", ""),
+    ("max_tokens", ""),
     ("auto_add_history", "false"),
     ("provider", ""),
     ("model", ""),
+    ("effort", ""),
 ];
 
 /// The roles of a new thread.

@@ -7,7 +7,7 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId};
 use retake_model::object::load;
-use retake_model::projection::{Ask, Dialect, ToolSpec, Wire, converse, request, rules};
+use retake_model::projection::{Ask, Dialect, Thoughts, ToolSpec, Wire, converse, request, rules};
 use retake_model::take::Take;
 use retake_model::tree::{Node, Snapshot, differences};
 use retake_timeline::{Caller, Looking};
@@ -147,7 +147,8 @@ fn ask(wire: Wire, model: &str) -> Ask<'_> {
         max_tokens: 4_096,
         temperature: None,
         top_p: None,
-        thinking_budget: None,
+        thinking: None,
+        thoughts: Thoughts::Accepted,
     }
 }
 

@@ -16,6 +16,7 @@ const BODY: &[&str] = &[
     "tools",
     "tool_choice",
     "thinking",
+    "output_config",
     "temperature",
     "top_p",
 ];
@@ -38,9 +39,16 @@ pub(super) fn check(body: &Value, report: &mut Report) {
             text_block("system", block, &mut marks, report);
         }
     }
+    let kind = fields.get("thinking").and_then(|thinking| thinking["type"].as_str());
     if let Some(thinking) = fields.get("thinking") {
-        report.must(sampling == 0, "thinking", "not beside sampling");
+        report.must(sampling == 0 || kind == Some("disabled"), "thinking", "not beside sampling");
         check_thinking(thinking, most, report);
+    }
+    if let Some(output) = fields.get("output_config") {
+        let output = report.fields("output_config", output, &["effort"]);
+        let effort = output.and_then(|output| output.get("effort"));
+        report.one_of("output_config.effort", effort, &["low", "medium", "high", "xhigh", "max"]);
+        report.must(kind == Some("adaptive"), "output_config.effort", "only beside adaptive thinking");
     }
     let tools = fields.get("tools").map(|tools| check_tools(tools, &mut marks, report));
     if let Some(choice) = fields.get("tool_choice") {
@@ -58,7 +66,12 @@ pub(super) fn check(body: &Value, report: &mut Report) {
     }
     report.must(messages.len() % 2 == 1, "messages", "must end with the user");
     report.must(seen.marks <= MOST_MARKS, "", "has too many cache markers");
-    if fields.contains_key("thinking") {
+    if kind == Some("disabled") {
+        let thoughts =
+            messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
+        report.must(!thoughts.into_iter().any(is_thought), "thinking", "no thoughts where thinking is off");
+    }
+    if kind == Some("enabled") {
         // What the assistant has said since the user last did more than answer calls is one turn.
         let turn = messages.iter().rev().take_while(|message| {
             let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
@@ -82,8 +95,23 @@ fn is_thought(block: &Value) -> bool {
 }
 
 fn check_thinking(thinking: &Value, most: u64, report: &mut Report) {
-    let Some(fields) = report.fields("thinking", thinking, &["type", "budget_tokens"]) else { return };
-    report.one_of("thinking.type", fields.get("type"), &["enabled", "adaptive"]);
+    let known = ["type", "budget_tokens", "display", "block_binding"];
+    let Some(fields) = report.fields("thinking", thinking, &known) else { return };
+    report.one_of("thinking.type", fields.get("type"), &["enabled", "adaptive", "disabled"]);
+    let adaptive = fields.get("type") == Some(&json!("adaptive"));
+    if let Some(display) = fields.get("display") {
+        report.one_of("thinking.display", Some(display), &["summarized", "omitted", "updates"]);
+    }
+    report.must(
+        adaptive == fields.contains_key("display"),
+        "thinking.display",
+        "belongs to adaptive thinking",
+    );
+    if let Some(binding) = fields.get("block_binding") {
+        report.must(adaptive, "thinking.block_binding", "only with adaptive thinking");
+        let expected = json!({"prefix_mismatch_behavior": "drop_block"});
+        report.exactly("thinking.block_binding", Some(binding), &expected);
+    }
     if fields.get("type") == Some(&json!("enabled")) {
         let budget = report.count("thinking.budget_tokens", fields.get("budget_tokens"), 1_024);
         report.must(budget < most, "thinking.budget_tokens", "must be less than max_tokens");

@@ -18,7 +18,11 @@ const BODY: &[&str] = &[
     "temperature",
     "top_p",
     "reasoning_effort",
+    "reasoning",
+    "thinking",
 ];
+/// Words for an effort that one provider or another knows.
+const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 pub(super) fn check(body: &Value, report: &mut Report) {
     let Some(fields) = report.fields("", body, BODY) else { return };
@@ -34,7 +38,17 @@ pub(super) fn check(body: &Value, report: &mut Report) {
     report.number("temperature", fields.get("temperature"), 0.0..=2.0);
     report.number("top_p", fields.get("top_p"), 0.0..=1.0);
     if let Some(effort) = fields.get("reasoning_effort") {
-        report.one_of("reasoning_effort", Some(effort), &["low", "medium", "high"]);
+        report.one_of("reasoning_effort", Some(effort), EFFORTS);
+    }
+    if let Some(reasoning) = fields.get("reasoning") {
+        let reasoning = report.fields("reasoning", reasoning, &["effort"]);
+        report.one_of("reasoning.effort", reasoning.and_then(|reasoning| reasoning.get("effort")), EFFORTS);
+        report.must(!fields.contains_key("reasoning_effort"), "reasoning", "not beside reasoning_effort");
+    }
+    if let Some(thinking) = fields.get("thinking") {
+        let thinking = report.fields("thinking", thinking, &["type"]);
+        let kind = thinking.and_then(|thinking| thinking.get("type"));
+        report.one_of("thinking.type", kind, &["enabled", "disabled"]);
     }
     if let Some(tools) = fields.get("tools") {
         check_tools(tools, report);
@@ -136,7 +150,7 @@ fn assistant<'v>(
     open: &mut Vec<&'v str>,
     report: &mut Report,
 ) {
-    let known = ["role", "content", "tool_calls", "reasoning_content"];
+    let known = ["role", "content", "tool_calls", "reasoning_content", "reasoning_details"];
     let Some(fields) = report.fields(at, message, &known) else { return };
     match fields.get("content") {
         Some(Value::Null) => {
@@ -147,10 +161,19 @@ fn assistant<'v>(
     if let Some(thought) = fields.get("reasoning_content") {
         report.text(at, Some(thought));
     }
+    if let Some(details) = fields.get("reasoning_details") {
+        for detail in report.list(at, Some(details)) {
+            report.text(at, detail.get("type"));
+        }
+    }
     let Some(calls) = fields.get("tool_calls") else { return };
     for call in report.list(at, Some(calls)) {
-        let Some(call) = report.fields(at, call, &["id", "type", "function"]) else { continue };
+        let Some(call) = report.fields(at, call, &["id", "type", "function", "extra_content"]) else {
+            continue;
+        };
         report.exactly(at, call.get("type"), &json!("function"));
+        let extra = call.get("extra_content").is_none_or(Value::is_object);
+        report.must(extra, at, "extra content is an object");
         let id = report.name(at, call.get("id"), 40);
         report.must(ids.insert(id), at, "the id must be unique");
         open.push(id);

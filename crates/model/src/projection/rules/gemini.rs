@@ -53,8 +53,20 @@ pub(super) fn check(body: &Value, report: &mut Report) {
         report.number("temperature", generation.get("temperature"), 0.0..=2.0);
         report.number("topP", generation.get("topP"), 0.0..=1.0);
         if let Some(thinking) = generation.get("thinkingConfig") {
-            let thinking = report.fields("thinkingConfig", thinking, &["includeThoughts", "thinkingBudget"]);
-            report.count("thinkingBudget", thinking.and_then(|thinking| thinking.get("thinkingBudget")), 0);
+            let known = ["includeThoughts", "thinkingBudget", "thinkingLevel"];
+            let thinking = report.fields("thinkingConfig", thinking, &known);
+            let field = |name: &str| thinking.and_then(|thinking| thinking.get(name));
+            match field("thinkingLevel") {
+                Some(level) => {
+                    report.one_of("thinkingLevel", Some(level), &["minimal", "low", "medium", "high"]);
+                    report.must(field("thinkingBudget").is_none(), "thinkingBudget", "not beside a level");
+                }
+                None => {
+                    let budget = report.count("thinkingBudget", field("thinkingBudget"), 0);
+                    let most = generation.get("maxOutputTokens").and_then(Value::as_u64).unwrap_or_default();
+                    report.must(budget < most, "thinkingBudget", "must leave room for the answer");
+                }
+            }
         }
     }
     let contents = report.list("contents", fields.get("contents"));

@@ -36,8 +36,12 @@ pub(super) fn check(body: &Value, report: &mut Report) {
     if let Some(reasoning) = fields.get("reasoning") {
         let reasoning = report.fields("reasoning", reasoning, &["effort", "summary"]);
         let effort = reasoning.and_then(|reasoning| reasoning.get("effort"));
-        report.one_of("reasoning.effort", effort, &["low", "medium", "high"]);
-        report.exactly("include", fields.get("include"), &json!(["reasoning.encrypted_content"]));
+        let known = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+        report.one_of("reasoning.effort", effort, &known);
+        report.must(fields.contains_key("include"), "include", "reasoning must be asked for, or it is lost");
+    }
+    if let Some(include) = fields.get("include") {
+        report.exactly("include", Some(include), &json!(["reasoning.encrypted_content"]));
     }
     if let Some(tools) = fields.get("tools") {
         check_tools(tools, report);
@@ -123,7 +127,11 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
 }
 
 fn message(at: &str, item: &Value, kinds: &[&str], report: &mut Report) {
-    let Some(fields) = report.fields(at, item, &["type", "role", "content"]) else { return };
+    let Some(fields) = report.fields(at, item, &["type", "role", "content", "phase"]) else { return };
+    if let Some(phase) = fields.get("phase") {
+        report.must(item["role"] == "assistant", at, "only the assistant's messages have a phase");
+        report.text(at, Some(phase));
+    }
     for part in report.list(at, fields.get("content")) {
         report.one_of(at, part.get("type"), kinds);
         if part["type"] == "input_image" {

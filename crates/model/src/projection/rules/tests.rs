@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::projection::campaign::{campaign, mutants};
 use crate::projection::sample::{Dice, picture, random_entries};
-use crate::projection::{Ask, Dialect, Wire, converse, request, rules};
+use crate::projection::{Ask, Dialect, Thinking, Thoughts, Wire, converse, request, rules};
+use crate::settings::Effort;
 
 #[test]
 fn requests_of_random_histories_break_no_rule() {
@@ -30,7 +31,8 @@ fn every_way_to_break_a_request_is_noticed() {
                 max_tokens: 8_192,
                 temperature: None,
                 top_p: None,
-                thinking_budget: Some(2_000),
+                thinking: Some(Thinking { effort: Effort::Low, budget: 2_000 }),
+                thoughts: Thoughts::Accepted,
             };
             let body = request(&conversation, &ask, &picture);
             for (way, mutant) in mutants(&body, &mut Dice::new(seed)) {
