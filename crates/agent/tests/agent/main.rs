@@ -5,6 +5,7 @@ mod faults;
 mod letters;
 mod many_calls;
 mod noisy;
+mod provider_compat;
 mod provider_decode;
 mod provider_http;
 mod provider_roundtrip;
@@ -13,6 +14,7 @@ mod retry;
 #[cfg(feature = "schema")]
 mod schemas;
 mod sealed;
+mod stops;
 mod stored;
 mod tools;
 mod world;
