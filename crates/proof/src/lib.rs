@@ -18,6 +18,7 @@
 //! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
 //! | [`projection`] | every history, told to any provider, keeps that provider's rules | an encoder without care for pairs and order |
 //! | [`turns`] | whole turns under failing servers, meddling people and kills: no orphan, nothing apart, nothing twice | three mistakes of a driver; syncs that lie |
+//! | [`hostile`] | a model server that attacks costs bounded time and memory, and gets no key for another host | a redirect that is followed; a limit of 1 MiB |
 //! | [`api`] fuzz | whatever is asked of the API, no answer is a 5xx, a panic or slow | four planted faults, one at a time |
 //! | [`api`] kill | a server killed under load: what it acknowledged is there, each request once, the halves together | requests without an answer taken for done |
 //! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
@@ -33,6 +34,7 @@ pub mod files;
 pub mod flips;
 pub mod folder;
 pub mod ground;
+pub mod hostile;
 pub mod model;
 pub mod processes;
 pub mod projection;

@@ -14,11 +14,11 @@ use super::fault::Broken;
 use super::status::shortened;
 use super::{Answer, Delta, Stop, Wire};
 
-/// The most bytes that one answer may have, all that it carries counted: 8 MiB.
+/// The most bytes that one answer may have, all that it carries counted: 6 MiB.
 ///
 /// The longest answers of today's models have about 1 MiB. An answer is copied a few times on its way to the disk, and
 /// all copies together stay under 64 MiB.
-pub const ANSWER_BYTES: usize = 8 << 20;
+pub const ANSWER_BYTES: usize = 6 << 20;
 
 /// The field of a tool call whose input was not a JSON object. It says what was wrong with it; the input itself is
 /// kept as a JSON string.
@@ -505,7 +505,7 @@ mod tests {
         let mut assembly = Assembly::new(Wire::Anthropic);
         let block = assembly.begin_text().expect("room");
         let refused = (0..100).position(|_| assembly.push(block, &piece) == Err(Broken::TooLarge));
-        assert_eq!(refused, Some(7));
+        assert_eq!(refused, Some(5));
         let mut assembly = Assembly::new(Wire::Anthropic);
         assert!((0..1_000_000).any(|_| assembly.begin_text() == Err(Broken::TooLarge)));
     }

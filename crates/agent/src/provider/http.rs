@@ -31,7 +31,7 @@ const REFUSAL_WAIT: Duration = Duration::from_secs(5);
 const REST: Duration = Duration::from_secs(5);
 
 /// The most bytes of a stream, whether they carry content or not.
-const STREAM_BYTES: u64 = 512 << 20;
+const STREAM_BYTES: u64 = 256 << 20;
 
 /// How long connections get to notice that nobody listens any more.
 const FAREWELL: Duration = Duration::from_millis(5);

@@ -10,6 +10,7 @@ mod edits;
 mod errors;
 mod files;
 mod flips;
+mod hostile;
 mod kill;
 mod mistaken;
 mod model;
@@ -57,6 +58,8 @@ enum Campaign {
     Projection(projection::Projection),
     /// Many turns with tools, while the model's server fails and people interfere; or killed at every point.
     Turns(turns::Turns),
+    /// The real program against a model server that attacks it.
+    Hostile(hostile::Hostile),
     /// Bytes flipped and cut in the database and its log.
     Flips(flips::Flips),
     /// The API: asked whatever can be asked, or killed while it is asked.
@@ -94,6 +97,7 @@ impl Proof {
             Campaign::Processes(processes) => processes.run(),
             Campaign::Projection(projection) => projection.run(),
             Campaign::Turns(turns) => turns.run(),
+            Campaign::Hostile(hostile) => hostile.run(),
             Campaign::Flips(flips) => flips.run(),
             Campaign::Api(api) => api.run(),
             Campaign::All(all) => all.run(),
