@@ -21,6 +21,7 @@ pub mod catalog;
 mod chat;
 pub mod config;
 mod decoder;
+mod details;
 mod endpoint;
 mod events;
 mod fault;
@@ -37,7 +38,7 @@ mod responses;
 mod secret;
 mod sign_in;
 mod status;
-mod stream_reader;
+mod think_tags;
 mod usage;
 
 use retake_model::entry::{Block, Usage};
@@ -113,6 +114,8 @@ pub struct Answer {
     pub usage: Option<Usage>,
     /// Why it stopped. In what is kept of a failed call, `EndTurn` says nothing.
     pub stop: Stop,
+    /// The provider's own words on why it stopped, where it gives any.
+    pub stop_detail: Option<String>,
     /// The model's exact name, as it says itself.
     pub model: Option<String>,
     /// The provider's name for the answer.

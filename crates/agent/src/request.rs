@@ -20,6 +20,24 @@ use crate::turn::{TurnError, Workshop};
 /// Entries that are read at a time.
 const PAGE: u64 = 200;
 
+/// How long an answer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputLimit {
+    /// As the settings say.
+    Usual,
+    /// More, because a tool call was cut.
+    Raised,
+}
+
+impl OutputLimit {
+    fn apply(self, settings: Settings) -> Settings {
+        match self {
+            Self::Usual => settings,
+            Self::Raised => Settings { max_tokens: settings.max_tokens.saturating_mul(4), ..settings },
+        }
+    }
+}
+
 /// A request to a model.
 pub(crate) struct Request {
     /// What was said.
@@ -50,11 +68,11 @@ impl Request {
         thread: ThreadId,
         take: TakeId,
         attempt: u32,
-        thoughts: Thoughts,
+        limit: OutputLimit,
     ) -> Result<Self, TurnError> {
         let looking = shop.timeline.look()?;
         let state = looking.state(thread)?;
-        let settings = looking.effective_settings_in(thread, &state)?;
+        let settings = limit.apply(looking.effective_settings_in(thread, &state)?);
         let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let system = prompt::system(&settings, &shop.folder);
         let tools = tool_specs();

@@ -26,6 +26,7 @@ mod inbox;
 mod letters;
 mod listen;
 mod progress;
+mod stops;
 mod tools;
 
 use std::path::PathBuf;

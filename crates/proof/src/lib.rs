@@ -32,6 +32,7 @@ pub mod files;
 pub mod flips;
 pub mod folder;
 pub mod ground;
+pub mod hostile;
 pub mod model;
 pub mod processes;
 pub mod projection;

@@ -19,6 +19,9 @@ use super::status::shortened;
 use super::usage::usage;
 use super::{Stop, Wire};
 
+/// The reason to stop of a model whose context window is full.
+const WINDOW_FULL: &str = "model_context_window_exceeded";
+
 /// Where the stream stands.
 #[derive(Debug, Default)]
 pub(super) struct Anthropic {
@@ -53,6 +56,14 @@ struct Piece {
     partial_json: Option<String>,
     citation: Option<Box<RawValue>>,
     stop_reason: Option<String>,
+    stop_details: Option<StopDetails>,
+}
+
+/// Why the model refused.
+#[derive(Deserialize)]
+struct StopDetails {
+    category: Option<String>,
+    explanation: Option<String>,
 }
 
 impl Anthropic {
@@ -83,8 +94,16 @@ impl Anthropic {
                 assembly.end(place);
             }
             "message_delta" => {
-                if let Some(reason) = said.delta.and_then(|delta| delta.stop_reason) {
-                    assembly.set_stop(stop(&reason));
+                if let Some(delta) = said.delta {
+                    let details =
+                        delta.stop_details.and_then(|details| details.explanation.or(details.category));
+                    assembly.set_stop_detail(details.as_deref());
+                    if let Some(reason) = delta.stop_reason {
+                        if reason == WINDOW_FULL {
+                            assembly.set_stop_detail(Some(&reason));
+                        }
+                        assembly.set_stop(stop(&reason));
+                    }
                 }
                 count(said.usage.as_deref(), assembly);
             }
@@ -96,7 +115,8 @@ impl Anthropic {
     }
 
     fn start(&mut self, message: Option<Message>, assembly: &mut Assembly) -> Result<(), Broken> {
-        if self.started {
+        // Some proxies say it twice; what matters is that nothing has been said yet.
+        if self.started && !self.places.is_empty() {
             return Err(Broken::protocol("a second message_start"));
         }
         self.started = true;
@@ -190,7 +210,7 @@ fn stop(reason: &str) -> Stop {
     match reason {
         "end_turn" | "stop_sequence" => Stop::EndTurn,
         "tool_use" => Stop::ToolUse,
-        "max_tokens" | "model_context_window_exceeded" => Stop::MaxTokens,
+        "max_tokens" | WINDOW_FULL => Stop::MaxTokens,
         "refusal" => Stop::Refusal,
         other => Stop::Other(shortened(other)),
     }

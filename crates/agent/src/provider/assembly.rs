@@ -3,25 +3,29 @@
 //! Blocks are opened, grow, and are closed; what a screen should see is queued as deltas. All that is held is
 //! counted, so that no server can fill the memory.
 
+use std::collections::HashSet;
+
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::json::Json;
-use retake_model::limits::ENTRY_BYTES;
 use serde_json::value::RawValue;
 
+use super::details::Details;
 use super::fault::Broken;
+use super::status::shortened;
 use super::{Answer, Delta, Stop, Wire};
 
-/// The most bytes that one answer may have, all that it carries counted: 32 MiB.
+/// The most bytes that one answer may have, all that it carries counted: 6 MiB.
 ///
-/// Half of what an entry may have, because text that is kept inside JSON can grow when it is written.
-pub const ANSWER_BYTES: usize = ENTRY_BYTES / 2;
+/// The longest answers of today's models have about 1 MiB. An answer is copied a few times on its way to the disk, and
+/// all copies together stay under 64 MiB.
+pub const ANSWER_BYTES: usize = 6 << 20;
 
 /// The field of a tool call whose input was not a JSON object. It says what was wrong with it; the input itself is
 /// kept as a JSON string.
 pub const BROKEN_INPUT: &str = "broken_input";
 
-/// What each block costs beside its text.
-const BLOCK_BYTES: usize = 256;
+/// What each block costs beside its text, with the copies that are made of it.
+const BLOCK_BYTES: usize = 1024;
 
 /// Names that a provider gives to models and answers are not longer.
 const NAME_BYTES: usize = 200;
@@ -42,6 +46,8 @@ struct Growing {
     extra: Vec<(String, Json)>,
     /// Fields that are lists, item by item.
     lists: Vec<(String, Vec<String>)>,
+    /// `OpenRouter`'s reasoning, to be returned as it came.
+    details: Details,
     ended: bool,
     /// What is wrong with the input of a call, beyond what can be seen in it.
     broken: Option<String>,
@@ -67,6 +73,9 @@ pub(super) struct Assembly {
     model: Option<String>,
     response_id: Option<String>,
     stop: Option<Stop>,
+    stop_detail: Option<String>,
+    /// The ids of all calls, which must differ: results are matched by them.
+    calls: HashSet<String>,
 }
 
 impl Assembly {
@@ -81,6 +90,8 @@ impl Assembly {
             model: None,
             response_id: None,
             stop: None,
+            stop_detail: None,
+            calls: HashSet::new(),
         }
     }
 
@@ -92,17 +103,21 @@ impl Assembly {
         self.begin(Kind::Thinking { signature: String::new() }, 0)
     }
 
-    /// A call. Its name within the answer must be its own: results are matched by it.
+    /// A call. A second call with the same id gets an id of its own, because results are matched by it.
     pub(super) fn begin_call(&mut self, call: &str, name: &str) -> Result<usize, Broken> {
-        let given = match call {
+        if name.is_empty() {
+            return Err(Broken::protocol("a tool call names no tool"));
+        }
+        self.grow(2 * call.len())?;
+        let mut given = match call {
             "" => self.invented_call(),
             _ => call.to_owned(),
         };
-        if self.blocks.iter().any(|block| matches!(&block.kind, Kind::Call { call, .. } if *call == given)) {
-            return Err(Broken::protocol(format!("two tool calls have the same id {given:?}")));
+        if self.calls.contains(&given) {
+            given = format!("{given}_{}", self.blocks.len());
         }
-        if name.is_empty() {
-            return Err(Broken::protocol("a tool call names no tool"));
+        if !self.calls.insert(given.clone()) {
+            return Err(Broken::protocol(format!("two tool calls have the same id {given:?}")));
         }
         let kind = Kind::Call { call: given.clone(), name: name.to_owned() };
         let block = self.begin(kind, given.len() + name.len())?;
@@ -140,6 +155,21 @@ impl Assembly {
         Ok(())
     }
 
+    /// Makes a text what it is as a whole, in parts. Nothing changes where it arrived like that.
+    pub(super) fn complete(&mut self, block: usize, parts: &[String]) -> Result<(), Broken> {
+        let whole = parts.concat();
+        let text = &self.blocks[block].text;
+        if whole.is_empty() || *text == whole || *text == parts.join("\n\n") {
+            return Ok(());
+        }
+        if let Some(rest) = whole.strip_prefix(text.as_str()) {
+            return self.push(block, rest);
+        }
+        self.grow(whole.len())?;
+        self.blocks[block].text = whole;
+        Ok(())
+    }
+
     /// Adds to the seal of a thought.
     pub(super) fn seal(&mut self, block: usize, piece: &str) -> Result<(), Broken> {
         self.grow(piece.len())?;
@@ -168,6 +198,21 @@ impl Assembly {
             None => lists.push((name.to_owned(), vec![item.get().to_owned()])),
         }
         Ok(())
+    }
+
+    /// Adds a piece of `reasoning_details`.
+    pub(super) fn detail(&mut self, block: usize, piece: &RawValue) -> Result<(), Broken> {
+        self.grow(piece.get().len())?;
+        self.blocks[block].details.push(serde_json::from_str(piece.get())?);
+        Ok(())
+    }
+
+    /// Turns a thought into the text that it is, with what stood before it.
+    pub(super) fn unthink(&mut self, block: usize, before: &str) {
+        let growing = &mut self.blocks[block];
+        growing.kind = Kind::Text;
+        growing.extra.clear();
+        growing.text.insert_str(0, before);
     }
 
     /// Whether a field is set with [`Self::extra`].
@@ -247,6 +292,17 @@ impl Assembly {
         self.stop = Some(stop);
     }
 
+    /// Keeps the provider's own words on why the model stopped.
+    pub(super) fn set_stop_detail(&mut self, detail: Option<&str>) {
+        if let Some(detail) = detail.map(shortened).filter(|detail| !detail.is_empty()) {
+            self.stop_detail = Some(detail);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     pub(super) fn has_stopped(&self) -> bool {
         self.stop.is_some()
     }
@@ -257,9 +313,9 @@ impl Assembly {
     }
 
     /// All that was received.
-    pub(super) fn into_answer(self) -> Answer {
+    pub(super) fn into_answer(mut self) -> Answer {
         let wire = self.wire;
-        let mut growing = self.blocks;
+        let mut growing = std::mem::take(&mut self.blocks);
         // A call that was cut off must not pass for one without input.
         match &self.stop {
             None => growing.iter_mut().for_each(Growing::cut_off),
@@ -275,12 +331,13 @@ impl Assembly {
         let blocks: Vec<Block> = growing.into_iter().filter_map(|block| block.into_block(wire)).collect();
         let calls = blocks.iter().any(|block| matches!(block, Block::ToolCall { .. }));
         // Servers disagree on what to say here; whether there are calls is what counts.
-        let stop = match (self.stop.unwrap_or_default(), calls) {
+        let stop = match (self.stop.take().unwrap_or_default(), calls) {
             (Stop::EndTurn, true) => Stop::ToolUse,
             (Stop::ToolUse, false) => Stop::EndTurn,
             (stop, _) => stop,
         };
-        Answer { blocks, usage: self.usage, stop, model: self.model, response_id: self.response_id }
+        let Self { usage, model, response_id, stop_detail, .. } = self;
+        Answer { blocks, usage, stop, stop_detail, model, response_id }
     }
 
     fn begin(&mut self, kind: Kind, bytes: usize) -> Result<usize, Broken> {
@@ -290,6 +347,7 @@ impl Assembly {
             text: String::new(),
             extra: Vec::new(),
             lists: Vec::new(),
+            details: Details::default(),
             ended: false,
             broken: None,
         });
@@ -338,6 +396,7 @@ impl Growing {
         for (name, items) in std::mem::take(&mut self.lists) {
             self.extra.extend(Json::new(format!("[{}]", items.join(","))).ok().map(|list| (name, list)));
         }
+        self.extra.extend(self.details.take().map(|list| ("reasoning_details".to_owned(), list)));
         if matches!(self.kind, Kind::Unknown { .. }) && !self.text.is_empty() {
             self.extra.push(("input".to_owned(), input(&self.text).0));
         }
@@ -370,10 +429,11 @@ impl Growing {
     }
 }
 
-/// A call's input, and what is wrong with it. No input at all is an empty one: that is how providers write it.
+/// A call's input, and what is wrong with it. No input at all, or `null`, is an empty one: that is how providers
+/// write it.
 fn input(text: &str) -> (Json, Option<String>) {
     let trimmed = text.trim();
-    if trimmed.is_empty() {
+    if matches!(trimmed, "" | "null") {
         return (Json::new("{}").expect("an empty object is JSON"), None);
     }
     match Json::new(trimmed) {
@@ -409,6 +469,7 @@ mod tests {
             assert_eq!(answer.stop, Stop::ToolUse);
         };
         check("", "{}", false);
+        check(" null ", "{}", false);
         check(r#" {"b":1.0,"a":1e400} "#, r#"{"b":1.0,"a":1e400}"#, false);
         check(r#"{"path":"a"#, r#""{\"path\":\"a""#, true);
         check("[1]", r#""[1]""#, true);
@@ -444,9 +505,29 @@ mod tests {
         let mut assembly = Assembly::new(Wire::Anthropic);
         let block = assembly.begin_text().expect("room");
         let refused = (0..100).position(|_| assembly.push(block, &piece) == Err(Broken::TooLarge));
-        assert_eq!(refused, Some(31));
+        assert_eq!(refused, Some(5));
         let mut assembly = Assembly::new(Wire::Anthropic);
         assert!((0..1_000_000).any(|_| assembly.begin_text() == Err(Broken::TooLarge)));
+    }
+
+    #[test]
+    fn calls_with_the_same_id_are_told_apart() {
+        let mut assembly = Assembly::new(Wire::Gemini);
+        for _ in 0..5_000 {
+            let block = assembly.begin_call("same", "read").expect("room");
+            assembly.end(block);
+        }
+        let answer = assembly.into_answer();
+        let ids: HashSet<&str> = answer
+            .blocks
+            .iter()
+            .map(|block| match block {
+                Block::ToolCall { call, .. } => call.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!((answer.blocks.len(), ids.len()), (5_000, 5_000));
+        assert!(ids.contains("same"));
     }
 
     #[test]

@@ -14,15 +14,17 @@ use super::decoder::Flow;
 use super::events::Event;
 use super::fault::Broken;
 use super::status::shortened;
+use super::think_tags::{self, ThinkTags};
 use super::usage::usage;
 use super::{Stop, Wire};
 
 /// Where the stream stands.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
-    /// The server's number of a call, and our place of it.
-    places: BTreeMap<u64, usize>,
-    latest: Option<usize>,
+    /// The server's number of a call, our place of it, and the id that the server gave it.
+    places: BTreeMap<u64, (usize, String)>,
+    latest: Option<(usize, String)>,
+    tags: ThinkTags,
     refused: bool,
 }
 
@@ -39,11 +41,14 @@ struct Choice {
     index: Option<u64>,
     delta: Option<Piece>,
     finish_reason: Option<String>,
+    /// The word of the provider behind `OpenRouter`.
+    native_finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Piece {
-    content: Option<String>,
+    /// A text; a list of parts from Mistral's reasoning models.
+    content: Option<Box<RawValue>>,
     /// The thought, as `DeepSeek`, vLLM and llama.cpp name it.
     reasoning_content: Option<String>,
     /// The thought, as `OpenRouter` and Ollama name it.
@@ -51,6 +56,15 @@ struct Piece {
     reasoning_details: Option<Vec<Box<RawValue>>>,
     refusal: Option<String>,
     tool_calls: Option<Vec<Call>>,
+    /// Where Gemini's compatible endpoint puts the signature of a text.
+    extra_content: Option<Box<RawValue>>,
+}
+
+/// A part of a content that is a list.
+#[derive(Deserialize)]
+struct Part {
+    text: Option<String>,
+    thinking: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -65,12 +79,17 @@ struct Call {
 #[derive(Deserialize)]
 struct Function {
     name: Option<String>,
-    arguments: Option<String>,
+    /// JSON inside a text; a few servers write the object itself.
+    arguments: Option<Box<RawValue>>,
 }
 
 impl Chat {
     pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, Broken> {
         if event.data.trim() == "[DONE]" {
+            // A few servers give no reason to stop, but the end itself.
+            if !assembly.has_stopped() && !assembly.is_empty() {
+                self.finish(Stop::EndTurn, assembly)?;
+            }
             return Ok(Flow::Finished);
         }
         let chunk: Chunk = serde_json::from_str(&event.data)?;
@@ -87,7 +106,11 @@ impl Chat {
             self.piece(piece, assembly)?;
         }
         if let Some(reason) = choice.finish_reason {
-            assembly.set_stop(if self.refused { Stop::Refusal } else { stop(&reason) });
+            let stop = if self.refused { Stop::Refusal } else { stop(&reason) };
+            if let Some(native) = choice.native_finish_reason.filter(|native| *native != reason) {
+                assembly.set_stop_detail(Some(&native));
+            }
+            self.finish(stop, assembly)?;
         }
         Ok(Flow::More)
     }
@@ -97,59 +120,149 @@ impl Chat {
         let thought =
             named.into_iter().find_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
         if let Some((field, text)) = thought {
-            let place = thinking(assembly)?;
-            if !assembly.has_extra(place, "field") {
-                assembly.extra(place, "field", Json::string(field))?;
-            }
-            assembly.push(place, &text)?;
+            self.flush(assembly)?;
+            self.tags.disable();
+            think(field, &text, assembly)?;
         }
         for detail in piece.reasoning_details.unwrap_or_default() {
+            self.flush(assembly)?;
+            self.tags.disable();
             let place = thinking(assembly)?;
-            assembly.append(place, "reasoning_details", &detail)?;
+            assembly.detail(place, &detail)?;
         }
-        self.refused |= piece.refusal.as_ref().is_some_and(|text| !text.is_empty());
-        for text in [piece.content, piece.refusal].into_iter().flatten().filter(|text| !text.is_empty()) {
-            let place = match assembly.open_text() {
-                Some(place) => place,
-                None => assembly.begin_text()?,
-            };
-            assembly.push(place, &text)?;
+        if let Some(content) = piece.content {
+            self.content(&content, assembly)?;
+        }
+        if let Some(refusal) = piece.refusal.filter(|text| !text.is_empty()) {
+            self.refused = true;
+            self.flush(assembly)?;
+            say(&refusal, assembly)?;
+        }
+        if let Some(content) = piece.extra_content.filter(|raw| raw.get() != "null")
+            && let Some(place) = assembly.open_text().or_else(|| assembly.open_thinking())
+        {
+            assembly.extra(place, "extra_content", json(&content)?)?;
         }
         piece.tool_calls.unwrap_or_default().into_iter().try_for_each(|call| self.call(call, assembly))
     }
 
+    fn content(&mut self, raw: &RawValue, assembly: &mut Assembly) -> Result<(), Broken> {
+        if !raw.get().starts_with('[') {
+            let text: Option<String> = serde_json::from_str(raw.get())?;
+            return self.text(&text.unwrap_or_default(), assembly);
+        }
+        let parts: Vec<Part> = serde_json::from_str(raw.get())?;
+        self.flush(assembly)?;
+        for part in parts {
+            if let Some(thought) = part.thinking {
+                think("content", &thought_of(&thought)?, assembly)?;
+            }
+            say(&part.text.unwrap_or_default(), assembly)?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str, assembly: &mut Assembly) -> Result<(), Broken> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.tags.push(text).into_iter().try_for_each(|piece| tagged(piece, assembly))
+    }
+
+    /// Adds what was held back because it may have been the beginning of a tag.
+    pub(super) fn flush(&mut self, assembly: &mut Assembly) -> Result<(), Broken> {
+        self.tags.flush().into_iter().try_for_each(|piece| tagged(piece, assembly))
+    }
+
+    fn finish(&mut self, stop: Stop, assembly: &mut Assembly) -> Result<(), Broken> {
+        self.flush(assembly)?;
+        // A model that ends as usual inside a tag forgot to close it: that was its answer.
+        if stop == Stop::EndTurn
+            && let (Some(tag), Some(place)) = (self.tags.unclosed(), assembly.open_thinking())
+        {
+            assembly.unthink(place, tag);
+        }
+        assembly.set_stop(stop);
+        Ok(())
+    }
+
     fn call(&mut self, call: Call, assembly: &mut Assembly) -> Result<(), Broken> {
+        self.flush(assembly)?;
         let id = call.id.unwrap_or_default();
         let (name, arguments) =
             call.function.map_or((None, None), |function| (function.name, function.arguments));
         let name = name.unwrap_or_default();
         let known = match call.index {
-            Some(index) => self.places.get(&index).copied(),
-            None => self.latest,
+            Some(index) => self.places.get(&index),
+            None => self.latest.as_ref(),
         };
-        let same = known.filter(|place| {
-            let (known_id, _) = assembly.call_of(*place).unwrap_or_default();
+        let same = known.filter(|(_, known_id)| {
             // Without a number, a name is the only sign of a new call.
-            id == known_id || (id.is_empty() && (call.index.is_some() || name.is_empty()))
+            let same_id = !id.is_empty() && id == *known_id;
+            same_id || (id.is_empty() && (call.index.is_some() || name.is_empty()))
         });
-        let place = match same {
-            Some(place) => {
-                let (_, known_name) = assembly.call_of(place).unwrap_or_default();
+        let known = match same {
+            Some((place, known_id)) => {
+                let (_, known_name) = assembly.call_of(*place).unwrap_or_default();
                 if !name.is_empty() && name != known_name {
                     return Err(Broken::protocol("a tool call changes its tool"));
                 }
-                place
+                (*place, known_id.clone())
             }
-            None => assembly.begin_call(&id, &name)?,
+            None => (assembly.begin_call(&id, &name)?, id),
         };
-        self.latest = Some(place);
-        self.places.extend(call.index.map(|index| (index, place)));
+        let place = known.0;
+        self.places.extend(call.index.map(|index| (index, known.clone())));
+        self.latest = Some(known);
         if let Some(content) = call.extra_content.filter(|raw| raw.get() != "null") {
-            let content = Json::new(content.get()).map_err(|error| Broken::protocol(error.to_string()))?;
-            assembly.extra(place, "extra_content", content)?;
+            assembly.extra(place, "extra_content", json(&content)?)?;
         }
-        assembly.push(place, &arguments.unwrap_or_default())
+        let Some(arguments) = arguments else { return Ok(()) };
+        if arguments.get().starts_with('"') {
+            let text: String = serde_json::from_str(arguments.get())?;
+            return assembly.push(place, &text);
+        }
+        assembly.push(place, if arguments.get() == "null" { "" } else { arguments.get() })
     }
+}
+
+/// The text of a thinking part: a text, or a list of texts.
+fn thought_of(raw: &RawValue) -> Result<String, Broken> {
+    if raw.get().starts_with('"') {
+        return Ok(serde_json::from_str(raw.get())?);
+    }
+    let parts: Option<Vec<Part>> = serde_json::from_str(raw.get())?;
+    Ok(parts.unwrap_or_default().into_iter().filter_map(|part| part.text).collect())
+}
+
+fn tagged(piece: think_tags::Piece, assembly: &mut Assembly) -> Result<(), Broken> {
+    match piece {
+        think_tags::Piece::Text(text) => say(&text, assembly),
+        think_tags::Piece::Thinking(text) => think("think", &text, assembly),
+    }
+}
+
+fn say(text: &str, assembly: &mut Assembly) -> Result<(), Broken> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let place = match assembly.open_text() {
+        Some(place) => place,
+        None => assembly.begin_text()?,
+    };
+    assembly.push(place, text)
+}
+
+/// Adds to a thought, and remembers the field that it came in: it goes back in the same.
+fn think(field: &str, text: &str, assembly: &mut Assembly) -> Result<(), Broken> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let place = thinking(assembly)?;
+    if !assembly.has_extra(place, "field") {
+        assembly.extra(place, "field", Json::string(field))?;
+    }
+    assembly.push(place, text)
 }
 
 fn thinking(assembly: &mut Assembly) -> Result<usize, Broken> {
@@ -159,12 +272,16 @@ fn thinking(assembly: &mut Assembly) -> Result<usize, Broken> {
     }
 }
 
+fn json(raw: &RawValue) -> Result<Json, Broken> {
+    Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()))
+}
+
 fn stop(reason: &str) -> Stop {
     match reason {
         "stop" => Stop::EndTurn,
         "tool_calls" | "function_call" => Stop::ToolUse,
-        "length" => Stop::MaxTokens,
-        "content_filter" => Stop::Refusal,
+        "length" | "model_length" => Stop::MaxTokens,
+        "content_filter" | "refusal" => Stop::Refusal,
         other => Stop::Other(shortened(other)),
     }
 }

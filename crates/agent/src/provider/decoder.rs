@@ -85,7 +85,11 @@ impl Decoder {
     }
 
     /// What was received so far, whole or not.
-    pub fn partial(self) -> Answer {
+    pub fn partial(mut self) -> Answer {
+        if let State::Chat(chat) = &mut self.state {
+            // Where there is no room for it, there is nothing to be done.
+            let _ = chat.flush(&mut self.assembly);
+        }
         self.assembly.into_answer()
     }
 }
@@ -123,7 +127,9 @@ pub(super) fn error(broken: Broken) -> CallError {
         Broken::Server { status, kind, message } => {
             let fault = status::fault(status, &kind, &message);
             let said = if message.is_empty() { kind } else { message };
-            let said = format!("the server gave up in the middle of the answer: {said}");
+            let said = if said.is_empty() { "An error without words".to_owned() } else { said };
+            let said = status::sentence(&said, status);
+            let said = format!("{said} The server reported this in the middle of the answer.");
             CallError { status: Some(status), ..CallError::new(fault, said) }
         }
     }

@@ -5,6 +5,9 @@
 
 use super::assembly::ANSWER_BYTES;
 
+/// The most bytes of one event: as many as an answer may have, because some providers repeat all of it at the end.
+const EVENT_BYTES: usize = ANSWER_BYTES;
+
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
@@ -21,7 +24,7 @@ pub enum BadEvents {
     #[error("the stream is not valid UTF-8")]
     NotText,
     /// Larger than an answer may be.
-    #[error("one event of the stream has more than {} MiB", ANSWER_BYTES >> 20)]
+    #[error("one event of the stream has more than {} MiB", EVENT_BYTES >> 20)]
     TooLarge,
 }
 
@@ -71,7 +74,7 @@ impl EventReader {
     }
 
     fn hold(&mut self, bytes: &[u8]) -> Result<(), BadEvents> {
-        if self.line.len() + self.event.data.len() + bytes.len() > ANSWER_BYTES {
+        if self.line.len() + self.event.data.len() + bytes.len() > EVENT_BYTES {
             return Err(BadEvents::TooLarge);
         }
         self.line.extend_from_slice(bytes);

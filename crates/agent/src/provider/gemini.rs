@@ -38,6 +38,7 @@ struct Candidate {
     index: Option<u64>,
     content: Option<Content>,
     finish_reason: Option<String>,
+    finish_message: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -65,6 +66,7 @@ struct Call {
 #[serde(rename_all = "camelCase")]
 struct Feedback {
     block_reason: Option<String>,
+    block_reason_message: Option<String>,
 }
 
 impl Gemini {
@@ -79,17 +81,24 @@ impl Gemini {
         if let Some(counts) = said.usage_metadata.filter(|counts| counts.get() != "null") {
             assembly.set_usage(usage(Wire::Gemini, &counts, None));
         }
-        if said.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
+        if let Some(Feedback { block_reason: Some(reason), block_reason_message }) = said.prompt_feedback {
+            assembly.set_stop_detail(Some(&block_reason_message.unwrap_or(reason)));
             assembly.set_stop(Stop::Refusal);
         }
         let candidates = said.candidates.unwrap_or_default();
         let first = candidates.into_iter().find(|candidate| candidate.index.unwrap_or(0) == 0);
         let Some(candidate) = first else { return Ok(Flow::More) };
-        for raw in candidate.content.and_then(|content| content.parts).unwrap_or_default() {
+        let parts = candidate.content.and_then(|content| content.parts);
+        for raw in parts.unwrap_or_default() {
             part(&raw, assembly)?;
         }
         if let Some(reason) = candidate.finish_reason.filter(|reason| reason != "FINISH_REASON_UNSPECIFIED") {
-            assembly.set_stop(stop(&reason));
+            let stop = stop(&reason);
+            if stop == Stop::Refusal {
+                assembly.set_stop_detail(Some(&reason));
+            }
+            assembly.set_stop_detail(candidate.finish_message.as_deref());
+            assembly.set_stop(stop);
         }
         Ok(Flow::More)
     }
@@ -142,9 +151,15 @@ fn stop(reason: &str) -> Stop {
     match reason {
         "STOP" => Stop::EndTurn,
         "MAX_TOKENS" => Stop::MaxTokens,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
-            Stop::Refusal
-        }
+        "SAFETY"
+        | "RECITATION"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION"
+        | "LANGUAGE" => Stop::Refusal,
         other => Stop::Other(shortened(other)),
     }
 }

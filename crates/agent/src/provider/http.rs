@@ -9,7 +9,7 @@ use reqwest::Response;
 use reqwest::header::HeaderValue;
 use reqwest::redirect::Policy;
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::decoder::Decoder;
 use super::endpoint::{Endpoint, Target, is_loopback};
@@ -34,6 +34,9 @@ const REFUSAL_WAIT: Duration = Duration::from_secs(5);
 
 /// How long to wait for counts after the model has stopped.
 const REST: Duration = Duration::from_secs(5);
+
+/// The most bytes of a stream, whether they carry content or not.
+const STREAM_BYTES: u64 = 256 << 20;
 
 /// How long connections get to notice that nobody listens any more.
 const FAREWELL: Duration = Duration::from_millis(5);
@@ -211,7 +214,12 @@ async fn stream(
         return Err(refused(endpoint, response).await);
     }
     if let Some(kind) = unstreamed(&response) {
-        let said = status::shortened(&beginning(response).await);
+        let body = beginning(response).await;
+        // A few servers report failures with a status of success.
+        if status::is_report(&body) {
+            return Err(decoder::error(status::reported(&body)));
+        }
+        let said = status::shortened(&body);
         let message = format!("{}: {kind} came where a stream was asked for: {said}", endpoint.provider);
         return Err(CallError::new(Fault::Protocol, message));
     }
@@ -226,9 +234,15 @@ async fn read(
 ) -> Result<(), CallError> {
     let mut reader = StreamReader::of(endpoint.platform);
     let mut events = Vec::new();
+    let mut total = 0_u64;
+    let mut whole_since = None;
     loop {
-        let patience =
-            if decoder.is_whole() { endpoint.timeouts.stall.min(REST) } else { endpoint.timeouts.stall };
+        let patience = if decoder.is_whole() {
+            let since = *whole_since.get_or_insert_with(Instant::now);
+            endpoint.timeouts.stall.min(REST.saturating_sub(since.elapsed()))
+        } else {
+            endpoint.timeouts.stall
+        };
         let arrived = match timeout(patience, response.chunk()).await {
             // An answer that is whole needs no good end.
             Err(_) | Ok(Err(_)) if decoder.is_whole() => return Ok(()),
@@ -239,6 +253,10 @@ async fn read(
             }
             Ok(Ok(arrived)) => arrived,
         };
+        total += arrived.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        if total > STREAM_BYTES {
+            return Err(decoder::error(Broken::TooLarge));
+        }
         let read = match &arrived {
             Some(bytes) => reader.feed(bytes, &mut events),
             None => reader.finish(&mut events),
@@ -265,6 +283,7 @@ fn redacted(answer: Answer, endpoint: &Endpoint) -> Answer {
     Answer {
         model: answer.model.map(redact),
         response_id: answer.response_id.map(redact),
+        stop_detail: answer.stop_detail.map(redact),
         stop: match answer.stop {
             Stop::Other(word) => Stop::Other(redact(word)),
             stop => stop,
@@ -288,7 +307,7 @@ async fn refused(endpoint: &Endpoint, response: Response) -> CallError {
     let wait = asked_wait(&response);
     let body = beginning(response).await;
     let error = status::refusal(&endpoint.provider, &endpoint.model, &endpoint.key_hint, code, &body);
-    CallError { retry_after: wait, ..error }
+    CallError { retry_after: wait.or(error.retry_after), ..error }
 }
 
 fn asked_wait(response: &Response) -> Option<Duration> {
@@ -359,7 +378,10 @@ fn unreachable(endpoint: &Endpoint, loopback: bool, error: &reqwest::Error) -> C
         (true, false) => "is there a network?".to_owned(),
         (false, _) => "the connection broke".to_owned(),
     };
-    CallError::new(Fault::Network, format!("{provider} cannot be reached; {advice} ({})", causes(error)))
+    let message = format!("{provider} cannot be reached; {advice} ({})", causes(error));
+    let failed = CallError::new(Fault::Network, message);
+    // A server on this machine that does not run will not start by itself.
+    CallError { retryable: failed.retryable && !(loopback && error.is_connect()), ..failed }
 }
 
 /// The innermost causes of an error, without the address: it may hold what is nobody's business.

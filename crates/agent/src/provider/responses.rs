@@ -40,24 +40,42 @@ struct Place {
 
 #[derive(Deserialize)]
 struct Said {
-    r#type: String,
+    r#type: Option<String>,
     output_index: Option<u64>,
     content_index: Option<u64>,
     summary_index: Option<u64>,
-    delta: Option<String>,
+    /// A text in the events that are read here.
+    delta: Option<Box<RawValue>>,
     item: Option<Box<RawValue>>,
     response: Option<Box<RawValue>>,
 }
 
-#[derive(Deserialize)]
+/// An item of a type that is known here. Others have fields of the same names and other shapes.
+#[derive(Default, Deserialize)]
 struct Item {
-    r#type: String,
     call_id: Option<String>,
     name: Option<String>,
-    arguments: Option<String>,
+    namespace: Option<String>,
+    /// JSON inside a text; a few servers write the object itself.
+    arguments: Option<Box<RawValue>>,
     phase: Option<String>,
     content: Option<Vec<Part>>,
     summary: Option<Vec<Part>>,
+}
+
+#[derive(Deserialize)]
+struct Typed {
+    r#type: String,
+}
+
+/// The type of an item, and what it says if the type is known.
+fn item_of(raw: &RawValue) -> Result<(String, Item), Broken> {
+    let Typed { r#type: kind } = serde_json::from_str(raw.get())?;
+    let item = match kind.as_str() {
+        "message" | "reasoning" | "function_call" => serde_json::from_str(raw.get())?,
+        _ => Item::default(),
+    };
+    Ok((kind, item))
 }
 
 #[derive(Deserialize)]
@@ -72,6 +90,7 @@ struct Response {
     model: Option<String>,
     usage: Option<Box<RawValue>>,
     incomplete_details: Option<Incomplete>,
+    output: Option<Vec<Box<RawValue>>>,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +104,8 @@ impl Responses {
             return Ok(Flow::Finished);
         }
         let said: Said = serde_json::from_str(&event.data)?;
-        match said.r#type.as_str() {
+        let kind = said.r#type.as_deref().or(event.name.as_deref()).unwrap_or_default();
+        match kind {
             "response.created" | "response.in_progress" | "response.queued" => {
                 response(said.response.as_deref(), assembly)?;
             }
@@ -94,21 +114,21 @@ impl Responses {
             | "response.refusal.delta"
             | "response.reasoning_text.delta"
             | "response.function_call_arguments.delta" => {
-                self.refused |= said.r#type == "response.refusal.delta";
+                self.refused |= kind == "response.refusal.delta";
                 let part = said.content_index;
-                self.more(said.output_index, part, said.delta, assembly)?;
+                self.more(said.output_index, part, said.delta.as_deref(), assembly)?;
             }
             "response.reasoning_summary_text.delta" => {
-                self.more(said.output_index, said.summary_index, said.delta, assembly)?;
+                self.more(said.output_index, said.summary_index, said.delta.as_deref(), assembly)?;
             }
             "response.output_item.done" => self.done(said.output_index, said.item.as_deref(), assembly)?,
             "response.completed" => {
-                response(said.response.as_deref(), assembly)?;
+                self.whole(said.response.as_deref(), assembly)?;
                 assembly.set_stop(if self.refused { Stop::Refusal } else { Stop::EndTurn });
                 return Ok(Flow::Finished);
             }
             "response.incomplete" => {
-                let reason = response(said.response.as_deref(), assembly)?;
+                let reason = self.whole(said.response.as_deref(), assembly)?;
                 assembly.set_stop(stop(reason.as_deref().unwrap_or("incomplete")));
                 return Ok(Flow::Finished);
             }
@@ -116,10 +136,22 @@ impl Responses {
                 response(said.response.as_deref(), assembly)?;
                 return Err(status::reported(said.response.as_deref().map_or("{}", RawValue::get)));
             }
+            "error" => return Err(status::reported(&event.data)),
             // The ends of texts that have been seen piece by piece, and what there may be in future.
             _ => {}
         }
         Ok(Flow::More)
+    }
+
+    /// Takes the response as a whole. Where none of its items was streamed, they are all in it.
+    fn whole(&mut self, raw: Option<&RawValue>, assembly: &mut Assembly) -> Result<Option<String>, Broken> {
+        let Whole { reason, output } = response(raw, assembly)?;
+        if self.items.is_empty() {
+            for (index, item) in (0..).zip(&output) {
+                self.done(Some(index), Some(item), assembly)?;
+            }
+        }
+        Ok(reason)
     }
 
     fn added(
@@ -134,8 +166,8 @@ impl Responses {
         if self.items.contains_key(&index) {
             return Err(Broken::protocol(format!("item {index} begins twice")));
         }
-        let item: Item = serde_json::from_str(raw.get())?;
-        let block = match item.r#type.as_str() {
+        let (kind, item) = item_of(raw)?;
+        let block = match kind.as_str() {
             "message" => assembly.begin_text()?,
             "reasoning" => assembly.begin_thinking()?,
             "function_call" => {
@@ -152,10 +184,11 @@ impl Responses {
         &mut self,
         index: Option<u64>,
         part: Option<u64>,
-        piece: Option<String>,
+        piece: Option<&RawValue>,
         assembly: &mut Assembly,
     ) -> Result<(), Broken> {
         let piece = piece.ok_or_else(|| Broken::protocol("a delta without its content"))?;
+        let piece: String = serde_json::from_str(piece.get())?;
         let place = self.place(index)?;
         if place.part.is_some() && place.part != part && !assembly.is_blank(place.block) {
             assembly.push(place.block, "\n\n")?;
@@ -174,34 +207,38 @@ impl Responses {
             self.added(index, item, assembly)?;
         }
         let raw = item.ok_or_else(|| Broken::protocol("an item ends without its content"))?;
-        let item: Item = serde_json::from_str(raw.get())?;
+        let (kind, item) = item_of(raw)?;
         let place = self.place(index)?;
         if place.done {
             return Err(Broken::protocol("an item ends twice"));
         }
         place.done = true;
         let block = place.block;
-        match item.r#type.as_str() {
-            // Servers that do not stream give everything here.
+        match kind.as_str() {
+            // Servers that do not stream give everything here; where pieces were lost, this is what was said.
             "message" => {
-                if assembly.is_blank(block) {
-                    for part in item.content.unwrap_or_default() {
-                        let text = part.text.or(part.refusal).unwrap_or_default();
-                        assembly.push(block, &text)?;
-                    }
+                let mut texts = Vec::new();
+                for part in item.content.unwrap_or_default() {
+                    self.refused |= part.refusal.is_some();
+                    texts.extend(part.text.or(part.refusal));
                 }
+                assembly.complete(block, &texts)?;
                 if let Some(phase) = item.phase {
                     assembly.extra(block, "phase", Json::string(&phase))?;
                 }
             }
             "function_call" => {
                 if assembly.is_blank(block) {
-                    assembly.push(block, &item.arguments.unwrap_or_default())?;
+                    assembly.push(block, &arguments(item.arguments.as_deref())?)?;
+                }
+                if let Some(namespace) = item.namespace {
+                    assembly.extra(block, "namespace", Json::string(&namespace))?;
                 }
             }
             "reasoning" => {
                 if assembly.is_blank(block) {
-                    let parts = item.summary.unwrap_or_default().into_iter().filter_map(|part| part.text);
+                    let summary = item.summary.filter(|parts| !parts.is_empty()).or(item.content);
+                    let parts = summary.unwrap_or_default().into_iter().filter_map(|part| part.text);
                     assembly.push(block, &parts.collect::<Vec<_>>().join("\n\n"))?;
                 }
                 assembly.extra(block, "reasoning", json(raw)?)?;
@@ -218,16 +255,33 @@ impl Responses {
     }
 }
 
-/// Takes what the response as a whole says; tells why it is not complete, if it is not.
-fn response(raw: Option<&RawValue>, assembly: &mut Assembly) -> Result<Option<String>, Broken> {
-    let Some(raw) = raw else { return Ok(None) };
+/// What the response as a whole says beside its counts.
+#[derive(Default)]
+struct Whole {
+    /// Why it is not complete, if it is not.
+    reason: Option<String>,
+    output: Vec<Box<RawValue>>,
+}
+
+fn response(raw: Option<&RawValue>, assembly: &mut Assembly) -> Result<Whole, Broken> {
+    let Some(raw) = raw else { return Ok(Whole::default()) };
     let response: Response = serde_json::from_str(raw.get())?;
     assembly.set_response_id(response.id.as_deref());
     assembly.set_model(response.model.as_deref());
     if let Some(counts) = response.usage.filter(|counts| counts.get() != "null") {
         assembly.set_usage(usage(Wire::Responses, &counts, None));
     }
-    Ok(response.incomplete_details.and_then(|details| details.reason))
+    let reason = response.incomplete_details.and_then(|details| details.reason);
+    Ok(Whole { reason, output: response.output.unwrap_or_default() })
+}
+
+/// The arguments of a call as JSON text.
+fn arguments(raw: Option<&RawValue>) -> Result<String, Broken> {
+    match raw.map(RawValue::get) {
+        None | Some("null") => Ok(String::new()),
+        Some(text) if text.starts_with('"') => Ok(serde_json::from_str(text)?),
+        Some(object) => Ok(object.to_owned()),
+    }
 }
 
 fn json(raw: &RawValue) -> Result<Json, Broken> {

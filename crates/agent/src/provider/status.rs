@@ -21,15 +21,42 @@ const TOO_LONG: [&str; 8] = [
     "input is too long",
 ];
 
+/// Words by which providers say that a key is not valid, with a status that does not say so.
+const BAD_KEY: [&str; 6] = [
+    "api_key_invalid",
+    "invalid_api_key",
+    "incorrect api key",
+    "invalid api key",
+    "api key not valid",
+    "api key expired",
+];
+
+/// Words by which providers say that there is no such model.
+const NO_MODEL: [&str; 7] = [
+    "model_not_found",
+    "model not found",
+    "invalid_model",
+    "invalid model",
+    "is not a valid model id",
+    "supported api model names",
+    "requested model",
+];
+
+/// Words for an account without money. Money is not a matter of waiting.
+const NO_MONEY: [&str; 4] =
+    ["insufficient_quota", "insufficient balance", "credit balance is too low", "billing_hard_limit_reached"];
+
 /// What went wrong, from the status and the server's words.
 pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
     let said = format!("{kind} {message}").to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
     match status {
-        400 | 413 | 422 if TOO_LONG.iter().any(|words| said.contains(words)) => Fault::TooLong,
+        400 | 413 | 422 if says(&TOO_LONG) => Fault::TooLong,
         413 => Fault::TooLong,
         402 => Fault::Billing,
-        // Money is not a matter of waiting.
-        429 if said.contains("insufficient_quota") || said.contains("insufficient balance") => Fault::Billing,
+        400 | 403 | 429 if says(&NO_MONEY) => Fault::Billing,
+        400 if says(&BAD_KEY) => Fault::Key,
+        400 if says(&NO_MODEL) => Fault::NotFound,
         401 | 403 => Fault::Key,
         404 => Fault::NotFound,
         408 => Fault::Stalled,
@@ -39,34 +66,59 @@ pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
     }
 }
 
-/// The error for an answer that is no success. `key_hint` says where the key comes from.
+/// The error for an answer that is no success: the server's own words, then what to do. `key_hint` says where the key
+/// comes from.
 pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, body: &str) -> CallError {
     let (kind, said) = words(body);
     let fault = fault(status, &kind, &said);
     let advice = match fault {
-        Fault::Key if status == 401 => format!("the key was refused; {key_hint}"),
-        Fault::Key => format!("the key may not do this; {key_hint}, or choose another model"),
-        Fault::Billing => "the account has nothing left to pay with; add credit there".to_owned(),
-        Fault::NotFound => format!("there is no model {model:?}, or the base_url is wrong"),
-        Fault::TooLong => {
-            "the conversation is too long for the model; compress it, or choose a larger one".to_owned()
+        Fault::Key if status == 403 => {
+            format!("The key may not do this: {key_hint}, or choose another model with --model.")
         }
-        Fault::Busy if status == 429 => "too many requests for now".to_owned(),
-        Fault::Busy => "the service is overloaded for now".to_owned(),
-        Fault::Stalled => "the server waited too long for the request".to_owned(),
-        Fault::Server => "the server failed".to_owned(),
-        _ if (300..400).contains(&status) => {
-            "the server sends elsewhere, which is not followed with a key; set base_url to where it should go"
+        Fault::Key => format!("The key was refused: {key_hint}."),
+        Fault::Billing => format!("The account has no credit left: add some at {provider}."),
+        Fault::NotFound => {
+            format!("There is no model {model:?}, or base_url is wrong: `retake models` lists models.")
+        }
+        Fault::TooLong => {
+            "The conversation is too long for the model: `retake compress` shortens it, or choose a larger model."
                 .to_owned()
         }
-        _ => "the request was not accepted".to_owned(),
+        Fault::Busy if status == 429 => "There are too many requests for now: try again later.".to_owned(),
+        Fault::Busy => "The service is overloaded for now: try again later.".to_owned(),
+        Fault::Stalled => "The server waited too long for the request: try again.".to_owned(),
+        Fault::Server => "The server failed: try again later.".to_owned(),
+        _ if (300..400).contains(&status) => {
+            "The server redirects, which is not followed with a key: set base_url to where it should go."
+                .to_owned()
+        }
+        _ => "The request was not accepted: `retake trace` shows it.".to_owned(),
     };
     let said = if said.is_empty() { kind } else { said };
-    let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+    let said = match said.as_str() {
+        "" => format!("{provider} answered with status {status}."),
+        said => format!("{provider}: {}", sentence(said, status)),
+    };
     CallError {
         status: Some(status),
-        ..CallError::new(fault, format!("{provider}: {advice}{said} [{status}]"))
+        retry_after: retry_info(body),
+        ..CallError::new(fault, format!("{said} {advice}"))
     }
+}
+
+/// A server's words as they came, with the status, as a sentence.
+pub(super) fn sentence(said: &str, status: u16) -> String {
+    let end = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    format!("{said} [{status}]{end}")
+}
+
+/// How long Google asks to wait, in the body of an error.
+fn retry_info(body: &str) -> Option<Duration> {
+    let value: Value = serde_json::from_str(body.trim()).ok()?;
+    let value = value.get(0).unwrap_or(&value);
+    let details = value.get("error")?.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 /// A failure that is reported inside a stream.
@@ -81,6 +133,13 @@ pub(super) fn reported(data: &str) -> Broken {
         None => status_of(&kind),
     };
     Broken::Server { status, kind, message }
+}
+
+/// Whether a body reports a failure.
+pub(super) fn is_report(body: &str) -> bool {
+    let value: Value = serde_json::from_str(body.trim()).unwrap_or_default();
+    let value = value.get(0).unwrap_or(&value);
+    value.get("error").is_some_and(|error| !error.is_null())
 }
 
 /// The status that goes with a provider's word for a failure.
@@ -117,7 +176,25 @@ fn words(body: &str) -> (String, String) {
         _ if body.trim_start().starts_with('<') => "an HTML page".to_owned(),
         _ => body.to_owned(),
     };
+    let said = match upstream(error) {
+        Some(more) if !said.contains(&more) => format!("{said}: {more}"),
+        _ => said,
+    };
     (shortened(kind), shortened(&said))
+}
+
+/// What the provider behind `OpenRouter` said: text, or the JSON of its own error.
+fn upstream(error: &Value) -> Option<String> {
+    let raw = error.get("metadata")?.get("raw")?;
+    let said = match raw {
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(Value::Object(_)) => words(text).1,
+            _ => text.clone(),
+        },
+        Value::Object(_) => words(&raw.to_string()).1,
+        _ => return None,
+    };
+    (!said.is_empty()).then_some(said)
 }
 
 /// A text on one line, without control characters, cut where it gets long.
@@ -157,9 +234,45 @@ mod tests {
             assert_eq!(error.status, Some(status));
             assert_eq!(error.retryable, fault.is_retryable());
         };
-        check(401, r#"{"error":{"message":"bad key"}}"#, Fault::Key, "set ACME_KEY (bad key)");
+        check(
+            401,
+            r#"{"error":{"message":"bad key"}}"#,
+            Fault::Key,
+            "acme: bad key [401]. The key was refused: set ACME_KEY.",
+        );
         check(403, "", Fault::Key, "may not");
-        check(404, r#"{"error":"no such model"}"#, Fault::NotFound, "\"big-1\"");
+        check(
+            404,
+            r#"{"error":"no such model"}"#,
+            Fault::NotFound,
+            "no such model [404]. There is no model \"big-1\"",
+        );
+        check(
+            400,
+            r#"{"code":"invalid-argument","error":"Incorrect API key provided."}"#,
+            Fault::Key,
+            "refused",
+        );
+        check(
+            400,
+            r#"{"error":{"code":400,"message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
+            Fault::Key,
+            "acme: API key not valid. [400] The key was refused",
+        );
+        check(400, r#"{"error":{"code":"model_not_found","message":"x"}}"#, Fault::NotFound, "big-1");
+        check(400, r#"{"error":{"message":"Your credit balance is too low"}}"#, Fault::Billing, "credit");
+        check(
+            429,
+            r#"{"error":{"message":"Provider returned error","metadata":{"raw":"m is rate-limited upstream"}}}"#,
+            Fault::Busy,
+            "Provider returned error: m is rate-limited upstream [429]",
+        );
+        check(
+            429,
+            r#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"slow\"}}"}}}"#,
+            Fault::Busy,
+            "Provider returned error: slow [429]",
+        );
         check(402, "", Fault::Billing, "credit");
         check(413, "", Fault::TooLong, "too long");
         check(
@@ -174,7 +287,7 @@ mod tests {
             Fault::TooLong,
             "compress",
         );
-        check(400, r#"{"message":"what"}"#, Fault::Refused, "(what)");
+        check(400, r#"{"message":"what"}"#, Fault::Refused, "acme: what [400]. ");
         check(429, r#"{"error":{"code":"insufficient_quota","message":"x"}}"#, Fault::Billing, "credit");
         check(429, "", Fault::Busy, "too many");
         check(408, "", Fault::Stalled, "waited");
@@ -189,8 +302,27 @@ mod tests {
         );
         check(529, "not JSON\n\u{1b}[31m at all", Fault::Busy, "not JSON [31m at all");
         check(302, "", Fault::Refused, "base_url");
+        assert_eq!(
+            refusal("acme", "m", "", 500, "").message,
+            "acme answered with status 500. The server failed: try again later."
+        );
         let long = refusal("acme", "m", "", 500, &"word ".repeat(10_000));
         assert!(long.message.chars().count() < SAID_CHARS + 100);
+    }
+
+    #[test]
+    fn google_says_in_the_body_how_long_to_wait() {
+        let check = |delay: &str, millis: Option<u128>| {
+            let body = format!(
+                r#"[{{"error":{{"message":"x","details":[{{"@type":"a"}},{{"@type":"b","retryDelay":"{delay}"}}]}}}}]"#
+            );
+            let error = refusal("gemini", "m", "", 429, &body);
+            assert_eq!(error.retry_after.map(|wait| wait.as_millis()), millis, "{delay}");
+        };
+        check("3s", Some(3_000));
+        check("34.5s", Some(34_500));
+        check("3", None);
+        check("-1s", None);
     }
 
     #[test]

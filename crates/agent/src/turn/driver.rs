@@ -20,6 +20,7 @@ use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
 use super::inbox::Steering;
 use super::letters;
+use super::stops::BrokenCalls;
 use super::{Outcome, Resuming, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
@@ -56,6 +57,10 @@ pub(super) struct Driver<'a> {
     /// How often the model was called.
     pub(super) rounds: u32,
     pub(super) decisions: Vec<Letter>,
+    /// What went wrong with the calls of the last answer.
+    pub(super) broken_calls: Option<BrokenCalls>,
+    /// Whether a call was cut at the usual output limit.
+    pub(super) raise_limit: bool,
     pub(super) usage: Usage,
     pub(super) micro_dollars: Option<u64>,
     version: Version,
@@ -106,6 +111,8 @@ impl<'a> Driver<'a> {
             looked: 0,
             rounds: 0,
             decisions: Vec::new(),
+            broken_calls: None,
+            raise_limit: false,
             usage: Usage::default(),
             micro_dollars: None,
             version: 0,

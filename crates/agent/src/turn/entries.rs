@@ -46,6 +46,9 @@ impl Answered<'_> {
         if let Some(stop) = unusual(&self.answer.stop) {
             extra.insert("stop".to_owned(), Json::string(&stop));
         }
+        if let Some(detail) = &self.answer.stop_detail {
+            extra.insert("stop_detail".to_owned(), Json::string(detail));
+        }
         if self.interrupted {
             extra.insert("interrupted".to_owned(), truth());
         }

@@ -74,6 +74,9 @@ pub enum TurnEvent {
         /// Why the model stopped, where that is not as usual.
         #[serde(skip_serializing_if = "Option::is_none")]
         stop: Option<String>,
+        /// What that means: the provider's reason, or the limit that cut the answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stop_detail: Option<String>,
     },
     /// Someone has to decide whether a tool may run.
     ApprovalRequested {

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use retake_model::agent::{AgentState, Event, Fault, Origin};
-use retake_model::command::Refusal;
+use retake_model::command::{NewEntry, Refusal};
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::id::EntryId;
 use retake_model::operation::{Actor, TurnStep};
@@ -17,14 +17,15 @@ use retake_timeline::ChangeError;
 
 use super::TurnError;
 use super::driver::Driver;
-use super::entries::{Answered, unusual};
+use super::entries::{self, Answered, INTERRUPTED, unusual};
 use super::event::TurnEvent;
 use super::letters::LETTERS;
+use super::{calls, stops};
 use crate::cancel::Cancel;
 use crate::comms::Said;
 use crate::compress::{CompressError, Keep, Knowing};
 use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
-use crate::request::Request;
+use crate::request::{OutputLimit, Request};
 
 /// How often what has arrived is kept.
 const KEEP: Duration = Duration::from_millis(400);
@@ -105,8 +106,9 @@ impl Driver<'_> {
         }
     }
 
-    fn request(&self, thoughts: Thoughts) -> Result<Request, TurnError> {
-        Request::build(self.shop, self.thread, self.take, attempt(&self.state), thoughts)
+    fn request(&self) -> Result<Request, TurnError> {
+        let limit = if self.raise_limit { OutputLimit::Raised } else { OutputLimit::Usual };
+        Request::build(self.shop, self.thread, self.take, attempt(&self.state), limit)
     }
 
     /// Sends a request, and publishes what comes of it, unless another request can help.
@@ -121,10 +123,12 @@ impl Driver<'_> {
         self.comms()
             .log(self.shop.timeline.now(), &Said::Answer { shop: self.shop, answer: &answer, millis })?;
         let kept = self.running.partial.take().is_some();
-        let asked = match answer {
-            Ok(answer) => {
-                self.answered(entry, &answer)?;
-                Asked::Done
+        let too_long = match answer {
+            Ok(mut answer) => {
+                let limit = stops::output_limit(&request.body);
+                stops::mark_cut_call(&mut answer, limit);
+                self.answered(entry, &answer, limit)?;
+                None
             }
             Err(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
                 Asked::TooLong(Fault::from(&error))
@@ -232,28 +236,34 @@ impl Driver<'_> {
         })
     }
 
-    fn answered(&mut self, entry: EntryId, answer: &Answer) -> Result<(), TurnError> {
+    fn answered(&mut self, entry: EntryId, answer: &Answer, limit: Option<u64>) -> Result<(), TurnError> {
         // What was said meanwhile decides whether this answer is the last one.
         self.read_letters()?;
-        let calls = calls(answer);
+        let calls = calls_of(answer);
         let micro_dollars = self.count(answer.usage.as_ref());
         let new = self.entry(entry, answer, micro_dollars, false);
-        if new.is_none() && calls.is_empty() {
+        if let Some(fault) = stops::nothing_said(answer, limit, attempt(&self.state)) {
             // An answer of nothing would leave the turn without an end that anybody can see.
-            let fault = Fault {
-                origin: Origin::Model,
-                message: "the model answered with nothing".to_owned(),
-                retryable: true,
-                retry_after: None,
+            let kept = if fault.retryable { None } else { new };
+            return self.fail(fault, kept.into_iter().collect());
+        }
+        if let Some(fault) = self.repeated_failure(answer, limit) {
+            let now = self.shop.timeline.now();
+            let failed = |block: &Block| {
+                let (call, why) = calls::read(block)?;
+                let why = why.unwrap_or_else(|| INTERRUPTED.to_owned());
+                Some(entries::result(&call.id, why, true, Fields::default(), now).into())
             };
-            return self.fail(fault, Vec::new());
+            let results: Vec<NewEntry> = answer.blocks.iter().filter_map(failed).collect();
+            return self.fail(fault, new.into_iter().chain(results).collect());
         }
         let (calls, results) = self.admit(calls);
         let entries = new.into_iter().chain(results).collect();
         self.go(Event::Answered { calls }, entries, TurnStep::Answered, Actor::Agent)?;
         let usage = answer.usage.clone();
         let stop = unusual(&answer.stop);
-        self.audience.hear(&TurnEvent::Answered { entry, usage, micro_dollars, stop });
+        let stop_detail = stops::stop_words(answer, limit);
+        self.audience.hear(&TurnEvent::Answered { entry, usage, micro_dollars, stop, stop_detail });
         for refused in std::mem::take(&mut self.refused) {
             self.audience.hear(&refused);
         }
@@ -284,7 +294,7 @@ impl Driver<'_> {
         answer: &Answer,
         micro_dollars: Option<u64>,
         interrupted: bool,
-    ) -> Option<retake_model::command::NewEntry> {
+    ) -> Option<NewEntry> {
         Answered {
             id,
             answer,
@@ -358,7 +368,7 @@ fn attempt(state: &AgentState) -> u32 {
     }
 }
 
-fn calls(answer: &Answer) -> Vec<(String, String)> {
+fn calls_of(answer: &Answer) -> Vec<(String, String)> {
     let calls = answer.blocks.iter().filter_map(|block| match block {
         Block::ToolCall { call, name, .. } => Some((call.clone(), name.clone())),
         _ => None,

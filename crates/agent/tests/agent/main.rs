@@ -6,6 +6,7 @@ mod letters;
 mod live_models;
 mod many_calls;
 mod noisy;
+mod provider_compat;
 mod provider_decode;
 mod provider_http;
 mod provider_roundtrip;
@@ -14,7 +15,7 @@ mod retry;
 #[cfg(feature = "schema")]
 mod schemas;
 mod sealed;
-mod sign_in;
+mod stops;
 mod stored;
 mod tools;
 mod world;

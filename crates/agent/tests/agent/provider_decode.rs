@@ -191,7 +191,9 @@ fn texts(blocks: &[Block]) -> String {
 fn another_order_is_another_answer() {
     for wire in WIRES {
         let told = said("one two three four five six");
-        let good = events(wire, &told);
+        let mut good = events(wire, &told);
+        // The finished item says it all once more, and would put the order right.
+        good.retain(|event| !event.contains("output_item.done"));
         let mut swapped = good.clone();
         let place = |word: &str| good.iter().position(|event| event.contains(word)).expect("a piece");
         let (first, second) = (place("two"), place("four"));
@@ -246,10 +248,6 @@ fn what_makes_no_sense_is_an_error_that_keeps_what_came() {
     chat(r#"{"choices":[{"delta":{"content":7}}]}"#);
     chat(r#"{"choices":{"delta":{}}}"#);
     chat(r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}}]}"#);
-    chat(
-        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x"}},
-        {"index":1,"id":"a","function":{"name":"y"}}]}}]}"#,
-    );
     let responses = |data: &str| check(Wire::Responses, 3, &format!("data: {data}"), Fault::Protocol);
     responses(r#"{"type":"response.output_text.delta","output_index":9,"delta":"x"}"#);
     responses(r#"{"type":"response.output_text.delta","output_index":0}"#);

@@ -95,7 +95,12 @@ fn a_status_is_an_error_that_says_what_to_do() {
         assert!(error.partial.is_empty());
     };
     let echo = format!(r#"{{"error":{{"message":"Incorrect key {KEY}"}}}}"#);
-    check(Script::status(401, &echo), Fault::Key, None, "SCRIPTED_KEY (Incorrect key [key])");
+    check(
+        Script::status(401, &echo),
+        Fault::Key,
+        None,
+        "scripted: Incorrect key [key] [401]. The key was refused: set SCRIPTED_KEY.",
+    );
     check(Script::status(404, ""), Fault::NotFound, None, "scripted-1");
     check(Script::status(429, "{}").with_header("retry-after", "7"), Fault::Busy, Some(7), "too many");
     check(Script::status(429, "{}").with_header("retry-after-ms", "2500"), Fault::Busy, Some(2), "");
@@ -154,6 +159,11 @@ fn what_is_no_stream_is_told_from_one() {
     };
     check("application/json; charset=utf-8", r#"{"choices":[]}"#, "JSON came");
     check("text/html", "<html>", "a web page came");
+    let script = Script::status(200, r#"{"error":{"code":429,"message":"Slow down."}}"#);
+    let error =
+        one(Wire::Chat, script.with_header("content-type", "application/json")).expect_err("a report");
+    assert_eq!((error.fault, error.status), (Fault::Busy, Some(429)));
+    assert!(error.message.starts_with("Slow down. [429] "), "{}", error.message);
 }
 
 #[test]
@@ -163,7 +173,7 @@ fn a_server_that_says_nothing_is_not_waited_for() {
     assert_eq!(error.fault, Fault::Stalled);
     let error = ask(&Client::new().expect("a client"), &endpoint(Wire::Chat, "http://127.0.0.1:1"))
         .expect_err("nobody");
-    assert_eq!(error.fault, Fault::Network);
+    assert_eq!((error.fault, error.retryable), (Fault::Network, false));
     assert!(
         error.message.contains("is the server of scripted running at http://127.0.0.1:1?"),
         "{}",
@@ -209,11 +219,11 @@ fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
 #[test]
 fn an_endless_answer_does_not_fill_the_memory() {
     let piece = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "x".repeat(1 << 20)}}]}));
-    let script = Script::events(std::iter::repeat_n(piece, 40));
+    let script = Script::events(std::iter::repeat_n(piece, 16));
     let error = one(Wire::Chat, script).expect_err("too much");
     assert_eq!(error.fault, Fault::TooLarge);
-    assert!(text(&error.partial).len() > 30 << 20);
-    let script = Script::events(std::iter::repeat_n("data: no end of it".repeat(1 << 16), 40));
+    assert!(text(&error.partial).len() > 4 << 20);
+    let script = Script::events(std::iter::repeat_n("data: no end of it".repeat(1 << 16), 16));
     assert_eq!(one(Wire::Chat, script).expect_err("too much").fault, Fault::TooLarge);
 }
 

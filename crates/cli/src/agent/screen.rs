@@ -125,8 +125,12 @@ impl<'context> Watcher<'context> {
                 let what = counted(*removed, "entry", "entries");
                 self.muted(&format!("The conversation was too long; a summary replaces {what}."))
             }
-            TurnEvent::Answered { stop: Some(stop), .. } => {
-                self.muted(&format!("The model stopped: {}", fold(stop)))
+            TurnEvent::Answered { stop: Some(stop), stop_detail: Some(detail), .. } => {
+                self.muted(&format!("The model stopped: {} ({})", fold(stop), fold(detail)))
+            }
+            TurnEvent::Answered { stop: Some(words), .. }
+            | TurnEvent::Answered { stop_detail: Some(words), .. } => {
+                self.muted(&format!("The model stopped: {}", fold(words)))
             }
             TurnEvent::Ended { how, message, version, micro_dollars, usage } => {
                 self.ended(*how, message.as_deref(), *version, *micro_dollars, usage)

@@ -9,8 +9,8 @@ use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
 use super::{
-    api, command_lines, cuts, edits, errors, files, flips, kill, model, processes, projection, turns,
-    worktrees,
+    api, command_lines, cuts, edits, errors, files, flips, hostile, kill, model, processes, projection,
+    turns, worktrees,
 };
 
 const STEPS: u64 = 1_000_000;
@@ -53,7 +53,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 34] = [
+        let rows: [(&str, Row<'_>); 36] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
@@ -82,6 +82,8 @@ impl All {
             ("turns", &|| turns::campaign(seed, TURNS, CHAOS)),
             ("turns kill, control", &turns::killed_control),
             ("turns kill", &|| turns::killed(seed, None)),
+            ("hostile, control", &hostile::control),
+            ("hostile", &hostile::campaign),
             ("api fuzz, control", &|| api::fuzz_control(seed)),
             ("api fuzz", &|| api::fuzzed(seed, REQUESTS, LANES)),
             ("api kill, control", &|| api::kill_control(seed, CLIENTS)),

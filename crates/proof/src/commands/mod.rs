@@ -10,6 +10,7 @@ mod edits;
 mod errors;
 mod files;
 mod flips;
+mod hostile;
 mod kill;
 mod mistaken;
 mod model;
@@ -57,7 +58,9 @@ enum Campaign {
     Projection(projection::Projection),
     /// Run turns with tools under failing servers and concurrent changes, or kill them at every point.
     Turns(turns::Turns),
-    /// Flip and cut bytes in the database and its write-ahead log.
+    /// The real program against a model server that attacks it.
+    Hostile(hostile::Hostile),
+    /// Bytes flipped and cut in the database and its log.
     Flips(flips::Flips),
     /// Send random requests to the API, or kill the server under load.
     Api(api::Api),
@@ -94,6 +97,7 @@ impl Proof {
             Campaign::Processes(processes) => processes.run(),
             Campaign::Projection(projection) => projection.run(),
             Campaign::Turns(turns) => turns.run(),
+            Campaign::Hostile(hostile) => hostile.run(),
             Campaign::Flips(flips) => flips.run(),
             Campaign::Api(api) => api.run(),
             Campaign::All(all) => all.run(),

@@ -8,6 +8,7 @@ mod edits;
 mod faults;
 mod files;
 mod flips;
+mod hostile;
 mod model;
 mod poison;
 mod processes;

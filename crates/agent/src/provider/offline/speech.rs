@@ -65,7 +65,7 @@ impl<'a> Speech<'a> {
     }
 
     pub(super) fn into_answer(self, stop: Stop) -> Answer {
-        Answer { blocks: self.blocks, usage: None, stop, model: Some(MODEL.to_owned()), response_id: None }
+        Answer { blocks: self.blocks, stop, model: Some(MODEL.to_owned()), ..Answer::default() }
     }
 
     fn check(&self) -> Result<(), CallError> {

@@ -1,0 +1,216 @@
+//! Thinking that a local model writes into its text, inside `<think>` tags, while it streams.
+//!
+//! Only an answer that *begins* with such a tag is split: later in the text a tag is something that the model talks
+//! about, such as code.
+//!
+//! ```text
+//!   Start ──"<think>"──► Inside(tag) ──"</think>"──► After ──first text──► Text
+//!     └──anything else──────────────────────────────────────────────────────┘
+//! ```
+
+/// The tags that models use.
+const TAGS: [(&str, &str); 3] =
+    [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>")];
+
+/// The most white space that may stand before a tag.
+const HELD_BYTES: usize = 64;
+
+/// A piece of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Something that the model says.
+    Text(String),
+    /// Something that it thinks.
+    Thinking(String),
+}
+
+/// Where the text stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Nothing but white space and perhaps the beginning of a tag.
+    #[default]
+    Start,
+    /// Inside the tag of that number.
+    Inside(usize),
+    /// Behind the closing tag, with nothing but line breaks since.
+    After,
+    /// All else is text.
+    Text,
+}
+
+/// Splits thinking from text, whatever pieces they arrive in.
+#[derive(Debug, Default)]
+pub(super) struct ThinkTags {
+    state: State,
+    /// Text that may be the beginning of a tag.
+    held: String,
+}
+
+impl ThinkTags {
+    /// The model thinks in a field of its own: its text has no tags.
+    pub(super) fn disable(&mut self) {
+        if self.state == State::Start && self.held.is_empty() {
+            self.state = State::Text;
+        }
+    }
+
+    /// Takes more text; gives what is known of it.
+    pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        if self.state == State::Text {
+            pieces.push(Piece::Text(text.to_owned()));
+            return pieces;
+        }
+        self.held.push_str(text);
+        while self.advance(&mut pieces) {}
+        pieces
+    }
+
+    /// Something else than text follows: gives what was held back.
+    pub(super) fn flush(&mut self) -> Option<Piece> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            return None;
+        }
+        Some(if let State::Inside(_) = self.state {
+            Piece::Thinking(held)
+        } else {
+            self.state = State::Text;
+            Piece::Text(held)
+        })
+    }
+
+    /// The tag that has not been closed.
+    pub(super) fn unclosed(&self) -> Option<&'static str> {
+        match self.state {
+            State::Inside(tag) => Some(TAGS[tag].0),
+            _ => None,
+        }
+    }
+
+    /// Goes on from one state to the next; `false` if more text is needed.
+    fn advance(&mut self, pieces: &mut Vec<Piece>) -> bool {
+        match self.state {
+            State::Start => {
+                let begun = self.held.trim_start();
+                if let Some(tag) = TAGS.iter().position(|(open, _)| begun.starts_with(open)) {
+                    let inside = begun[TAGS[tag].0.len()..].to_owned();
+                    self.held = inside;
+                    self.state = State::Inside(tag);
+                    return true;
+                }
+                // An answer of nothing but white space must not be held for ever.
+                if self.held.len() < HELD_BYTES && TAGS.iter().any(|(open, _)| open.starts_with(begun)) {
+                    return false;
+                }
+                self.state = State::Text;
+                true
+            }
+            State::Inside(tag) => {
+                let close = TAGS[tag].1;
+                if let Some(at) = self.held.find(close) {
+                    let rest = self.held.split_off(at + close.len());
+                    self.held.truncate(at);
+                    push(pieces, Piece::Thinking(std::mem::replace(&mut self.held, rest)));
+                    self.state = State::After;
+                    return true;
+                }
+                let safe = self.held.len() - overlap(&self.held, close);
+                let rest = self.held.split_off(safe);
+                push(pieces, Piece::Thinking(std::mem::replace(&mut self.held, rest)));
+                false
+            }
+            State::After => {
+                let begun = self.held.trim_start_matches(['\r', '\n']);
+                if begun.is_empty() {
+                    self.held.clear();
+                    return false;
+                }
+                self.held = begun.to_owned();
+                self.state = State::Text;
+                true
+            }
+            State::Text => {
+                push(pieces, Piece::Text(std::mem::take(&mut self.held)));
+                false
+            }
+        }
+    }
+}
+
+fn push(pieces: &mut Vec<Piece>, piece: Piece) {
+    if !matches!(&piece, Piece::Text(text) | Piece::Thinking(text) if text.is_empty()) {
+        pieces.push(piece);
+    }
+}
+
+/// How many bytes at the end of a text may be the beginning of a tag.
+fn overlap(text: &str, tag: &str) -> usize {
+    let most = text.len().min(tag.len() - 1);
+    (1..=most).rev().find(|count| text.as_bytes().ends_with(&tag.as_bytes()[..*count])).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(pieces: &[&str]) -> (String, String, Option<&'static str>) {
+        let (mut text, mut thinking) = (String::new(), String::new());
+        let mut tags = ThinkTags::default();
+        let mut take = |piece: Piece| match piece {
+            Piece::Text(more) => text.push_str(&more),
+            Piece::Thinking(more) => thinking.push_str(&more),
+        };
+        for piece in pieces {
+            tags.push(piece).into_iter().for_each(&mut take);
+        }
+        tags.flush().into_iter().for_each(&mut take);
+        (thinking, text, tags.unclosed())
+    }
+
+    #[test]
+    fn only_an_answer_that_begins_with_a_tag_is_split() {
+        let check = |text: &str, thinking: &str, said: &str, open: Option<&str>| {
+            assert_eq!(split(&[text]), (thinking.to_owned(), said.to_owned(), open), "{text:?}");
+        };
+        check("<think>hm</think>\n\nyes", "hm", "yes", None);
+        check("\n <thinking>hm</thinking>yes", "hm", "yes", None);
+        check("<think></think>yes", "", "yes", None);
+        check("yes", "", "yes", None);
+        check("  yes", "", "  yes", None);
+        check("<th", "", "<th", None);
+        check("<thing>x</thing>", "", "<thing>x</thing>", None);
+        check("<think>never closed </thin", "never closed </thin", "", Some("<think>"));
+        let code = "Use it like this:\n```\n<think>x</think>\n```\n";
+        check(code, "", code, None);
+        check(&format!("<think>a</think>{code}"), "a", code, None);
+        check("<think>a</think>b<think>c</think>", "a", "b<think>c</think>", None);
+    }
+
+    #[test]
+    fn a_model_that_thinks_elsewhere_has_no_tags() {
+        let mut tags = ThinkTags::default();
+        tags.disable();
+        assert_eq!(tags.push("<think>"), [Piece::Text("<think>".to_owned())]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_how_the_text_is_cut(
+            text in "(<think>|<thought>|\n)?(a|<|é|</think>|/|>|\n|</though){0,12}(</think>|</thought>)?[a-z<\n]{0,6}",
+            sizes in prop::collection::vec(1_usize..5, 1..8),
+        ) {
+            let mut pieces = Vec::new();
+            let mut rest = text.as_str();
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() { break; }
+                let at = rest.ceil_char_boundary(*size).min(rest.len());
+                let (piece, after) = rest.split_at(at);
+                pieces.push(piece);
+                rest = after;
+            }
+            prop_assert_eq!(split(&pieces), split(&[&text]));
+        }
+    }
+}

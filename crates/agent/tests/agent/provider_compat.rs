@@ -1,0 +1,253 @@
+//! What compatible servers do differently, from recorded traffic: decoded as the vendors' own libraries do.
+
+use retake_agent::provider::{Answer, Decoder, EventReader, Stop, Wire};
+use serde_json::{Value, json};
+
+fn decode(wire: Wire, stream: &str) -> Answer {
+    let (mut reader, mut decoder, mut events) = (EventReader::new(), Decoder::new(wire), Vec::new());
+    reader.feed(stream.as_bytes(), &mut events).expect("text");
+    for event in events {
+        if !decoder.feed(&event, &mut |_| {}).expect("a good stream") {
+            break;
+        }
+    }
+    decoder.finish(&mut |_| {}).expect("an answer")
+}
+
+fn stream(datas: &[Value]) -> String {
+    datas.iter().map(|data| format!("data: {data}\n\n")).collect()
+}
+
+fn check(wire: Wire, datas: &[Value], blocks: Value, stop: Stop, detail: Option<&str>) {
+    let answer = decode(wire, &stream(datas));
+    assert_eq!(serde_json::to_value(&answer.blocks).expect("JSON"), blocks);
+    assert_eq!(answer.stop, stop);
+    assert_eq!(answer.stop_detail.as_deref(), detail);
+}
+
+fn delta(delta: Value) -> Value {
+    json!({"choices": [{"index": 0, "delta": delta}]})
+}
+
+fn end(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+#[test]
+fn mistral_writes_content_as_a_list() {
+    check(
+        Wire::Chat,
+        &[
+            delta(json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "a"}]}]})),
+            delta(json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "b"}]}]})),
+            delta(
+                json!({"content": [{"type": "text", "text": "four"}, {"type": "reference", "reference_ids": [1]}]}),
+            ),
+            end("stop"),
+        ],
+        json!([{"type": "thinking", "text": "ab", "field": "content", "wire": "chat"}, {"type": "text", "text": "four"}]),
+        Stop::EndTurn,
+        None,
+    );
+}
+
+#[test]
+fn arguments_may_be_null_or_an_object() {
+    let call = |arguments: Value| {
+        delta(
+            json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "list", "arguments": arguments}}]}),
+        )
+    };
+    let made = |input: Value| json!([{"type": "tool_call", "call": "c", "name": "list", "input": input}]);
+    for (arguments, input) in [
+        (json!("null"), json!({})),
+        (Value::Null, json!({})),
+        (json!({"a": 1}), json!({"a": 1})),
+        (json!("{\"a\":1}"), json!({"a": 1})),
+    ] {
+        check(Wire::Chat, &[call(arguments), end("tool_calls")], made(input), Stop::ToolUse, None);
+    }
+}
+
+#[test]
+fn the_end_of_a_stream_is_a_reason_to_stop() {
+    let said = format!("{}data: [DONE]\n\n", stream(&[delta(json!({"content": "4", "refusal": ""}))]));
+    let answer = decode(Wire::Chat, &said);
+    assert_eq!((answer.blocks.len(), answer.stop), (1, Stop::EndTurn));
+}
+
+#[test]
+fn reasoning_stays_in_the_field_it_came_in() {
+    let detail = |more: Value| {
+        let mut detail = json!({"type": "reasoning.text", "index": 0, "format": "f"});
+        detail.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        json!([detail])
+    };
+    check(
+        Wire::Chat,
+        &[
+            delta(json!({"reasoning": "a", "reasoning_details": detail(json!({"text": "a"}))})),
+            delta(json!({"reasoning": "b", "reasoning_details": detail(json!({"text": "b"}))})),
+            delta(json!({"reasoning_details": detail(json!({"signature": "s"}))})),
+            delta(json!({"content": "yes"})),
+            end("stop"),
+        ],
+        json!([
+            {"type": "thinking", "text": "ab", "field": "reasoning", "wire": "chat",
+             "reasoning_details": [{"type": "reasoning.text", "index": 0, "format": "f", "text": "ab", "signature": "s"}]},
+            {"type": "text", "text": "yes"},
+        ]),
+        Stop::EndTurn,
+        None,
+    );
+    let signed = json!({"google": {"thought_signature": "s"}});
+    check(
+        Wire::Chat,
+        &[
+            delta(json!({"content": "yes", "extra_content": signed})),
+            delta(json!({"tool_calls": [{"index": 0, "id": "c", "extra_content": signed,
+                "function": {"name": "list", "arguments": "{}"}}]})),
+            end("tool_calls"),
+        ],
+        json!([
+            {"type": "text", "text": "yes", "extra_content": signed, "wire": "chat"},
+            {"type": "tool_call", "call": "c", "name": "list", "input": {}, "extra_content": signed, "wire": "chat"},
+        ]),
+        Stop::ToolUse,
+        None,
+    );
+}
+
+#[test]
+fn inline_thinking_becomes_thinking() {
+    let pieces = |pieces: &[&str], reason: &str| -> Vec<Value> {
+        pieces.iter().map(|piece| delta(json!({"content": piece}))).chain([end(reason)]).collect()
+    };
+    let thought = |text: &str| json!({"type": "thinking", "text": text, "field": "think", "wire": "chat"});
+    check(
+        Wire::Chat,
+        &pieces(&["<th", "ink>h", "m</", "think>", "\n\nyes ```<think>```"], "stop"),
+        json!([thought("hm"), {"type": "text", "text": "yes ```<think>```"}]),
+        Stop::EndTurn,
+        None,
+    );
+    check(
+        Wire::Chat,
+        &pieces(&["<think>h", "m</th"], "length"),
+        json!([thought("hm</th")]),
+        Stop::MaxTokens,
+        None,
+    );
+    // A model that ends as usual has only forgotten to close the tag.
+    check(
+        Wire::Chat,
+        &pieces(&["<think>hm, ", "yes"], "stop"),
+        json!([{"type": "text", "text": "<think>hm, yes"}]),
+        Stop::EndTurn,
+        None,
+    );
+}
+
+#[test]
+fn two_calls_of_one_id_both_run() {
+    let call = |index: u64, name: &str, arguments: &str| {
+        delta(
+            json!({"tool_calls": [{"index": index, "id": "c", "function": {"name": name, "arguments": arguments}}]}),
+        )
+    };
+    check(
+        Wire::Chat,
+        &[call(0, "list", "{}"), call(1, "read", "{\"a\":"), call(1, "read", "1}"), end("tool_calls")],
+        json!([
+            {"type": "tool_call", "call": "c", "name": "list", "input": {}},
+            {"type": "tool_call", "call": "c_1", "name": "read", "input": {"a": 1}},
+        ]),
+        Stop::ToolUse,
+        None,
+    );
+}
+
+#[test]
+fn unknown_items_and_events_of_responses_are_kept_or_passed_over() {
+    let item = |index: u64, item: Value| json!({"type": "response.output_item.done", "output_index": index, "item": item});
+    let search = json!({"type": "tool_search_call", "arguments": {"paths": ["x"]}, "call_id": null});
+    check(
+        Wire::Responses,
+        &[
+            json!({"type": "response.output_item.added", "output_index": 0, "item": search}),
+            json!({"type": "response.shell_call_output_content.delta", "output_index": 0, "delta": {"stdout": "x"}}),
+            json!({"type": "response.novelty.delta", "output_index": 7, "delta": [1]}),
+            json!({"no": "type"}),
+            item(0, search.clone()),
+            item(
+                1,
+                json!({"type": "function_call", "call_id": "c", "name": "x", "namespace": "n", "arguments": {"a": 1}}),
+            ),
+            json!({"type": "response.completed", "response": {}}),
+        ],
+        json!([
+            {"type": "tool_search_call", "item": search, "wire": "responses"},
+            {"type": "tool_call", "call": "c", "name": "x", "input": {"a": 1}, "namespace": "n", "wire": "responses"},
+        ]),
+        Stop::ToolUse,
+        None,
+    );
+    // A proxy that streams nothing but the end.
+    let output = json!([{"type": "message", "content": [{"type": "output_text", "text": "hi"}]}]);
+    check(
+        Wire::Responses,
+        &[json!({"type": "response.completed", "response": {"output": output}})],
+        json!([{"type": "text", "text": "hi"}]),
+        Stop::EndTurn,
+        None,
+    );
+}
+
+#[test]
+fn a_stop_has_the_providers_reason() {
+    let start = json!({"type": "message_start", "message": {"id": "m"}});
+    let refusal = json!({"stop_reason": "refusal", "stop_details": {"type": "refusal", "category": "cyber", "explanation": "Not this."}});
+    check(
+        Wire::Anthropic,
+        // The start comes twice from some proxies.
+        &[
+            start.clone(),
+            start,
+            json!({"type": "message_delta", "delta": refusal}),
+            json!({"type": "message_stop"}),
+        ],
+        json!([]),
+        Stop::Refusal,
+        Some("Not this."),
+    );
+    check(
+        Wire::Gemini,
+        &[json!({"candidates": [{"finishReason": "SAFETY", "finishMessage": "Blocked."}]})],
+        json!([]),
+        Stop::Refusal,
+        Some("Blocked."),
+    );
+    check(
+        Wire::Gemini,
+        &[json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": "Bad call."}]})],
+        json!([]),
+        Stop::Other("MALFORMED_FUNCTION_CALL".to_owned()),
+        Some("Bad call."),
+    );
+    check(
+        Wire::Gemini,
+        &[json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}})],
+        json!([]),
+        Stop::Refusal,
+        Some("PROHIBITED_CONTENT"),
+    );
+    check(
+        Wire::Chat,
+        &[
+            json!({"choices": [{"delta": {}, "finish_reason": "content_filter", "native_finish_reason": "SAFETY"}]}),
+        ],
+        json!([]),
+        Stop::Refusal,
+        Some("SAFETY"),
+    );
+}

@@ -1,0 +1,151 @@
+//! Answers that stop before they are complete: reported for what they are, and not paid for again and again.
+
+use retake_agent::TurnEvent;
+use retake_agent::fault_server::{Act, FaultServer, Script, Telling, call, events, said};
+use retake_agent::provider::{Stop, Wire};
+use retake_model::agent::Ended;
+use retake_model::entry::Block;
+use serde_json::{Value, json};
+
+use crate::world::{World, text};
+
+/// A stream of Anthropic's that ends with that reason and says nothing.
+fn nothing(delta: &Value) -> Script {
+    let start = json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}});
+    let datas = [start, json!({"type": "message_delta", "delta": delta}), json!({"type": "message_stop"})];
+    Script::events(datas.iter().map(|data| format!("data: {data}\n\n")))
+}
+
+/// A call of `write` that the limit cuts.
+fn cut(content: &str) -> Script {
+    let input = json!({"path": "a.txt", "content": content});
+    let told = Telling { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..said("") };
+    let mut all = events(Wire::Anthropic, &told);
+    all.remove(all.iter().rposition(|event| event.contains("partial_json")).expect("the last piece"));
+    Script::events(all)
+}
+
+fn limits(world: &World) -> Vec<u64> {
+    let limit = |body: &str| serde_json::from_str::<Value>(body).expect("JSON")["max_tokens"].as_u64();
+    world.server.requests().iter().map(|request| limit(&request.body).expect("a limit")).collect()
+}
+
+#[test]
+fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
+    let check = |delta: Value, words: &[&str]| {
+        let world = World::served_by(FaultServer::start(move |_, _| nothing(&delta)).expect("a port"));
+        let (outcome, _) = world.run("hello");
+        assert_eq!(outcome.how, Ended::Failed);
+        let message = outcome.message.expect("a message");
+        for word in words {
+            assert!(message.contains(word), "{message}");
+        }
+        assert_eq!(world.server.requests().len(), 1, "{message}");
+        world.check_rest();
+    };
+    check(
+        json!({"stop_reason": "max_tokens"}),
+        &["cut at max_tokens=8192", "retake settings set max_tokens"],
+    );
+    check(
+        json!({"stop_reason": "refusal", "stop_details": {"explanation": "Blocked under the policy."}}),
+        &["refused", "Blocked under the policy."],
+    );
+    check(json!({"stop_reason": "novelty"}), &["novelty"]);
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_once_more() {
+    let empty = || nothing(&json!({"stop_reason": "end_turn"}));
+    let world = World::new(vec![empty(), text("Here.")]);
+    assert_eq!(world.run("hello").0.how, Ended::Completed);
+    let world = World::new(vec![empty(), empty(), text("Too late.")]);
+    let (outcome, _) = world.run("hello");
+    assert_eq!((outcome.how, world.server.requests().len()), (Ended::Failed, 2));
+}
+
+#[test]
+fn a_text_that_was_cut_says_at_which_limit() {
+    let told = Telling { stop: Stop::MaxTokens, ..said("half of it") };
+    let world = World::new(vec![Script::events(events(Wire::Anthropic, &told))]);
+    let (outcome, heard) = world.run("hello");
+    assert_eq!(outcome.how, Ended::Completed);
+    let detail = heard.iter().find_map(|event| match event {
+        TurnEvent::Answered { stop_detail, .. } => stop_detail.clone(),
+        _ => None,
+    });
+    assert_eq!(detail.as_deref(), Some("cut at max_tokens=8192"));
+}
+
+#[test]
+fn a_call_that_was_cut_raises_the_limit_once() {
+    let world = World::new(vec![cut("one two three"), text("In smaller steps, then.")]);
+    let (outcome, heard) = world.run("write a lot");
+    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(limits(&world), [8192, 4 * 8192]);
+    let told = heard.iter().find_map(|event| match event {
+        TurnEvent::ToolEnded { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    assert!(told.expect("a result").starts_with("The call was cut at max_tokens=8192 and did not run."));
+    assert_eq!(world.read("a.txt"), None);
+    world.check_requests();
+    world.check_rest();
+}
+
+#[test]
+fn the_turn_stops_after_two_calls_that_were_cut() {
+    let world = World::served_by(FaultServer::start(|_, _| cut("one two three")).expect("a port"));
+    let (outcome, _) = world.run("write a lot");
+    assert_eq!(outcome.how, Ended::Failed);
+    assert_eq!(limits(&world), [8192, 4 * 8192]);
+    let message = outcome.message.expect("a message");
+    assert!(message.contains("cut at max_tokens=32768 twice in a row"), "{message}");
+    let open =
+        world.entries().iter().flat_map(|entry| entry.blocks.clone()).fold(
+            0_i32,
+            |open, block| match block {
+                Block::ToolCall { .. } => open + 1,
+                Block::ToolResult { .. } => open - 1,
+                _ => open,
+            },
+        );
+    assert_eq!(open, 0, "every call has a result");
+}
+
+#[test]
+fn the_turn_stops_after_the_same_malformed_call_twice() {
+    let malformed = |broken: &str| {
+        let told = Telling { blocks: vec![call("c", "list", &json!({}))], stop: Stop::ToolUse, ..said("") };
+        let all = events(Wire::Anthropic, &told).into_iter();
+        let piece =
+            |event: String| event.replace(r#""partial_json":"{}""#, &format!(r#""partial_json":"{broken}""#));
+        Script::events(all.map(piece))
+    };
+    let world = World::served_by(FaultServer::start(move |_, _| malformed("{nonsense")).expect("a port"));
+    let (outcome, _) = world.run("list");
+    assert_eq!((outcome.how, world.server.requests().len()), (Ended::Failed, 2));
+    assert!(outcome.message.expect("a message").contains("same malformed tool call twice"));
+    // Another mistake is another matter: the model is told of it.
+    let world = World::new(vec![malformed("{nonsense"), malformed("{others"), text("I give up.")]);
+    assert_eq!(world.run("list").0.how, Ended::Completed);
+}
+
+#[test]
+fn a_local_server_that_does_not_run_is_not_waited_for() {
+    let world = World::new(vec![Script::events([]).broken_after(0, Act::Cut)]);
+    let mut shop = world.shop;
+    if let retake_agent::Brain::Remote { endpoint, .. } = &mut shop.brain {
+        endpoint.base_url = "http://127.0.0.1:1".to_owned();
+    }
+    let mut witness = crate::world::Witness::default();
+    let take = shop.timeline.look().expect("a look").state(world.thread).expect("a state").active;
+    let entry = retake_model::entry::EntryVersion::from_text("User", "hello", shop.timeline.now());
+    let prompt = retake_agent::Beginning::with(retake_model::command::Prompt::Entry(entry.into()));
+    let outcome = shop
+        .run(world.thread, take, prompt, &retake_agent::Cancel::new(), &mut witness)
+        .expect("the turn runs");
+    assert_eq!(outcome.how, Ended::Failed);
+    assert!(!witness.events.iter().any(|event| matches!(event, TurnEvent::Retrying { .. })));
+    assert!(outcome.message.expect("a message").contains("running at http://127.0.0.1:1?"));
+}
