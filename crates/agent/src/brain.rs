@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use retake_model::content::ContentId;
-use retake_model::projection::{self, Ask, Conversation, Thinking, ThinkingField, Thoughts, ToolSpec, Wire};
+use retake_model::entry::PDF;
+use retake_model::projection::{
+    self, Ask, Conversation, Thinking, ThinkingField, Thoughts, ToolSpec, Wire, document_limit,
+};
 use retake_model::settings::{Effort, Settings};
 use serde_json::Value;
 
@@ -147,7 +150,22 @@ impl Brain {
         }
     }
 
-    /// What the model speaks; nothing for the assistant that is built in.
+    /// Refuses an attachment that the model does not accept.
+    pub fn check_attachment(&self, media: &str, bytes: usize) -> Result<(), Unattachable> {
+        // The offline assistant reads neither pictures nor documents, and reports that by itself.
+        let Self::Remote { endpoint, .. } = self else { return Ok(()) };
+        if media != PDF {
+            return Ok(());
+        }
+        let provider = endpoint.provider.clone();
+        match document_limit(endpoint.wire).filter(|_| endpoint.dialect.images) {
+            None => Err(Unattachable::NoDocuments { provider, model: endpoint.model.clone() }),
+            Some(most) if bytes > most => Err(Unattachable::TooLarge { provider, bytes, most }),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The wire protocol of the model; none for the offline assistant.
     pub(crate) fn wire(&self) -> Option<Wire> {
         match self {
             Self::Offline => None,

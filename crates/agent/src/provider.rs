@@ -17,6 +17,8 @@
 
 mod anthropic;
 mod assembly;
+#[cfg(feature = "bedrock")]
+mod aws_frames;
 pub mod catalog;
 mod chat;
 pub mod config;
@@ -38,6 +40,7 @@ mod responses;
 mod secret;
 mod sign_in;
 mod status;
+mod stream_reader;
 mod think_tags;
 mod usage;
 

@@ -13,6 +13,7 @@ use retake_model::take::Take;
 use retake_timeline::Looking;
 use serde_json::Value;
 
+use crate::brain::Brain;
 use crate::prompt;
 use crate::tools;
 use crate::turn::{TurnError, Workshop};
@@ -30,10 +31,13 @@ pub(crate) enum OutputLimit {
 }
 
 impl OutputLimit {
-    fn apply(self, settings: Settings) -> Settings {
+    fn apply(self, settings: Settings, backend: &Brain) -> Settings {
         match self {
             Self::Usual => settings,
-            Self::Raised => Settings { max_tokens: settings.max_tokens.saturating_mul(4), ..settings },
+            Self::Raised => {
+                let max_tokens = Some(backend.max_tokens(&settings).saturating_mul(4));
+                Settings { max_tokens, ..settings }
+            }
         }
     }
 }
@@ -68,11 +72,12 @@ impl Request {
         thread: ThreadId,
         take: TakeId,
         attempt: u32,
+        thoughts: Thoughts,
         limit: OutputLimit,
     ) -> Result<Self, TurnError> {
         let looking = shop.timeline.look()?;
         let state = looking.state(thread)?;
-        let settings = limit.apply(looking.effective_settings_in(thread, &state)?);
+        let settings = limit.apply(looking.effective_settings_in(thread, &state)?, &shop.brain);
         let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let system = prompt::system(&settings, &shop.folder);
         let tools = tool_specs();

@@ -50,7 +50,7 @@ pub use binding::{REQUEST_PREFIX, THOUGHTS_OMITTED, request_prefix};
 pub use converse::converse;
 pub use cost::{estimate_tokens, message_tokens, reread_tokens, shared_prefix};
 pub use names::tool_name;
-pub use request::{Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, request};
+pub use request::{Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, document_limit, request};
 pub use seal::{Seal, Token, Wire};
 
 use crate::content::ContentId;

@@ -26,7 +26,7 @@ pub(crate) fn of_take(thread: ThreadId, take: &Take) -> Markup {
                         img alt=(format!("Picture {number} ({})", attached.media))
                             src=(format!("/studio/threads/{thread}/picture?take={}&q={}", take.id, attached.picture));
                     }
-                    button type="button" data-act="ask" data-method="DELETE" title="Take it off"
+                    button type="button" data-act="ask" data-method="DELETE" title="Remove"
                         data-ask=(format!("/v1/threads/{thread}/draft/pictures/{}?take={}", attached.picture, take.id))
                         aria-label=(format!("Remove picture {number}")) { "×" }
                 }

@@ -257,7 +257,7 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
                             option value="none" { "Tools: read only" }
                         }
                     }
-                    label class="attach" title="A picture or a PDF document; it may also be pasted or dropped" {
+                    label class="attach" title="Attach a picture or PDF; you can also paste or drop it" {
                         span { "Picture" }
                         input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp,application/pdf" multiple;
                     }

@@ -134,7 +134,7 @@ pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result
             span class="model" { (model) }
             @if let Some(effort) = settings.effort { " · effort " (effort.name()) }
             @if let Some(temperature) = settings.temperature { " · temperature " (temperature) }
-            @if prompted { " · own prompt" }
+            @if prompted { " · custom prompt" }
             @if along > 0 { " · " (counted(along as u64, "file", "files")) }
         }
     })

@@ -11,10 +11,9 @@ use reqwest::redirect::Policy;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout};
 
-use super::decoder::Decoder;
+use super::decoder::{self, Decoder};
 use super::endpoint::{Endpoint, Target, is_loopback};
-use super::events::BadEvents;
-use super::fault::{CallError, Fault};
+use super::fault::{Broken, CallError, Fault};
 use super::status;
 use super::stream_reader::StreamReader;
 use super::{Answer, BadEndpoint, Delta, Stop};

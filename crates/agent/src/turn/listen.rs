@@ -106,9 +106,9 @@ impl Driver<'_> {
         }
     }
 
-    fn request(&self) -> Result<Request, TurnError> {
+    fn request(&self, thoughts: Thoughts) -> Result<Request, TurnError> {
         let limit = if self.raise_limit { OutputLimit::Raised } else { OutputLimit::Usual };
-        Request::build(self.shop, self.thread, self.take, attempt(&self.state), limit)
+        Request::build(self.shop, self.thread, self.take, attempt(&self.state), thoughts, limit)
     }
 
     /// Sends a request, and publishes what comes of it, unless another request can help.
@@ -123,12 +123,12 @@ impl Driver<'_> {
         self.comms()
             .log(self.shop.timeline.now(), &Said::Answer { shop: self.shop, answer: &answer, millis })?;
         let kept = self.running.partial.take().is_some();
-        let too_long = match answer {
+        let asked = match answer {
             Ok(mut answer) => {
                 let limit = stops::output_limit(&request.body);
                 stops::mark_cut_call(&mut answer, limit);
                 self.answered(entry, &answer, limit)?;
-                None
+                Asked::Done
             }
             Err(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
                 Asked::TooLong(Fault::from(&error))

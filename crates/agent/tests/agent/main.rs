@@ -15,6 +15,7 @@ mod retry;
 #[cfg(feature = "schema")]
 mod schemas;
 mod sealed;
+mod sign_in;
 mod stops;
 mod stored;
 mod tools;

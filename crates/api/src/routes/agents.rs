@@ -42,7 +42,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Show disk usage and model cost",
             "Of the whole store.",
         ),
-        get("/v1/models", models).about(GROUP, "Who can be asked", "And what is missing for the others. Live models are those that `retake models --refresh` found last: nothing is asked now."),
+        get("/v1/models", models).about(GROUP, "List providers and models", "With the reason why a provider is not ready. Live models are those that the last `retake models --refresh` found; this request contacts no provider."),
     ]
 }
 

@@ -24,14 +24,15 @@ Examples:
   retake config set agent.model anthropic/claude-sonnet-5-5
   retake settings set model gpt-6.1-sol       for one thread
 
-Any model's name can be given. Without --refresh nothing is sent: live models are those that the last refresh found.")]
+Any model name can be used. Without --refresh, no provider is contacted: live models are those that the last refresh
+found.")]
 pub(crate) struct Arguments {
-    /// Only this provider.
+    /// List only this provider.
     provider: Option<String>,
-    /// Ask the providers that have a key for their models, and keep the answer.
+    /// Fetch the models of each provider that has a key, and cache them.
     #[arg(long)]
     refresh: bool,
-    /// Show all live models, however many there are.
+    /// Show all live models instead of the first few.
     #[arg(long)]
     all: bool,
 }

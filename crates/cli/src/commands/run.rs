@@ -27,7 +27,7 @@ Examples:
     cargo test 2>&1 | retake run \"What is wrong?\"  adds the piped text to the prompt
   retake run --model anthropic/claude-sonnet-4-5 \"Once more, with care\"
   retake run --attach spec.pdf \"Which of these are done?\"
-  retake run --json \"…\"                         one event a line
+  retake run --json \"…\"                         one event per line
 
 If there is no thread, one is created. A turn is one undo step, including its file changes. Ctrl-C, or `retake stop` in
 another terminal, stops the turn and saves the partial answer. Without any configuration, Retake's offline assistant

@@ -142,7 +142,7 @@ pub(crate) const KEYS: [Key; 24] = [
         name: "agent.thinking",
         value_type: Takes::Number,
         default: None,
-        purpose: "how many tokens a model may think for, where no effort is set",
+        purpose: "thinking budget in tokens, used where no effort is set",
     },
     Key {
         name: "agent.attempts",

@@ -9,6 +9,7 @@ use super::request::{
 };
 use super::seal::{Token, Wire};
 use super::{Message, Part, Speaker};
+use crate::entry::PDF;
 use crate::settings::Effort;
 
 /// How many messages of the user are marked, from the end: the one that is new, and the one that was new last time,

@@ -7,6 +7,7 @@ use super::request::{
 };
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker, schema};
+use crate::entry::PDF;
 use crate::settings::Effort;
 
 /// The most that every model which thinks by a budget takes.

@@ -9,6 +9,7 @@ use super::names::tool_name;
 use super::seal::Wire;
 use super::{Conversation, Message, Part, Speaker, anthropic, chat, gemini, responses};
 use crate::content::ContentId;
+use crate::entry::PDF;
 use crate::settings::Effort;
 
 /// What is asked, apart from what was said so far.

@@ -16,7 +16,7 @@ Examples:
   retake entry add --role AI --file answer.md
   git diff | retake entry add --role Context
   retake entry add \"It looks like this:\" --attach screenshot.png
-  retake entry add --draft                  send what `retake draft` shows, as after a fork
+    retake entry add --draft                  send the draft, for example after a fork
   echo '{\"content\": \"hi\", \"ticket\": 7}' | retake entry add --fields")]
 pub(crate) struct Arguments {
     #[command(flatten)]
