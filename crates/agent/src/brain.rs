@@ -1,4 +1,4 @@
-//! Who answers: a provider over the network, or the assistant that needs none.
+//! Model backends: a remote provider or the built-in offline assistant.
 
 use std::borrow::Cow;
 
@@ -14,28 +14,28 @@ use crate::provider::offline::Heard;
 use crate::provider::{Answer, BadEndpoint, CallError, Client, Delta, Endpoint, offline};
 use crate::request::Request;
 
-/// Who answers.
+/// The backend that answers requests.
 pub enum Brain {
-    /// The assistant that is built in: no key, no network, and no model.
+    /// The built-in assistant, without key, network or model.
     Offline,
-    /// A provider.
+    /// A remote provider.
     Remote {
-        /// How it is reached.
+        /// Its endpoint.
         endpoint: Box<Endpoint>,
-        /// How many tokens the model may think for; `None` asks for no thinking.
+        /// Thinking budget in tokens; `None` disables thinking.
         thinking: Option<u32>,
-        /// The client.
+        /// The HTTP client.
         client: Client,
     },
 }
 
-/// Why a provider cannot be called at all.
+/// Why a provider cannot be called.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct NotCallable(#[from] BadEndpoint);
 
 impl Brain {
-    /// Whoever a name was found to mean. A model may think for that many tokens.
+    /// Creates the backend of a resolved provider, with a thinking budget.
     pub fn of(resolved: Resolved, thinking: Option<u32>) -> std::io::Result<Self> {
         Ok(match resolved {
             Resolved::Offline => Self::Offline,
@@ -43,7 +43,7 @@ impl Brain {
         })
     }
 
-    /// The provider's name.
+    /// Name of the provider.
     pub fn provider(&self) -> &str {
         match self {
             Self::Offline => OFFLINE,
@@ -51,7 +51,7 @@ impl Brain {
         }
     }
 
-    /// The model's name.
+    /// Name of the model.
     pub fn model(&self) -> &str {
         match self {
             Self::Offline => OFFLINE,
@@ -59,7 +59,7 @@ impl Brain {
         }
     }
 
-    /// Whether it can be called at all, as far as that can be said without calling.
+    /// Checks the configuration without sending a request.
     pub fn check(&self) -> Result<(), NotCallable> {
         match self {
             Self::Offline => Ok(()),
@@ -67,7 +67,7 @@ impl Brain {
         }
     }
 
-    /// The text with whatever is secret taken out.
+    /// Removes secrets from a text.
     pub(crate) fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         match self {
             Self::Offline => Cow::Borrowed(text),
@@ -75,7 +75,7 @@ impl Brain {
         }
     }
 
-    /// The body of a request.
+    /// Builds the body of a request.
     pub(crate) fn body(
         &self,
         conversation: &Conversation,
@@ -93,11 +93,11 @@ impl Brain {
             system,
             tools,
             max_tokens: settings.max_tokens,
-            // Many models take no other than their own: only what someone set is sent.
+            // Many models accept only their defaults, so that unchanged values are not sent.
             temperature: set(settings.temperature, usual.temperature),
             top_p: set(settings.top_p, usual.top_p),
-            // Models that decide by themselves how much to think must be asked to: what they thought between two
-            // calls has to go back to them.
+            // Models with adaptive thinking must be asked for it, because their thinking between two calls has to be sent
+            // back.
             thinking_budget: thinking.or((endpoint.dialect.thinking == ThinkingField::Adaptive).then_some(0)),
         };
         projection::request(conversation, &ask, pictures)
@@ -120,7 +120,7 @@ impl Brain {
     }
 }
 
-/// A number that someone set to something else than usual. The usual one is exactly what it is by default.
+/// A number that differs from its default; the comparison is exact.
 fn set(number: f64, usual: f64) -> Option<f64> {
     (number.to_bits() != usual.to_bits()).then_some(number)
 }
