@@ -1,4 +1,4 @@
-//! Combines configuration, thread settings and request overrides into an [`AgentRuntime`](crate::Workshop).
+//! Combines configuration, thread settings and request overrides into an [`AgentRuntime`](crate::AgentRuntime).
 //!
 //! ```text
 //!   request overrides ─┐
