@@ -1,7 +1,8 @@
 //! Changes of entries: append; edit, insert and delete at the front, in the middle and at the end.
 //!
-//! A delete removes another entry than the one just inserted; otherwise the resulting list would already be stored, and the
-//! measurement would be too favourable. New entries have the user's role, so that there is always a message to fork at nearby.
+//! A delete removes another entry than the one just inserted; otherwise the resulting list would already be stored, and
+//! the measurement would be too favourable. New entries have the user's role, so that there is always a message to fork
+//! at nearby.
 
 use retake_timeline::model::id::EntryId;
 use retake_timeline::{Command, NewEntry, Spot};

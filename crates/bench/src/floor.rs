@@ -1,7 +1,7 @@
 //! The baseline: one durable insert of a 2 KB row into SQLite, with the settings of Retake's store.
 //!
-//! The minimum for a program that stores its data in SQLite and acknowledges only durable changes: one transaction, one row, an
-//! increasing integer key, one sync of the log.
+//! The minimum for a program that stores its data in SQLite and acknowledges only durable changes: one transaction, one
+//! row, an increasing integer key, one sync of the log.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! The disk space of a thousand forks of a long thread.
 //!
-//! Four cases, each in its own store: forks at the last user message, as repeated retries make them, forks at a thousand
-//! different messages, and branches at the same positions. A fork stores its message as a 2 KB draft; a branch does not.
+//! Four cases, each in its own store: forks at the last user message, as repeated retries make them, forks at a
+//! thousand different messages, and branches at the same positions. A fork stores its message as a 2 KB draft; a branch
+//! does not.
 
 use std::path::Path;
 

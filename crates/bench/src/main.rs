@@ -6,9 +6,9 @@
 //!   cargo run --release -p retake-bench -- http    the HTTP API under load
 //! ```
 //!
-//! Every number is compared with a baseline measured at the same time: one durable insert of a 2 KB row into SQLite with the
-//! same settings. Goals are ratios to that baseline, so that they hold on fast and slow disks. Sizes and programs are
-//! interleaved within each repetition, so that other load affects all alike.
+//! Every number is compared with a baseline measured at the same time: one durable insert of a 2 KB row into SQLite
+//! with the same settings. Goals are ratios to that baseline, so that they hold on fast and slow disks. Sizes and
+//! programs are interleaved within each repetition, so that other load affects all alike.
 
 mod edits;
 mod floor;

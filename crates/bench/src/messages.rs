@@ -1,7 +1,7 @@
 //! Unique messages of 2 KB of generated words.
 //!
-//! Words are drawn from a vocabulary of some thousands with realistic frequencies, so that messages compress about as well as
-//! prose.
+//! Words are drawn from a vocabulary of some thousands with realistic frequencies, so that messages compress about as
+//! well as prose.
 
 use retake_timeline::model::entry::EntryVersion;
 use retake_timeline::model::time::Timestamp;

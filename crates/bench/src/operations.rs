@@ -7,8 +7,8 @@
 //!         baseline │ operation    alternating order
 //! ```
 //!
-//! Lookups (such as the entry in the middle) are not measured, and use a second timeline, so that they do not warm the caches of
-//! the first.
+//! Lookups (such as the entry in the middle) are not measured, and use a second timeline, so that they do not warm the
+//! caches of the first.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Opens the last page of a thread in a new process, as every command does.
 //!
-//! This program starts itself again. The whole child process is measured; the child also reports the time between opening and
-//! reading, and the number of objects that it read.
+//! This program starts itself again. The whole child process is measured; the child also reports the time between
+//! opening and reading, and the number of objects that it read.
 
 use std::cell::Cell;
 use std::path::Path;

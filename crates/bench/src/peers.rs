@@ -1,9 +1,9 @@
 //! Comparable operations of other programs, on the same messages and interleaved.
 //!
-//! - Loom saves a thread by writing all of it as JSON to a temporary file, syncing, renaming, and syncing the folder, on every
-//!   change.
-//! - zot forks by copying the lines up to the fork to a new file, without sync. A variant with sync is measured too, since
-//!   Retake's fork is durable.
+//! - Loom saves a thread by writing all of it as JSON to a temporary file, syncing, renaming, and syncing the folder,
+//!   on every change.
+//! - zot forks by copying the lines up to the fork to a new file, without sync. A variant with sync is measured too,
+//!   since Retake's fork is durable.
 //! - Manual Slop stores a deep copy of the list for every undo step, in memory only.
 
 use std::fs::File;

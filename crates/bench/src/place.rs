@@ -15,8 +15,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A new folder inside the given one; otherwise in `target`, which is on a real disk more often than `/tmp`; otherwise in the
-    /// temporary folder.
+    /// A new folder inside the given one; otherwise in `target`, which is on a real disk more often than `/tmp`;
+    /// otherwise in the temporary folder.
     pub(crate) fn choose(inside: Option<&Path>) -> Outcome<Self> {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
         let default = if target.is_dir() { target } else { std::env::temp_dir() };

@@ -1,7 +1,7 @@
 //! A thread to measure: created quickly, but with a realistic history.
 //!
-//! Most entries are added in batches, as by an import. The last two thousand are appended one by one, so that the log, the index
-//! and the tables look like those of a conversation that grew.
+//! Most entries are added in batches, as by an import. The last two thousand are appended one by one, so that the log,
+//! the index and the tables look like those of a conversation that grew.
 
 use std::path::{Path, PathBuf};
 

@@ -133,8 +133,8 @@ impl Thread {
         version > 1 && self.operation(version).take != take && self.operation(version - 1).take == take
     }
 
-    /// The files of a take that an operation left or replaced in the folder, if the take's changes were the same then: moves along
-    /// the log can show other files of it.
+    /// The files of a take that an operation left or replaced in the folder, if the take's changes were the same then:
+    /// moves along the log can show other files of it.
     fn shows(&self, version: usize, take: usize) -> Option<&Rc<Folder>> {
         let (before, after) = self.operation(version).files.as_ref()?;
         let leaves = self.leaves(version, take);

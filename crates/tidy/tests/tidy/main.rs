@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-/// Which crates may depend on which: the table of `ARCHITECTURE.md`. Intents go down, states come up; adding a line changes the
-/// design.
+/// Which crates may depend on which: the table of `ARCHITECTURE.md`. Intents go down, states come up; adding a line
+/// changes the design.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
@@ -57,7 +57,8 @@ const LONGEST_FILE: usize = 600;
 /// Additional test programs: each is linked separately, with everything it uses. The studio's needs a browser.
 const FURTHER_TEST_PROGRAMS: &[&str] = &["crates/cli/tests/studio/main.rs"];
 
-/// Forbidden in every source file. A lint forbids `unsafe` too, but lints miss macros and code behind a disabled feature.
+/// Forbidden in every source file. A lint forbids `unsafe` too, but lints miss macros and code behind a disabled
+/// feature.
 const NEVER: &[&str] = &["unsafe {", "todo!(", "unimplemented!(", "dbg!("];
 
 /// A violation, as a sentence that names the file.

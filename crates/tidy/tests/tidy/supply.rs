@@ -17,8 +17,8 @@ struct Package {
     license: String,
 }
 
-/// Everything that is compiled for these packages, without test dependencies, for one target, so that the result is the same on
-/// every machine.
+/// Everything that is compiled for these packages, without test dependencies, for one target, so that the result is the
+/// same on every machine.
 fn built(packages: &[&str]) -> BTreeSet<Package> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
