@@ -1,4 +1,4 @@
-//! Whether a call may be carried out: allowed, asked about, or denied.
+//! Approval of tool calls: allow, ask, or deny.
 //!
 //! ```text
 //!   rules that match the call        the strictest of them decides: deny before ask before allow
@@ -6,16 +6,16 @@
 //!   the answer is ask                allowed if this exact call was remembered
 //! ```
 //!
-//! The order of rules does not matter, so that rules from several files can be put together without anyone having
-//! to think about which comes last. The mode `deny` is the one thing that no rule lifts: it is for reading only.
+//! The order of rules does not matter, so that rules from several files can be combined. No rule overrides the mode
+//! `deny`, which is read-only.
 //!
 //! |               | `ask` | `allow-edits` | `allow-all` | `deny` |
 //! |---------------|-------|---------------|-------------|--------|
-//! | looks         | allow | allow         | allow       | allow  |
+//! | reads         | allow | allow         | allow       | allow  |
 //! | writes a file | ask   | allow         | allow       | deny   |
 //! | runs          | ask   | ask           | allow       | deny   |
 //!
-//! All of this is pure: who remembers, and who is asked, is elsewhere.
+//! This module is pure; remembering calls and asking the user happen elsewhere.
 
 mod command;
 mod fingerprint;
@@ -32,78 +32,78 @@ pub use fingerprint::{Fingerprint, fingerprint};
 pub use question::{Question, describe, visible};
 pub use rule::{BadRule, Rule};
 
-/// What is to happen with a call. In the order of strictness.
+/// The decision about a call, in order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalDecision"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// It is carried out.
+    /// Run it.
     Allow,
-    /// A person is asked.
+    /// Ask the user.
     Ask,
-    /// It is refused.
+    /// Refuse it.
     Deny,
 }
 
-/// What happens where no rule says anything.
+/// The default for calls that match no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalMode"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Looking is allowed, everything else is asked about.
+    /// Allow reading; ask about everything else.
     #[default]
     Ask,
-    /// Files may be written too.
+    /// Also allow writing files.
     AllowEdits,
-    /// Everything is allowed.
+    /// Allow everything.
     AllowAll,
-    /// Looking is allowed, and nothing else.
+    /// Allow reading; deny everything else.
     Deny,
 }
 
-/// What the user has decided beforehand: `[approval]` in the configuration.
+/// The approval policy: `[approval]` in the configuration.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
-    /// Where no rule says anything.
+    /// For calls that match no rule.
     pub mode: Mode,
     /// The rules; their order does not matter.
     pub rules: Vec<Rule>,
 }
 
-/// Where a call is to be carried out.
+/// Where a call runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The path of the project folder.
     pub directory: &'a Path,
-    /// The project, by a name that does not change: what was remembered for one does not hold for another.
+    /// A stable name of the project, since remembered calls are valid for one project only.
     pub project: &'a str,
 }
 
-/// What was decided, and why.
+/// A decision and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is to happen.
+    /// The decision.
     pub decision: Decision,
-    /// What decided it.
+    /// The reason.
     pub because: Because,
 }
 
-/// What decided about a call.
+/// The reason for a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Because {
     /// The mode.
     Mode(Mode),
-    /// The rule with that position in the policy.
+    /// The rule at this index in the policy.
     Rule(usize),
-    /// This exact call was allowed before, for good.
+    /// The user always allows this exact call.
     Remembered,
-    /// There is no such tool.
+    /// The tool does not exist.
     UnknownTool,
 }
 
 impl Policy {
-    /// Decides about a call; `remembered` says whether a call was allowed for good.
+    /// Decides about a call; `remembered` tells whether the user always allows a call.
     pub fn decide(
         &self,
         call: &Call,
@@ -120,7 +120,7 @@ impl Policy {
             .enumerate()
             .filter(|(_, rule)| rule.matches(call, place.directory))
             .map(|(index, rule)| Verdict { decision: rule.decision(), because: Because::Rule(index) })
-            // Of equals the first, so that what is told to a person does not depend on chance.
+            // Of equally strict rules the first, so that the reason is deterministic.
             .min_by_key(|verdict| std::cmp::Reverse(verdict.decision));
         let verdict = match by_rule {
             Some(_) if self.mode == Mode::Deny && by_mode.decision == Decision::Deny => by_mode,
@@ -134,7 +134,7 @@ impl Policy {
         verdict
     }
 
-    /// The paths that rules deny, for the room: what goes through whole folders must not show them either.
+    /// The denied paths, for tools that walk whole folders.
     pub fn closed(&self) -> Closed {
         let denied = self.rules.iter().filter(|rule| rule.decision() == Decision::Deny);
         Closed::new(denied.filter_map(Rule::closes).collect())
@@ -142,7 +142,6 @@ impl Policy {
 }
 
 impl Mode {
-    /// What it decides about a tool.
     pub fn decides(self, reach: Reach) -> Decision {
         match (self, reach) {
             (_, Reach::Reads) | (Self::AllowEdits, Reach::Writes) | (Self::AllowAll, _) => Decision::Allow,

@@ -1,11 +1,11 @@
-//! What changed in the folder between two turns, as an entry before the prompt. The setting `auto_add_history` asks for it.
+//! File changes between two turns, as an entry before the prompt. Enabled by the setting `auto_add_history`.
 //!
 //! ```text
-//!   … last step of a turn │ hand edits │ `exec` │ hand edits │ the next prompt
+//!   … last step of a turn │ user edits │ `exec` │ user edits │ the next prompt
 //!                         └──────── one entry ───────────────┘
 //! ```
 //!
-//! It names paths and counts lines: a model that needs the content reads the file.
+//! It has paths and line counts; a model that needs the content reads the files.
 
 use std::fmt::Write as _;
 
@@ -19,14 +19,14 @@ use retake_timeline::{Detail, FileDiff, LookError, Looking, Question};
 
 /// The role of the entry.
 const ROLE: &str = "History";
-/// Operations that are read at once.
+/// Operations per read.
 const PAGE: usize = 100;
-/// Operations that are read in all.
+/// Maximum operations to read.
 const LONGEST: usize = 2_000;
-/// Paths that are named.
+/// Maximum paths to list.
 const NAMED: usize = 100;
 
-/// What changed in the files of a take since its last turn; `None` if nothing did.
+/// The file changes of a take since its last turn; `None` if there are none.
 pub(crate) fn since_last_turn(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -58,8 +58,7 @@ pub(crate) fn since_last_turn(
     Ok(Some(EntryVersion::from_text(ROLE, &text, now).into()))
 }
 
-/// The operations on files since the take's last turn, or since a move, a switch or a fork put other files there. The
-/// earliest first.
+/// The file operations since the take's last turn, or since a move, switch or fork replaced its files; earliest first.
 fn changes_since_last_turn(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -84,7 +83,7 @@ fn changes_since_last_turn(
                         found.push(operation);
                     }
                 }
-                // Files that another operation put there belong to the conversation as it is now.
+                // Files from a move, switch or fork match the conversation already.
                 _ if operation.files.as_ref().is_some_and(|files| files.take == take) => break 'log,
                 _ => {}
             }

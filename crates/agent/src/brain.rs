@@ -1,4 +1,4 @@
-//! Who answers: a provider over the network, or the assistant that needs none.
+//! Model backends: a remote provider or the built-in offline assistant.
 
 use std::borrow::Cow;
 
@@ -24,11 +24,11 @@ const USUAL_ANSWER: u32 = 32_000;
 
 /// Who answers.
 pub enum Brain {
-    /// The assistant that is built in: no key, no network, and no model.
+    /// The built-in assistant, without key, network or model.
     Offline,
-    /// A provider.
+    /// A remote provider.
     Remote {
-        /// How it is reached.
+        /// Its endpoint.
         endpoint: Box<Endpoint>,
         /// How much the model thinks where the thread does not say; `None` leaves that to the model.
         thinking: Option<Thinking>,
@@ -134,7 +134,7 @@ impl Brain {
         }
     }
 
-    /// The model's name.
+    /// Name of the model.
     pub fn model(&self) -> &str {
         match self {
             Self::Offline => OFFLINE,
@@ -142,7 +142,7 @@ impl Brain {
         }
     }
 
-    /// Whether it can be called at all, as far as that can be said without calling.
+    /// Checks the configuration without sending a request.
     pub fn check(&self) -> Result<(), NotCallable> {
         match self {
             Self::Offline => Ok(()),
@@ -181,7 +181,7 @@ impl Brain {
         }
     }
 
-    /// The body of a request.
+    /// Builds the body of a request.
     pub(crate) fn body(
         &self,
         conversation: &Conversation,

@@ -1,12 +1,12 @@
-//! The word to stop, shared by everything that can take long.
+//! Cancellation of long work.
 //!
 //! ```text
 //!   Ctrl-C, a client, a driver ──► set ──┬─► is_set         between two steps
-//!                                        ├─► wait_timeout   a thread that would sleep
-//!                                        └─► wait           a task that would sleep
+//!                                        ├─► wait_timeout   instead of sleeping in a thread
+//!                                        └─► wait           instead of sleeping in a task
 //! ```
 //!
-//! It is set once and stays set: work that comes late sees it too. A new turn has a new one.
+//! A flag stays set, so that late work sees it too. Each turn has its own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// A flag that is set from any thread, and then seen by all who hold a clone of it.
+/// A cancellation flag, shared by its clones.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<Shared>);
 
@@ -27,14 +27,13 @@ struct Shared {
 }
 
 impl Cancel {
-    /// One that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets it, and wakes all who wait for it.
+    /// Sets it and wakes all waiters.
     pub fn set(&self) {
-        // Under the lock, so that no thread can look at the flag before this and fall asleep after it.
+        // Under the lock, so that no thread checks the flag before this and sleeps after it.
         let guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.set.store(true, Ordering::SeqCst);
         drop(guard);
@@ -42,17 +41,16 @@ impl Cancel {
         self.0.tasks.notify_waiters();
     }
 
-    /// Sets it when the guard goes.
+    /// Sets it when the guard is dropped.
     pub(crate) fn set_on_drop(&self) -> SetOnDrop<'_> {
         SetOnDrop(self)
     }
 
-    /// Whether it is set.
     pub fn is_set(&self) -> bool {
         self.0.set.load(Ordering::SeqCst)
     }
 
-    /// Waits in this thread until it is set, at most so long. Whether it is set.
+    /// Blocks until it is set or the time is over; returns whether it is set.
     pub fn wait_timeout(&self, longest: Duration) -> bool {
         let end = Instant::now() + longest;
         let mut guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +65,7 @@ impl Cancel {
 
     /// Waits in a task until it is set.
     pub async fn wait(&self) {
-        // The order matters: this one hears every call from here on, so that none falls between the two lines.
+        // Register first, so that no notification is lost before the check.
         let notified = self.0.tasks.notified();
         if !self.is_set() {
             notified.await;
@@ -75,7 +73,7 @@ impl Cancel {
     }
 }
 
-/// Sets a flag when it goes.
+/// Sets a flag when dropped.
 pub(crate) struct SetOnDrop<'a>(&'a Cancel);
 
 impl Drop for SetOnDrop<'_> {
@@ -93,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_woken_and_whoever_comes_late_does_not_wait() {
+    fn waiters_wake_and_late_callers_do_not_wait() {
         let cancel = Cancel::new();
         assert!(!cancel.is_set());
         assert!(!cancel.wait_timeout(Duration::from_millis(5)));

@@ -1,4 +1,4 @@
-//! The communications log: every request, answer and tool call, as it was, without keys.
+//! The trace: every model request, response and tool call, without API keys.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::tools::{Call, Output};
 use crate::turn::Workshop;
 
-/// Where something is written down.
+/// Writes trace records of a turn.
 pub(crate) struct Comms<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) thread: ThreadId,
@@ -21,7 +21,7 @@ pub(crate) struct Comms<'a> {
     pub(crate) turn: TurnId,
 }
 
-/// Something that was said, to a model, by it, or between it and a tool.
+/// A trace record to write.
 pub(crate) enum Said<'a> {
     Request { shop: &'a Workshop, request: &'a Request },
     Answer { shop: &'a Workshop, answer: &'a Result<Answer, CallError>, millis: u64 },
@@ -30,7 +30,7 @@ pub(crate) enum Said<'a> {
 }
 
 impl Comms<'_> {
-    /// Writes it down; says under which number.
+    /// Writes a record; returns its number.
     pub(crate) fn log(&self, time: Timestamp, said: &Said<'_>) -> Result<i64, StoreError> {
         let (kind, mut facts, body) = said.told();
         redact(&mut facts, &said.shop().brain);
@@ -92,7 +92,7 @@ impl Said<'_> {
                 let facts = json!({
                     "call": call.id, "tool": call.name, "failed": output.failed, "millis": millis,
                 });
-                // There may be megabytes of it, so it is copied only where something is taken out.
+                // Possibly megabytes, so that it is copied only if something is redacted.
                 let body = match &output.whole {
                     Some(whole) => String::from_utf8_lossy(whole),
                     None => Cow::Borrowed(output.text.as_str()),
@@ -107,7 +107,7 @@ impl Said<'_> {
     }
 }
 
-/// Takes secrets out of every text. The names are ours, but for those of counts that a provider has beside the usual.
+/// Redacts secrets in all texts, including names of counters from a provider.
 fn redact(value: &mut Value, brain: &Brain) {
     match value {
         Value::String(text) => {
@@ -129,7 +129,7 @@ fn redact(value: &mut Value, brain: &Brain) {
     }
 }
 
-/// What was answered, as JSON lines would show it.
+/// The blocks of an answer as JSON lines.
 fn blocks(answer: &Answer) -> String {
     serde_json::to_string(&answer.blocks).unwrap_or_default()
 }

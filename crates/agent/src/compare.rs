@@ -1,8 +1,8 @@
-//! Two takes side by side: what they share, what each went on to say, and what that took.
+//! Compares two takes: shared entries, later entries, and their cost.
 //!
 //! ```text
-//!   shared   1 2 3 4 ─┬─ 5 6 7          the one     tokens, cost, time
-//!                     └─ 5' 6'          the other   tokens, cost, time
+//!   shared   1 2 3 4 ─┬─ 5 6 7          first take    tokens, cost, time
+//!                     └─ 5' 6'          second take   tokens, cost, time
 //! ```
 
 use retake_model::content::ContentId;
@@ -16,17 +16,17 @@ use serde::Serialize;
 use crate::provider::known::OFFLINE;
 use crate::provider::prices::Prices;
 
-/// Two takes side by side.
+/// A comparison of two takes.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// How many entries both begin with.
+    /// Number of shared entries.
     pub shared: u64,
-    /// The two.
+    /// Both takes.
     pub sides: [Side; 2],
 }
 
-/// One of two takes, from where they part.
+/// One of the takes, from where they diverge.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedTake"))]
 pub struct Side {
@@ -34,35 +34,35 @@ pub struct Side {
     pub take: TakeId,
     /// Its name.
     pub name: String,
-    /// How many entries it has since.
+    /// Number of its own entries.
     pub count: u64,
-    /// What was said since.
+    /// Its own entries.
     pub entries: Vec<EntryView>,
-    /// Tokens of all answers since.
+    /// Tokens of its own answers.
     pub usage: Usage,
-    /// What they cost, in millionths of a dollar; `None` if the price of one of them is not known.
+    /// Their cost in millionths of a dollar; null if the price of one is unknown.
     pub micro_dollars: Option<u64>,
-    /// From the first entry since to the last, in milliseconds.
+    /// Milliseconds from its first own entry to the last.
     pub millis: i64,
-    /// Tool calls, and how many of them failed.
+    /// Number of tool calls.
     pub calls: Calls,
-    /// The models that answered.
+    /// Models used.
     pub models: Vec<String>,
-    /// Its files as they were last known.
+    /// Its last recorded files.
     pub files: Option<ContentId>,
 }
 
-/// How many tools were called.
+/// Counts of tool calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ToolCalls"))]
 pub struct Calls {
-    /// All.
+    /// All calls.
     pub made: u64,
-    /// Those that failed.
+    /// Failed calls.
     pub failed: u64,
 }
 
-/// Puts two takes of a thread side by side.
+/// Compares two takes of a thread.
 pub fn compare(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -79,7 +79,7 @@ pub fn compare(
     Ok(Comparison { shared, sides: [side(one)?, side(other)?] })
 }
 
-/// How many entries both begin with.
+/// The number of shared entries.
 fn shared(looking: &Looking<'_>, takes: [&Take; 2]) -> Result<u64, LookError> {
     let [one, other] = takes;
     let differ = List::diff(&looking.queries(), &one.entries, &other.entries)?;
@@ -100,7 +100,7 @@ impl Side {
                 models.push(model.clone());
             }
             let Some(used) = &entry.usage else {
-                // What nobody counted may have cost something, unless nobody was asked.
+                // An answer of a model without usage has an unknown cost.
                 micro_dollars = micro_dollars.filter(|_| model == OFFLINE);
                 continue;
             };

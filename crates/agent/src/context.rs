@@ -1,7 +1,7 @@
-//! Context: the files and pictures of a take that go to the model along with a prompt.
+//! Context files and pictures that are sent with a prompt.
 //!
-//! They become an entry before the prompt: it can be seen, edited, deleted and undone like any other, and what the
-//! model has read stays as it was read. A file that is the same as when it was last sent is not sent again.
+//! They become an entry before the prompt, which users can edit, delete and undo like any other, and which preserves what
+//! the model has read. Unchanged context is not sent again.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,21 +17,21 @@ use retake_timeline::{LookError, Looking};
 
 use crate::tools::Room;
 
-/// The role of what goes along with a prompt.
+/// The role of context entries.
 const ROLE: &str = "Context";
-/// The most that one file brings, in bytes; more is cut, and said so.
+/// Maximum bytes of a file; longer ones are cut with a note.
 const LARGEST: usize = 256 * 1024;
 
-/// What goes along with a prompt.
+/// The context of a prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
-    /// Entries to put before the prompt.
+    /// Entries to add before the prompt.
     pub(crate) entries: Vec<NewEntry>,
-    /// All files, as Markdown: what "sent" shows.
+    /// All files as Markdown, recorded as sent.
     pub(crate) markdown: String,
 }
 
-/// Gathers what a take's lists name. `last` is what the conversation, as far as it goes, was last given.
+/// Reads the context files of a take. `last` is the last context in the conversation.
 pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&str>) -> Gathered {
     let (files, screenshots) = (&take.context_files, &take.screenshots);
     if files.is_empty() && screenshots.is_empty() {
@@ -46,7 +46,7 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
     };
     let mut markdown = String::new();
     for item in files {
-        // A file that is gone is no reason not to ask; the model is told.
+        // A missing file does not stop the turn; the text reports it.
         match room.read_file(&item.path) {
             Ok(bytes) => add_file(&mut markdown, &item.path, &bytes),
             Err(why) => _ = writeln!(markdown, "## {}\n\nCould not be read: {why}\n", item.path),
@@ -80,7 +80,7 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
     Gathered { entries: vec![NewEntry { id: None, version, blobs }], markdown }
 }
 
-/// The files that the conversation was last given, among the entries before a position.
+/// The last context entry before a position.
 pub(crate) fn last_given(
     looking: &Looking<'_>,
     thread: ThreadId,
@@ -102,7 +102,7 @@ pub(crate) fn last_given(
 
 fn add_file(markdown: &mut String, path: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LARGEST)]);
-    // A fence longer than any in the text, so that the text cannot end it.
+    // Longer than any fence in the text, so that the text cannot close it.
     let longest = text.split(|other| other != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let kind = Path::new(path).extension().and_then(|kind| kind.to_str()).unwrap_or_default();

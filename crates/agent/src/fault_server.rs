@@ -1,7 +1,7 @@
-//! A model's server that does what a script says, well or badly.
+//! A scripted model server for tests.
 //!
-//! It listens on this machine, answers each request by a [`Script`], and remembers what it was sent. Tests, and
-//! campaigns that go on for thousands of turns, let it fail in every way that a real one does.
+//! It listens on loopback, answers each request by a [`Script`], and records requests. Tests and campaigns use it to
+//! simulate all failures of real servers.
 
 mod chaos;
 mod streams;
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub use chaos::{Chaos, chaos};
 pub use streams::{Telling, call, events, said};
 
-/// A request that came.
+/// A recorded request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The path, with the query.
@@ -33,32 +33,32 @@ impl Request {
     }
 }
 
-/// One thing that the server does while it answers.
+/// One step of an answer.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Does nothing for a while.
+    /// Waits.
     Pause(Duration),
-    /// Does nothing until the client goes away.
+    /// Waits until the client disconnects.
     Stall,
     /// Drops the connection.
     Cut,
 }
 
-/// How one request is answered.
+/// The answer to one request.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// The status.
     pub status: u16,
-    /// More headers.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
-    /// What is done, in order. At the end the answer is closed as it should be.
+    /// The steps in order, followed by a regular end.
     pub acts: Vec<Act>,
 }
 
 impl Script {
-    /// A stream of these events, each sent on its own.
+    /// A stream of events, each in its own chunk.
     pub fn events(events: impl IntoIterator<Item = String>) -> Self {
         let acts = events.into_iter().map(|event| Act::Send(event.into_bytes())).collect();
         let kind = ("content-type".to_owned(), "text/event-stream".to_owned());
@@ -71,14 +71,14 @@ impl Script {
         Self { status, headers: vec![kind], acts: vec![Act::Send(body.as_bytes().to_vec())] }
     }
 
-    /// With one more header.
+    /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With something else done after that many acts, and nothing of what would have come then.
+    /// Replaces everything after a number of steps with one step.
     #[must_use]
     pub fn broken_after(mut self, acts: usize, act: Act) -> Self {
         self.acts.truncate(acts);
@@ -86,14 +86,14 @@ impl Script {
         self
     }
 
-    /// With something done in between, after that many acts.
+    /// Inserts a step after a number of steps.
     #[must_use]
     pub fn with(mut self, at: usize, act: Act) -> Self {
         self.acts.insert(at.min(self.acts.len()), act);
         self
     }
 
-    /// The same bytes in pieces of that size.
+    /// Splits the bytes into chunks of a size.
     #[must_use]
     pub fn in_pieces_of(mut self, size: usize) -> Self {
         let cut = |act: Act| match act {
@@ -105,7 +105,7 @@ impl Script {
     }
 }
 
-/// The server. It stops when it is dropped.
+/// The server, which stops on drop.
 #[derive(Debug)]
 pub struct FaultServer {
     address: SocketAddr,
@@ -121,7 +121,7 @@ struct Shared {
 }
 
 impl FaultServer {
-    /// Answers each request with what `respond` says; it also gets how many requests came before.
+    /// Answers requests with `respond`, which gets the request and the number of earlier ones.
     pub fn start(
         respond: impl Fn(&Request, usize) -> Script + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
@@ -136,37 +136,37 @@ impl FaultServer {
                 }
                 known.connections.fetch_add(1, Ordering::Relaxed);
                 let (known, respond) = (Arc::clone(&known), Arc::clone(&respond));
-                // A client that goes away is what much of this is about: no error of its is an error here.
+                // Many tests disconnect clients, so that connection errors are ignored.
                 std::thread::spawn(move || drop(serve(connection, &known, respond.as_ref())));
             }
         });
         Ok(Self { address, shared })
     }
 
-    /// Answers by these scripts in turn; the last one goes on for ever.
+    /// Answers with these scripts in order and repeats the last one.
     pub fn with(scripts: Vec<Script>) -> std::io::Result<Self> {
         Self::start(move |_, before| {
             let script = scripts.get(before).or(scripts.last());
-            script.cloned().unwrap_or_else(|| Script::status(500, "there is no script"))
+            script.cloned().unwrap_or_else(|| Script::status(500, "no script"))
         })
     }
 
-    /// Where it listens, as a base URL.
+    /// Its base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it was sent.
+    /// The recorded requests.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many connections were made.
+    /// Number of connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// How many clients went away while the server stalled.
+    /// Number of clients that disconnected while the server stalled.
     pub fn hung_up(&self) -> usize {
         self.shared.hung_up.load(Ordering::Relaxed)
     }
@@ -175,7 +175,7 @@ impl FaultServer {
 impl Drop for FaultServer {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
-        // The listener waits for a connection to notice.
+        // Wake the listener with a connection.
         drop(TcpStream::connect(self.address));
     }
 }
@@ -218,7 +218,7 @@ fn serve(connection: TcpStream, shared: &Shared, respond: &Respond) -> std::io::
     Ok(())
 }
 
-/// Waits until the client goes away, or the server does.
+/// Waits until the client disconnects or the server stops.
 fn wait_for_end(connection: &mut TcpStream, shared: &Shared) -> std::io::Result<()> {
     connection.set_read_timeout(Some(Duration::from_millis(5)))?;
     while !shared.stopped.load(Ordering::Relaxed) {

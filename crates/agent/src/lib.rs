@@ -1,12 +1,12 @@
 //! The agent: turns that run, stop, fail, retry and resume on the timeline.
 //!
 //! ```text
-//!   turn       from a prompt to the last answer: lease, stream, tools, letters      carries out model::agent::step
-//!   request    what a model is asked                                                by model::projection
-//!   provider   how it is called                brain   who is called
-//!   tools      what it can do in a folder      approval   whether it may
-//!   setup      from what is configured to where turns run
-//!   context, compress, compare                 comms      what was said, written down
+//!   turn       runs a turn: lease, model requests, tools, messages     executes model::agent::step
+//!   request    builds model requests                                   with model::projection
+//!   provider   wire formats and HTTP        model_backend   provider or offline assistant
+//!   tools      the tools                    approval        rules for tool calls
+//!   setup      creates the runtime          trace           records requests, responses and calls
+//!   context    context files                compress        summaries        compare   two takes
 //! ```
 
 pub mod approval;

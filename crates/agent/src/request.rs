@@ -1,7 +1,7 @@
-//! What a model is asked: the newest entries of a take that fit, with the system prompt and the tools.
+//! Builds model requests: the newest entries that fit, the system prompt, and the tools.
 //!
-//! Only so much of a conversation is read as a model can be given, from its end, so a long thread begins a turn as
-//! fast as a short one.
+//! Reads the conversation from its end and only as far as the model window allows, so that long threads start a turn as
+//! fast as short ones.
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId, ThreadId};
@@ -18,7 +18,7 @@ use crate::prompt;
 use crate::tools;
 use crate::turn::{TurnError, Workshop};
 
-/// Entries that are read at a time.
+/// Entries per read.
 const PAGE: u64 = 200;
 
 /// How long an answer may be.
@@ -44,13 +44,13 @@ impl OutputLimit {
 
 /// A request to a model.
 pub(crate) struct Request {
-    /// What was said.
+    /// The conversation.
     pub(crate) conversation: Conversation,
-    /// The body, for a provider; null for the assistant that needs none.
+    /// The body for a provider; null for the offline assistant.
     pub(crate) body: Value,
-    /// About how many tokens it has.
+    /// Estimated tokens.
     pub(crate) tokens: u64,
-    /// Which attempt at this request it is, from one.
+    /// Number of the attempt, from 1.
     pub(crate) attempt: u32,
     /// What is stored of it with its answer.
     pub(crate) trail: Trail,
@@ -66,7 +66,7 @@ pub(crate) struct Trail {
 }
 
 impl Request {
-    /// What the model of a take is asked next.
+    /// Builds the next request of a take.
     pub(crate) fn build(
         shop: &Workshop,
         thread: ThreadId,
@@ -110,7 +110,7 @@ impl Request {
     }
 }
 
-/// The tools, as a model is told of them.
+/// The tool definitions for models.
 fn tool_specs() -> Vec<ToolSpec> {
     let spec = |tool: &tools::Tool| ToolSpec {
         name: tool.name.to_owned(),
@@ -125,7 +125,7 @@ fn reserve(shop: &Workshop, settings: &Settings) -> u32 {
     shop.brain.max_tokens(settings).min(u32::try_from(shop.window / 4).unwrap_or(u32::MAX))
 }
 
-/// All entries, if the model can be given them.
+/// The newest entries that fit.
 fn newest(
     looking: &Looking<'_>,
     thread: ThreadId,

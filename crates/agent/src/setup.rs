@@ -1,14 +1,13 @@
-//! From what a user configured, what a thread is set to and what one request wants to a workshop.
+//! Combines configuration, thread settings and request overrides into an [`AgentRuntime`](crate::AgentRuntime).
 //!
 //! ```text
-//!   wanted (once)  ─┐
-//!   thread's setting ┼─► provider, model ─► key, endpoint ─► brain ─┐
-//!   Setup (usual)  ─┘                                               ├─► Workshop
-//!   place: project, folder, who asks ───────────► approval rules ───┘
+//!   request overrides ─┐
+//!   thread settings   ─┼─► provider, model ─► key, endpoint ─► backend ─┐
+//!   configuration     ─┘                                                ├─► runtime
+//!   project, folder, actor ─────────────────────► approval rules ───────┘
 //! ```
 //!
-//! Every front (the command line, a server) asks here, so that the same thread is answered by the same model under the
-//! same rules whoever asks.
+//! The command line and the server share this, so that a thread uses the same model and rules in both.
 
 mod models;
 
@@ -34,58 +33,58 @@ use crate::provider::known::{OFFLINE, known};
 use crate::provider::prices::Prices;
 use crate::turn::Workshop;
 
-/// What a user configured about turns.
+/// The configuration of turns.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Who serves the model, where a thread does not say.
+    /// Default provider.
     pub provider: Option<String>,
-    /// Which model answers, where a thread does not say. `PROVIDER/MODEL` names both.
+    /// Default model; `PROVIDER/MODEL` sets both.
     pub model: Option<String>,
-    /// What tools may do without being asked about.
+    /// What tools may do without approval.
     pub approval: Mode,
     /// How hard a model thinks, where a thread does not say.
     pub effort: Option<Effort>,
     /// How many tokens a model may think for, where no effort is set.
     pub thinking: Option<u32>,
-    /// How often a call that failed is tried.
+    /// Maximum attempts of a model request.
     pub attempts: u32,
-    /// How often a model is called in one turn before a person has to look.
+    /// Maximum model requests per turn.
     pub rounds: u32,
-    /// How many tool calls of one answer run; the others get a result that says so.
+    /// Maximum tool calls per answer; further ones are refused.
     pub calls: usize,
-    /// How many tokens a model takes, where that is not known.
+    /// Context window in tokens, instead of the known one.
     pub window: Option<u64>,
-    /// How calls are decided on, beyond the mode.
+    /// Approval rules.
     pub rules: Vec<Rule>,
-    /// Providers, by the name that the user gives them.
+    /// Configured providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// What tokens cost.
+    /// Prices of tokens.
     pub prices: Prices,
-    /// How files are kept; `None` if they are not.
+    /// Options of file recording; `None` if it is off.
     pub files: Option<Options>,
 }
 
-/// Where a turn is to run, and who asks for it.
+/// Where a turn runs, and who starts it.
 #[derive(Clone)]
 pub struct Place {
     /// The project.
     pub project: ProjectId,
-    /// The folder that tools work in.
+    /// The working folder of tools.
     pub folder: PathBuf,
-    /// The folder with its files; `None` if files are not kept of it.
+    /// The working copy; `None` if file recording is off.
     pub desk: Option<Desk>,
-    /// Who asks.
+    /// Who starts the turn.
     pub actor: Actor,
-    /// Where it all happens, for the log.
+    /// The environment recorded in the log.
     pub surroundings: Option<Surroundings>,
 }
 
-/// What one request wants otherwise than usual.
+/// Overrides of a single request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Who serves the model.
+    /// Provider to use.
     pub provider: Option<String>,
-    /// Which model answers. `PROVIDER/MODEL` names both.
+    /// Model to use; `PROVIDER/MODEL` sets both.
     pub model: Option<String>,
     /// How hard the model thinks.
     pub effort: Option<Effort>,
@@ -93,13 +92,13 @@ pub struct Wanted {
     pub approve: Option<Mode>,
 }
 
-/// Why no turn can run.
+/// Why the runtime could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// A model is named, and nobody who has it.
+    /// A model is set without a provider.
     #[error(
-        "model {0:?} is chosen, but not who serves it; name both as PROVIDER/MODEL, and see `retake models`"
+        "model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`"
     )]
     NobodyServes(String),
     /// A model is named with a provider that does not exist.
@@ -118,10 +117,10 @@ pub enum SetupError {
     /// The provider cannot be used.
     #[error(transparent)]
     Provider(#[from] ResolveError),
-    /// Nothing can be sent from here.
-    #[error("no connection to a provider can be made: {0}")]
+    /// The HTTP client could not be created.
+    #[error("cannot create an HTTP client: {0}")]
     Client(#[source] std::io::Error),
-    /// The store cannot be closed to tools.
+    /// The rule that protects the store is invalid.
     #[error(transparent)]
     Rule(#[from] BadRule),
 }
@@ -147,7 +146,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Where a take's turns run: in the folder that the take has for itself, or else in its project's.
+    /// Where turns of a take run: in its worktree or in the project's folder.
     pub fn place(
         &self,
         timeline: &Timeline,
@@ -171,8 +170,7 @@ impl Setup {
         Ok(Place { project, folder, desk: None, actor, surroundings })
     }
 
-    /// Opens the folder that the turns of a new thread of a project would run in, so that whatever stands against them
-    /// is known before there is a thread.
+    /// Opens the folder for turns of a new thread, so that errors occur before the thread is created.
     pub fn check_new_thread(&self, timeline: &Timeline, project: &Project) -> Result<PathBuf, FileError> {
         let folder = if project.recorded {
             timeline.folder_of_project(project.id)?
@@ -187,10 +185,10 @@ impl Setup {
         Ok(folder)
     }
 
-    /// How calls are decided on in a folder.
+    /// The approval rules in a folder.
     pub fn rules(&self, timeline: &Timeline, folder: &Path) -> Result<Vec<Rule>, SetupError> {
         let mut rules = self.rules.clone();
-        // A store in the project's folder is closed to tools as `.git` is.
+        // Deny access to a store inside the project's folder, as to `.git`.
         if let Ok(inside) = timeline.store().folder().strip_prefix(folder) {
             let path = format!("{}/**", inside.display());
             rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);
@@ -198,7 +196,7 @@ impl Setup {
         Ok(rules)
     }
 
-    /// Where turns of a thread run, and by which rules.
+    /// Creates the runtime for turns of a thread.
     pub fn workshop(
         &self,
         timeline: &Timeline,
@@ -210,7 +208,7 @@ impl Setup {
         self.workshop_with(self.backend(settings, wanted, around)?, timeline, place, wanted)
     }
 
-    /// The same with a backend that was chosen before.
+    /// The same with a given backend.
     pub fn workshop_with(
         &self,
         brain: Brain,
@@ -240,7 +238,7 @@ impl Setup {
         })
     }
 
-    /// Settings of a thread that a request changes: a model that was wanted once holds from there on.
+    /// The thread settings that the overrides change: a selected model stays selected.
     pub fn changed(&self, settings: &Settings, wanted: &Wanted) -> Vec<(String, String)> {
         let (provider, model) = self.named(wanted.provider.as_deref(), wanted.model.as_deref());
         let effort = wanted.effort.map(Effort::name);
@@ -257,7 +255,7 @@ impl Setup {
         new.collect()
     }
 
-    /// The provider and model that answer, with the key that they need.
+    /// Resolves the provider, model and key.
     pub fn backend(
         &self,
         settings: &Settings,
@@ -301,7 +299,7 @@ impl Setup {
         Err(SetupError::NoSuchProvider { provider: before.to_owned(), model: model.to_owned(), there })
     }
 
-    /// The provider and the model that two texts name; a model may have its provider before it.
+    /// Splits `PROVIDER/MODEL`.
     fn named<'a>(
         &self,
         provider: Option<&'a str>,
@@ -309,7 +307,7 @@ impl Setup {
     ) -> (Option<&'a str>, Option<&'a str>) {
         let is_provider = |name: &str| known(name).is_some() || self.providers.contains_key(name);
         match (provider, model.and_then(|model| model.split_once('/'))) {
-            // A model's own name may have a slash in it; a provider's has none and is known.
+            // Model names may contain slashes; only a known provider counts as a prefix.
             (None, Some((before, rest))) if is_provider(before) => (Some(before), Some(rest)),
             (Some(provider), Some((before, rest))) if provider == before => (Some(provider), Some(rest)),
             _ => (provider, model),
@@ -343,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_is_what_is_wanted_then_what_the_thread_says_then_what_is_usual() {
+    fn overrides_come_before_thread_settings_and_configuration() {
         let around = Around {
             variable: &|_| None,
             key_file: &|_| unreachable!("no key is in a file"),
@@ -386,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_wanted_becomes_the_threads() {
+    fn a_selected_model_becomes_a_thread_setting() {
         let check = |thread: Settings, wanted: Wanted, expected: &[(&str, &str)]| {
             let changed = setup().changed(&thread, &wanted);
             let changed: Vec<(&str, &str)> =

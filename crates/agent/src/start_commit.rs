@@ -1,4 +1,4 @@
-//! Whether the commit that a thread started from is checked out.
+//! Checks that the start commit of a thread is checked out.
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_timeline::Timeline;
@@ -6,11 +6,11 @@ use retake_workspace::git;
 
 use crate::turn::TurnError;
 
-/// How much of a commit's name is shown.
+/// Length of a short commit hash.
 const SHORT: usize = 12;
 
-/// Refuses unless the commit that a thread started from is checked out in the folder that turns of the take run in. Retake
-/// never writes to a repository, so the error names the command that returns there.
+/// Refuses unless the start commit of a thread is checked out in the folder of the take. Retake never writes to a
+/// repository, so the error suggests the git command.
 pub fn check_start_commit(timeline: &Timeline, thread: ThreadId, take: TakeId) -> Result<(), TurnError> {
     let looking = timeline.look()?;
     let row = looking.thread(thread)?;

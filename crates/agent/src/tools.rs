@@ -1,16 +1,16 @@
-//! What a model can do in a folder.
+//! The tools of the agent.
 //!
 //! ```text
-//!   read · list · glob · search      look            nothing changes
-//!   write · edit                     write a file    one path, which the call names
-//!   shell                            runs            anything may change
+//!   read · list · glob · search      read            change nothing
+//!   write · edit                     write           change the file that the call names
+//!   shell                            run             may change anything
 //! ```
 //!
-//! A call is data from a model, and a model repeats what it has read: a path may lead out of the folder, a link may
-//! have been planted by the call before. Paths become [`TreePath`]s first, which cannot lead out, and are then
-//! walked by descriptor (`beneath.rs`), so that what is swapped meanwhile leads nowhere else.
+//! Calls are untrusted: a path may lead out of the folder, and an earlier call may have planted a symlink. Paths are first
+//! parsed into [`TreePath`]s, which cannot lead out, and then opened by descriptor (`openat.rs`), which is safe against
+//! concurrent renames.
 //!
-//! A tool that fails is no error of the program: it is an output that tells the model what to do instead.
+//! A failed tool is not an error of the program, but an output that tells the model what to do instead.
 
 mod beneath;
 mod closed;
@@ -45,14 +45,14 @@ pub use retake_model::approval::TOOLS_VERSION as VERSION;
 pub(crate) use room::spot;
 pub use room::{Limits, PathRefused, Room, Spot};
 
-/// Something that a model can ask for.
+/// A tool.
 #[derive(Debug)]
 pub struct Tool {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: &'static str,
-    /// What it can touch at most.
+    /// Its maximum access.
     pub reach: Reach,
     schema: fn() -> Value,
     run: Run,
@@ -60,89 +60,89 @@ pub struct Tool {
 
 type Run = fn(&Value, &mut Bench<'_>) -> Result<Output, Failure>;
 
-/// What a tool can touch at most.
+/// The maximum access of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// It only looks.
+    /// Reads only.
     Reads,
-    /// It writes the file that its call names.
+    /// Writes the file that its call names.
     Writes,
-    /// It runs a command, which may do anything.
+    /// Runs a command, which may change anything.
     Runs,
 }
 
-/// What one call can touch.
+/// The paths that a call may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Touches {
-    /// Nothing is changed.
+    /// None.
     Nothing,
-    /// These files, and folders that have to be made for them.
+    /// These files, and new folders for them.
     Paths(Vec<TreePath>),
-    /// There is no telling.
+    /// Unknown.
     Anything,
 }
 
-/// One call, as a model made it.
+/// A tool call of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// What the provider calls it.
+    /// Its id from the provider.
     pub id: String,
-    /// Which tool.
+    /// Name of the tool.
     pub name: String,
-    /// With what.
+    /// Its arguments.
     pub input: Value,
 }
 
-/// What came of a call.
+/// The output of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// What the model sees; capped.
+    /// The text for the model, limited in length.
     pub text: String,
     /// Whether it failed.
     pub failed: bool,
-    /// All of it, where the text had to be cut.
+    /// The full text, if `text` was cut.
     pub whole: Option<Vec<u8>>,
-    /// Images, which go beside the text.
+    /// Images for the model.
     pub images: Vec<Image>,
 }
 
-/// One image.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Its kind, such as `image/png`.
+    /// Its media type, such as `image/png`.
     pub media: &'static str,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What can be told while a call runs.
+/// Progress of a running call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// How far it is, between 0 and 1, where that is known.
+    /// Completed fraction between 0 and 1, if known.
     pub fraction: Option<f64>,
-    /// What it is doing; may be empty.
+    /// Current activity; may be empty.
     pub message: String,
-    /// How much it has processed, where it counts.
+    /// Processed units, if counted.
     pub units: Option<Units>,
-    /// What a command wrote since the last time; may be empty, and may hold any character.
+    /// Output since the last report; may contain any character.
     pub chunk: String,
 }
 
-/// How much a call has processed.
+/// Processed units of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
-    /// How many.
+    /// Number of units.
     pub processed: u64,
-    /// Of what, in the plural, such as `files`.
+    /// Name of the unit in plural, such as `files`.
     pub name: &'static str,
 }
 
-/// All tools, in the order in which a model is told about them.
+/// All tools, in the order sent to models.
 pub fn all() -> &'static [Tool] {
     &[read::TOOL, write::TOOL, edit::TOOL, list::TOOL, glob::TOOL, search::TOOL, shell::TOOL]
 }
 
-/// The tool of that name.
+/// Finds a tool by name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     all().iter().find(|tool| tool.name == name)
 }
@@ -152,7 +152,7 @@ pub fn schema(tool: &Tool) -> Value {
     (tool.schema)()
 }
 
-/// What a call can touch, in the folder at that path. A path that will be refused touches nothing.
+/// The paths that a call may change in a folder. A path that will be refused changes nothing.
 pub fn touches(call: &Call, directory: &Path) -> Touches {
     match find(&call.name).map(|tool| tool.reach) {
         None | Some(Reach::Reads) => Touches::Nothing,
@@ -164,7 +164,7 @@ pub fn touches(call: &Call, directory: &Path) -> Touches {
     }
 }
 
-/// Removes what a call left that a process of that number did not live to end.
+/// Removes temporary files of a call whose process was killed.
 pub(crate) fn sweep(call: &Call, room: &Room, process: u32) {
     if let Touches::Paths(paths) = touches(call, &room.directory) {
         for path in &paths {
@@ -173,7 +173,7 @@ pub(crate) fn sweep(call: &Call, room: &Room, process: u32) {
     }
 }
 
-/// Carries a call out. It neither panics nor fails: whatever goes wrong is in the output.
+/// Runs a call. Never panics or fails: errors are in the output.
 pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Output {
     let Some(tool) = find(&call.name) else {
         let names: Vec<_> = all().iter().map(|tool| tool.name).collect();
@@ -187,7 +187,7 @@ pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(P
         return Output::failure(INTERRUPTED.to_owned());
     }
     let mut bench = Bench { tool: tool.name, room, cancel, progress: RefCell::new(progress) };
-    // A defect in a tool must not take the turn with it, nor what the turn has not yet published.
+    // A bug in a tool must not abort the turn and lose unpublished results.
     match catch_unwind(AssertUnwindSafe(|| (tool.run)(&call.input, &mut bench))) {
         Ok(Ok(output)) => output,
         Ok(Err(Failure(text))) => Output::failure(text),
@@ -197,12 +197,12 @@ pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(P
 
 const INTERRUPTED: &str = "Interrupted before it was done.";
 
-/// The path that a call names, if it names one.
+/// The path argument of a call, if any.
 pub(crate) fn named_path(call: &Call) -> Option<&str> {
     call.input.get("path").and_then(Value::as_str)
 }
 
-/// What a tool works with.
+/// The execution of a call.
 struct Bench<'a> {
     tool: &'static str,
     room: &'a Room,
@@ -210,7 +210,7 @@ struct Bench<'a> {
     progress: RefCell<&'a mut dyn FnMut(Progress)>,
 }
 
-/// Why a tool did not do it, in words for the model.
+/// Why a tool failed, as text for the model.
 #[derive(Debug)]
 struct Failure(String);
 
@@ -228,7 +228,7 @@ impl<Error: std::error::Error> From<Error> for Failure {
 }
 
 impl Bench<'_> {
-    /// What a text means as a path, unless that is closed.
+    /// Parses a path and checks that it is not denied.
     fn spot(&self, text: &str) -> Result<Spot, PathRefused> {
         let spot = self.room.spot(text)?;
         match &spot {
@@ -239,7 +239,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The same, where only something below the folder will do.
+    /// The same for a path below the folder.
     fn path(&self, text: &str) -> Result<TreePath, PathRefused> {
         match self.spot(text)? {
             Spot::Root => Err(PathRefused::Root),
@@ -247,35 +247,32 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether a path is closed to this tool.
+    /// Whether a path is denied to this tool.
     fn is_closed(&self, path: &[u8]) -> bool {
         self.room.closed.holds(self.tool, path)
     }
 
-    /// Whether links may be followed.
+    /// The symlink policy.
     fn links(&self) -> beneath::Links {
         let any = self.room.closed.concerns(self.tool);
         if any { beneath::Links::Refuse } else { beneath::Links::Follow }
     }
 
-    /// Reports progress to the caller of the tool.
     fn report(&self, progress: Progress) {
         (self.progress.borrow_mut())(progress);
     }
 
-    /// Between two steps of something long.
+    /// Fails if the call was cancelled.
     fn check_cancel(&self) -> Result<(), Failure> {
         if self.cancel.is_set() { Err(Failure(INTERRUPTED.to_owned())) } else { Ok(()) }
     }
 }
 
 impl Output {
-    /// Something that went as it should.
     fn success(text: String) -> Self {
         Self { text, ..Self::default() }
     }
 
-    /// Something that did not.
     fn failure(text: String) -> Self {
         Self { text, failed: true, ..Self::default() }
     }

@@ -1,19 +1,19 @@
-//! Turns: from a prompt to the last answer, every step on disk before the next begins.
+//! Turns: from a prompt to the last answer, with every step on disk before the next starts.
 //!
 //! ```text
-//!   lease ─► what a crash left is closed ─► prompt + "calling" published
+//!   lease ─► close leftovers of a crash ─► publish prompt and state "calling"
 //!                                              │
 //!        ┌─────────────────────────────────────┘
 //!        ▼
-//!   request (pure) ─► stream ─► answer published ─► for each call:  decided ─► "runs" published
-//!        ▲               │                                              tool runs
-//!        │               └ so far, beside the log                       result + files published
-//!        └───────────────────────────────── all have results ◄──────────────┘
+//!   request (pure) ─► stream ─► publish answer ─► for each call:  decide ─► publish "running"
+//!        ▲               │                                            run the tool
+//!        │               └ partial answer, outside of the log         publish result and files
+//!        └───────────────────────────────── all have results ◄────────────┘
 //! ```
 //!
-//! What comes next is decided by [`retake_model::agent::step`], which is pure; this module carries it out. A turn
-//! belongs to one take. Whoever runs it holds the take's lease, which the system takes away when the process dies; and
-//! each step names the turn, so that one that was undone meanwhile stops by itself.
+//! The pure function [`retake_model::agent::step`] decides the next action; this module executes it. A turn belongs to one
+//! take. Its process holds the lease of the take, which the system releases when the process dies. Each step names the
+//! turn, so that a turn that was undone meanwhile stops.
 
 mod ask;
 mod batch;
@@ -55,78 +55,78 @@ use crate::context;
 use crate::provider::prices::Prices;
 use driver::Driver;
 
-/// Where turns run, and by which rules.
+/// Runs turns in a folder with a backend and an approval policy.
 pub struct Workshop {
     /// The timeline.
     pub timeline: Timeline,
-    /// The folder with its files; `None` if files are not kept of it.
+    /// The working copy; `None` if file recording is off.
     pub desk: Option<Desk>,
-    /// The folder that tools work in.
+    /// The working folder of tools.
     pub folder: PathBuf,
-    /// The project, for what is remembered as allowed.
+    /// The project, for remembered approvals.
     pub project: ProjectId,
-    /// Who answers.
+    /// The model backend.
     pub brain: Brain,
-    /// What tools may do without being asked about.
+    /// The approval policy.
     pub approval: Approval,
-    /// How patient the agent is with a provider.
+    /// When to retry failed requests.
     pub patience: Policy,
-    /// How often a model is called in one turn before a person has to look.
+    /// Maximum model requests per turn.
     pub rounds: u32,
-    /// How many tool calls of one answer run; the others get a result that says so.
+    /// Maximum tool calls per answer; further ones are refused.
     pub calls: usize,
-    /// What tokens cost.
+    /// Prices of tokens.
     pub prices: Prices,
-    /// How many tokens the model can be given.
+    /// Context window in tokens.
     pub window: u64,
     /// Whether the user configured that.
     pub sized: bool,
     /// Who asks for turns, for the log.
     pub actor: Actor,
-    /// Where it all happens, for the log.
+    /// The environment recorded in the log.
     pub surroundings: Option<Surroundings>,
-    /// Environment variables that no tool sees.
+    /// Environment variables hidden from tools.
     pub hidden: Vec<String>,
 }
 
-/// What a turn begins with.
+/// A request to run a turn.
 pub struct Beginning {
-    /// What the person asks.
+    /// The prompt.
     pub prompt: Prompt,
-    /// Settings that hold from here on, such as another model.
+    /// Thread settings to change, such as the model.
     pub settings: Vec<(String, String)>,
-    /// The version that the caller saw; `None` if any will do.
+    /// The expected version; `None` for any.
     pub expected: Option<Version>,
-    /// The request that asks for it, if it has a name.
+    /// Id of the request, if it has an idempotency key.
     pub request: Option<RequestId>,
 }
 
-/// What a turn that stands still goes on with.
+/// A request to resume a turn.
 #[derive(Default)]
 pub struct Resuming {
-    /// Settings that hold from here on, such as another model.
+    /// Thread settings to change, such as the model.
     pub settings: Vec<(String, String)>,
-    /// The version that the caller saw; `None` if any will do.
+    /// The expected version; `None` for any.
     pub expected: Option<Version>,
-    /// The request that asks for it, if it has a name.
+    /// Id of the request, if it has an idempotency key.
     pub request: Option<RequestId>,
 }
 
-/// What is tried again.
+/// A request to retry a message.
 pub struct Again {
-    /// The take that the message is in.
+    /// The take of the message.
     pub from: TakeId,
     /// The message.
     pub at: EntryId,
     /// The name of the new take; `None` for the next free one.
     pub name: Option<String>,
-    /// What becomes of files that do not merge.
+    /// How to resolve files that do not merge.
     pub on_conflict: OnConflict,
-    /// What becomes of changes that several runs made together.
+    /// Whether to undo changes that several commands or tools made at the same time.
     pub shared: SharedChanges,
 }
 
-/// A turn that ended, or stands still.
+/// The outcome of a turn.
 #[derive(Clone, Debug, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TurnOutcome"))]
 pub struct Outcome {
@@ -138,23 +138,23 @@ pub struct Outcome {
     pub turn: TurnId,
     /// How it ended.
     pub how: Ended,
-    /// What went wrong.
+    /// Error message.
     pub message: Option<String>,
-    /// The thread's version now.
+    /// New version of the thread.
     pub version: Version,
 }
 
 impl Beginning {
-    /// A turn that begins with that, whatever the version.
+    /// A request with a prompt and defaults.
     pub fn with(prompt: Prompt) -> Self {
         Self { prompt, settings: Vec::new(), expected: None, request: None }
     }
 }
 
 impl Workshop {
-    /// Runs a turn in a take, and returns when it has ended. A server lets a thread of its own do that: what stands
-    /// against the turn comes back as the error, that it is on disk is heard as [`TurnEvent::Started`], and where
-    /// [`Audience::ask`] knows no answer the turn waits for [`Sender::decide`].
+    /// Runs a turn in a take until it ends. A server calls this in a thread: a refused turn returns an error,
+    /// [`TurnEvent::Started`] means that it is on disk, and without an answer from [`TurnObserver::ask`] the turn waits for
+    /// [`TurnHandle::decide`].
     pub fn run(
         &self,
         thread: ThreadId,
@@ -165,7 +165,7 @@ impl Workshop {
     ) -> Result<Outcome, TurnError> {
         let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
         self.check_here(thread, take)?;
-        // Before anything is closed: who expects another version wants nothing changed.
+        // Check before closing leftovers, so that a version conflict changes nothing.
         self.check_version(thread, beginning.expected)?;
         self.check_prompt(thread, take, &beginning.prompt)?;
         self.check_attachments(thread, take, &beginning.prompt)?;
@@ -179,8 +179,8 @@ impl Workshop {
         driver.drive()
     }
 
-    /// Runs a turn in a take of its own, forked at a user message. Fork, files and the turn's beginning are one
-    /// operation: if any of it fails, nothing has happened.
+    /// Runs a turn in a new take, forked at a user message. The fork, its files and the start of the turn are one operation,
+    /// which happens completely or not at all.
     pub fn retry(
         &self,
         thread: ThreadId,
@@ -193,7 +193,7 @@ impl Workshop {
         if self.desk.as_ref().is_some_and(|desk| desk.apart().is_some()) {
             return Err(TurnError::Apart);
         }
-        // A provider that cannot be called at all is better known before there is a fork.
+        // Check the provider before creating the fork.
         self.brain.check()?;
         let turn = TurnId::fresh(&mut self.timeline.fresh());
         let (start, caller) = self.start(thread, from, Some(at), turn, &beginning)?;
@@ -213,7 +213,7 @@ impl Workshop {
         driver.drive()
     }
 
-    /// Goes on with a turn that failed, or that its program did not live to end.
+    /// Resumes a turn that failed or whose process was killed.
     pub fn resume(
         &self,
         thread: ThreadId,
@@ -229,13 +229,12 @@ impl Workshop {
         driver.drive()
     }
 
-    /// Refuses where there is no turn to resume.
+    /// Refuses if there is no turn to resume.
     pub fn check_resumable(take: &Take) -> Result<(), TurnError> {
         if take.agent.is_some() { Ok(()) } else { Err(TurnError::Nothing) }
     }
 
-    /// Ends a turn that failed, or that its program did not live to end, without going on with it. Says whether there
-    /// was one.
+    /// Closes a turn that failed or whose process was killed. Returns whether there was one.
     pub fn close(&self, thread: ThreadId, take: TakeId) -> Result<bool, TurnError> {
         struct Nobody;
         impl Audience for Nobody {
@@ -246,7 +245,7 @@ impl Workshop {
         Driver::lease(self, thread, take, &cancel, &mut audience)?.close_leftover()
     }
 
-    /// Tools work on the files of the take that is being worked on, or that has its folder for itself.
+    /// Tools need the files of the take: it must be active or have a worktree.
     fn check_here(&self, thread: ThreadId, take: TakeId) -> Result<(), TurnError> {
         let shared = self.desk.as_ref().is_some_and(|desk| desk.apart().is_none());
         if shared && self.timeline.look()?.state(thread)?.active != take {
@@ -263,7 +262,7 @@ impl Workshop {
         }
     }
 
-    /// Refuses a prompt that cannot begin a turn, before anything is closed or recorded for it.
+    /// Refuses an invalid prompt before anything is closed or recorded.
     fn check_prompt(&self, thread: ThreadId, take: TakeId, prompt: &Prompt) -> Result<(), TurnError> {
         let looking = self.timeline.look()?;
         let checked = match prompt {
@@ -334,7 +333,7 @@ impl Workshop {
         let wanted = !take.context_files.is_empty() || !take.screenshots.is_empty();
         let last = if wanted { context::last_given(&looking, thread, &take, before)? } else { None };
         let mut context = context::gather(&self.folder, &take, self.timeline.now(), last.as_deref());
-        // A retry begins with the files of its entry: nothing happened since.
+        // A retry starts with the files of its entry, so that there are no changes.
         if settings.auto_add_history && at.is_none() {
             let history = between::since_last_turn(&looking, thread, take.id, self.timeline.now())?;
             context.entries.splice(0..0, history);

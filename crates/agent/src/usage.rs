@@ -1,4 +1,4 @@
-//! What models were used for, read off the communications log.
+//! Model usage, read from the trace.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use retake_model::id::ThreadId;
 use retake_timeline::store::{CommFilter, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-/// What one model was used for.
+/// Usage of one model.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelUse {
-    /// Who serves it.
+    /// Provider.
     pub provider: String,
-    /// The model.
+    /// Model.
     pub model: String,
-    /// How often it answered.
+    /// Number of answers.
     pub answers: u64,
     /// Tokens of all answers.
     #[serde(flatten)]
     pub tokens: Usage,
-    /// What it cost, in millionths of a dollar, as far as prices are known.
+    /// Cost in millionths of a dollar, as far as prices are known.
     pub micro_dollars: u64,
-    /// Answers whose price is not known.
+    /// Answers with an unknown price.
     pub unpriced: u64,
 }
 
-/// What the log knows of an answer.
+/// The metadata of an answer in the trace.
 #[derive(Deserialize)]
 struct Answered {
     provider: String,
@@ -35,7 +35,7 @@ struct Answered {
     micro_dollars: Option<u64>,
 }
 
-/// What each model was used for, in one thread or in all, the most used first.
+/// Usage by model, of one thread or all, most used first.
 pub fn models_used(store: &Store, thread: Option<ThreadId>) -> Result<Vec<ModelUse>, StoreError> {
     let mut found: BTreeMap<(String, String), ModelUse> = BTreeMap::new();
     let Some(ledger) = store.existing_ledger()? else { return Ok(Vec::new()) };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+/// Resource limits of the server.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Concurrent connections; further ones wait to be accepted.

@@ -1,4 +1,4 @@
-//! What one change costs besides waiting for the disk: time on the processor, and pages in the log.
+//! Measures the cost of one change beyond the disk: CPU time, and pages in the write-ahead log.
 //!
 //! ```text
 //!   cargo run --release --package retake-bench --example change_cost -- [entries] [changes]
@@ -67,7 +67,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// A message of 2 KB that was not there before.
+/// A new message of 2 KB.
 fn message(seed: &mut u64) -> NewEntry {
     let mut text = String::with_capacity(2_048);
     while text.len() < 2_000 {
@@ -83,7 +83,7 @@ const WORDS: [&str; 24] = [
     "quickly", "{", "}", "=>", "match", "the", "of", "lock", "a", "tree", "writes", "entries", "hash",
 ];
 
-/// How often pages are counted; even, so that what goes forth comes back.
+/// How often pages are counted; even, so that pairs of moves cancel out.
 const COUNTED: u64 = 16;
 /// A page in the log, with its header.
 const FRAME: u64 = 4_096 + 24;
@@ -113,7 +113,7 @@ fn measure(
     floors.sort_unstable();
     let mut pages = Vec::new();
     for number in 0..COUNTED {
-        // What one change appends to an empty log is what it writes.
+        // The pages that one change appends to an empty log are the pages it writes.
         Connection::open(folder.join("retake.db"))?.query_row(
             "PRAGMA wal_checkpoint(TRUNCATE)",
             [],
@@ -135,7 +135,7 @@ fn measure(
     Ok(())
 }
 
-/// A table for the raw insert, with the settings of the store.
+/// The table of the raw insert, with the settings of the store.
 fn floor(folder: &Path) -> Outcome<Connection> {
     let floor = Connection::open(folder.join("floor.db"))?;
     floor.execute_batch(
@@ -146,7 +146,7 @@ fn floor(folder: &Path) -> Outcome<Connection> {
     Ok(floor)
 }
 
-/// Nanoseconds that this thread has been on a processor.
+/// CPU time of this thread in nanoseconds.
 fn processor() -> Outcome<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(text.split(' ').next().ok_or("no time")?.parse()?)

@@ -1,8 +1,8 @@
-//! Changes of entries: append, and edit, insert and delete at the front, in the middle and at the end.
+//! Changes of entries: append; edit, insert and delete at the front, in the middle and at the end.
 //!
-//! A delete takes out an entry other than the one that was just put in. Otherwise the list would be what it
-//! was before, all of it would be stored already, and the measurement would flatter us. New entries are the
-//! user's, so that a user message to fork at is always near.
+//! A delete removes another entry than the one just inserted; otherwise the resulting list would already be stored, and
+//! the measurement would be too favourable. New entries have the user's role, so that there is always a message to fork
+//! at nearby.
 
 use retake_timeline::model::id::EntryId;
 use retake_timeline::{Command, NewEntry, Spot};
@@ -56,7 +56,7 @@ fn insert(subject: &mut Subject, place: Where) -> Outcome<Ready<'_>> {
 
 fn delete(subject: &mut Subject, place: Where) -> Outcome<Ready<'_>> {
     let entries = vec![match place {
-        // The one behind the entry that was just inserted.
+        // The entry after the one just inserted.
         Where::Front => subject.entry_at(1)?,
         Where::Middle | Where::End => target(subject, place)?,
     }];
@@ -68,7 +68,7 @@ fn change(subject: &Subject, command: Command) -> Ready<'_> {
     Box::new(move || Ok(subject.change(command)?.new_bytes))
 }
 
-/// The entry at that place; in the middle, another one each time.
+/// The entry at this position; in the middle, another one each time.
 fn target(subject: &mut Subject, place: Where) -> Outcome<EntryId> {
     let length = subject.look()?.entries.len();
     let position = match place {

@@ -1,7 +1,7 @@
-//! The floor: one durable insert of one 2 KB row into SQLite, with the settings of Retake's own store.
+//! The baseline: one durable insert of a 2 KB row into SQLite, with the settings of Retake's store.
 //!
-//! No less can be asked of a program that keeps its data in SQLite and acknowledges nothing before it is on
-//! disk: one transaction, one row, an integer key that only grows, one sync of the log.
+//! The minimum for a program that stores its data in SQLite and acknowledges only durable changes: one transaction, one
+//! row, an increasing integer key, one sync of the log.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,14 +12,13 @@ use crate::Outcome;
 use crate::measure::timed;
 use crate::messages::Messages;
 
-/// A database with one table.
 pub(crate) struct Floor {
     connection: Connection,
     messages: Messages,
 }
 
 impl Floor {
-    /// Makes the database, and writes to it until its log has come round once, as that of a store in use has.
+    /// Creates the database, and fills its log once, as in a store in use.
     pub(crate) fn open(folder: &Path) -> Outcome<Self> {
         let connection = Connection::open(folder.join("floor.db"))?;
         connection.execute_batch(
@@ -45,13 +44,13 @@ impl Floor {
         Ok(floor)
     }
 
-    /// Inserts one row durably, and says how long that took.
+    /// Inserts one row durably and returns the duration.
     pub(crate) fn insert(&mut self) -> Outcome<Duration> {
         let text = self.messages.text();
         self.insert_text(&text)
     }
 
-    /// The same with a text that the caller has.
+    /// The same with a given text.
     pub(crate) fn insert_text(&mut self, text: &str) -> Outcome<Duration> {
         let mut statement = self.connection.prepare_cached("INSERT INTO message (body) VALUES (?1)")?;
         let (_, took) = timed(|| Ok(statement.execute([text])?))?;

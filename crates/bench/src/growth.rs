@@ -1,8 +1,8 @@
-//! What a thousand forks of a long thread add to the disk.
+//! The disk space of a thousand forks of a long thread.
 //!
-//! Measured in four ways, each in a store of its own: forks at the last user message, as a person makes who
-//! tries a prompt again and again, and at a thousand different ones; and branches at the same places. A fork
-//! has the text of its message as its draft, 2 KB that a person could change; a branch has none.
+//! Four cases, each in its own store: forks at the last user message, as repeated retries make them, forks at a
+//! thousand different messages, and branches at the same positions. A fork stores its message as a 2 KB draft; a branch
+//! does not.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use crate::options::Extent;
 use crate::report::{Figure, Report, Table};
 use crate::subject::{empty_log, fill, new_thread};
 
-/// The most that the database may grow by.
+/// Maximum growth of the database.
 const MOST_BYTES: u64 = 2 * 1024 * 1024;
 
-/// Tables and what of them is counted: the bytes of their columns, without the overhead of pages.
+/// Tables and their counted bytes, without the overhead of pages.
 const SHARES: [(&str, &str); 6] = [
     ("takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 3"),
     ("lists of takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 4"),
@@ -92,7 +92,7 @@ fn grow(folder: &Path, how: How, place: Where, extent: &Extent) -> Outcome<Seen>
     let before = (size(folder)?, shares(folder)?);
     let mut content = 0;
     for number in 0..extent.forks {
-        // User messages are at even places.
+        // User messages are at even positions.
         let position = match place {
             Where::End => extent.forked - 2,
             Where::Everywhere => number * 7919 * 2 % extent.forked,
@@ -109,7 +109,7 @@ fn grow(folder: &Path, how: How, place: Where, extent: &Extent) -> Outcome<Seen>
     Ok(Seen { grown: after.0 - before.0, content, shares: shares.collect() })
 }
 
-/// The size of the database once its log is empty.
+/// The size of the database with an empty log.
 fn size(folder: &Path) -> Outcome<u64> {
     empty_log(folder)?;
     Ok(std::fs::metadata(folder.join("retake.db"))?.len())

@@ -1,14 +1,14 @@
-//! The API under load, beside a bare handler that does one durable insert.
+//! The API under load, compared with a bare handler that does one durable insert.
 //!
 //! ```text
-//!   floor    32 clients ─► axum ─► one INSERT, synced        the same machine, the same disk, turn by turn
+//!   baseline 32 clients ─► axum ─► one INSERT, synced        the same machine and disk, interleaved
 //!   ours     32 clients ─► retake serve ─► one entry, synced
 //!              1 client ─► pages, lists and trees, while they write
 //!   growth   fork and undo of 100 and of 100,000 entries
-//!   events   another process writes; how long until a stream has it
+//!   events   another process writes; the delay until a stream receives it
 //! ```
 //!
-//! Both servers are processes of their own, and so is the one whose changes the stream waits for.
+//! All servers and the writing process are separate processes.
 
 mod client;
 mod events;
@@ -32,10 +32,9 @@ pub(crate) use servers::{floor as serve_floor, ours as serve_ours};
 
 /// The project of the many threads.
 const MANY: ProjectId = ProjectId::from_bytes([2; 16]);
-/// How many clients write at once.
+/// Number of concurrent clients.
 const CLIENTS: usize = 32;
 
-/// Measures all of it.
 pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Outcome<()> {
     let world = World::build(folder, extent)?;
     let ours = servers::Server::start("serve", &world.folder)?;
@@ -45,14 +44,13 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
     events::measure(&world, &ours, extent, report)
 }
 
-/// What the server serves.
 struct World {
     folder: std::path::PathBuf,
     /// Threads that clients write to, one each.
     written: Vec<ThreadId>,
     /// Threads of all sizes, ascending.
     sized: Vec<(u64, ThreadId)>,
-    /// How many threads there are to list.
+    /// Number of threads to list.
     listed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Lists and trees of ten thousand: read from an index, without opening a single thread.
+//! Lists and trees of ten thousand items, read from an index without opening a thread.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::options::Extent;
 use crate::report::{Figure, Report, Table};
 use crate::subject::{fill, new_thread};
 
-/// The longest that either may take, in milliseconds.
+/// Maximum duration in milliseconds.
 const MOST_MILLIS: u128 = 50;
-/// Writers that make the threads and takes, so that many share one sync.
+/// Writers that create the threads and takes, so that many share one sync.
 const MAKERS: u64 = 32;
 /// The project of the many threads; the many takes are in the other one.
 const MANY_THREADS: ProjectId = ProjectId::from_bytes([2; 16]);
@@ -25,7 +25,7 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
     let timeline = Timeline::open(&folder, Rules::default())?;
     make_threads(&timeline, extent.listed)?;
     let takes_in = make_takes(&timeline, extent.listed)?;
-    // A program that was just started, not one whose caches are warm from the writing.
+    // Reopens the store, so that caches are not warm from writing.
     drop(timeline);
     let timeline = Timeline::open(&folder, Rules::default())?;
 
@@ -71,7 +71,7 @@ fn repeat(
     Ok((name, samples, found))
 }
 
-/// How many takes the tree of a project shows.
+/// The number of takes in the tree of a project.
 fn takes(look: &Looking<'_>, project: ProjectId) -> Outcome<usize> {
     let tree = look.tree(Some(project), Deleted::Hidden)?;
     Ok(tree.threads.iter().map(|thread| thread.all_takes.len()).sum())
@@ -85,7 +85,7 @@ fn make_threads(timeline: &Timeline, count: u64) -> Outcome<()> {
     })
 }
 
-/// Makes a thread with that many takes, each from an entry of the first; says which project it is in.
+/// Creates a thread with many takes, each from an entry of the first; returns its project.
 fn make_takes(timeline: &Timeline, count: u64) -> Outcome<ProjectId> {
     let thread = new_thread(timeline, "many takes")?;
     fill(timeline, &thread, 100, 0, &mut crate::messages::Messages::new(3))?;
@@ -101,7 +101,7 @@ fn make_takes(timeline: &Timeline, count: u64) -> Outcome<ProjectId> {
     Ok(thread.summary.project)
 }
 
-/// Does something that many times, from many threads.
+/// Repeats an action from many threads.
 fn in_parallel(count: u64, action: impl Fn(u64) -> Outcome<()> + Sync) -> Outcome<()> {
     let action = &action;
     std::thread::scope(|scope| {

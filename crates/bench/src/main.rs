@@ -1,15 +1,14 @@
-//! What Retake costs, measured beside what others do and beside a raw SQLite insert.
+//! Measures Retake, compared with other programs and with a raw SQLite insert.
 //!
 //! ```text
 //!   cargo run --release -p retake-bench            the whole table, for 100 to 100,000 entries
-//!   cargo run --release -p retake-bench -- --quick a few seconds, to see that it still runs
+//!   cargo run --release -p retake-bench -- --quick a few seconds, as a smoke test
 //!   cargo run --release -p retake-bench -- http    the HTTP API under load
 //! ```
 //!
-//! Every number stands beside the floor that was measured in the same breath: one durable insert of one 2 KB
-//! row into SQLite with the same settings. A goal is a ratio to that floor, so that it means the same on a
-//! fast disk and a slow one. All sizes take turns within each repetition, and so do we and the others: what
-//! else the machine does falls on all alike.
+//! Every number is compared with a baseline measured at the same time: one durable insert of a 2 KB row into SQLite
+//! with the same settings. Goals are ratios to that baseline, so that they hold on fast and slow disks. Sizes and
+//! programs are interleaved within each repetition, so that other load affects all alike.
 
 mod edits;
 mod floor;
@@ -36,7 +35,7 @@ use crate::options::{Options, Part};
 use crate::report::Report;
 use crate::subject::Subject;
 
-/// Anything that can go wrong: a benchmark stops at the first of it.
+/// Any error stops the benchmark.
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> ExitCode {
@@ -71,7 +70,7 @@ fn measure_all(options: &Options) -> Outcome<()> {
     }
     operations::measure(&mut subjects, &mut floor, extent, &mut report)?;
     peers::measure(&mut subjects, &mut floor, place.path(), extent, &mut report)?;
-    // What a new process finds is a store that nobody else has open.
+    // A new process finds a store that no other process has open.
     let closed = subjects.into_iter().map(Subject::close).collect::<Vec<_>>();
     pages::measure(&closed, extent, &mut report)?;
     lists::measure(place.path(), extent, &mut report)?;

@@ -1,17 +1,16 @@
-//! Durations: taken, gathered, and shown.
+//! Durations: measured, collected and formatted.
 
 use std::time::{Duration, Instant};
 
 use crate::Outcome;
 
-/// Does something and says how long that took.
+/// Runs an action and returns its duration.
 pub(crate) fn timed<T>(action: impl FnOnce() -> Outcome<T>) -> Outcome<(T, Duration)> {
     let start = Instant::now();
     let value = action()?;
     Ok((value, start.elapsed()))
 }
 
-/// Several measurements of the same thing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(Vec<Duration>);
 
@@ -20,27 +19,26 @@ impl Samples {
         self.0.push(sample);
     }
 
-    /// The one in the middle: what else the machine did now and then does not show.
+    /// The median, which ignores occasional disturbances.
     pub(crate) fn median(&self) -> Duration {
         self.quantile(50)
     }
 
-    /// The one that a tenth stays below.
+    /// The 10th percentile.
     pub(crate) fn fast(&self) -> Duration {
         self.quantile(10)
     }
 
-    /// The one that only a twentieth exceeds.
+    /// The 95th percentile.
     pub(crate) fn slow(&self) -> Duration {
         self.quantile(95)
     }
 
-    /// The one that only a hundredth exceeds.
+    /// The 99th percentile.
     pub(crate) fn slowest(&self) -> Duration {
         self.quantile(99)
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
@@ -53,12 +51,10 @@ impl Samples {
     }
 }
 
-/// How many times longer one took than the other.
 pub(crate) fn ratio(ours: Duration, other: Duration) -> f64 {
     ours.as_secs_f64() / other.as_secs_f64().max(f64::EPSILON)
 }
 
-/// A duration as people read it.
 pub(crate) fn shown(duration: Duration) -> String {
     let micros = duration.as_secs_f64() * 1e6;
     if micros < 1_000.0 {

@@ -1,15 +1,15 @@
-//! The messages that everyone is given: 2 KB of made-up words each, never the same twice.
+//! Unique messages of 2 KB of generated words.
 //!
-//! Words are drawn from a vocabulary of some thousands, the frequent ones more often, as in real text; a
-//! message then packs about as well as prose does.
+//! Words are drawn from a vocabulary of some thousands with realistic frequencies, so that messages compress about as
+//! well as prose.
 
 use retake_timeline::model::entry::EntryVersion;
 use retake_timeline::model::time::Timestamp;
 
-/// Bytes of one message.
+/// Bytes per message.
 pub(crate) const BYTES: usize = 2048;
 
-/// An endless row of messages; the same row for the same seed.
+/// An endless, reproducible sequence of messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages {
     random: u64,
@@ -29,7 +29,7 @@ impl Messages {
         ];
         let mut text = String::with_capacity(BYTES + 16);
         while text.len() < BYTES {
-            // The smaller of two draws: low words come up more often.
+            // The smaller of two draws: low words are more frequent.
             let mut word = (self.draw() % 4096).min(self.draw() % 4096);
             loop {
                 text.push_str(SYLLABLES[(word % 16) as usize]);
@@ -44,13 +44,13 @@ impl Messages {
         text
     }
 
-    /// The next message as an entry; user and assistant take turns.
+    /// The next message as an entry, alternating user and assistant.
     pub(crate) fn entry(&mut self) -> EntryVersion {
         let role = if self.made.is_multiple_of(2) { "User" } else { "AI" };
         self.entry_of(role)
     }
 
-    /// The next message as an entry of the user's.
+    /// The next message as a user entry.
     pub(crate) fn question(&mut self) -> EntryVersion {
         self.entry_of("User")
     }

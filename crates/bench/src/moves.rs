@@ -1,4 +1,4 @@
-//! Moves: fork, switch, undo, redo and jump. None of them may cost more in a longer thread.
+//! Fork, switch, undo, redo and jump. Their cost must not depend on the length of the thread.
 
 use retake_timeline::model::operation::Version;
 use retake_timeline::{Caller, Command, Unit};
@@ -31,7 +31,7 @@ fn redo(subject: &Subject) -> Ready<'_> {
     Box::new(move || Ok(timeline.redo(thread, Unit::Turn, 1, Caller::human())?.done.new_bytes))
 }
 
-/// Jumps to one of the first moments that had entries, another one each time.
+/// Jumps to one of the first versions with entries, another one each time.
 fn jump_back(subject: &mut Subject) -> Outcome<Ready<'_>> {
     let standing = subject.eyes.look()?.standing(subject.thread)?;
     subject.newest = standing.position;
@@ -43,7 +43,7 @@ fn jump(subject: &Subject, to: Version) -> Ready<'_> {
     Box::new(move || Ok(subject.timeline.jump(subject.thread, to, Caller::human())?.done.new_bytes))
 }
 
-/// Forks at a user message: at the last one, or where that part of the thread ends.
+/// Forks at a user message: the last one, or one at a fraction of the thread.
 fn fork(subject: &mut Subject, part: u64) -> Outcome<Ready<'_>> {
     subject.turn += 1;
     let wander = if part == 1 { 0 } else { subject.turn * 31 % (subject.size / 4).max(1) };
@@ -58,7 +58,7 @@ fn switch(subject: &Subject) -> Ready<'_> {
     Box::new(move || Ok(subject.change(Command::Switch { take })?.new_bytes))
 }
 
-/// Takes the forks away again, so that the thread stays what it was; not measured.
+/// Removes the forks again; not measured.
 pub(crate) fn tidy(subject: &mut Subject) -> Outcome<()> {
     let looking = subject.eyes.look()?;
     let takes = looking.state(subject.thread)?.all_takes(&looking.queries())?;

@@ -1,14 +1,14 @@
-//! Operations on one thread: each at every size, each beside the floor.
+//! Operations on one thread, at every size, compared with the baseline.
 //!
 //! ```text
 //!   for each repetition
-//!     for each operation          append, edits, forks, moves: one after the other, as a user would
+//!     for each operation          append, edits, forks, moves: in a realistic order
 //!       for each size             100, 1,000, 10,000, 100,000
-//!         floor │ operation       in turns, now one first, now the other
+//!         baseline │ operation    alternating order
 //! ```
 //!
-//! What has to be looked up first (which entry is in the middle?) is not measured, and is looked up through a
-//! second timeline, so that it warms no cache of the first.
+//! Lookups (such as the entry in the middle) are not measured, and use a second timeline, so that they do not warm the
+//! caches of the first.
 
 use std::time::Duration;
 
@@ -19,37 +19,36 @@ use crate::report::{Figure, Report, Table};
 use crate::subject::{Subject, empty_log};
 use crate::{Outcome, edits, moves};
 
-/// How far the largest thread may be above the smallest where the cost must not depend on the size.
+/// Maximum ratio of the largest to the smallest thread, if the cost must not depend on the size.
 const FLAT: f64 = 1.3;
-/// The most new bytes that a change of the largest thread may write.
+/// Maximum number of new bytes for a change of the largest thread.
 const MOST_BYTES: u64 = 16 * 1024;
 /// How often the bytes of an operation are counted.
 const COUNTED: usize = 15;
 
-/// An operation that is ready to be measured; it gives the bytes of content that were new.
+/// A prepared operation, which returns the number of new bytes.
 pub(crate) type Ready<'subject> = Box<dyn FnOnce() -> Outcome<u64> + 'subject>;
 
-/// One kind of operation.
 pub(crate) struct Operation {
     pub(crate) name: &'static str,
-    /// How many times the floor it may cost.
+    /// Maximum ratio to the baseline.
     pub(crate) most: f64,
-    /// What besides it must hold.
+    /// A further goal.
     pub(crate) rule: Rule,
-    /// Looks up what the operation needs.
+    /// Looks up the arguments of the operation.
     pub(crate) prepare: fn(&mut Subject) -> Outcome<Ready<'_>>,
 }
 
-/// What must hold of an operation besides its ratio to the floor.
+/// A goal besides the ratio to the baseline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// It costs the same at every size.
+    /// The same cost at every size.
     Flat,
-    /// It writes few bytes at the largest size.
+    /// Few new bytes at the largest size.
     FewBytes,
 }
 
-/// What was seen of one operation at one size.
+/// The samples of one operation at one size.
 #[derive(Clone, Default)]
 struct Seen {
     ours: Samples,
@@ -120,7 +119,7 @@ fn take_turns(
     Ok(())
 }
 
-/// What one operation appends to an empty log is what it writes.
+/// The bytes that one operation appends to an empty log are the bytes it writes.
 fn count_bytes(operation: &Operation, subject: &mut Subject, seen: &mut Seen) -> Outcome<()> {
     let folder = subject.folder.clone();
     let ready = (operation.prepare)(subject)?;
@@ -172,12 +171,12 @@ fn report_times(operations: &[&Operation], seen: &[Vec<Seen>], extent: &Extent, 
     report.table(table);
 }
 
-/// How many times the floor the largest costs where neither was disturbed.
+/// The ratio of the 10th percentiles at the largest size.
 fn fastest(seen: &[Seen]) -> String {
     seen.last().map_or_else(String::new, |seen| format!("{:.2}×", ratio(seen.ours.fast(), seen.floor.fast())))
 }
 
-/// How many times the smallest the largest costs.
+/// The ratio of the largest to the smallest thread.
 fn spread(seen: &[Seen]) -> f64 {
     match (seen.first(), seen.last()) {
         (Some(small), Some(large)) => ratio(large.ours.median(), small.ours.median()),

@@ -1,31 +1,31 @@
-//! What can be asked on the command line, and how much is measured.
+//! The command line, and the scale of the measurement.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use retake_timeline::model::id::ThreadId;
 
-/// Measures what Retake costs, beside what others do and beside a raw SQLite insert.
+/// Measure Retake, compared with other programs and with a raw SQLite insert.
 #[derive(Debug, Parser)]
 #[command(name = "retake-bench")]
 pub(crate) struct Options {
-    /// Measure small sizes a few times: seconds instead of minutes, and figures that mean little.
+    /// Measure small sizes a few times: takes seconds, but the figures mean little.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Also write all figures to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Keep the stores in a new folder inside this one. It should be on a real disk.
+    /// Create the stores in a new folder inside this one, which should be on a real disk.
     #[arg(long, value_name = "PATH")]
     pub(crate) folder: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) part: Option<Part>,
 }
 
-/// What is measured on its own, and what this program asks of a second process of its own.
+/// Partial measurements, and the roles of child processes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Part {
-    /// Measure the HTTP API under load, beside a bare handler that does one durable insert.
+    /// Measure the HTTP API under load, compared with a bare handler that does one durable insert.
     Http,
     /// Serve a store.
     #[command(hide = true)]
@@ -33,23 +33,23 @@ pub(crate) enum Part {
         /// The store.
         folder: PathBuf,
     },
-    /// Serve one insert.
+    /// Serve the baseline.
     #[command(hide = true)]
     ServeFloor {
-        /// Where the database is made.
+        /// Folder of the database.
         folder: PathBuf,
     },
-    /// Change a thread now and then, and say when.
+    /// Change a thread at intervals, and print when.
     #[command(hide = true)]
     Pulse {
         /// The store.
         folder: PathBuf,
         /// The thread.
         thread: ThreadId,
-        /// How often.
+        /// Number of changes.
         count: usize,
     },
-    /// Open a store, read the last page of a thread, and say what that took.
+    /// Open a store, read the last page of a thread, and print the duration.
     #[command(hide = true)]
     LastPage {
         /// The store.
@@ -57,30 +57,30 @@ pub(crate) enum Part {
         /// The thread.
         thread: ThreadId,
     },
-    /// Append to a thread for a while, and say how often.
+    /// Append to a thread for a while, and print the number of changes.
     #[command(hide = true)]
     Writer {
         /// The store.
         folder: PathBuf,
         /// The thread.
         thread: ThreadId,
-        /// For how long.
+        /// Duration.
         millis: u64,
     },
 }
 
-/// How much is measured.
+/// The scale of the measurement.
 #[derive(Debug)]
 pub(crate) struct Extent {
-    /// Entries of the threads that are measured, ascending.
+    /// Sizes of the measured threads, ascending.
     pub(crate) sizes: &'static [u64],
-    /// How often each operation is measured at each size.
+    /// Repetitions of each operation at each size.
     pub(crate) repetitions: usize,
     /// Threads of a list, and takes of a tree.
     pub(crate) listed: u64,
-    /// Entries of the thread that is forked again and again.
+    /// Entries of the forked thread.
     pub(crate) forked: u64,
-    /// How often it is forked.
+    /// Number of forks.
     pub(crate) forks: u64,
     /// How long writers write, in milliseconds, and in how many rounds.
     pub(crate) writing: (u64, usize),

@@ -1,7 +1,7 @@
-//! Opening the last page of a thread in a new process, as every command does.
+//! Opens the last page of a thread in a new process, as every command does.
 //!
-//! This program starts itself again. The whole life of the child is measured (start, open, read, close), and
-//! the child says what the part between opening and reading took and how many objects it had to read.
+//! This program starts itself again. The whole child process is measured; the child also reports the time between
+//! opening and reading, and the number of objects that it read.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -23,9 +23,9 @@ use crate::options::Extent;
 use crate::report::{Figure, Report, Table};
 use crate::subject::Closed;
 
-/// Entries of a page.
+/// Entries per page.
 const PAGE: u64 = 50;
-/// How far the largest thread may be above the smallest.
+/// Maximum ratio of the largest to the smallest thread.
 const FLAT: f64 = 1.5;
 
 #[derive(Clone, Default)]
@@ -99,7 +99,7 @@ fn ask_child(thread: &Closed) -> Outcome<Told> {
     }
 }
 
-/// What the child does.
+/// The child process.
 pub(crate) fn child(folder: &Path, thread: ThreadId) -> Outcome<()> {
     let start = Instant::now();
     let timeline = Timeline::open(folder, Rules::default())?;
@@ -116,7 +116,7 @@ pub(crate) fn child(folder: &Path, thread: ThreadId) -> Outcome<()> {
     Ok(())
 }
 
-/// How many objects that takes: the same again, counted.
+/// Counts the objects in a second pass.
 fn objects_read(looking: &Looking<'_>, thread: ThreadId) -> Outcome<u64> {
     let counted = Counted { queries: looking.queries(), reads: Cell::new(1) };
     let take = looking.state(thread)?.active_take(&counted)?;

@@ -1,10 +1,10 @@
-//! What others do, on the same messages and in the same breath.
+//! Comparable operations of other programs, on the same messages and interleaved.
 //!
-//! - Loom saves a thread by writing all of it as JSON to a temporary file, syncing, renaming, and syncing the
-//!   folder. Every change of a thread costs that.
-//! - zot forks by copying the lines up to the fork into a new file. It does not sync; the same with a sync is
-//!   measured beside it, since what we do is durable.
-//! - Manual Slop keeps a deep copy of the list for every step that can be undone, in memory only.
+//! - Loom saves a thread by writing all of it as JSON to a temporary file, syncing, renaming, and syncing the folder,
+//!   on every change.
+//! - zot forks by copying the lines up to the fork to a new file, without sync. A variant with sync is measured too,
+//!   since Retake's fork is durable.
+//! - Manual Slop stores a deep copy of the list for every undo step, in memory only.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -23,7 +23,7 @@ use crate::report::{Figure, Report, Table};
 use crate::subject::Subject;
 use crate::{edits, moves};
 
-/// A message as others keep it.
+/// A message in the format of other programs.
 #[derive(Clone, Serialize)]
 struct Message {
     role: &'static str,
@@ -31,7 +31,7 @@ struct Message {
     timestamp: u64,
 }
 
-/// The same conversation as others would hold it.
+/// The same conversation in the formats of other programs.
 struct Others {
     messages: Vec<Message>,
     json: PathBuf,
@@ -39,7 +39,7 @@ struct Others {
     fork: PathBuf,
 }
 
-/// What was seen at one size.
+/// The samples at one size.
 #[derive(Default)]
 struct Seen {
     floor: Samples,
@@ -94,7 +94,7 @@ pub(crate) fn measure(
     Ok(())
 }
 
-/// Everyone once, in turns.
+/// Measures every program once, interleaved.
 fn one_round(subject: &mut Subject, floor: &mut Floor, others: &Others, seen: &mut Seen) -> Outcome<()> {
     seen.floor.push(floor.insert()?);
     seen.append.push(ours(subject, edits::OPERATIONS, "append")?);
@@ -110,7 +110,7 @@ fn one_round(subject: &mut Subject, floor: &mut Floor, others: &Others, seen: &m
     moves::tidy(subject)
 }
 
-/// One of our own operations, as it is measured elsewhere.
+/// Measures one of our operations.
 fn ours(subject: &mut Subject, operations: &[Operation], name: &str) -> Outcome<std::time::Duration> {
     let found = operations.iter().find(|operation| operation.name == name);
     let ready = (found.ok_or("there is no such operation")?.prepare)(subject)?;
@@ -143,7 +143,7 @@ impl Others {
         Ok(others)
     }
 
-    /// Saves all of it: temporary file, sync, rename, sync of the folder.
+    /// Writes the whole thread: temporary file, sync, rename, sync of the folder.
     fn rewrite(&self) -> Outcome<()> {
         let temporary = self.json.with_extension("tmp");
         let file = File::create(&temporary)?;
@@ -154,7 +154,7 @@ impl Others {
         Ok(File::open(self.json.parent().unwrap_or(Path::new(".")))?.sync_all()?)
     }
 
-    /// Copies all lines but the last into a new file.
+    /// Copies all lines but the last to a new file.
     fn copy_prefix(&self, sync: bool) -> Outcome<()> {
         let mut reader = BufReader::with_capacity(1 << 20, File::open(&self.lines)?);
         let mut writer = BufWriter::with_capacity(1 << 20, File::create(&self.fork)?);
@@ -175,7 +175,7 @@ impl Others {
 
 impl Drop for Others {
     fn drop(&mut self) {
-        // The folder goes at the end in any case; at the largest sizes these are hundreds of megabytes.
+        // Frees space early: at the largest sizes these files have hundreds of megabytes.
         for path in [&self.json, &self.lines, &self.fork] {
             let _ = std::fs::remove_file(path);
         }

@@ -1,4 +1,4 @@
-//! Where the stores lie, and what a sync costs there.
+//! The folder of the stores, and the cost of a sync there.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -9,14 +9,14 @@ use tempfile::TempDir;
 use crate::Outcome;
 use crate::measure::{Samples, shown, timed};
 
-/// A folder of our own that is gone when the benchmark ends.
+/// A temporary folder that is removed when the benchmark ends.
 pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    /// A new folder inside that one; else inside `target`, which is on a real disk where `/tmp` often is not;
-    /// else among the temporary files.
+    /// A new folder inside the given one; otherwise in `target`, which is on a real disk more often than `/tmp`;
+    /// otherwise in the temporary folder.
     pub(crate) fn choose(inside: Option<&Path>) -> Outcome<Self> {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
         let default = if target.is_dir() { target } else { std::env::temp_dir() };
@@ -29,7 +29,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// What a reader must know to judge the figures.
+    /// The conditions that a reader needs to judge the figures.
     pub(crate) fn conditions(&self) -> Outcome<Vec<(String, String)>> {
         let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
         let build = if cfg!(debug_assertions) { "debug: the figures mean little" } else { "release" };
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-/// What it takes to overwrite one page of a file and to know that it is on disk.
+/// The cost of overwriting and syncing one page of a file.
 fn sync_cost(folder: &Path) -> Outcome<Samples> {
     const PAGE: usize = 4096;
     const PAGES: u64 = 256;
@@ -67,7 +67,7 @@ fn sync_cost(folder: &Path) -> Outcome<Samples> {
     Ok(samples)
 }
 
-/// The type of the file system that a folder is on, as the system's table of mounts says.
+/// The file system type of a folder, from the mount table.
 fn file_system(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
@@ -76,6 +76,6 @@ fn file_system(folder: &Path) -> Option<String> {
         let (point, kind) = (Path::new(fields.next()?), fields.next()?);
         folder.starts_with(point).then(|| (point.components().count(), kind.to_owned()))
     });
-    // Of two mounts on one point, the later covers the earlier.
+    // Of two mounts at one point, the later covers the earlier.
     fits.max_by_key(|(depth, _)| *depth).map(|(_, kind)| kind)
 }

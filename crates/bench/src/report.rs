@@ -1,4 +1,4 @@
-//! What was seen: tables for people, figures for programs, and a verdict on each goal.
+//! Tables for people, figures for programs, and a verdict on each goal.
 
 use std::fmt::Write;
 
@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::measure::Samples;
 
-/// Everything that a run has to say.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     conditions: Vec<(String, String)>,
@@ -16,7 +15,6 @@ pub(crate) struct Report {
     tables: Vec<Table>,
 }
 
-/// Whether a goal was reached.
 #[derive(Debug, Serialize)]
 struct Verdict {
     of: String,
@@ -25,29 +23,28 @@ struct Verdict {
     passed: bool,
 }
 
-/// One number.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     of: String,
     size: u64,
     unit: &'static str,
     value: f64,
-    /// What a tenth of the measurements stayed below: what the machine can do when nobody disturbs it.
+    /// The 10th percentile, without disturbances.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast: Option<f64>,
-    /// What only a twentieth of the measurements exceeded.
+    /// The 95th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<f64>,
-    /// The raw insert that was measured beside it.
+    /// The baseline measured with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     floor: Option<f64>,
-    /// What a tenth of those stayed below.
+    /// The 10th percentile of the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast_floor: Option<f64>,
 }
 
 impl Figure {
-    /// The median of some durations, in microseconds.
+    /// The median of durations, in microseconds.
     pub(crate) fn time(of: &str, size: u64, ours: &Samples, floor: Option<&Samples>) -> Self {
         let micros = |duration: std::time::Duration| duration.as_secs_f64() * 1e6;
         Self {
@@ -62,12 +59,10 @@ impl Figure {
         }
     }
 
-    /// A number of bytes.
     pub(crate) fn bytes(of: &str, which: &str, size: u64, bytes: u64) -> Self {
         Self::plain(&format!("{of}: {which}"), size, "bytes", bytes as f64)
     }
 
-    /// Any other number.
     pub(crate) fn plain(of: &str, size: u64, unit: &'static str, value: f64) -> Self {
         Self { of: of.to_owned(), size, unit, value, fast: None, slow: None, floor: None, fast_floor: None }
     }
@@ -123,7 +118,7 @@ impl Report {
         self.figures.push(figure);
     }
 
-    /// Records whether a goal was reached, and gives the words for it.
+    /// Records whether a goal was met, and returns the verdict as text.
     pub(crate) fn judge(&mut self, of: &str, goal: &str, seen: &str, passed: bool) -> &'static str {
         self.verdicts.push(Verdict {
             of: of.to_owned(),
@@ -134,7 +129,7 @@ impl Report {
         if passed { "PASS" } else { "FALLS SHORT" }
     }
 
-    /// The report as people read it.
+    /// The report as Markdown.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("writing into memory cannot fail");
@@ -162,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_falls_short_is_said_again_at_the_end() {
+    fn missed_goals_are_repeated_at_the_end() {
         let mut report = Report::new(vec![("disk".to_owned(), "slow".to_owned())]);
         let mut table = Table::new("Things", ["thing", "time"]);
         table.row(["this".to_owned(), "1 µs".to_owned()]);

@@ -1,7 +1,7 @@
-//! A thread that is measured: made quickly, but with a history like that of a thread in use.
+//! A thread to measure: created quickly, but with a realistic history.
 //!
-//! Most entries come in batches, as an import brings them. The last two thousand are appended one by one, so
-//! that the log, the index of objects and the shape of the tables are those of a conversation that grew.
+//! Most entries are added in batches, as by an import. The last two thousand are appended one by one, so that the log,
+//! the index and the tables look like those of a conversation that grew.
 
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,12 @@ use crate::messages::Messages;
 
 /// Entries that are appended one by one.
 const SINGLY: u64 = 2_000;
-/// Entries of one batch.
+/// Entries per batch.
 const BATCH: u64 = 1_000;
-/// Entries of a second thread in the same store: enough for the log to come round once.
+/// Entries of a second thread in the same store: enough to fill the log once.
 const BESIDE: u64 = 3_000;
 
-/// The project that all threads belong to.
+/// The project of all threads.
 pub(crate) const PROJECT: ProjectId = ProjectId::from_bytes([1; 16]);
 
 /// A thread of a known size, open for changes.
@@ -29,17 +29,17 @@ pub(crate) struct Subject {
     pub(crate) size: u64,
     pub(crate) folder: PathBuf,
     pub(crate) timeline: Timeline,
-    /// Looks things up without warming the caches of the timeline that is measured.
+    /// For lookups, without warming the caches of the measured timeline.
     pub(crate) eyes: Timeline,
     pub(crate) thread: ThreadId,
-    /// The take that is worked on.
+    /// The measured take.
     pub(crate) take: TakeId,
     /// A second take to switch to.
     pub(crate) other: TakeId,
     pub(crate) messages: Messages,
-    /// How often the thread was measured, which moves the place in the middle along.
+    /// Number of measurements so far, which varies the position in the middle.
     pub(crate) turn: u64,
-    /// Where the last jump came from.
+    /// The version before the last jump.
     pub(crate) newest: Version,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Closed {
 }
 
 impl Subject {
-    /// Makes a store with such a thread.
+    /// Creates a store with such a thread.
     pub(crate) fn build(folder: &Path, size: u64) -> Outcome<Self> {
         eprintln!("making a thread of {size} entries");
         let folder = folder.join(format!("thread-{size}"));
@@ -74,20 +74,20 @@ impl Subject {
         Closed { size: self.size, folder: self.folder, thread: self.thread }
     }
 
-    /// The take as it is now.
+    /// The current take.
     pub(crate) fn look(&self) -> Outcome<Take> {
         let looking = self.eyes.look()?;
         let take = looking.state(self.thread)?.take(&looking.queries(), self.take)?;
         Ok(take.ok_or("the measured take is gone")?)
     }
 
-    /// The entry at that position.
+    /// The entry at this position.
     pub(crate) fn entry_at(&self, position: u64) -> Outcome<EntryId> {
         let cell = self.look()?.entries.get(&self.eyes.look()?.queries(), position)?;
         Ok(cell.ok_or("there is no entry at that position")?.entry)
     }
 
-    /// A user message at or after that position.
+    /// A user message at or after this position.
     pub(crate) fn user_message_at(&self, position: u64) -> Outcome<EntryId> {
         let take = self.look()?;
         let looking = self.eyes.look()?;
@@ -107,7 +107,7 @@ pub(crate) fn new_thread(timeline: &Timeline, title: &str) -> Outcome<Done> {
     Ok(timeline.create_thread(NewThread::in_project(PROJECT).titled(title), Caller::human())?)
 }
 
-/// Gives a new thread that many entries, the last of them one by one.
+/// Adds entries to a new thread, the last of them one by one.
 pub(crate) fn fill(
     timeline: &Timeline,
     thread: &Done,
@@ -124,7 +124,7 @@ pub(crate) fn fill(
     Ok(())
 }
 
-/// Appends that many entries in one change.
+/// Appends entries in one change.
 pub(crate) fn append(
     timeline: &Timeline,
     thread: ThreadId,
@@ -137,7 +137,7 @@ pub(crate) fn append(
     Ok(timeline.change(thread, command, Caller::human())?)
 }
 
-/// Moves a store's log into its database, and makes the log empty.
+/// Checkpoints a store's log and truncates it.
 pub(crate) fn empty_log(folder: &Path) -> Outcome<()> {
     let connection = Connection::open(folder.join("retake.db"))?;
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;

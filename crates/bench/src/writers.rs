@@ -1,13 +1,13 @@
-//! Eight writers at once: many changes share one transaction and one sync.
+//! Eight concurrent writers: many changes share one transaction and one sync.
 //!
 //! ```text
 //!   one       one thread of this process, one conversation
 //!   eight     eight threads of this process, a conversation each           what the goal is about
 //!   together  eight threads of this process, all on one conversation
-//!   apart     eight processes, a conversation each                         no transaction is shared
+//!   apart     eight processes, a conversation each                         no shared transactions
 //! ```
 //!
-//! The four take turns, for a second each, several rounds.
+//! The four cases are interleaved, for a second each, in several rounds.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -23,7 +23,7 @@ use crate::report::{Figure, Report, Table};
 use crate::subject::{append, fill, new_thread};
 
 const WRITERS: u64 = 8;
-/// How many times the throughput of one writer eight must have.
+/// Minimum throughput of eight writers relative to one.
 const LEAST: f64 = 4.0;
 
 type Conversation = (ThreadId, TakeId);
@@ -42,7 +42,7 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
     let mut rates: [Vec<f64>; 4] = Default::default();
     for round in 0..rounds {
         eprintln!("writers: round {} of {rounds}", round + 1);
-        // No message twice: one that is stored already would cost less.
+        // Unique messages: a stored one would cost less.
         let seed = 1_000 * (round as u64 + 1);
         rates[0].push(threads(&timeline, &conversations[..1], millis, seed + 100)?);
         rates[1].push(threads(&timeline, &conversations, millis, seed + 200)?);
@@ -82,7 +82,7 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
     Ok(())
 }
 
-/// Appends from as many threads as there are conversations; changes per second of all together.
+/// Appends from one thread per conversation; returns the total rate per second.
 fn threads(timeline: &Timeline, conversations: &[Conversation], millis: u64, seed: u64) -> Outcome<f64> {
     let start = Instant::now();
     let done = std::thread::scope(|scope| -> Outcome<u64> {
@@ -96,7 +96,7 @@ fn threads(timeline: &Timeline, conversations: &[Conversation], millis: u64, see
     Ok(done as f64 / start.elapsed().as_secs_f64())
 }
 
-/// Appends from processes; each says how many changes it made, and how long it took.
+/// Appends from processes; each reports its number of changes and its duration.
 fn processes(folder: &Path, conversations: &[Conversation], millis: u64) -> Outcome<f64> {
     let start = |(thread, _): &Conversation| -> Outcome<Child> {
         Ok(Command::new(std::env::current_exe()?)
@@ -128,7 +128,7 @@ fn write_for(timeline: &Timeline, conversation: Conversation, millis: u64, seed:
     Ok(done)
 }
 
-/// What a child process does.
+/// The child process.
 pub(crate) fn child(folder: &Path, thread: ThreadId, millis: u64) -> Outcome<()> {
     let timeline = Timeline::open(folder, Rules::default())?;
     let take = timeline.look()?.state(thread)?.active;

@@ -1,4 +1,4 @@
-//! The benchmark runs, in its quick form, and says what it should.
+//! The benchmark runs in its quick form and prints all tables.
 
 use std::process::Command;
 

@@ -115,8 +115,8 @@ impl Context {
         self.workshop_with(self.backend(settings, flags)?, of, flags)
     }
 
-    /// The provider and model for a thread with these settings. Changes nothing, so that commands can call it before they
-    /// prepare a turn.
+    /// The provider and model for a thread with these settings. Changes nothing, so that commands can call it before
+    /// they prepare a turn.
     pub(crate) fn backend(&self, settings: &Settings, flags: &AgentFlags) -> Result<Brain, Failure> {
         let (setup, wanted) = (self.setup(), flags.wanted());
         let mut changed = setup.changed(settings, &wanted).into_iter();
@@ -127,8 +127,8 @@ impl Context {
         Ok(backend)
     }
 
-    /// Opens the folder that the turn will use, so that a missing folder is reported before a thread is created or a take
-    /// is switched.
+    /// Opens the folder that the turn will use, so that a missing folder is reported before a thread is created or a
+    /// take is switched.
     pub(crate) fn check_place(&self, of: Option<(ThreadId, TakeId)>) -> Result<(), Failure> {
         let (setup, timeline) = (self.setup(), self.timeline()?);
         let folder = match of {

@@ -1,7 +1,7 @@
 //! The configuration file: documented keys, each with a default.
 //!
-//! The file is `config.toml` in the user's configuration folder, or the one that `RETAKE_CONFIG` names. An unknown key is an
-//! error that suggests similar keys.
+//! The file is `config.toml` in the user's configuration folder, or the one that `RETAKE_CONFIG` names. An unknown key
+//! is an error that suggests similar keys.
 
 mod edit;
 mod keys;
@@ -88,7 +88,7 @@ pub(crate) struct Storage {
     pub(crate) folder: Option<PathBuf>,
     /// Size in bytes above which a warning is shown.
     pub(crate) budget: Option<Size>,
-    /// How many days unreferenced content is kept.
+    /// Days before `gc` deletes unreferenced content.
     pub(crate) gc_grace_days: u64,
 }
 
@@ -212,7 +212,7 @@ impl Config {
         Ok(strategy()?.data_dir().join("retake"))
     }
 
-    /// How long unreferenced content is kept.
+    /// The time before `gc` deletes unreferenced content.
     pub(crate) fn grace(&self) -> Duration {
         Duration::from_secs(self.storage.gc_grace_days.saturating_mul(24 * 60 * 60))
     }

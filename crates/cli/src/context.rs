@@ -201,8 +201,8 @@ impl Context {
         relative(self.now(), moment, &self.zone)
     }
 
-    /// The user as author of a change. Records the folder and git state of the thread's project, wherever the command was
-    /// started.
+    /// The user as author of a change. Records the folder and git state of the thread's project, wherever the command
+    /// was started.
     pub(crate) fn caller(&self, thread: ThreadId, expect: Option<u64>) -> Result<Caller, Failure> {
         let timeline = self.timeline()?;
         let looking = timeline.look()?;
@@ -368,7 +368,8 @@ impl Context {
         }
     }
 
-    /// The thread and take for an undo or redo: the named take, or the take of the current worktree; `None` for the active take.
+    /// The thread and take for an undo or redo: the named take, or the take of the current worktree; `None` for the
+    /// active take.
     pub(crate) fn view(
         &self,
         looking: &Looking<'_>,
@@ -505,8 +506,8 @@ impl Context {
         Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
     }
 
-    /// Notes that another thread of the project has the same title. Titles are unique when set, but an undo, a jump or a restore
-    /// can bring back a duplicate.
+    /// Notes that another thread of the project has the same title. Titles are unique when set, but an undo, a jump or
+    /// a restore can bring back a duplicate.
     pub(crate) fn remark_namesakes(&self, thread: ThreadId) {
         if !self.general.quiet && !self.general.json {
             // The change succeeded: a failing note is ignored.

@@ -118,8 +118,8 @@ pub(crate) enum Carried {
 }
 
 impl Context {
-    /// The working copy of a thread: the worktree that the command was started in, or the folder of the thread's project. The
-    /// current folder only selects the thread.
+    /// The working copy of a thread: the worktree that the command was started in, or the folder of the thread's
+    /// project. The current folder only selects the thread.
     pub(crate) fn desk_of(&self, thread: ThreadId) -> Result<Desk, Failure> {
         let timeline = self.timeline()?;
         let take = match self.worktree_of(thread)? {
@@ -147,8 +147,8 @@ impl Context {
         }
     }
 
-    /// Executes a request in the thread's folder, after a preview and confirmation if the session is interactive; a dry run
-    /// only plans it.
+    /// Executes a request in the thread's folder, after a preview and confirmation if the session is interactive; a dry
+    /// run only plans it.
     pub(crate) fn carry_out(
         &self,
         thread: ThreadId,
@@ -244,8 +244,8 @@ impl Context {
         self.root_path_in(None, path)
     }
 
-    /// Converts a path argument to a path in the thread's folder. A relative path starts at that folder if the command was
-    /// started elsewhere.
+    /// Converts a path argument to a path in the thread's folder. A relative path starts at that folder if the command
+    /// was started elsewhere.
     pub(crate) fn root_path_of(&self, thread: ThreadId, path: &Path) -> Result<RootPath, Failure> {
         self.root_path_in(Some(thread), path)
     }
@@ -267,7 +267,8 @@ impl Context {
         Err(Failure::new(Code::Usage, message))
     }
 
-    /// The folder that relative paths start from: the current folder if it is in one of the roots, otherwise the first root.
+    /// The folder that relative paths start from: the current folder if it is in one of the roots, otherwise the first
+    /// root.
     pub(crate) fn base_of_paths(&self, roots: &[(String, PathBuf)]) -> PathBuf {
         let here = self.directory().canonicalize().unwrap_or_else(|_| self.directory().to_owned());
         let inside = roots.iter().any(|(_, root)| here.starts_with(root));

@@ -56,8 +56,8 @@ pub(crate) fn write_whole<T>(
     Ok(written)
 }
 
-/// Opens a file for reading. A pipe could block forever and a device has no end, so the opened file must be a regular one;
-/// checking the path first would be racy. Links are followed.
+/// Opens a file for reading. A pipe could block forever and a device has no end, so the opened file must be a regular
+/// one; checking the path first would be racy. Links are followed.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -77,7 +77,7 @@ fn remove_left(folder: &Path) {
     }
 }
 
-/// The target of a link, so that the link is kept and its target is replaced.
+/// The target of a link, so that a write replaces the target and not the link.
 fn real(path: &Path, existing: Existing) -> Result<PathBuf, Failure> {
     match fs::symlink_metadata(path) {
         Err(_) => return Ok(path.to_owned()),

@@ -1,6 +1,7 @@
 //! The `retake` command.
 //!
-//! `main` only dispatches: each command is one file in [`commands`]; shared state is in [`context`], terminal output in [`ui`].
+//! `main` only dispatches: each command is one file in [`commands`]; shared state is in [`context`], terminal output in
+//! [`ui`].
 
 mod agent;
 mod arguments;

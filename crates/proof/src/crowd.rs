@@ -5,9 +5,9 @@
 //!   worker 2   undo · run · ✗ · redo · run · …       in the folder two/  ┘ the real program each time
 //! ```
 //!
-//! Afterwards the log contains the file of every acknowledged command and every acknowledged move, no move is unfinished, and
-//! recording finds no further changes. The author of a file depends on which process records it first, because concurrent
-//! changes in one folder cannot be told apart. The control counts a killed command as acknowledged.
+//! Afterwards the log contains the file of every acknowledged command and every acknowledged move, no move is
+//! unfinished, and recording finds no further changes. The author of a file depends on which process records it first,
+//! because concurrent changes in one folder cannot be told apart. The control counts a killed command as acknowledged.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The process is stopped before the cut, including all threads, so that nothing is acknowledged after it. Unlike the
-//! simulated cut of [`faults`](crate::faults), this also loses directory entries, in any order the file system chooses. In the
-//! control, syncs do nothing.
+//! simulated cut of [`faults`](crate::faults), this also loses directory entries, in any order the file system chooses.
+//! In the control, syncs do nothing.
 
 mod disk;
 mod run;

@@ -1,7 +1,7 @@
 //! A deterministic random number generator, so that failures can be reproduced.
 //!
-//! This is splitmix64: a counter through a mixing function. It is small, and its sequence does not depend on the version of a
-//! library.
+//! This is splitmix64: a counter through a mixing function. It is small, and its sequence does not depend on the
+//! version of a library.
 
 /// A deterministic sequence of random numbers.
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@
 //!                                                      └─ after each step every path must be the same
 //! ```
 //!
-//! The texts are built such that a merge has one correct result: each has numbered values far apart, and an edit changes one
-//! of them. The model merges value by value and needs no diff. The controls inject faults into the model ([`Mistake`]), each
-//! of which must be noticed.
+//! The texts are built such that a merge has one correct result: each has numbered values far apart, and an edit
+//! changes one of them. The model merges value by value and needs no diff. The controls inject faults into the model
+//! ([`Mistake`]), each of which must be noticed.
 
 mod merge;
 mod naive;

@@ -10,9 +10,9 @@
 //!                             └─ `retake status`, then: conversation and files both before, or both after  (see [`check`])
 //! ```
 //!
-//! The controls of [`kill`] execute steps in the wrong order: files before the conversation, and forgetting a worktree before
-//! removing it. [`sealed`] tests undo and redo of a turn whose tools replaced ignored and secret files; its control runs
-//! without the key.
+//! The controls of [`kill`] execute steps in the wrong order: files before the conversation, and forgetting a worktree
+//! before removing it. [`sealed`] tests undo and redo of a turn whose tools replaced ignored and secret files; its
+//! control runs without the key.
 
 mod check;
 mod errors;

@@ -1,7 +1,8 @@
 //! Campaigns that test Retake's guarantees: harnesses that inject faults around the real programs.
 //!
-//! A harness runs a program with a fault at every possible point, or sends it many random requests, and checks the result.
-//! Each has a control, in which a guarantee is broken on purpose, because a harness that cannot fail proves nothing.
+//! A harness runs a program with a fault at every possible point, or sends it many random requests, and checks the
+//! result. Each has a control, in which a guarantee is broken on purpose, because a harness that cannot fail proves
+//! nothing.
 //!
 //! | campaign | guarantee | control |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! The program that runs the campaigns, at any size.
 //!
-//! Each prints its seed and a summary. A violation is printed to standard error with the seed and the step that reproduce it,
-//! and the exit code is 1.
+//! Each prints its seed and a summary. A violation is printed to standard error with the seed and the step that
+//! reproduce it, and the exit code is 1.
 
 mod commands;
 

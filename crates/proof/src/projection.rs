@@ -6,8 +6,9 @@
 //!                                            └─► broken on purpose ──► the rules: at least 999 of 1000 are caught
 //! ```
 //!
-//! [`retake_model::projection::campaign`] does the work, on all cores. The rules follow the providers' documentation and share
-//! no code with the encoders. The control is an encoder without the care for pairs and order that makes a request valid.
+//! [`retake_model::projection::campaign`] does the work, on all cores. The rules follow the providers' documentation
+//! and share no code with the encoders. The control is an encoder without the care for pairs and order that makes a
+//! request valid.
 
 use std::ops::Range;
 use std::thread;

@@ -8,9 +8,9 @@
 //!   the working copy, meanwhile    record · undo · redo · restore · …        on the agent's own files
 //! ```
 //!
-//! No operation may fail, no replaced file may be read partially, the agent's own file always has the expected content, and
-//! afterwards the store agrees with the folder. Changes of the writers between the agent's snapshots count as the agent's and
-//! move with them, so the writers tolerate that their folders disappear.
+//! No operation may fail, no replaced file may be read partially, the agent's own file always has the expected content,
+//! and afterwards the store agrees with the folder. Changes of the writers between the agent's snapshots count as the
+//! agent's and move with them, so the writers tolerate that their folders disappear.
 
 use std::fs;
 use std::io::Write as _;

@@ -8,8 +8,8 @@ use rusqlite::types::ValueRef;
 
 use crate::violation::Trouble;
 
-/// Every place in a store's folder that contains the bytes: in a file, in a compressed frame, or in a plain or compressed value
-/// of a database.
+/// Every place in a store's folder that contains the bytes: in a file, in a compressed frame, or in a plain or
+/// compressed value of a database.
 pub fn places(store: &Path, bytes: &[u8]) -> Result<Vec<String>, Trouble> {
     let mut found = Vec::new();
     let mut open = vec![store.to_owned()];

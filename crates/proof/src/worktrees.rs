@@ -5,9 +5,9 @@
 //!   worker two   undo · run · redo · exec · run …     in apart/,   take second  ┘ the real program each time
 //! ```
 //!
-//! A turn creates a file that its prompt names. Each worker knows which changes of its take are undone, independently of the
-//! other: after each command the entries of its take and the files of its folder are compared with that. The control undoes
-//! in the project's folder a change of the worktree.
+//! A turn creates a file that its prompt names. Each worker knows which changes of its take are undone, independently
+//! of the other: after each command the entries of its take and the files of its folder are compared with that. The
+//! control undoes in the project's folder a change of the worktree.
 
 use std::collections::BTreeSet;
 

@@ -102,6 +102,7 @@ impl Asked {
 type OfThread = fn(&Studio, ThreadId, &Asked) -> Result<Markup, Failed>;
 
 impl Studio {
+    /// Creates the studio for a timeline.
     pub fn new(timeline: Timeline, setup: Setup, folder: PathBuf) -> Result<Self, StoreError> {
         let ledger = timeline.store().ledger()?;
         let badges = tree::Badges::default();

@@ -1,23 +1,23 @@
 //! Patterns for commands.
 //!
-//! To allow and to deny are not each other's mirror image. What is allowed must be nothing else than it looks like,
-//! so a command in which a shell would see more than words is allowed by no pattern. What is denied should be found
-//! behind `;`, `sudo` or a path as well; still, whoever wants to hide a command from a pattern can. A denial guards
-//! against accidents. What guards against malice is that everything not allowed is asked about.
+//! Allowing and denying are not symmetric. A pattern allows only commands that are plain words for a shell, without
+//! operators or substitutions. A pattern denies a command also after `;`, `sudo` or with a path. Denials protect against
+//! accidents only, because a command can be obfuscated; protection against malice comes from asking about everything
+//! that is not allowed.
 //!
 //! ```text
 //!   cargo *      allows   cargo   cargo test           not   cargo test; rm -rf ~     cargo test $(id)
 //!   rm *         denies   rm x    cd /; sudo /bin/rm x       "rm" -r x                not   git rm x
 //! ```
 
-/// A command with `*` for any characters; one at the end, after a space, may also stand for nothing.
+/// A command with `*` for any characters; a final ` *` also matches nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandPattern(String);
 
-/// What makes a shell do more than start one program with some words.
+/// Characters that make a shell do more than start one program.
 const SPECIAL: [char; 9] = [';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
-/// Words that come before the command that is meant.
+/// Wrappers and keywords that precede the actual command.
 const BEFORE: [&str; 16] = [
     "sudo", "doas", "env", "command", "builtin", "exec", "nohup", "time", "nice", "xargs", "setsid", "then",
     "do", "else", "!", "{",
@@ -28,12 +28,11 @@ impl CommandPattern {
         Self(squeezed(text))
     }
 
-    /// Whether it allows a command.
     pub(super) fn admits(&self, command: &str) -> bool {
         is_plain(command) && fits(&self.0, &squeezed(command))
     }
 
-    /// Whether it is about a command, or about a part of it.
+    /// Whether it matches a command or a part of it.
     pub(super) fn catches(&self, command: &str) -> bool {
         let unquoted = command.replace(['"', '\'', '\\'], "");
         let parts = |text: &str| {
@@ -54,7 +53,7 @@ impl CommandPattern {
             if program != first {
                 words[0] = program;
             } else if BEFORE.contains(&first) || is_assignment(first) || first.starts_with('-') {
-                // With the options of the word before: `sudo -n rm`.
+                // Skip the options of the wrapper: `sudo -n rm`.
                 words.remove(0);
             } else {
                 return false;
@@ -63,7 +62,7 @@ impl CommandPattern {
     }
 }
 
-/// Whether a shell sees only words in it.
+/// Whether a shell sees only plain words.
 pub(super) fn is_plain(command: &str) -> bool {
     !command.contains(SPECIAL)
         && !command.chars().any(|character| character.is_control() && character != '\t')
@@ -80,7 +79,7 @@ fn squeezed(text: &str) -> String {
     text.split([' ', '\t']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text fits a pattern with stars. In time that grows with both, whatever they are.
+/// Matches a pattern with stars, in time proportional to both lengths.
 fn fits(pattern: &str, text: &str) -> bool {
     if pattern.strip_suffix(" *") == Some(text) {
         return true;
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_allowed_is_nothing_else_than_it_looks_like() {
+    fn only_plain_commands_are_allowed() {
         let check = |pattern: &str, command: &str, expected: bool| {
             assert_eq!(CommandPattern::new(pattern).admits(command), expected, "{pattern} {command:?}");
         };
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_is_found_behind_other_things() {
+    fn denied_commands_are_found_behind_wrappers() {
         let check = |command: &str, expected: bool| {
             assert_eq!(CommandPattern::new("rm *").catches(command), expected, "{command:?}");
         };
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_take_no_longer_than_few() {
+    fn many_stars_do_not_slow_matching_down() {
         let pattern = "*a".repeat(2_000) + "b";
         assert!(!fits(&pattern, &"a".repeat(100_000)));
     }

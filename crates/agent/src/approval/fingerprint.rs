@@ -1,4 +1,4 @@
-//! The name of one exact call, to remember it by.
+//! Fingerprints of exact calls, to remember decisions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::Call;
 
-/// The name of one exact call in one project.
+/// Identifies an exact call in a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Fingerprint(ContentId);
 
 impl Fingerprint {
-    /// Its bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         self.0.bytes()
     }
@@ -35,7 +34,7 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// The name of that call in that project, as tools of that version understand it.
+/// The fingerprint of a call in a project, for a version of the tools.
 pub fn fingerprint(call: &Call, project: &str, version: u32) -> Fingerprint {
     Fingerprint(retake_model::approval::fingerprint(&call.name, &call.input, project, version))
 }
@@ -51,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_has_the_same_name_and_no_other_has() {
+    fn fingerprints_identify_exact_calls() {
         let input = json!({"command": "cargo test", "timeout": 5});
         let call = |id: &str| Call { id: id.into(), name: "shell".into(), input: input.clone() };
         let name = fingerprint(&call("1"), "project", 1);

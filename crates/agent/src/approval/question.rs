@@ -1,13 +1,12 @@
-//! What a person is asked.
+//! The approval question shown to the user.
 //!
-//! The text of a call comes from a model, which may have it from anywhere. It must not be able to draw over the
-//! question, to turn words around, or to look like an answer. So every line begins with a mark that the call cannot
-//! write, and characters that cannot be seen are shown as numbers.
+//! The text of a call comes from a model and is untrusted. It must not be able to overwrite the question, reverse text or
+//! imitate an answer. So every line starts with a mark that the call cannot write, and invisible characters are escaped.
 //!
 //! ```text
 //!   $ cargo test\u{1b}[2K          the command
 //!   > second line of it
-//!   path: src/main.rs              - what goes         + what comes
+//!   path: src/main.rs              - removed lines     + added lines
 //! ```
 
 use std::fmt::Write as _;
@@ -16,28 +15,28 @@ use serde_json::Value;
 
 use crate::tools::Call;
 
-/// What a person is asked about a call.
+/// The question about a call.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalQuestion"))]
 pub struct Question {
     /// The tool.
     pub tool: String,
-    /// What it is to do: lines without any control character.
+    /// The call, as lines without control characters.
     pub what: Vec<String>,
 }
 
-/// So many lines of a text are shown; a command is shown whole, whatever its length, for it acts to its end.
+/// Maximum lines of a text. Commands are always shown completely.
 const MOST_LINES: usize = 40;
-/// Longer runs of spaces in a command are counted out: they could push its end out of sight.
+/// Longer runs of spaces in a command are abbreviated, because they could hide its end.
 const MOST_SPACES: usize = 16;
 
-/// The question about a call.
+/// Describes a call.
 pub fn describe(call: &Call) -> Question {
     let mut what = Vec::new();
     match call.input.as_object() {
         None => what.push(format!("input: {}", visible(&call.input.to_string()))),
         Some(fields) => {
-            // What acts comes first; fields that no tool knows are shown all the same.
+            // The most important fields first; unknown fields are shown too.
             for name in ["command", "path", "directory", "old", "new", "content"] {
                 if let Some(value) = fields.get(name) {
                     field(name, value, &mut what);
@@ -76,7 +75,7 @@ fn lines(mark: char, text: &str, what: &mut Vec<String>) {
     }
 }
 
-/// A text in which every character can be seen, on one line.
+/// Escapes invisible characters and line breaks.
 pub fn visible(text: &str) -> String {
     let mut seen = String::with_capacity(text.len());
     for character in text.chars() {
@@ -91,7 +90,7 @@ pub fn visible(text: &str) -> String {
     seen
 }
 
-/// Characters that are not seen, that turn the direction of writing, or that end a line.
+/// Invisible characters, direction overrides and line breaks.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -99,7 +98,7 @@ fn is_hidden(character: char) -> bool {
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-        // Spaces of other widths pass for the usual one, and a shell does not take them for one.
+        // Other spaces look like a plain space, but a shell does not treat them as one.
         || (character.is_whitespace() && character != ' ')
 }
 
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_never_cut_and_a_long_text_says_that_it_is() {
+    fn commands_are_complete_and_long_texts_are_marked_as_cut() {
         let command = (1..=500).map(|number| format!("echo {number}")).collect::<Vec<_>>().join("\n");
         assert_eq!(ask("shell", json!({"command": command})).len(), 500);
         let what = ask("write", json!({"path": "a", "content": "x\n".repeat(100)}));

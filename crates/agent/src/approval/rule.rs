@@ -1,4 +1,4 @@
-//! One rule: for which calls, and what is to happen with them.
+//! Approval rules: which calls they match, and the decision.
 //!
 //! ```toml
 //! [[approval.rules]]
@@ -7,8 +7,8 @@
 //! decision = "allow"
 //! ```
 //!
-//! What a rule leaves out does not matter to it; what it names must all fit. A rule that could never match, or is
-//! about a tool that does not exist, is refused when it is read: a denial with a spelling mistake would be none.
+//! All given fields must match. A rule that can never match or names an unknown tool is an error, because a denial with
+//! a typo would not protect.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use super::Decision;
 use super::command::{CommandPattern, is_plain};
 use crate::tools::{self, Call, Case, PathPattern, Reach, Spot};
 
-/// One rule.
+/// An approval rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
     tool: Option<&'static str>,
@@ -29,7 +29,7 @@ pub struct Rule {
     decision: Decision,
 }
 
-/// A rule as it is written.
+/// A rule in the configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -39,25 +39,25 @@ struct Written {
     decision: Decision,
 }
 
-/// Why something written is no rule.
+/// Why a rule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRule {
-    /// No tool has that name.
-    #[error("there is no tool {0:?}; there are: {1}")]
+    /// The tool does not exist.
+    #[error("unknown tool {0:?}; available: {1}")]
     Tool(String, String),
-    /// The pattern cannot be read.
-    #[error("{0:?} is not a pattern for paths: {1}")]
+    /// The path pattern is invalid.
+    #[error("invalid path pattern {0:?}: {1}")]
     Path(String, String),
-    /// A tool that takes no path.
+    /// The tool has no path.
     #[error("`shell` has no path; a command may go anywhere")]
     NoPath,
-    /// A tool that takes no command.
+    /// The tool has no command.
     #[error("only `shell` has a command")]
     NoCommand,
     /// An empty pattern.
     #[error("the command is empty")]
     EmptyCommand,
-    /// An allowance that could never be given.
+    /// The command can never be allowed.
     #[error(
         "{0:?} can never be allowed by a rule: commands with ; & | ` $ ( ) < > or line breaks match none. \
          Allow the exact command when you are asked"
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for Rule {
 }
 
 impl Rule {
-    /// A rule for calls of a tool (or of any), with such a path, or with such a command.
+    /// A rule for calls of a tool (or of any tool) with a path or a command.
     pub fn new(
         tool: Option<&str>,
         path: Option<&str>,
@@ -104,16 +104,15 @@ impl Rule {
         Ok(Self { tool: tool.map(|tool| tool.name), path, command, decision })
     }
 
-    /// What is to happen.
     pub fn decision(&self) -> Decision {
         self.decision
     }
 
-    /// Whether it is about that call.
+    /// Whether it matches a call.
     pub(super) fn matches(&self, call: &Call, directory: &Path) -> bool {
         let tool = self.tool.is_none_or(|name| name == call.name);
         let path = self.path.as_ref().is_none_or(|pattern| {
-            // A call without a path is about the whole folder; one with a path that leads out is refused later.
+            // A call without a path refers to the whole folder; a path that leads out is refused later.
             let text = tools::named_path(call).unwrap_or(".");
             let takes_path = tools::find(&call.name).is_some_and(|tool| tool.reach != Reach::Runs);
             takes_path
@@ -134,7 +133,7 @@ impl Rule {
         tool && path && command
     }
 
-    /// The paths that it is about, and the tool that they are closed to.
+    /// The paths that it denies, and the tool, if it is for one.
     pub(super) fn closes(&self) -> Option<(Option<&'static str>, PathPattern)> {
         self.path.clone().map(|path| (self.tool, path))
     }

@@ -1,4 +1,4 @@
-//! Decisions, by tables.
+//! Table tests of decisions.
 
 use std::path::Path;
 
@@ -109,7 +109,7 @@ fn the_strictest_rule_that_matches_decides() {
 }
 
 #[test]
-fn what_is_remembered_is_that_exact_call_and_no_denial_is_lifted() {
+fn remembered_calls_are_exact_and_lift_no_denial() {
     let exact = call("shell", json!({"command": "make && ./run"}));
     let known = fingerprint(&exact, "project", tools::VERSION);
     let remembered = |name: &Fingerprint| *name == known;
@@ -132,7 +132,7 @@ fn what_is_remembered_is_that_exact_call_and_no_denial_is_lifted() {
 }
 
 #[test]
-fn rules_that_mean_nothing_are_refused() {
+fn invalid_rules_are_refused() {
     let check = |rule: Value, part: &str| {
         let error = serde_json::from_value::<Rule>(rule.clone()).expect_err("no rule").to_string();
         assert!(error.contains(part), "{rule}: {error}");

@@ -1,4 +1,4 @@
-//! Which entries a summary stands for.
+//! Selects the entries that a summary replaces.
 
 use retake_model::entry::{Block, RoleKind};
 use retake_model::id::{EntryId, ThreadId};
@@ -8,10 +8,10 @@ use retake_timeline::{EntryView, LookError, Looking};
 use super::{Keep, ROLE};
 use crate::turn::TOOL;
 
-/// How many entries are read at a time.
+/// Entries per read.
 const PAGE: u64 = 100;
 
-/// The entries that a summary stands for: the first `end`, but for those that are kept.
+/// The entries that a summary replaces: the first `end`, except `kept`.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
     pub(super) end: u64,
@@ -31,12 +31,12 @@ impl Cut {
         }
     }
 
-    /// Before the first message of the user's among about the last so many entries.
+    /// Cuts before the first user message among the last `count` entries.
     fn by_count(looking: &Looking<'_>, thread: ThreadId, take: &Take, count: u64) -> Result<Self, LookError> {
         let length = take.entries.len();
         let mut start = length.saturating_sub(count);
         let mut page = looking.page(thread, take, start..length)?;
-        // Results stay with the answer that made their calls.
+        // Results stay with the answer that contains their calls.
         while page.first().is_some_and(|view| view.entry.role == TOOL) && start > 0 {
             start -= 1;
             page = looking.page(thread, take, start..length)?;
@@ -45,13 +45,13 @@ impl Cut {
         Ok(Self { end, kept: Vec::new() })
     }
 
-    /// Before as many of the last entries as have so many tokens. What the user asked for last stays too.
+    /// Keeps the last entries with about `tokens` tokens, and the last prompt.
     fn by_size(looking: &Looking<'_>, thread: ThreadId, take: &Take, tokens: u64) -> Result<Self, LookError> {
         let length = take.entries.len();
-        // Positions at which the kept entries can begin: at a message of the user's, or else at any but a result.
+        // Possible cuts: before a user message, or otherwise before any entry but a result.
         let (mut at_message, mut at_round) = (None, None);
         let (mut size, mut full) = (0, false);
-        // Messages of the user's since the last answer without calls: they are what the turn is about.
+        // User messages since the last final answer: the prompts of the current turn.
         let (mut task, mut task_size, mut task_known) = (Vec::new(), 0, false);
         let mut position = length;
         'walk: while position > 0 {
@@ -67,7 +67,7 @@ impl Cut {
                 task_known |= !task.is_empty() && is_final_answer(&view);
                 if !task_known && is_users(&view) {
                     task_size += tokens_here;
-                    // The last one stays in any case: it is what the model is to answer.
+                    // Always keep the last one, which the model has to answer.
                     task_known = task_size > tokens && !task.is_empty();
                     if !task_known {
                         task.push((view.number - 1, view.id));
@@ -81,7 +81,7 @@ impl Cut {
         }
         let end = at_message.or(at_round).unwrap_or(length);
         let kept: Vec<EntryId> = task.iter().filter(|(at, _)| *at < end).map(|(_, entry)| *entry).collect();
-        // A summary of nothing but a summary makes nothing shorter.
+        // Summarising only a summary saves nothing.
         if end == kept.len() as u64 + 1 {
             let first = looking.page(thread, take, 0..end)?;
             if first.iter().any(|view| view.entry.role == ROLE) {
@@ -96,7 +96,7 @@ fn is_users(view: &EntryView) -> bool {
     RoleKind::of(&view.entry.role) == RoleKind::User
 }
 
-/// Whether an entry ended a turn, as far as it can be told.
+/// Whether an entry is an answer without tool calls, which ends a turn.
 fn is_final_answer(view: &EntryView) -> bool {
     let calls = |block: &Block| matches!(block, Block::ToolCall { .. });
     RoleKind::of(&view.entry.role) == RoleKind::Assistant && !view.entry.blocks.iter().any(calls)

@@ -1,4 +1,4 @@
-//! Failures by dice: the same seed always fails in the same way.
+//! Random failures, reproducible by seed.
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use super::streams::{Telling, events};
 use super::{Act, Script};
 use crate::provider::Wire;
 
-/// What goes wrong with an answer.
+/// A failure of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chaos {
-    /// Nothing.
+    /// No failure.
     None,
-    /// Bytes come one by one, or a few at a time.
+    /// The answer comes in tiny chunks.
     Pieces,
-    /// Nothing comes for a moment.
+    /// The answer pauses.
     Hesitates,
-    /// A status that is no success.
+    /// An error status.
     Status(u16),
-    /// The connection breaks in the middle.
+    /// The connection is dropped.
     Cut,
-    /// The stream ends in the middle, as if that were its end.
+    /// The stream ends early.
     Ends,
-    /// Nothing more comes, and the connection stays.
+    /// The stream stalls.
     Stalls,
-    /// An event that makes no sense.
+    /// A malformed event.
     Malformed,
-    /// The server says in the middle that it fails.
+    /// The server reports an error inside the stream.
     Overloaded,
 }
 
 impl Chaos {
-    /// Whether the answer still arrives.
+    /// Whether the answer still arrives completely.
     pub fn is_harmless(self) -> bool {
         matches!(self, Self::None | Self::Pieces | Self::Hesitates)
     }
 }
 
-/// A script that fails with that probability in a hundred, and what it will do.
+/// A script that fails with a probability in percent, and its failure.
 pub fn chaos(seed: u64, percent: u64, wire: Wire, telling: &Telling) -> (Script, Chaos) {
     let mut dice = seed;
     let mut roll = move |sides: u64| {
@@ -46,7 +46,7 @@ pub fn chaos(seed: u64, percent: u64, wire: Wire, telling: &Telling) -> (Script,
         (mixed ^ (mixed >> 31)) % sides.max(1)
     };
     let all = events(wire, telling);
-    // Early enough that the model has not yet said that it stops.
+    // Before the stop reason is sent.
     let place = roll(all.len().saturating_sub(4) as u64) as usize;
     let good = Script::events(all);
     if roll(100) >= percent {

@@ -1,4 +1,4 @@
-//! What a well-behaved server would stream for a list of blocks, wire by wire.
+//! Encodes blocks as the event stream of each wire format.
 
 use retake_model::entry::{Block, Usage};
 use retake_model::json::Json;
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use crate::provider::{Stop, Wire};
 
-/// How an answer is told.
+/// An answer to encode.
 #[derive(Clone, Debug)]
 pub struct Telling {
-    /// What is said.
+    /// Its blocks.
     pub blocks: Vec<Block>,
-    /// How many characters go into one event.
+    /// Characters per event.
     pub piece: usize,
-    /// What was counted.
+    /// Token counts.
     pub usage: Usage,
-    /// Why it ends.
+    /// Stop reason.
     pub stop: Stop,
 }
 
-/// A text, told in pieces of a few characters: the usual case of a test.
+/// A text answer in small chunks.
 pub fn said(text: &str) -> Telling {
     Telling {
         blocks: vec![Block::of_text(text)],
@@ -29,7 +29,7 @@ pub fn said(text: &str) -> Telling {
     }
 }
 
-/// The events of an answer, each as the text that goes over the wire.
+/// The encoded events of an answer.
 pub fn events(wire: Wire, telling: &Telling) -> Vec<String> {
     match wire {
         Wire::Anthropic => anthropic(telling),
@@ -233,7 +233,7 @@ fn gemini(telling: &Telling) -> Vec<String> {
         if let Some(signature) = extra(block, "thought_signature") {
             match own.last_mut() {
                 Some(part) if part.get("functionCall").is_some() => part["thoughtSignature"] = signature,
-                // What is signed comes whole, or the signature after it.
+                // A signature comes with its block or after it.
                 _ => own.push(json!({"text": "", "thoughtSignature": signature})),
             }
         }
@@ -263,7 +263,7 @@ fn gemini(telling: &Telling) -> Vec<String> {
     all
 }
 
-/// A call of a tool, as an answer holds it.
+/// A tool call block.
 pub fn call(call: &str, name: &str, input: &Value) -> Block {
     Block::ToolCall {
         call: call.to_owned(),

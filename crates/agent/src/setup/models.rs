@@ -1,4 +1,4 @@
-//! Which providers and models can be asked, and what is missing for the others.
+//! Lists providers and models, with what they lack.
 
 use std::time::Duration;
 
@@ -13,35 +13,35 @@ use crate::provider::config::{
 use crate::provider::known::{KNOWN, OFFLINE, known};
 use crate::provider::live::{LiveCache, LiveModels, fetch};
 
-/// Who can be asked.
+/// Available providers and the default model.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Models {
-    /// Who answers unless a thread says otherwise.
+    /// The default provider and model.
     pub default: UsualModel,
-    /// Those that are known, and those of the configuration.
+    /// Built-in and configured providers.
     pub providers: Vec<ListedProvider>,
 }
 
-/// Who answers unless a thread says otherwise.
+/// The default provider and model.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsualModel {
-    /// Who serves it.
+    /// Provider.
     pub provider: String,
-    /// The model.
+    /// Model.
     pub model: Option<String>,
 }
 
-/// A provider, and whether it can be asked.
+/// A provider and its status.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedProvider {
     /// Its name.
     pub name: String,
-    /// Whether it can be asked.
+    /// Whether it is ready to use.
     pub ready: bool,
-    /// What is missing, if anything is.
+    /// Why it is not ready, such as a missing key.
     pub missing: Option<String>,
     /// Where its key is.
     pub key: KeyStatus,
@@ -54,20 +54,20 @@ pub struct ListedProvider {
 }
 
 impl Setup {
-    /// Who answers unless a thread says otherwise.
+    /// The default provider and model.
     pub fn usual(&self, around: &Around<'_>) -> UsualModel {
         let provider = choose(None, self.provider.as_deref(), around).name().to_owned();
         let model = self.model.clone().or_else(|| self.models_of(&provider).into_iter().next());
         UsualModel { provider, model }
     }
 
-    /// The names of all providers, whether they can be asked or not.
+    /// The names of all providers, ready or not.
     pub fn providers(&self) -> impl Iterator<Item = &str> {
         let own = self.providers.keys().map(String::as_str).filter(|name| known(name).is_none());
         KNOWN.iter().map(|known| known.name).chain(own).chain([OFFLINE])
     }
 
-    /// Models of a provider with a known price, and those of the configuration.
+    /// Models of a provider with a known price, and configured ones.
     pub fn models_of(&self, provider: &str) -> Vec<String> {
         models(provider, &self.providers)
     }

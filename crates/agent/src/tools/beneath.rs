@@ -1,13 +1,12 @@
-//! Opening what is below a folder, by descriptor.
+//! Opens files below a folder by descriptor.
 //!
 //! ```text
-//!   to read    root ──openat2, beneath──► file        links may lead on, as long as they stay below the root
-//!   to write   root ──► src ──► deep ──► the folder   name by name, and no link is followed
+//!   to read    root ──openat2, beneath──► file        symlinks may be followed below the root
+//!   to write   root ──► src ──► deep ──► the folder   name by name, without following symlinks
 //! ```
 //!
-//! A folder that is swapped for a link while this runs is either already open, and then stays the folder that it
-//! was, or is not opened at all. Pipes and devices are looked at before they are opened: opening one may wait for
-//! ever, or do something.
+//! A folder that is concurrently replaced by a symlink is either already open, and stays the same folder, or is not
+//! opened. Pipes and devices are detected before opening, because opening one may block or have effects.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,7 +17,7 @@ use rustix::io::Errno;
 
 use super::room::Spot;
 
-/// Why something could not be opened.
+/// Why a path could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenError {
     #[error("{0} does not exist.")]
@@ -53,21 +52,21 @@ impl OpenError {
     }
 }
 
-/// What is done with links that stay below the root.
+/// Policy for symlinks that stay below the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
     Follow,
-    /// Where some paths are closed, a link could be another name for one of them.
+    /// For tools with denied paths, because a symlink could be another name for one.
     Refuse,
 }
 
-/// A file, to be read.
+/// A file open for reading.
 pub(super) struct Opened {
     pub(super) file: File,
     pub(super) stat: Stat,
 }
 
-/// Opens an ordinary file to read it.
+/// Opens a regular file for reading.
 pub(super) fn file(root: impl AsFd, path: &TreePath, links: Links) -> Result<Opened, OpenError> {
     let root = root.as_fd();
     let failed = |errno| OpenError::new(path, errno);
@@ -77,20 +76,20 @@ pub(super) fn file(root: impl AsFd, path: &TreePath, links: Links) -> Result<Ope
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(stat),
             FileType::Directory => Err(OpenError::Folder(path.to_string())),
-            // Where links are not followed at all, one is opened as itself.
+            // Without following symlinks, the symlink itself was opened.
             FileType::Symlink => Err(OpenError::Link(path.to_string())),
             _ => Err(OpenError::Special(path.to_string())),
         }
     };
     ordinary(&looked)?;
-    // Should a pipe have been put there since, this does not wait for its other end.
+    // NONBLOCK, in case it was replaced by a pipe since.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let descriptor = open(root, path, flags, links).map_err(failed)?;
     let stat = ordinary(&descriptor)?;
     Ok(Opened { file: File::from(descriptor), stat })
 }
 
-/// Opens a folder to look at what is in it.
+/// Opens a folder for reading.
 pub(super) fn folder(root: impl AsFd, spot: &Spot, links: Links) -> Result<OwnedFd, OpenError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match spot {
@@ -102,7 +101,7 @@ pub(super) fn folder(root: impl AsFd, spot: &Spot, links: Links) -> Result<Owned
     }
 }
 
-/// Opens the folder that a path stands in, to write there. Folders that are missing are made.
+/// Opens the parent folder of a path for writing, and creates missing folders.
 pub(super) fn make_parents(root: impl AsFd, path: &TreePath) -> Result<OwnedFd, OpenError> {
     let failed = |errno| match errno {
         Errno::LOOP => OpenError::WriteThroughLink(path.to_string()),
@@ -113,7 +112,7 @@ pub(super) fn make_parents(root: impl AsFd, path: &TreePath) -> Result<OwnedFd, 
         here = match step(here.as_fd(), name) {
             Err(Errno::NOENT) => {
                 match rustix::fs::mkdirat(&here, name.bytes(), Mode::from_raw_mode(0o777)) {
-                    // A file in it is no safer than its name.
+                    // Sync the new name: a file in the folder is only as durable as the name.
                     Ok(()) => rustix::fs::fsync(&here).map_err(failed)?,
                     Err(Errno::EXIST) => {}
                     Err(errno) => return Err(failed(errno)),
@@ -127,17 +126,17 @@ pub(super) fn make_parents(root: impl AsFd, path: &TreePath) -> Result<OwnedFd, 
     Ok(here)
 }
 
-/// One name down into a folder, and into nothing else.
+/// Opens a subfolder by name, without following symlinks.
 pub(super) fn step(above: BorrowedFd<'_>, name: &FileName) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(above, name.bytes(), flags, Mode::empty()) {
-        // Asked for a folder, the system says of a link only that it is none; a link is worth another word.
+        // The system reports a symlink as "not a folder"; distinguish it for the error message.
         Err(Errno::NOTDIR) if is_link(above, name) => Err(Errno::LOOP),
         other => other,
     }
 }
 
-/// What stands under a name, itself.
+/// The metadata of a name, without following symlinks.
 pub(super) fn look(above: BorrowedFd<'_>, name: &FileName) -> Result<Option<Stat>, Errno> {
     match rustix::fs::statat(above, name.bytes(), rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -151,13 +150,13 @@ fn is_link(above: BorrowedFd<'_>, name: &FileName) -> bool {
         .is_ok_and(|stat| stat.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink))
 }
 
-/// Opens something below the root, through links that stay there where the system can hold them to it.
+/// Opens a path below the root, following symlinks only if the system can confine them.
 fn open(root: BorrowedFd<'_>, path: &TreePath, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
     if links == Links::Refuse {
         return open_stepwise(root, path, flags | OFlags::CLOEXEC);
     }
     match open_resolved(root, path, flags | OFlags::CLOEXEC) {
-        // An old system, or one that is kept from the call, which says either.
+        // Old kernels and seccomp filters return either error.
         Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => open_stepwise(root, path, flags | OFlags::CLOEXEC),
         other => other,
     }
@@ -165,8 +164,7 @@ fn open(root: BorrowedFd<'_>, path: &TreePath, flags: OFlags, links: Links) -> R
 
 #[cfg(target_os = "linux")]
 fn open_resolved(root: BorrowedFd<'_>, path: &TreePath, flags: OFlags) -> Result<OwnedFd, Errno> {
-    /// The system gives up on a path with `..` in a link when something is renamed meanwhile, and asks to be asked
-    /// again; someone who renames all the time must not keep us for ever.
+    /// openat2 fails with EAGAIN for a symlink with `..` during concurrent renames. The limit prevents an endless loop.
     const ATTEMPTS: usize = 16;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let mut attempt = 0;
@@ -184,7 +182,7 @@ fn open_resolved(_: BorrowedFd<'_>, _: &TreePath, _: OFlags) -> Result<OwnedFd, 
     Err(Errno::NOSYS)
 }
 
-/// Name by name; no link is followed.
+/// Opens name by name, without following symlinks.
 fn open_stepwise(root: BorrowedFd<'_>, path: &TreePath, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut above: Option<OwnedFd> = None;
     for name in path.parents() {

@@ -1,10 +1,10 @@
-//! Paths that rules close to tools, and the patterns that name them.
+//! Paths that rules deny to tools, and path patterns.
 
 use globset::{Candidate, GlobBuilder, GlobSet};
 use retake_workspace::pattern;
 
-/// A pattern for paths. One without a slash is for the last name alone, wherever that is; a slash at the beginning
-/// ties it to the project folder.
+/// A path pattern. Without a slash it matches the file name at any depth; a leading slash anchors it to the project
+/// folder.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
     matcher: GlobSet,
@@ -12,7 +12,7 @@ pub(crate) struct PathPattern {
     everything: bool,
 }
 
-/// Whether upper and lower case are two things. On some file systems they are not.
+/// Case sensitivity, since some file systems ignore case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     Matters,
@@ -20,7 +20,7 @@ pub(crate) enum Case {
 }
 
 impl PathPattern {
-    /// The pattern that is written so, or why it is none.
+    /// Parses a pattern.
     pub(crate) fn new(text: &str, case: Case) -> Result<Self, String> {
         let inner = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
         let tied = inner.strip_prefix('/').unwrap_or(inner);
@@ -35,7 +35,7 @@ impl PathPattern {
         Ok(Self { matcher, last_name: !inner.contains('/'), everything })
     }
 
-    /// Whether it is about that path.
+    /// Whether it matches a path.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         let part = match path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) if self.last_name => &path[slash + 1..],
@@ -44,19 +44,19 @@ impl PathPattern {
         self.matcher.is_match_candidate(&Candidate::from_bytes(part))
     }
 
-    /// Whether it is about that path, or about a folder that the path is in.
+    /// Whether it matches a path or one of its parent folders.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(index, _)| index);
         self.everything || ends.chain([path.len()]).any(|end| self.matches(&path[..end]))
     }
 
-    /// Whether it is about all there is.
+    /// Whether it matches everything.
     pub(crate) fn covers_everything(&self) -> bool {
         self.everything
     }
 }
 
-/// Paths that are closed, each to one tool or to all.
+/// Denied paths, each for one tool or all.
 #[derive(Clone, Debug, Default)]
 pub struct Closed(Vec<(Option<&'static str>, PathPattern)>);
 
@@ -65,12 +65,12 @@ impl Closed {
         Self(patterns)
     }
 
-    /// Whether any path is closed to a tool.
+    /// Whether any path is denied to a tool.
     pub(super) fn concerns(&self, tool: &str) -> bool {
         self.0.iter().any(|(closed_to, _)| closed_to.is_none_or(|name| name == tool))
     }
 
-    /// Whether that path is closed to a tool.
+    /// Whether a path is denied to a tool.
     pub(super) fn holds(&self, tool: &str, path: &[u8]) -> bool {
         let closes = |(closed_to, pattern): &(Option<&str>, PathPattern)| {
             closed_to.is_none_or(|name| name == tool) && pattern.covers(path)

@@ -1,4 +1,4 @@
-//! `edit`: one text of a file for another.
+//! `edit`: replaces text in a file.
 
 mod replace;
 

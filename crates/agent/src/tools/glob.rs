@@ -1,4 +1,4 @@
-//! `glob`: files by their names.
+//! `glob`: finds files by name.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -64,7 +64,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     Ok(capped(text, bench.room.limits.text))
 }
 
-/// The pattern that a model wrote.
+/// Parses the pattern of a call.
 pub(super) fn pattern(text: &str) -> Result<PathPattern, Failure> {
     let failure = |why| Failure(format!("{:?} is not a pattern: {why}.", short_line(text, 200)));
     PathPattern::new(text, Case::Matters).map_err(failure)

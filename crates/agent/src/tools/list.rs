@@ -1,4 +1,4 @@
-//! `list`: what is in a folder.
+//! `list`: lists a folder.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;

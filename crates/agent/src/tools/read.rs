@@ -1,4 +1,4 @@
-//! `read`: the lines of a file, numbered; or an image.
+//! `read`: reads numbered lines of a file, or an image.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
@@ -41,7 +41,7 @@ fn schema() -> Value {
     )
 }
 
-/// So much is looked at to tell text from other things.
+/// Bytes to read for detecting text.
 const BEGINNING: usize = 8 * 1024;
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
@@ -74,7 +74,7 @@ fn read_image(
     bench: &Bench<'_>,
 ) -> Result<Output, Failure> {
     let most = bench.room.limits.image;
-    // By what is read, not by what the file said of itself before: it may have grown.
+    // Check the bytes read and not the earlier size, because the file may have grown.
     rest.take(most).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let text = format!("{} is an image of more than {most} bytes, which is too large.", one_line(path));
@@ -97,7 +97,7 @@ fn read_lines(
     let (mut number, mut shown, mut used, mut carriage) = (0, 0, 0, 0);
     loop {
         bench.check_cancel()?;
-        // Four bytes make the longest character; what goes beyond is passed over without being held.
+        // A character has at most four bytes; skip the rest of the line without buffering it.
         let Some(line) = next_line(&mut reader, limits.line * 4 + 4)? else { break };
         number += 1;
         if number < first {
@@ -134,7 +134,7 @@ struct Line {
     passed_over: usize,
 }
 
-/// The next line without its end, and at most so many bytes of it: a file may be one line of gigabytes.
+/// The next line without its end, limited to `most` bytes, because a file may be one huge line.
 fn next_line(reader: &mut impl BufRead, most: usize) -> std::io::Result<Option<Line>> {
     let mut line = Line { kept: Vec::new(), passed_over: 0 };
     let mut begun = false;

@@ -1,4 +1,4 @@
-//! The folder that calls work in, and what they may use up.
+//! The folder and the limits of tool calls.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -11,75 +11,75 @@ use retake_workspace::apply::OpenRoot;
 use super::beneath::{self, Links};
 use super::closed::Closed;
 
-/// The folder that calls work in, held open, with what goes along.
+/// The context of tool calls: the open folder, limits, environment.
 #[derive(Debug)]
 pub struct Room {
-    /// The folder.
+    /// The open folder.
     pub root: OpenRoot,
-    /// Where it is. Only for what has to be a path: absolute paths that a model names are compared with it.
+    /// Its path, for comparing absolute paths of calls.
     pub directory: PathBuf,
-    /// What calls may use up.
+    /// Limits of calls.
     pub limits: Limits,
-    /// What commands find in their environment, before names that look like keys are taken out.
+    /// The environment of commands, before variables that look like keys are removed.
     pub environment: Vec<(OsString, OsString)>,
-    /// More names that commands must not see, such as those that the user's config reads keys from.
+    /// Further variables to hide, such as configured key variables.
     pub hidden: Vec<String>,
-    /// Paths that rules deny, from [`Policy::closed`](crate::approval::Policy::closed).
+    /// Denied paths, from [`ApprovalPolicy::denied_paths`](crate::approval::ApprovalPolicy::denied_paths).
     pub closed: Closed,
 }
 
-/// What calls may use up.
+/// Limits of tool calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest text that a model is given, in characters.
+    /// Maximum characters of an output.
     pub text: usize,
-    /// The longest line in it, in characters.
+    /// Maximum characters of a line.
     pub line: usize,
-    /// How many lines `read` gives unless told otherwise.
+    /// Default number of lines of `read`.
     pub lines: usize,
-    /// How many names `list` and `glob` give.
+    /// Maximum names of `list` and `glob`.
     pub names: usize,
-    /// The largest file that is edited or searched, in bytes.
+    /// Maximum bytes of a file to edit or search.
     pub file: u64,
-    /// The largest image, in bytes.
+    /// Maximum bytes of an image.
     pub image: u64,
-    /// How much of what a command writes is kept, in bytes.
+    /// Maximum bytes of command output to store.
     pub whole: usize,
-    /// How long a command runs unless told otherwise.
+    /// Default timeout of a command.
     pub time: Duration,
-    /// How long it may be told to run.
+    /// Maximum timeout of a command.
     pub longest_time: Duration,
-    /// How long a command that is out of time has to stop by itself before it is killed.
+    /// Grace period after a timeout before a command is killed.
     pub grace: Duration,
-    /// The same for a command that a person stops: it is over within 200 milliseconds.
+    /// Grace period after an interrupt; the command ends within 200 milliseconds.
     pub interrupted_grace: Duration,
 }
 
-/// Something in the folder, or the folder itself.
+/// A path of a call: the folder itself or below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spot {
-    /// The folder itself.
+    /// The folder.
     Root,
-    /// Something in it.
+    /// A path below it.
     Below(TreePath),
 }
 
-/// Why a path is not one that a tool goes to.
+/// Why a path is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathRefused {
-    /// It is absolute, and leads elsewhere.
+    /// It is absolute and outside the folder.
     #[error("{0:?} is outside the project folder. Use a path relative to the project folder.")]
     Outside(String),
-    /// It goes up.
+    /// It contains `..`.
     #[error("{0:?} contains `..`. Use a path from the project folder down.")]
     Upwards(String),
-    /// It is no path for other reasons.
+    /// It is otherwise invalid.
     #[error("{0:?} is not a path that tools may use: {1}.")]
     Bad(String, BadPath),
-    /// A rule of the user's closes it.
+    /// A rule denies it.
     #[error("{0:?} is closed to this tool by a rule of the user's. Do without it.")]
     Closed(String),
-    /// A file is needed.
+    /// It is the folder itself.
     #[error("The path names the project folder itself. Name a file in it.")]
     Root,
 }
@@ -103,7 +103,7 @@ impl Default for Limits {
 }
 
 impl Room {
-    /// The room in the folder at that path, with an empty environment.
+    /// Opens a folder, with an empty environment.
     pub fn open(directory: &Path) -> io::Result<Self> {
         Ok(Self {
             root: OpenRoot::open(directory)?,
@@ -115,7 +115,7 @@ impl Room {
         })
     }
 
-    /// All of a file that a user named, which is below the folder and no larger than an image may be.
+    /// Reads a context file of the user below the folder, limited to the size of images.
     pub(crate) fn read_file(&self, text: &str) -> Result<Vec<u8>, String> {
         let spot = self.spot(text).map_err(|refused| refused.to_string())?;
         let path = spot.path().ok_or("it is the folder itself")?;
@@ -129,7 +129,7 @@ impl Room {
         Ok(bytes)
     }
 
-    /// What a text means as a path in this room.
+    /// Parses a path.
     pub fn spot(&self, text: &str) -> Result<Spot, PathRefused> {
         spot(text, &self.directory)
     }
@@ -145,11 +145,11 @@ impl Spot {
     }
 }
 
-/// What a text means as a path in the folder at `directory`.
+/// Parses a path in the folder `directory`.
 pub(crate) fn spot(text: &str, directory: &Path) -> Result<Spot, PathRefused> {
     let outside = || PathRefused::Outside(shortened(text));
     let written = Path::new(text);
-    // Before anything is cut off: what leads up may lead anywhere, whatever stands before it.
+    // Check for `..` before stripping the prefix, because it may lead out of it.
     if written.components().any(|part| part == Component::ParentDir) {
         return Err(PathRefused::Upwards(shortened(text)));
     }
@@ -170,7 +170,7 @@ pub(crate) fn spot(text: &str, directory: &Path) -> Result<Spot, PathRefused> {
         .map_err(|error| PathRefused::Bad(shortened(text), error))
 }
 
-/// Enough of a text to recognise it by.
+/// Shortens a text for messages.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {

@@ -1,8 +1,7 @@
-//! Ignore rules while walking down: those of the folders from the top of the repository to here.
+//! Ignore rules of the folders from the top of the repository down.
 //!
-//! The deepest file that says something decides; among the files of one folder `.retakeignore` before `.ignore`
-//! before `.gitignore`. Files are read here by descriptor, and the matcher sees only their text: no configuration
-//! of git is read, and nothing is run.
+//! The deepest matching file decides; in one folder `.retakeignore` comes before `.ignore` before `.gitignore`. Files are
+//! read by descriptor and only their text is parsed: no git configuration is read, and no program runs.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,22 +17,21 @@ use retake_workspace::pattern;
 use retake_workspace::root::find_root;
 use rustix::fs::{FileType, Mode, OFlags};
 
-/// The files of a folder, the strongest first.
+/// Ignore files in order of precedence.
 const FILES: [&str; 4] = [".retakeignore", ".ignore", ".gitignore", ".git/info/exclude"];
-/// Longer ignore files are not read: they would be something else.
+/// Larger ignore files are not read.
 const LONGEST: u64 = 1024 * 1024;
 
-/// The rules of the folders on the way, from the top of the repository down.
+/// A stack of the rules from the top of the repository down.
 #[derive(Default)]
 pub(super) struct Rules {
     levels: Vec<Vec<Gitignore>>,
-    /// The way from the top of the repository to the root.
+    /// Path from the top of the repository to the root.
     above: Vec<Vec<u8>>,
 }
 
 impl Rules {
-    /// What the folders above a root say, if it lies in a repository. They are the user's own, and only their
-    /// rules are read.
+    /// Reads the rules of the folders above a root inside a repository.
     pub(super) fn above(root: &Path) -> Self {
         let mut rules = Self::default();
         let mut folder = find_root(root, |_| false);
@@ -49,22 +47,22 @@ impl Rules {
         rules
     }
 
-    /// Goes into a folder.
+    /// Pushes the rules of a folder.
     pub(super) fn enter(&mut self, folder: BorrowedFd<'_>) {
         self.levels.push(FILES.iter().filter_map(|name| matcher(folder, name)).collect());
     }
 
-    /// Goes into a folder whose rules cannot be read.
+    /// Pushes a folder without readable rules.
     pub(super) fn enter_unread(&mut self) {
         self.levels.push(Vec::new());
     }
 
-    /// Leaves the last folder that was gone into.
+    /// Pops the last folder.
     pub(super) fn leave(&mut self) {
         self.levels.pop();
     }
 
-    /// Whether something in the last folder is ignored; `names` is the way to it from the root.
+    /// Whether a path in the last folder is ignored; `names` is the path from the root.
     pub(super) fn ignores(&self, names: &[FileName], kind: FileType) -> bool {
         let above = self.above.iter().map(Vec::as_slice);
         let whole: Vec<&[u8]> = above.chain(names.iter().map(FileName::bytes)).collect();
@@ -86,7 +84,7 @@ impl Rules {
     }
 }
 
-/// What one file says, if it is there and is a file.
+/// Parses an ignore file, if it exists and is a regular file.
 fn matcher(folder: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let descriptor = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
@@ -98,7 +96,7 @@ fn matcher(folder: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
     File::from(descriptor).take(LONGEST).read_to_end(&mut bytes).ok()?;
     let mut builder = GitignoreBuilder::new("");
     for line in String::from_utf8_lossy(&bytes).lines() {
-        // A line that is no pattern is passed over, as git does.
+        // Skip invalid patterns, as git does.
         if pattern::check(line).is_ok() {
             let _ = builder.add_line(None, line);
         }

@@ -1,4 +1,4 @@
-//! `search`: lines that match, with ripgrep's engine.
+//! `search`: finds lines with ripgrep's engine.
 
 mod matcher;
 
@@ -62,7 +62,7 @@ fn schema() -> Value {
 const MOST_CONTEXT: usize = 20;
 const USUAL_LIMIT: usize = 200;
 const MOST_LIMIT: usize = 5_000;
-/// Matches in generated files stand in lines that nobody reads to their end.
+/// Maximum bytes shown of a line, since generated files have very long ones.
 const LONGEST_LINE: usize = 500;
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
@@ -76,7 +76,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         .before_context(context)
         .after_context(context)
         .binary_detection(BinaryDetection::quit(0))
-        // A line longer than this is no line, and its file is passed over.
+        // Skip files with longer lines.
         .heap_limit(Some(16 * 1024 * 1024))
         .build();
     let limit = input.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST_LIMIT);
@@ -137,7 +137,7 @@ fn matcher<'a>(input: &Input, cancel: &'a Cancel) -> Result<StoppableMatcher<'a>
     })
 }
 
-/// Progress through the files, reported now and then.
+/// Throttled progress of a search.
 #[derive(Default)]
 struct Steps {
     files: u64,
@@ -145,11 +145,11 @@ struct Steps {
     last: f64,
 }
 
-/// How often progress is reported.
+/// Minimum time between reports.
 const REPORTS: Duration = Duration::from_millis(50);
 
 impl Steps {
-    /// The next file begins; the ones before it are that part of the whole.
+    /// Starts the next file at a fraction of the walk.
     fn reach(&mut self, bench: &Bench<'_>, fraction: f64) {
         self.files += 1;
         let since = self.reported.get_or_insert_with(Instant::now);
@@ -159,7 +159,7 @@ impl Steps {
         self.report(bench, fraction, self.files - 1);
     }
 
-    /// All files were searched.
+    /// Reports completion.
     fn end(&mut self, bench: &Bench<'_>) {
         if self.last > 0.0 {
             self.report(bench, 1.0, self.files);
@@ -174,7 +174,7 @@ impl Steps {
     }
 }
 
-/// The file that was named, if it is a file and no folder.
+/// Opens the start path if it is a file.
 fn single_file(bench: &Bench<'_>, start: &Spot) -> Result<Option<(TreePath, File)>, Failure> {
     let Spot::Below(path) = start else { return Ok(None) };
     match beneath::file(&bench.room.root, path, bench.links()) {
@@ -184,7 +184,7 @@ fn single_file(bench: &Bench<'_>, start: &Spot) -> Result<Option<(TreePath, File
     }
 }
 
-/// Opens an ordinary file; anything else, and what is not for us to read, is passed over.
+/// Opens a regular file; skips others and unreadable ones.
 fn open_found(found: &Found<'_>) -> Option<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(found.folder, found.path.name().bytes(), flags, Mode::empty()).ok()?;
@@ -206,7 +206,7 @@ struct Hits {
     text: String,
     matches: usize,
     files: usize,
-    /// Files that were not searched, or not to their end: too long, or with lines too long to hold.
+    /// Files that were skipped or not searched completely, because they or their lines are too long.
     passed_over: usize,
 }
 
@@ -215,7 +215,7 @@ impl Search<'_> {
         self.hits.matches >= self.limit
     }
 
-    /// A file that cannot be read to its end gives what was found until then.
+    /// Searches a file; keeps the matches before a read error.
     fn file(&mut self, path: &TreePath, file: File) {
         let before = self.hits.matches;
         let reader = Interruptible::new(file, self.cancel);
@@ -226,7 +226,7 @@ impl Search<'_> {
     }
 }
 
-/// Writes down what is found in one file.
+/// Collects the matches of one file.
 struct Lines<'a> {
     path: String,
     limit: usize,

@@ -1,15 +1,14 @@
-//! `shell`: a command.
+//! `shell`: runs a command.
 //!
 //! ```text
-//!   setsid ─► /bin/sh -c COMMAND ─┬─► child ─► child       one session and group of their own, no terminal
+//!   setsid ─► /bin/sh -c COMMAND ─┬─► child ─► child       a new session and process group, no terminal
 //!                                 └─► child &
-//!        one pipe ◄── what all of them write, in the order in which they write it
+//!        one pipe ◄── output of all processes, in order
 //! ```
 //!
-//! It is over when the shell is over, or out of time, or interrupted, whichever comes first, and never waits for
-//! somebody who only keeps the pipe open. Whatever is then left of the group is stopped: a process that goes on
-//! writing files would do so in the name of a later call. One that has to outlive its call leaves the group
-//! (`setsid`, or a service manager).
+//! The call ends when the shell exits, times out or is interrupted. It never waits for a process that only keeps the pipe
+//! open. Remaining processes of the group are then killed, because their file changes would be attributed to a later
+//! call. A process that must outlive its call has to leave the group (`setsid`, or a service manager).
 
 mod environment;
 pub(super) mod group;
@@ -80,7 +79,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     Ok(report(kept, status, left, end, time, bench.room))
 }
 
-/// Why it was over.
+/// Why a command ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Exited,
@@ -88,20 +87,20 @@ enum End {
     Interrupted,
 }
 
-/// A command that runs.
+/// A running command.
 struct Running {
     child: Child,
     group: Group,
-    /// The end of the pipe that is read; never waits. None once everyone has closed the other end.
+    /// The non-blocking read end of the pipe; `None` after end of file.
     pipe: Option<File>,
     buffer: Vec<u8>,
     decoder: Decoder,
     kept: Kept,
 }
 
-/// How often it is asked whether it should stop.
+/// Poll interval of cancellation.
 const PULSE: Duration = Duration::from_millis(20);
-/// How long those have to end by themselves who are still there when the shell has ended.
+/// Grace period for remaining processes after the shell exits.
 const MOMENT: Duration = Duration::from_millis(100);
 
 impl Running {
@@ -122,7 +121,7 @@ impl Running {
             .stderr(writer);
         let child =
             prepared.spawn().map_err(|error| Failure(format!("The command cannot be started: {error}.")))?;
-        // It holds the other end of the pipe, which would never be closed.
+        // Drop it, because it holds the write end of the pipe.
         drop(prepared);
         let group = Group::led_by(child.id());
         let kept = Kept::new(room.limits.whole);
@@ -130,7 +129,7 @@ impl Running {
         Ok(Self { child, group, pipe, buffer, decoder, kept })
     }
 
-    /// Until it is over, for whatever reason.
+    /// Reads output until the command ends.
     fn watch(&mut self, bench: &mut Bench<'_>, deadline: Instant) -> End {
         let mut pause = Duration::from_millis(1);
         loop {
@@ -148,16 +147,16 @@ impl Running {
             if let Some(pipe) = &self.pipe {
                 wait_for(pipe, PULSE.min(left));
             } else {
-                // Everything is written, and as a rule the end comes at once.
+                // End of output: usually the shell exits at once.
                 bench.cancel.wait_timeout(pause.min(left));
                 pause = (pause * 2).min(PULSE);
             }
         }
     }
 
-    /// Stops what is left, and takes the last of what was written. Whether anything was left.
+    /// Kills remaining processes and reads the rest of the output; returns whether any remained.
     fn close(&mut self, bench: &mut Bench<'_>, end: End) -> (Option<ExitStatus>, bool) {
-        // The other end of a pipe may be a moment behind the shell that began it, and still has something to say.
+        // Processes of a pipeline may end slightly after the shell and still write.
         let by_itself = end == End::Exited && self.ends_within(bench, MOMENT);
         if !by_itself {
             let limits = &bench.room.limits;
@@ -174,7 +173,7 @@ impl Running {
         (status, !by_itself)
     }
 
-    /// Whether all of them are gone, sooner or later in that time.
+    /// Waits for all processes to end; returns whether they did in time.
     fn ends_within(&mut self, bench: &mut Bench<'_>, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         loop {
@@ -189,18 +188,18 @@ impl Running {
         }
     }
 
-    /// Whether the shell itself is gone.
+    /// Whether the shell has exited.
     fn is_over(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))
     }
 
     fn kill(&mut self) {
         self.group.kill();
-        // Interrupted at its very start it may not have a group yet.
+        // A command interrupted at its start may not have a group yet.
         let _ = self.child.kill();
     }
 
-    /// Takes what is there to be read, but not for ever: there are those who write faster than anyone reads.
+    /// Reads available output, with a limit, because a command may write faster than this reads.
     fn drain(&mut self, bench: &mut Bench<'_>) {
         const MOST: usize = 64;
         for _ in 0..MOST {
@@ -220,7 +219,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Whoever hears of the progress may break down, and must not leave a command behind that nobody knows of.
+    /// The progress callback may panic; do not leave the command running.
     fn drop(&mut self) {
         if !self.is_over() {
             self.kill();
@@ -235,16 +234,16 @@ fn tell(bench: &Bench<'_>, chunk: String) {
     }
 }
 
-/// Waits until there is something to read.
+/// Waits until the pipe is readable.
 fn wait_for(pipe: &File, longest: Duration) {
     let mut wanted = [PollFd::new(pipe, PollFlags::IN)];
     let timeout = Timespec::try_from(longest).unwrap_or_default();
-    // Whether it came or not is seen by reading.
+    // The next read shows the result.
     let _ = rustix::event::poll(&mut wanted, Some(&timeout));
 }
 
-/// A path to the folder that is open: by its descriptor where there are such paths, so that it cannot be another
-/// one by the time the command starts.
+/// A path to the open folder, through its descriptor if possible, so that it cannot be replaced before the command
+/// starts.
 fn directory(folder: &OwnedFd, spot: &Spot, room: &Room) -> PathBuf {
     let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()));
     if by_descriptor.exists() {
@@ -267,7 +266,7 @@ fn report(
     time: Duration,
     room: &Room,
 ) -> Output {
-    // There may be megabytes of it: no copy is made where the text is kept as it is.
+    // Possibly megabytes: avoid a copy if the text is unchanged.
     let mut output = match String::from_utf8(kept.into_bytes()) {
         Ok(text) => capped(text, room.limits.text),
         Err(bad) => {

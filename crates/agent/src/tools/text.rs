@@ -1,11 +1,11 @@
-//! Text that is given to a model: never longer than agreed, and it says what was left out.
+//! Limits the length of text for models.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 use super::Output;
 
-/// An output whose text is cut where it is too long, and then kept whole beside it.
+/// An output with limited text and, if it was cut, the full text.
 pub(super) fn capped(text: String, most: usize) -> Output {
     match head_and_tail(&text, most) {
         None => Output { text, ..Output::default() },
@@ -13,8 +13,7 @@ pub(super) fn capped(text: String, most: usize) -> Output {
     }
 }
 
-/// The beginning and the end of a text that has more than so many characters. The end gets more of it: errors
-/// and sums stand there.
+/// The start and the end of a text that is too long. The end gets more, because errors and totals are there.
 pub(super) fn head_and_tail(text: &str, most: usize) -> Option<String> {
     if text.len() <= most {
         return None;
@@ -34,7 +33,7 @@ pub(super) fn head_and_tail(text: &str, most: usize) -> Option<String> {
     ))
 }
 
-/// A line with at most so many characters.
+/// Shortens a line.
 pub(super) fn short_line(line: &str, most: usize) -> Cow<'_, str> {
     match line.char_indices().nth(most) {
         None => Cow::Borrowed(line),
@@ -45,7 +44,7 @@ pub(super) fn short_line(line: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// A name as one line: a name with a line break in it must not look like two.
+/// Escapes line breaks in a name.
 pub(super) fn one_line(name: &dyn Display) -> String {
     let mut line = String::new();
     for character in name.to_string().chars() {
@@ -63,14 +62,14 @@ pub(super) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Text out of bytes that come in pieces: a character that is cut by the end of a piece waits for the next one.
+/// Decodes UTF-8 from chunks; an incomplete character waits for the next chunk.
 #[derive(Default)]
 pub(super) struct Decoder {
     waiting: Vec<u8>,
 }
 
 impl Decoder {
-    /// What is known to be text by now.
+    /// Returns the complete characters.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         self.waiting.extend_from_slice(bytes);
         let whole = match str::from_utf8(&self.waiting) {
@@ -82,13 +81,13 @@ impl Decoder {
         text
     }
 
-    /// The rest, when nothing more comes.
+    /// Returns the rest.
     pub(super) fn finish(self) -> String {
         String::from_utf8_lossy(&self.waiting).into_owned()
     }
 }
 
-/// How many bytes at the end could be the beginning of a character.
+/// The length of an incomplete character at the end.
 fn unfinished(bytes: &[u8]) -> usize {
     bytes
         .utf8_chunks()

@@ -1,7 +1,7 @@
-//! Going through a folder and what is below it, by descriptor.
+//! Walks a folder recursively by descriptor, in name order.
 //!
-//! Links are shown and not followed. Names that are no [`FileName`] (a repository's own data, our temporary files)
-//! are passed over, as are closed ones, and ignored ones unless they are asked for. In the order of names, folder by folder.
+//! Does not follow symlinks. Skips names that are no [`FileName`] (data of a repository, temporary files), denied paths,
+//! and ignored ones unless requested.
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,35 +13,35 @@ use super::beneath::Links;
 use super::rules::Rules;
 use super::{Bench, Failure, Spot, beneath};
 
-/// Where to go, and how far.
+/// Options of a walk.
 pub(super) struct Walk<'a> {
     pub(super) start: &'a Spot,
     pub(super) depth: usize,
     pub(super) ignored: Ignored,
 }
 
-/// What is done with ignored names.
+/// How to treat ignored names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ignored {
     Skip,
     Show,
 }
 
-/// Deeper than this is not gone: each folder on the way is held open.
+/// Maximum depth, since each folder on the path stays open.
 pub(super) const DEEPEST: usize = 100;
 
-/// Something that was come across.
+/// An entry of a walk.
 pub(super) struct Found<'a> {
-    /// From the root.
+    /// Path from the root.
     pub(super) path: &'a TreePath,
     pub(super) kind: FileType,
-    /// The folder that it stands in.
+    /// Its parent folder.
     pub(super) folder: BorrowedFd<'a>,
-    /// How much of the walk is done, from 0 to 1: each folder is divided evenly among its names. It never falls.
+    /// Completed fraction from 0 to 1, dividing each folder evenly among its names. Never decreases.
     pub(super) fraction: f64,
 }
 
-/// The part of the whole walk that something takes.
+/// The range of the total progress that an entry covers.
 #[derive(Clone, Copy)]
 struct Part {
     start: f64,
@@ -49,7 +49,7 @@ struct Part {
 }
 
 impl Found<'_> {
-    /// The way to it from where the walk began.
+    /// Its path from the start of the walk.
     pub(super) fn from(&self, start: &Spot) -> Vec<u8> {
         let skipped = start.path().map_or(0, |path| path.names().len());
         self.path.names()[skipped..].iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/')
@@ -58,7 +58,7 @@ impl Found<'_> {
 
 type Visit<'a> = dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, Failure> + 'a;
 
-/// Visits everything until told to stop.
+/// Visits all entries until `visit` stops.
 pub(super) fn walk(bench: &Bench<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) -> Result<(), Failure> {
     let mut rules = match walk.ignored {
         Ignored::Skip => Rules::above(&bench.room.directory),
@@ -67,7 +67,7 @@ pub(super) fn walk(bench: &Bench<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) ->
     let mut way = Vec::new();
     let root = beneath::folder(&bench.room.root, &Spot::Root, Links::Refuse)?;
     if let (Some(path), Ignored::Skip) = (walk.start.path(), walk.ignored) {
-        // The rules above the start hold below it too. Behind a link there are none to read.
+        // Apply the rules of the folders above the start, except behind a symlink.
         let mut here = Some(root);
         for name in path.names() {
             match &here {
@@ -139,7 +139,7 @@ impl Walker<'_, '_> {
         if self.bench.is_closed(&bytes) {
             return Ok(ControlFlow::Continue(()));
         }
-        // Only a path that is too long is none: nothing could be done with it.
+        // Fails only for paths that are too long to use.
         let Ok(path) = TreePath::new(&bytes) else { return Ok(ControlFlow::Continue(())) };
         let flow = (self.visit)(&Found { path: &path, kind, folder, fraction: part.start })?;
         if flow.is_break() || kind != FileType::Directory {
@@ -147,13 +147,13 @@ impl Walker<'_, '_> {
         }
         match beneath::step(folder, name) {
             Ok(inner) => self.folder(inner.as_fd(), way, depth - 1, part),
-            // Gone meanwhile, swapped for something else, or closed to us.
+            // Removed, replaced or unreadable meanwhile.
             Err(_) => Ok(ControlFlow::Continue(())),
         }
     }
 }
 
-/// The names in a folder with what they are, in order.
+/// The sorted names of a folder with their types.
 fn names(bench: &Bench<'_>, folder: BorrowedFd<'_>) -> Result<Vec<(FileName, FileType)>, Failure> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {

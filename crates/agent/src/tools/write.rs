@@ -1,8 +1,8 @@
-//! `write`: a whole file.
+//! `write`: writes a file.
 //!
 //! ```text
 //!   src/ (by descriptor)   .retake-tmp-tool-7   written, synced
-//!                          main.rs  ◄────────── renamed over: readers see the old file or the new one, never half
+//!                          main.rs  ◄────────── renamed: readers see the old or the new file
 //! ```
 
 use std::fs::File;
@@ -59,7 +59,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     Ok(Output::success(format!("{verb} {} ({lines}, {bytes}).{note}", one_line(&path))))
 }
 
-/// What stood where a file was written.
+/// The file that was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replaced {
     Nothing,
@@ -69,7 +69,7 @@ pub(super) enum Replaced {
 }
 
 impl Replaced {
-    /// What the model and the user should know about it; nothing, as a rule.
+    /// A note for the output; usually empty.
     pub(super) fn note(self) -> &'static str {
         match self {
             Self::Nothing | Self::File => "",
@@ -78,15 +78,15 @@ impl Replaced {
     }
 }
 
-/// What the file must still be when it is replaced.
+/// The expected file before it is replaced.
 pub(super) enum Expected<'a> {
-    /// Whatever it is.
+    /// Any file or none.
     Anything,
-    /// What was read.
+    /// The file as it was read.
     This(&'a Stat),
 }
 
-/// Why a file was not written.
+/// Why a write failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
     #[error(transparent)]
@@ -105,7 +105,7 @@ pub(super) enum WriteError {
     Failed { path: String, errno: Errno },
 }
 
-/// Puts a file in its place, whole or not at all.
+/// Writes a file atomically.
 pub(super) fn replace(
     room: &Room,
     path: &TreePath,
@@ -119,7 +119,7 @@ pub(super) fn replace(
     let written = (|| {
         file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         if let Some(before) = &before {
-            // Without what would let others act as its owner: new content has not earned that.
+            // Drop setuid, setgid and sticky bits: new content must not inherit them.
             rustix::fs::fchmod(&file, Mode::from_raw_mode(before.st_mode & 0o777))?;
         }
         rustix::fs::fdatasync(&file)
@@ -132,7 +132,7 @@ pub(super) fn replace(
                 Err(WriteError::Changed(path.to_string()))
             }
             _ => rustix::fs::renameat(&folder, name.as_str(), &folder, path.name().bytes())
-                // The result that says so is published next, and that lasts.
+                // The operation that records the result is synced next.
                 .and_then(|()| rustix::fs::fsync(&folder))
                 .map_err(failed),
         }
@@ -147,7 +147,7 @@ pub(super) fn replace(
     })
 }
 
-/// What stands where a file is to go, if that can be replaced.
+/// Checks that the target can be replaced; returns its metadata.
 fn check_place(folder: BorrowedFd<'_>, path: &TreePath) -> Result<Option<Stat>, WriteError> {
     let name = || path.to_string();
     let found =
@@ -162,7 +162,7 @@ fn check_place(folder: BorrowedFd<'_>, path: &TreePath) -> Result<Option<Stat>, 
     }
 }
 
-/// Whether it is the same file, with nothing written to it since.
+/// Whether it is the same unchanged file.
 fn same(one: &Stat, other: &Stat) -> bool {
     let identity = |stat: &Stat| {
         (
@@ -178,7 +178,7 @@ fn same(one: &Stat, other: &Stat) -> bool {
     identity(one) == identity(other)
 }
 
-/// Removes what a process of that number left beside a file.
+/// Removes temporary files that a process left next to a file.
 pub(super) fn sweep(room: &Room, path: &TreePath, process: u32) {
     let Ok(mut folder) = beneath::folder(&room.root, &Spot::Root, Links::Refuse) else { return };
     for name in path.parents() {
@@ -189,13 +189,13 @@ pub(super) fn sweep(room: &Room, path: &TreePath, process: u32) {
     let Ok(listed) = Dir::read_from(&folder) else { return };
     for found in listed.flatten() {
         if found.file_name().to_bytes().starts_with(prefix.as_bytes()) {
-            // That it stays is no harm: nobody takes it for a file of theirs.
+            // Ignore errors: a leftover temporary file is harmless.
             let _ = rustix::fs::unlinkat(&folder, found.file_name(), AtFlags::empty());
         }
     }
 }
 
-/// A new file under a name that snapshots pass over.
+/// Creates a temporary file with a name that snapshots skip.
 fn create_temporary(folder: BorrowedFd<'_>) -> Result<(File, String), Errno> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let prefix = tool_prefix(std::process::id());
@@ -204,7 +204,7 @@ fn create_temporary(folder: BorrowedFd<'_>) -> Result<(File, String), Errno> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{prefix}{number}");
         match rustix::fs::openat(folder, name.as_str(), flags, Mode::from_raw_mode(0o666)) {
-            // A process that had our number left it behind.
+            // Left by an earlier process with the same id.
             Err(Errno::EXIST) => {}
             other => return Ok((File::from(other?), name)),
         }

@@ -1,4 +1,4 @@
-//! The entries that a turn brings.
+//! The entries that a turn adds.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use retake_model::time::Timestamp;
 use crate::provider::{Answer, Stop};
 use crate::request::Trail;
 
-/// The role of what a model says.
+/// The role of model answers.
 pub(crate) const ASSISTANT: &str = "AI";
-/// The role of what came of a tool call.
+/// The role of tool results.
 pub(crate) const TOOL: &str = "Tool";
 
-/// What a model is told of a call that has no result because it was stopped.
+/// The result of a call that was stopped.
 pub(crate) const INTERRUPTED: &str =
     "Interrupted: the tool was stopped, or never ran. What it did before is not known.";
 
-/// Something a model answered.
+/// An answer with its metadata.
 pub(crate) struct Answered<'a> {
     pub(crate) id: EntryId,
     pub(crate) answer: &'a Answer,
@@ -34,7 +34,7 @@ pub(crate) struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    /// The entry that it becomes; `None` if nothing was said.
+    /// The entry of the answer; `None` if it is empty.
     pub(crate) fn entry(&self) -> Option<NewEntry> {
         if self.answer.blocks.is_empty() {
             return None;
@@ -66,14 +66,14 @@ impl Answered<'_> {
             extra,
             edited: None,
             usage: self.answer.usage.clone(),
-            // The name that was asked for: seals hold for it, and prices are found by it.
+            // The requested name, by which signatures are valid and prices are found.
             model: Some(self.model.to_owned()),
         };
         Some(NewEntry { id: Some(self.id), version, blobs: Vec::new() })
     }
 }
 
-/// Why a model stopped, where that is worth a word.
+/// The stop reason, if it is unusual.
 pub(crate) fn unusual(stop: &Stop) -> Option<String> {
     match stop {
         Stop::EndTurn | Stop::ToolUse => None,
@@ -83,7 +83,7 @@ pub(crate) fn unusual(stop: &Stop) -> Option<String> {
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) fn result(call: &str, text: String, failed: bool, extra: Fields, time: Timestamp) -> EntryVersion {
     EntryVersion {
         role: TOOL.to_owned(),
@@ -96,11 +96,11 @@ pub(crate) fn result(call: &str, text: String, failed: bool, extra: Fields, time
     }
 }
 
-/// A whole number as JSON.
+/// An integer as JSON.
 pub(crate) fn number(number: impl Into<u64>) -> Json {
-    Json::new(number.into().to_string()).expect("a whole number is JSON")
+    Json::new(number.into().to_string()).expect("integers are valid JSON")
 }
 
 fn truth() -> Json {
-    Json::new("true").expect("a word of JSON")
+    Json::new("true").expect("`true` is valid JSON")
 }

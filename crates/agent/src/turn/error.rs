@@ -1,4 +1,4 @@
-//! Why a turn could not begin, or could not go on.
+//! Errors of turns.
 
 use retake_model::command::Refusal;
 use retake_model::object::Unavailable;
@@ -7,21 +7,21 @@ use retake_timeline::{ChangeError, FileError, LookError};
 
 use crate::brain::{NotCallable, Unattachable};
 
-/// Why a turn could not begin, or could not go on. What was published before stays.
+/// Why a turn could not start or continue. Published steps stay.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
-    /// Another turn runs in the take.
+    /// Another turn is running in the take.
     #[error(
         "a turn is running in this take, in another program; `retake stop` ends it, `retake steer` tells it \
          something"
     )]
     Busy,
-    /// There is nothing to go on with.
-    #[error("no turn of this take is unfinished; `retake run` begins one")]
+    /// There is no turn to resume.
+    #[error("this take has no unfinished turn; start one with `retake run`")]
     Nothing,
     /// The thread has no such take.
-    #[error("there is no such take in this thread; `retake tree` shows those there are")]
+    #[error("no such take in this thread; `retake tree` lists them")]
     NoSuchTake,
     /// Another take's files are in the folder.
     #[error(
@@ -29,36 +29,36 @@ pub enum TurnError {
          give it a folder of its own, then run a turn in it"
     )]
     NotActive,
-    /// A take's own folder has room for that take alone.
-    #[error("this folder belongs to one take; go to the project's folder to try a message again")]
+    /// A worktree belongs to one take.
+    #[error("this folder is the worktree of one take; retry from the project's folder")]
     Apart,
-    /// The turn was undone while it ran, or ended elsewhere.
-    #[error("the turn was undone, or ended elsewhere, while it ran; it stopped, and nothing was added since")]
+    /// The turn was undone or ended elsewhere while it ran.
+    #[error("the turn was undone or ended elsewhere while it ran; it stopped without further changes")]
     Gone,
-    /// The conversation does not fit into the model, and could not be made to.
+    /// The conversation does not fit into the context window, even after compression.
     #[error(
         "the conversation has about {tokens} tokens, and {model} takes {window}; `retake compress` makes it \
          shorter"
     )]
     TooLong {
-        /// About how many tokens it has.
+        /// Estimated tokens.
         tokens: u64,
-        /// How many the model takes.
+        /// Context window in tokens.
         window: u64,
         /// The model.
         model: String,
     },
-    /// Another commit is checked out than the one that the thread started from.
+    /// The start commit of the thread is not checked out.
     #[error(
         "the thread started from commit {short}, and {now} checked out. Nothing was done. To return to it: \
          git switch --detach {start}"
     )]
     OtherCommit {
-        /// The commit that the thread started from.
+        /// The start commit.
         start: String,
-        /// The beginning of it.
+        /// Its short hash.
         short: String,
-        /// What is checked out.
+        /// The current commit.
         now: String,
     },
     /// The thread started outside of git.
@@ -73,14 +73,14 @@ pub enum TurnError {
     /// The change was refused.
     #[error(transparent)]
     Change(ChangeError),
-    /// The files could not be looked at.
+    /// The files could not be read.
     #[error(transparent)]
     Files(FileError),
-    /// Something could not be seen.
+    /// Reading the thread failed.
     #[error(transparent)]
     Look(#[from] LookError),
     /// The folder could not be opened for tools.
-    #[error("the folder could not be opened for tools: {0}")]
+    #[error("cannot open the folder for tools: {0}")]
     Folder(#[from] std::io::Error),
 }
 

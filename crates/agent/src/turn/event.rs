@@ -1,4 +1,4 @@
-//! What a turn tells those who watch it.
+//! Events of a turn, and its observer.
 
 use retake_model::agent::{Ended, ToolOutcome};
 use retake_model::content::ContentId;
@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::approval::Question;
 
-/// Something that happened in a turn. What `--json` prints, one line each.
+/// An event of a turn. `--json` prints one per line.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TurnEvent {
-    /// The turn is on disk, and the model is being called.
+    /// The turn is on disk.
     Started {
         /// The thread.
         thread: ThreadId,
@@ -23,13 +23,13 @@ pub enum TurnEvent {
         take: TakeId,
         /// The turn.
         turn: TurnId,
-        /// Who answers.
+        /// Provider.
         provider: String,
-        /// Which model.
+        /// Model.
         model: String,
-        /// The operation that the turn begins with, or goes on with.
+        /// The operation that started or resumed the turn.
         operation: Option<ContentId>,
-        /// The thread's version now.
+        /// Version of the thread.
         version: Version,
     },
     /// Something that the user should know before the model is called.
@@ -39,26 +39,26 @@ pub enum TurnEvent {
     },
     /// The model is being called.
     Calling {
-        /// Which attempt it is.
+        /// Number of the attempt.
         attempt: u32,
-        /// About how many tokens it is given.
+        /// Estimated input tokens.
         tokens: u64,
     },
     /// More text arrived.
     Text {
-        /// The piece.
+        /// The new text.
         text: String,
     },
-    /// More of what the model thinks arrived.
+    /// More thinking arrived.
     Thinking {
-        /// The piece.
+        /// The new text.
         text: String,
     },
-    /// The model begins to write a tool call.
+    /// The model starts to write a tool call.
     CallBegan {
-        /// Which call.
+        /// Id of the call.
         call: String,
-        /// Which tool.
+        /// Name of the tool.
         tool: String,
     },
     /// The answer is complete and on disk.
@@ -68,101 +68,100 @@ pub enum TurnEvent {
         /// Tokens, as the provider counted them.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// What it cost, in millionths of a dollar; not said where the price is not known.
+        /// Cost in millionths of a dollar, if the price is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         micro_dollars: Option<u64>,
-        /// Why the model stopped, where that is not as usual.
+        /// Stop reason, if unusual.
         #[serde(skip_serializing_if = "Option::is_none")]
         stop: Option<String>,
         /// What that means: the provider's reason, or the limit that cut the answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         stop_detail: Option<String>,
     },
-    /// Someone has to decide whether a tool may run.
+    /// A tool call waits for approval.
     ApprovalRequested {
-        /// Which call.
+        /// Id of the call.
         call: String,
-        /// What about.
+        /// The question.
         #[serde(flatten)]
         question: Question,
     },
-    /// A tool runs.
+    /// A tool starts.
     ToolRuns {
-        /// Which call.
+        /// Id of the call.
         call: String,
-        /// Which tool.
+        /// Name of the tool.
         tool: String,
-        /// What it does, on one line.
+        /// The call on one line.
         what: String,
     },
-    /// A running tool wrote something, or reports how far it is.
+    /// A running tool wrote output or reports progress.
     ToolProgress {
-        /// Which call.
+        /// Id of the call.
         call: String,
-        /// How far it is, between 0 and 1.
+        /// Completed fraction between 0 and 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         fraction: Option<f64>,
-        /// What it is doing.
+        /// Current activity.
         #[serde(skip_serializing_if = "String::is_empty")]
         message: String,
-        /// How many units it has processed.
+        /// Number of processed units.
         #[serde(skip_serializing_if = "Option::is_none")]
         units_processed: Option<u64>,
-        /// What a unit is, in the plural, such as `files`.
+        /// Name of the unit in plural, such as `files`.
         #[serde(skip_serializing_if = "Option::is_none")]
         unit: Option<String>,
-        /// What it wrote since the last event.
+        /// Output since the last event.
         text: String,
-        /// How many bytes it wrote after that and before the next event, beyond what one event shows. The trace has
-        /// the output as far as it is kept.
+        /// Bytes of output after `text` that exceed the size of an event. The trace has the stored output.
         #[serde(skip_serializing_if = "is_zero")]
         omitted_bytes: u64,
     },
     /// A tool has ended.
     ToolEnded {
-        /// Which call.
+        /// Id of the call.
         call: String,
-        /// Which tool.
+        /// Name of the tool.
         tool: String,
-        /// What came of it.
+        /// Its outcome.
         outcome: ToolOutcome,
-        /// What the model is told.
+        /// Its result for the model.
         text: String,
-        /// How many files it changed.
+        /// Number of changed files.
         files: u64,
     },
-    /// Something went wrong, and is tried again.
+    /// A request failed and will be retried.
     Retrying {
-        /// What went wrong.
+        /// Error message.
         message: String,
-        /// After how many milliseconds.
+        /// Delay in milliseconds.
         millis: u64,
-        /// Which attempt failed.
+        /// Number of the failed attempt.
         attempt: u32,
     },
-    /// A message from a person reached the turn.
+    /// The turn received a steering message.
     Steered {
         /// The entry that it became.
         entry: EntryId,
     },
-    /// The conversation was compressed to fit into the model.
+    /// The conversation was compressed to fit into the context window.
     Compressed {
-        /// How many entries the summary stands for.
+        /// Number of entries that the summary replaces.
         removed: u64,
     },
-    /// The turn is over.
+    /// The turn has ended.
     Ended {
         /// How it ended.
         how: Ended,
-        /// What went wrong.
+        /// Error message.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// The thread's version now.
+        /// Version of the thread.
         version: Version,
-        /// What the whole turn cost, in millionths of a dollar, as far as prices are known.
+        /// Cost of the turn in millionths of a dollar, as far as prices are known.
         #[serde(skip_serializing_if = "Option::is_none")]
         micro_dollars: Option<u64>,
-        /// Tokens of the whole turn.
+        /// Tokens of the turn.
         usage: Usage,
     },
 }
@@ -172,33 +171,32 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a person, or a program in its place, decided about a call.
+/// The decision of the user, or of a program, about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Whether it may run.
     pub allowed: bool,
-    /// Whether the same call need not be asked about again in this project.
+    /// Whether to always allow this exact call in this project.
     pub remember: bool,
-    /// What the model is told where it may not.
+    /// Reason for the model, if denied.
     pub reason: Option<String>,
 }
 
 impl Reply {
-    /// The letter that brings it to a turn.
+    /// The message that delivers it to a turn.
     pub(super) fn letter(&self, call: &str) -> Letter {
         let Self { allowed, remember, reason } = self.clone();
         Letter::Decide { call: call.to_owned(), allowed, remember, reason }
     }
 }
 
-/// Who watches a turn, and is asked.
+/// Observes a turn and answers approval questions.
 pub trait Audience {
-    /// Something happened.
+    /// Receives an event.
     fn hear(&mut self, event: &TurnEvent);
 
-    /// Whether a call may run; `None` if nobody is there to say so, and the answer comes by letter.
-    /// `ended` says whether nothing need be asked any more, because the turn is to end or somebody has decided
-    /// elsewhere; who waits for a person asks it now and then.
+    /// Decides whether a call may run; `None` if the decision will come as a message. While waiting for the user, poll
+    /// `ended`: it returns true when the turn was interrupted or the call was decided elsewhere.
     fn ask(&mut self, question: &Question, ended: &dyn Fn() -> bool) -> Option<Reply> {
         let _ = (question, ended);
         None

@@ -1,4 +1,4 @@
-//! What others want of a turn that runs: messages to the model, decisions about calls, the wish to stop.
+//! Messages to a running turn: steering, decisions about calls, interrupts.
 
 use retake_model::agent::{Event, step};
 use retake_model::command::NewEntry;
@@ -11,7 +11,7 @@ use super::TurnError;
 use super::driver::Driver;
 use super::event::TurnEvent;
 
-/// A message that came while the turn ran.
+/// A steering message that is not published yet.
 pub(super) struct Steering {
     pub(super) number: i64,
     pub(super) entry: EntryId,
@@ -19,7 +19,7 @@ pub(super) struct Steering {
 }
 
 impl Driver<'_> {
-    /// Messages that came meanwhile, as entries. Their letters are forgotten once these are published.
+    /// Turns steering messages into entries. The messages are deleted after the entries are published.
     pub(super) fn steered(&mut self) -> Vec<NewEntry> {
         let now = self.shop.timeline.now();
         let mut entries = Vec::new();
@@ -32,7 +32,7 @@ impl Driver<'_> {
         entries
     }
 
-    /// What was published need not be kept as letters.
+    /// Deletes messages whose entries are published.
     pub(super) fn forget_published(&mut self) -> Result<(), TurnError> {
         for number in std::mem::take(&mut self.published) {
             self.ledger.forget_letter(number)?;
@@ -40,24 +40,24 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Messages that a turn was sent and did not live to hear, as entries.
+    /// Messages that a killed turn did not receive, as entries.
     pub(super) fn unheard(&mut self) -> Result<Vec<NewEntry>, TurnError> {
         for (number, letter) in self.ledger.letters(self.take)? {
             self.read = self.read.max(number);
             match letter {
-                // It was read, and waits for a step that publishes it.
+                // Already read, and published with the next step.
                 _ if self.steering.iter().any(|steering| steering.number == number) => {}
                 Letter::Steer { entry, text } if !self.holds(entry)? => {
                     self.steering.push(Steering { number, entry, text });
                 }
-                // What was meant for a turn that is no more is not meant for this one.
+                // Interrupts and decisions for an ended turn do not apply to this one.
                 _ => self.ledger.forget_letter(number)?,
             }
         }
         Ok(self.steered())
     }
 
-    /// Reads what others want of this turn, and looks whether it is still wanted at all.
+    /// Reads new messages, and checks that the turn was not undone.
     pub(super) fn read_letters(&mut self) -> Result<(), TurnError> {
         for (number, letter) in self.ledger.letters(self.take)? {
             if number <= self.read {
@@ -65,15 +65,15 @@ impl Driver<'_> {
             }
             self.read = number;
             match letter {
-                // Until its entry is published, the letter is all there is of it.
+                // Keep the message until its entry is published.
                 Letter::Steer { entry, text } => {
                     self.steering.push(Steering { number, entry, text });
-                    // Remembered by the state too: an answer without calls would end the turn.
+                    // Record it in the state too, because an answer without calls would end the turn.
                     self.state = step(&self.state, Event::Prompted, &self.shop.patience, 0).0;
                     continue;
                 }
                 Letter::Interrupt => self.cancel.set(),
-                // It stays where it is, so that nobody decides a second time.
+                // Keep the message, so that a second decision is refused.
                 decision @ Letter::Decide { .. } => {
                     self.decisions.push(decision);
                     continue;
@@ -84,7 +84,7 @@ impl Driver<'_> {
         self.check_still_wanted()
     }
 
-    /// Stops soon where the turn was undone: nobody should pay for an answer that is thrown away.
+    /// Cancels the turn if it was undone, to save the cost of an unused answer.
     pub(super) fn check_still_wanted(&mut self) -> Result<(), TurnError> {
         let newest = self.newest()?;
         if newest == self.looked {
@@ -101,15 +101,14 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether a question about a call need not be answered any more, as far as letters say: somebody wants the turn to
-    /// end, or has decided elsewhere. For those who wait for a person.
+    /// Whether an approval question is obsolete, because the turn was interrupted or the call was decided elsewhere.
     pub(super) fn is_settled(ledger: &Ledger, take: TakeId, call: &str) -> bool {
         let settles =
             |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt || letter.call() == Some(call);
         ledger.letters(take).is_ok_and(|letters| letters.iter().any(settles))
     }
 
-    /// Forgets what was decided about a call: it is about to be asked about.
+    /// Deletes old decisions about a call before it asks for approval.
     pub(super) fn forget_decisions(&mut self, call: &str) -> Result<(), TurnError> {
         self.decisions.retain(|letter| letter.call() != Some(call));
         for (number, letter) in self.ledger.letters(self.take)? {

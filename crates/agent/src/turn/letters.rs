@@ -1,4 +1,4 @@
-//! Letters: how anybody, in whatever process, reaches a turn that runs.
+//! Sends messages to a running turn in any process.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use retake_timeline::{LookError, Timeline};
 use super::Reply;
 use crate::cancel::Cancel;
 
-/// How often letters are read while a tool runs or a model answers.
+/// Poll interval of messages.
 pub(super) const LETTERS: Duration = Duration::from_millis(50);
 
-/// Cancels when somebody wants the turn to end, until it is over. In a thread of its own, since the driver may wait
-/// for a reader of its events; the driver reads the letter itself when it gets to it.
+/// Cancels a turn when it is interrupted. Runs in its own thread, because the driver may be blocked by a slow observer; the
+/// driver reads and deletes the message later.
 pub(super) fn watch(ledger: &Ledger, take: TakeId, cancel: &Cancel, over: &Cancel) {
     let stops = |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt;
     while !over.wait_timeout(LETTERS) {
@@ -26,25 +26,25 @@ pub(super) fn watch(ledger: &Ledger, take: TakeId, cancel: &Cancel, over: &Cance
     }
 }
 
-/// Sends letters to turns.
+/// Sends messages to running turns.
 pub struct Sender {
     timeline: Timeline,
     ledger: Ledger,
 }
 
-/// Why a letter reached nobody.
+/// Why a message could not be delivered.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreached {
-    /// No turn runs there.
+    /// No turn is running in the take.
     #[error("no turn is running in this take")]
     NothingRuns,
-    /// The call does not wait for anybody.
-    #[error("call {0:?} does not wait for a decision; it may have run, or was never made")]
+    /// The call does not wait for a decision.
+    #[error("call {0:?} does not wait for a decision; it may have run already")]
     NotAsked(String),
-    /// Somebody else was first.
-    #[error("call {0:?} was decided on already")]
+    /// The call was decided elsewhere.
+    #[error("call {0:?} was already decided")]
     Decided(String),
-    /// The thread cannot be looked at.
+    /// Reading the thread failed.
     #[error(transparent)]
     Look(#[from] LookError),
     /// The store failed.
@@ -53,24 +53,24 @@ pub enum Unreached {
 }
 
 impl Sender {
-    /// A sender of letters.
+    /// Opens the runtime database.
     pub fn new(timeline: &Timeline) -> Result<Self, StoreError> {
         Ok(Self { ledger: timeline.store().ledger()?, timeline: timeline.clone() })
     }
 
-    /// Asks a turn to end as soon as possible.
+    /// Interrupts a turn.
     pub fn interrupt(&self, take: TakeId) -> Result<(), Unreached> {
         self.send(take, &Letter::Interrupt)
     }
 
-    /// Tells the model something before it is called again; gives the entry that the message becomes.
+    /// Sends a message to the model before its next request; returns the id of its entry.
     pub fn steer(&self, take: TakeId, text: &str) -> Result<EntryId, Unreached> {
         let entry = EntryId::fresh(&mut self.timeline.fresh());
         self.send(take, &Letter::Steer { entry, text: text.to_owned() })?;
         Ok(entry)
     }
 
-    /// The same, where the entry has an identity of the caller's: whoever asks again is heard once.
+    /// The same with a given entry id, so that a repeated request is delivered once.
     pub fn steer_as(
         &self,
         thread: ThreadId,
@@ -86,7 +86,7 @@ impl Sender {
             return Ok(());
         }
         drop(looking);
-        // Until its entry is published, the letter is all there is of it.
+        // The message may be waiting for its entry to be published.
         let waits =
             |(_, letter): &(_, Letter)| matches!(letter, Letter::Steer { entry: sent, .. } if *sent == entry);
         if self.ledger.letters(take)?.iter().any(waits) {
@@ -95,7 +95,7 @@ impl Sender {
         self.send(take, &Letter::Steer { entry, text: text.to_owned() })
     }
 
-    /// Decides about a call that waits for a person. Of several who do, exactly one is heard.
+    /// Decides about a call that waits for approval. Only the first decision counts.
     pub fn decide(&self, thread: ThreadId, take: TakeId, call: &str, reply: &Reply) -> Result<(), Unreached> {
         if !self.is_running(take)? {
             return Err(Unreached::NothingRuns);
@@ -110,13 +110,13 @@ impl Sender {
         }
     }
 
-    /// Whether a turn runs in a take, in whatever process.
+    /// Whether a turn is running in a take, in any process.
     pub fn is_running(&self, take: TakeId) -> Result<bool, StoreError> {
         self.timeline.store().turn_runs(take)
     }
 
     fn send(&self, take: TakeId, letter: &Letter) -> Result<(), Unreached> {
-        // A record without a holder of the lease is what a crash left.
+        // A record without a lease was left by a crash.
         if self.is_running(take)? && self.ledger.send(take, letter)? {
             Ok(())
         } else {
@@ -125,7 +125,7 @@ impl Sender {
     }
 }
 
-/// Whether a call waits for a person.
+/// Whether a call waits for approval.
 fn waits(timeline: &Timeline, thread: ThreadId, take: TakeId, call: &str) -> Result<bool, LookError> {
     let looking = timeline.look()?;
     let agent = looking.state(thread)?.take(&looking.queries(), take)?.and_then(|take| take.agent);

@@ -1,7 +1,7 @@
-//! Calling the model, and listening to its answer.
+//! Sends requests to the model and reads the answers.
 //!
-//! The answer comes in from a thread of its own. What has arrived is kept beside the log every moment, and becomes an
-//! entry when it is complete: no token costs a sync, and a crash loses a moment at most.
+//! The answer is read in another thread. The partial answer is saved outside of the log at short intervals and becomes an
+//! entry when complete, so that tokens need no sync and a crash loses little.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -27,9 +27,9 @@ use crate::compress::{CompressError, Keep, Knowing};
 use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
 use crate::request::{OutputLimit, Request};
 
-/// How often what has arrived is kept.
+/// Interval for saving the partial answer.
 const KEEP: Duration = Duration::from_millis(400);
-/// How many pieces of an answer wait for the driver, which may itself wait for a slow reader of its events.
+/// Chunks buffered for the driver, which a slow observer may block.
 const PIECES: usize = 256;
 
 /// What came of a request.
@@ -45,14 +45,14 @@ enum Asked {
 /// What came of making a conversation shorter.
 enum Compaction {
     Done,
-    /// There is nothing left to leave out.
+    /// Nothing more can be removed.
     Nothing,
-    /// The model gave no summary.
+    /// The model returned no summary.
     Failed(CallError),
 }
 
 impl Driver<'_> {
-    /// Asks the model, and publishes its answer. A conversation that is too long is compressed first.
+    /// Calls the model and publishes its answer. Compresses the conversation first if it is too long.
     pub(super) fn call_model(&mut self) -> Result<(), TurnError> {
         self.rounds += 1;
         let mut size = self.shop.window;
@@ -98,7 +98,7 @@ impl Driver<'_> {
                 // Somebody made it shorter meanwhile.
                 Compaction::Nothing if !sent && self.request(thoughts).is_ok() => {}
                 Compaction::Nothing => return self.fail(too_long, Vec::new()),
-                // The model fails here as it would fail to answer, and is asked again in the same way.
+                // Treat it like a failed answer, with the same retries.
                 Compaction::Failed(error) => {
                     return self.unanswered(EntryId::fresh(&mut self.shop.timeline.fresh()), error);
                 }
@@ -141,14 +141,14 @@ impl Driver<'_> {
                 Asked::Done
             }
         };
-        // Only once the answer is an entry: until then a crash must find it here.
+        // Delete the partial answer only after its entry is published.
         if kept {
             self.ledger.put_turn(&self.running)?;
         }
         Ok(asked)
     }
 
-    /// Puts a summary in the place of all but about the last so many tokens, and reads letters meanwhile.
+    /// Replaces all but the last `tokens` tokens with a summary, and handles messages meanwhile.
     fn compact(&mut self, tokens: u64) -> Result<Compaction, TurnError> {
         let (shop, thread, take) = (self.shop, self.thread, self.take);
         let knowing = Knowing { turn: Some(self.turn()), ..Knowing::default() };
@@ -175,31 +175,31 @@ impl Driver<'_> {
                 self.audience.hear(&TurnEvent::Compressed { removed: compressed.removed });
                 Ok(Compaction::Done)
             }
-            // Nothing to be done about it: that the conversation is too long is the better message.
+            // "Too long" is the more useful message.
             Err(CompressError::Turn(TurnError::Change(ChangeError::Refused(Refusal::NothingToCompress)))) => {
                 Ok(Compaction::Nothing)
             }
             Err(CompressError::Turn(error)) => Err(error),
-            // What it had said of a summary is no answer to keep.
+            // A partial summary is not an answer.
             Err(CompressError::Model(error)) => {
                 Ok(Compaction::Failed(CallError { partial: Box::default(), ..error }))
             }
         }
     }
 
-    /// Listens to the end of the answer.
+    /// Reads the answer to its end.
     fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Result<Answer, CallError>, TurnError> {
         let began = self.shop.timeline.now();
         let (sender, receiver) = mpsc::sync_channel::<Delta>(PIECES);
         let cancel = self.cancel.clone();
         let shop = self.shop;
         std::thread::scope(|scope| {
-            // It goes with this closure, also by a panic: the other thread must not wait for ever.
+            // Dropped with this closure, also on panic, so that the other thread does not wait for ever.
             let receiver = receiver;
             let cancel = &cancel;
             let call = scope.spawn(move || {
                 shop.brain.answer(request, cancel, &mut |delta| {
-                    // Nobody listens any more once the turn has failed.
+                    // The receiver is gone if the turn failed.
                     let _ = sender.send(delta);
                 })
             });
@@ -281,8 +281,8 @@ impl Driver<'_> {
         );
         let tried_again = !interrupted && matches!(next, AgentState::Failed { retry_in: Some(_), .. });
         let micro_dollars = self.count(error.partial.usage.as_ref());
-        // What came before a failure that is tried again would stand twice in the conversation; the communications
-        // log has it. What came before the last failure stays.
+        // The partial answer before a retry would appear twice in the conversation; the trace has it. After the last
+        // attempt it stays.
         let new = if tried_again { None } else { self.entry(entry, &error.partial, micro_dollars, true) };
         let entries = new.into_iter().collect();
         if interrupted { self.interrupt(entries) } else { self.fail(fault, entries) }
@@ -308,7 +308,7 @@ impl Driver<'_> {
         .entry()
     }
 
-    /// Adds up what the turn took; says what this answer cost.
+    /// Adds usage to the turn; returns the cost of this answer.
     fn count(&mut self, usage: Option<&Usage>) -> Option<u64> {
         let usage = usage?;
         self.usage.add(usage);
@@ -318,7 +318,7 @@ impl Driver<'_> {
     }
 }
 
-/// What was heard so far.
+/// The partial answer.
 #[derive(Default)]
 struct Heard {
     parts: Vec<Block>,
@@ -326,7 +326,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Takes in a piece; gives what the audience hears of it.
+    /// Adds a delta; returns the event for the observer.
     fn take(&mut self, delta: Delta) -> Option<TurnEvent> {
         match delta {
             Delta::Text(text) => {
@@ -350,7 +350,7 @@ impl Heard {
                 Some(TurnEvent::Thinking { text })
             }
             Delta::CallBegan { call, name, .. } => Some(TurnEvent::CallBegan { call, tool: name }),
-            // A call that is not complete is not kept: it has not run, and its input means nothing.
+            // Drop an incomplete call: it has not run, and its input is invalid.
             Delta::CallInput { .. } | Delta::CallEnded { .. } | Delta::Usage(_) => None,
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! The mailbox holds one report: a newer fraction replaces the older one, and output is appended up to a limit and
 //! counted beyond it. So neither a tool that prints without end nor an observer that reads slowly costs memory, and
-//! the tool never waits for the observer. The whole output, as far as it is kept, is in the trace.
+//! the tool never waits for the observer. The trace has the stored output.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::tools::{Progress, Units};
 
-/// The most output that one report holds, in bytes.
+/// Maximum bytes of output in a report.
 const REPORT_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ struct Contents {
     closed: bool,
 }
 
-/// All that a tool reported since the last time.
+/// The merged progress since the last report.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Report {
     pub(super) fraction: Option<f64>,
@@ -35,12 +35,12 @@ pub(super) struct Report {
     pub(super) omitted: u64,
 }
 
-/// What the mailbox has for the driver.
+/// The result of waiting for a report.
 #[derive(Debug, PartialEq)]
 pub(super) enum Taken {
     Report(Report),
     Nothing,
-    /// The tool has ended, and every report was taken.
+    /// The tool has ended and all reports were taken.
     Closed,
 }
 
@@ -53,13 +53,13 @@ impl Mailbox {
         self.changed.notify_all();
     }
 
-    /// Nothing more comes.
+    /// Marks the end of the tool.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// Waits for a report, at most so long.
+    /// Waits for a report up to `longest`.
     pub(super) fn take(&self, longest: Duration) -> Taken {
         let empty = |contents: &mut Contents| contents.waiting.is_none() && !contents.closed;
         let waited = self.changed.wait_timeout_while(self.lock(), longest, empty);
@@ -71,7 +71,7 @@ impl Mailbox {
         }
     }
 
-    /// Waits so long, or until the tool has ended: reports that come meanwhile become one.
+    /// Waits for `time` or the end of the tool, so that reports are merged.
     pub(super) fn gather(&self, time: Duration) {
         let open = |contents: &mut Contents| !contents.closed;
         drop(self.changed.wait_timeout_while(self.lock(), time, open));
@@ -91,7 +91,7 @@ impl Report {
             self.message = message;
         }
         let room = REPORT_BYTES.saturating_sub(self.output.len());
-        // Once something was omitted, nothing is added behind the gap.
+        // After a gap, drop all further output.
         let end = if self.omitted > 0 { 0 } else { chunk.floor_char_boundary(room) };
         self.output.push_str(&chunk[..end]);
         self.omitted += (chunk.len() - end) as u64;

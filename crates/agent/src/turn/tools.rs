@@ -1,4 +1,4 @@
-//! Running a tool: on disk as running before it runs, its result and its files in one operation after.
+//! Runs tools: marks the call as running on disk first, then publishes result and files in one operation.
 
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,11 @@ use crate::approval;
 use crate::comms::Said;
 use crate::tools::{self, Call, Output, Reach, Room, Touches};
 
-/// The shortest time between two reports of progress: whatever comes meanwhile is one report.
+/// Minimum time between progress events.
 const BETWEEN_REPORTS: Duration = Duration::from_millis(20);
 
 impl Driver<'_> {
-    /// A call may run: that is on disk before it does.
+    /// Marks a call as allowed on disk before it runs.
     pub(super) fn allow(&mut self, call: &Call) -> Result<(), TurnError> {
         let event = Event::ToolAllowed { call: call.id.clone() };
         let step = TurnStep::ToolRuns { call: call.id.clone(), tool: call.name.clone() };
@@ -48,7 +48,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Runs a call that was allowed.
+    /// Runs an allowed call.
     pub(super) fn run_tool(&mut self, id: &str) -> Result<(), TurnError> {
         let Some((call, _)) = self.call_of(id)? else {
             return self.fail(Self::missing_call(), Vec::new());
@@ -86,9 +86,9 @@ impl Driver<'_> {
         if self.cancel.is_set() { self.interrupt(Vec::new()) } else { Ok(()) }
     }
 
-    /// Runs the tool in a thread of its own, and passes its progress on.
+    /// Runs the tool in its own thread and forwards progress.
     ///
-    /// Neither can keep the other from stopping: the tool runs, and this one may wait for a slow reader.
+    /// A slow observer thus cannot keep the tool from stopping.
     fn work(&mut self, call: &Call) -> Result<Output, TurnError> {
         let mut room = Room::open(&self.shop.folder)?;
         room.environment = std::env::vars_os().collect();
@@ -97,7 +97,7 @@ impl Driver<'_> {
         let (mailbox, cancel) = (Mailbox::default(), self.cancel.clone());
         std::thread::scope(|scope| {
             let tool = scope.spawn(|| {
-                // It does not panic: whatever goes wrong in a tool is its output.
+                // Does not panic: errors of tools are outputs.
                 let output = tools::run(call, &room, &cancel, &mut |progress| mailbox.push(progress));
                 mailbox.close();
                 output
@@ -132,7 +132,7 @@ impl Driver<'_> {
 
     fn result(&self, call: &Call, output: &Output, comm: i64) -> NewEntry {
         let extra: Fields = match output.whole {
-            // Where all of it can be read that the model was not shown.
+            // The trace record with the full output.
             Some(_) => {
                 [("whole_output_in_comms".to_owned(), number(comm.unsigned_abs()))].into_iter().collect()
             }

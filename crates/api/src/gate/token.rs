@@ -65,6 +65,7 @@ impl TokenError {
 }
 
 impl Token {
+    /// Generates a random token.
     pub fn fresh() -> Result<Self, TokenError> {
         Ok(Self(format!("{PREFIX}{}", secret()?)))
     }
@@ -87,10 +88,12 @@ impl Token {
 }
 
 impl TokenFile {
+    /// The token file at `path`.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -118,6 +121,7 @@ impl TokenFile {
         Ok(token)
     }
 
+    /// Reads the token.
     pub fn read(&self) -> Result<Token, TokenError> {
         let failed = |error| TokenError::File { path: self.0.clone(), error };
         let mut file = File::open(&self.0).map_err(failed)?;

@@ -1,11 +1,10 @@
-//! A client that costs as little as a client can: one connection, one request after the other.
+//! A minimal client: one connection, sequential requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use crate::Outcome;
 
-/// A connection to a server.
 pub(crate) struct Client {
     writer: TcpStream,
     reader: BufReader<TcpStream>,
@@ -21,12 +20,12 @@ impl Client {
         Ok(Self { writer, reader, head })
     }
 
-    /// Asks, and gives the answer; anything but success is an error.
+    /// Sends a request and returns the answer; anything but success is an error.
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> Outcome<Vec<u8>> {
         self.send(method, path, body, "")
     }
 
-    /// The same for a change that has a key.
+    /// The same with an idempotency key.
     pub(crate) fn ask_once(&mut self, path: &str, body: &str, key: &str) -> Outcome<Vec<u8>> {
         self.send("POST", path, body, &format!("Idempotency-Key: {key}\r\n"))
     }
@@ -48,7 +47,7 @@ impl Client {
         Err(format!("{method} {path}: {status} {}", String::from_utf8_lossy(&answer)).into())
     }
 
-    /// Opens a stream of events; gives its lines.
+    /// Opens an event stream and returns its lines.
     pub(crate) fn stream(mut self, path: &str) -> Outcome<impl BufRead + use<>> {
         let request = format!("GET {path} HTTP/1.1\r\n{}\r\n", self.head);
         self.writer.write_all(request.as_bytes())?;

@@ -1,4 +1,4 @@
-//! How long it takes until a stream has what another process did.
+//! Measures the delay until a stream receives a change of another process.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -20,9 +20,9 @@ use crate::options::Extent;
 use crate::report::{Figure, Report, Table};
 use crate::subject::append;
 
-/// The longest that it may take.
+/// Maximum delay.
 const MOST: Duration = Duration::from_millis(150);
-/// How long the other process waits between two changes: no two are told together.
+/// Interval between two changes, so that each gets its own event.
 const PAUSE: Duration = Duration::from_millis(40);
 
 pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mut Report) -> Outcome<()> {
@@ -78,7 +78,7 @@ pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mu
     Ok(())
 }
 
-/// What the other process does: a change now and then, and when it was acknowledged.
+/// The writing process: makes a change at intervals, and prints when it was acknowledged.
 pub(crate) fn pulse(folder: &Path, thread: ThreadId, count: usize) -> Outcome<()> {
     let timeline = Timeline::open(folder, Rules::default())?;
     let take = timeline.look()?.state(thread)?.active;
@@ -92,7 +92,7 @@ pub(crate) fn pulse(folder: &Path, thread: ThreadId, count: usize) -> Outcome<()
     Ok(())
 }
 
-/// Nanoseconds that two processes agree on.
+/// A clock that both processes share, in nanoseconds.
 fn now() -> Outcome<u64> {
     Ok(u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos())?)
 }

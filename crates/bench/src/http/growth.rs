@@ -1,4 +1,4 @@
-//! Fork and undo over HTTP, in short threads and in long ones.
+//! Fork and undo over HTTP, in short and in long threads.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::measure::{Samples, ratio, shown, timed};
 use crate::options::Extent;
 use crate::report::{Figure, Report, Table};
 
-/// How much longer the longest thread may take than the shortest.
+/// Maximum ratio of the longest to the shortest thread.
 const FLAT: f64 = 1.5;
 
 pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mut Report) -> Outcome<()> {

@@ -1,4 +1,4 @@
-//! Thirty-two clients write; one looks meanwhile.
+//! Thirty-two clients write while one reads.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use crate::messages::Messages;
 use crate::options::Extent;
 use crate::report::{Figure, Report, Table};
 
-/// How much of the floor's throughput ours must have.
+/// Minimum share of the baseline's throughput.
 const LEAST: f64 = 0.6;
-/// The longest that a look may take, at the 99th percentile.
+/// Maximum duration of a read at the 99th percentile.
 const MOST: Duration = Duration::from_millis(10);
 
-/// Writes that each client makes with a key of its own.
+/// Whether writes have idempotency keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
     With,
@@ -85,7 +85,7 @@ fn entries(world: &World, client: usize) -> String {
     format!("/v1/threads/{}/entries", world.written[client])
 }
 
-/// Writes from all clients for a while; writes per second of all together.
+/// Writes from all clients for a while; returns the total rate per second.
 fn write_all(
     server: &Server,
     millis: u64,
@@ -121,7 +121,7 @@ fn write_for(server: &Server, path: &str, millis: u64, keys: Keys, seed: u64) ->
     Ok(done)
 }
 
-/// Looks while the others write.
+/// Reads while the others write.
 fn looks(world: &World, ours: &Server, millis: u64, report: &mut Report) -> Outcome<()> {
     let longest = world.sized.last().ok_or("no thread was made")?.1;
     let kinds = [

@@ -1,4 +1,4 @@
-//! The two servers: ours, and the least that one could be.
+//! The two servers: Retake's, and the baseline.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ use crate::floor::Floor;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A server in a process of its own, which ends with it.
+/// A server process, which ends with this value.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -40,13 +40,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Ours.
+/// Retake's server.
 pub(crate) fn ours(folder: &Path) -> Outcome<()> {
     let timeline = Timeline::open(folder, Rules::default())?;
     let file = TokenFile::at(folder.join("serve.token"));
@@ -65,7 +65,7 @@ pub(crate) fn ours(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// The least: a handler that inserts what it gets, durably.
+/// The baseline: a handler that inserts its body durably.
 pub(crate) fn floor(folder: &Path) -> Outcome<()> {
     let floor = Arc::new(Mutex::new(Floor::open(folder)?));
     let handler = move |body: String| {

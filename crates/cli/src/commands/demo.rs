@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     commands: Vec<Ran>,
-    /// The folder of the tour, if it was kept.
+    /// The folder of the tour, with `--keep`.
     folder: Option<String>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Add(add::Arguments),
     /// Insert an entry before another.
     Insert(insert::Arguments),
-    /// Edit the text of an entry. Role, time, usage and thinking are kept.
+    /// Edit the text of an entry. Role, time, usage and thinking stay the same.
     Edit(edit::Arguments),
     /// Change the role of an entry.
     Role(role::Arguments),

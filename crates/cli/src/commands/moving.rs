@@ -1,7 +1,7 @@
 //! Runs undo, redo and jump, and reports which changes they undid or redid and the resulting state.
 //!
-//! A move is durable before it is reported, and other processes may change the thread in between. The report is therefore
-//! read from the log at the versions that the move wrote, never from the newest state.
+//! A move is durable before it is reported, and other processes may change the thread in between. The report is
+//! therefore read from the log at the versions that the move wrote, never from the newest state.
 
 use std::io::{self, Write};
 

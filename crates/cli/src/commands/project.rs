@@ -37,7 +37,7 @@ enum Command {
     List(list::Arguments),
     /// Make this folder a project, even inside another one.
     Init(init::Arguments),
-    /// Forget the folder of a project. Files and threads are kept.
+    /// Forget the folder of a project. Does not delete files or threads.
     Forget(forget::Arguments),
     /// Use the threads of another project in this folder.
     Adopt(adopt::Arguments),

@@ -177,8 +177,8 @@ fn check_at_rest(context: &Context, threads: &[ThreadId]) -> Result<(), Failure>
     Ok(())
 }
 
-/// Refuses threads with a take in a worktree, whose files would lose their history. Deleted threads have none, unless an
-/// older version deleted them.
+/// Refuses threads with a take in a worktree, whose files would lose their history. Deleted threads have none, unless
+/// an older version deleted them.
 fn check_no_worktree(context: &Context, rows: &[ThreadRow]) -> Result<(), Failure> {
     let looking = context.timeline()?.look()?;
     for open in looking.apart_folders()? {

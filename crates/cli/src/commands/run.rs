@@ -208,8 +208,8 @@ impl TurnTarget {
         }
     }
 
-    /// Creates the thread, or switches to the take whose files are not in the folder. Also returns the version that the turn
-    /// expects, which follows the switch if there was one.
+    /// Creates the thread, or switches to the take whose files are not in the folder. Also returns the version that the
+    /// turn expects, which follows the switch if there was one.
     pub(super) fn prepare(
         self,
         context: &Context,

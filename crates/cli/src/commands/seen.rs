@@ -1,7 +1,8 @@
 //! Changes computed from the current state, such as a list with one more item.
 //!
-//! The whole list is written, so it must not overwrite a concurrent change: the change names the version it was computed
-//! from, and is computed again after a conflict. If the caller passed `--expect`, the conflict is reported instead.
+//! The whole list is written, so it must not overwrite a concurrent change: the change names the version it was
+//! computed from, and is computed again after a conflict. If the caller passed `--expect`, the conflict is reported
+//! instead.
 
 use retake_timeline::{Command, Done};
 

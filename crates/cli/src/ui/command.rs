@@ -1,7 +1,7 @@
 //! Programs that the user configured, such as editor and pager.
 //!
-//! `EDITOR="code --wait"` and `PAGER='less -R'` are commands, not file names. They are split like a shell would, but run
-//! without a shell, so that nothing in a path is interpreted as syntax.
+//! `EDITOR="code --wait"` and `PAGER='less -R'` are commands, not file names. They are split like a shell would, but
+//! run without a shell, so that nothing in a path is interpreted as syntax.
 
 use std::env;
 use std::process::Command;

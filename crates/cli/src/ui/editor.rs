@@ -1,8 +1,8 @@
 //! Edits text in the user's editor.
 //!
-//! The text is in a file that only its owner can read, in a separate folder, because editors put backups and swap files next
-//! to it. User input is never lost: if the editor fails after saving, or saves invalid UTF-8, the file is kept and the error
-//! names it.
+//! The text is in a file that only its owner can read, in a separate folder, because editors put backups and swap files
+//! next to it. User input is never lost: if the editor fails after saving, or saves invalid UTF-8, the file remains and
+//! the error names it.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};

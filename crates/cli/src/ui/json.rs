@@ -1,8 +1,8 @@
 //! JSON output that is safe on a terminal.
 //!
 //! JSON only escapes ASCII control characters, but terminals also interpret C1 controls (U+009B starts a sequence like
-//! `ESC [`), and bidirectional marks can make a line misleading. These are escaped too: the value is the same, and safe to
-//! display.
+//! `ESC [`), and bidirectional marks can make a line misleading. These are escaped too: the value is the same, and safe
+//! to display.
 
 use std::io::{self, Write};
 

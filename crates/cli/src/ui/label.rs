@@ -1,7 +1,7 @@
 //! A line of styled text.
 //!
-//! Every piece goes through [`sanitize`] when it is added, so a label is always safe to print. Its width excludes styles, so
-//! tables and trees can cut and align it.
+//! Every piece goes through [`sanitize`] when it is added, so a label is always safe to print. Its width excludes
+//! styles, so tables and trees can cut and align it.
 
 use std::fmt;
 

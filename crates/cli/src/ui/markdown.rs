@@ -6,11 +6,11 @@
 //!        └──► nothing: the caller shows the source
 //! ```
 //!
-//! Every piece becomes a [`Label`], so all text goes through [`super::sanitize`], including control characters written as
-//! `&#27;`, which only exist after parsing.
+//! Every piece becomes a [`Label`], so all text goes through [`super::sanitize`], including control characters written
+//! as `&#27;`, which only exist after parsing.
 //!
-//! Input can be crafted to be slow. Text longer than [`READ_BYTES`] or nested deeper than [`DEEPEST`] is not rendered, and
-//! code is highlighted only up to [`CODE_BYTES`], which bounds the cost of an entry.
+//! Input can be crafted to be slow. Text longer than [`READ_BYTES`] or nested deeper than [`DEEPEST`] is not rendered,
+//! and code is highlighted only up to [`CODE_BYTES`], which bounds the cost of an entry.
 
 mod blocks;
 mod code;
@@ -53,8 +53,8 @@ pub(crate) fn render(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
     blocks::lines(text, look)
 }
 
-/// Whether a single line nests too deeply. The parser would accept it, but each following blank line would cost as much as
-/// there are lists.
+/// Whether a single line nests too deeply. The parser would accept it, but each following blank line would cost as much
+/// as there are lists.
 fn is_deep(line: &str) -> bool {
     let mut opened = 0;
     let mut rest = line.bytes().peekable();

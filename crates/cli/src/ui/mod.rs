@@ -15,8 +15,8 @@
 //! [`sanitize`], so tables and trees cannot forget it.
 //!
 //! **The environment is an argument.** Terminal, width, time and environment variables are read once, at the edge
-//! ([`screen::Screen::detect`], [`style::Surroundings::of_stdout`], [`command::Environment`]); everything else is a pure
-//! function with table tests.
+//! ([`screen::Screen::detect`], [`style::Surroundings::of_stdout`], [`command::Environment`]); everything else is a
+//! pure function with table tests.
 //!
 //! **A closed pipe is not an error.** Quitting the pager or piping into `head` ends the output: see [`pager`].
 

@@ -10,9 +10,9 @@
 //!             └──► closed: every write says `BrokenPipe`, so that the writer stops early
 //! ```
 //!
-//! The pager starts as soon as the output exceeds the screen. A closed pager is not an error: commands write with `?` and
-//! finish with [`Pager::finish`], which turns a broken pipe into success. Dropping a pager also waits for it, so that two
-//! programs never share the terminal.
+//! The pager starts as soon as the output exceeds the screen. A closed pager is not an error: commands write with `?`
+//! and finish with [`Pager::finish`], which turns a broken pipe into success. Dropping a pager also waits for it, so
+//! that two programs never share the terminal.
 
 use std::io::{self, BufWriter, Write};
 use std::mem;

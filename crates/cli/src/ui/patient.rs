@@ -1,8 +1,8 @@
 //! Output that waits for a slow reader until the turn is cancelled.
 //!
-//! Writing to a pipe or terminal that nobody reads blocks forever, in the middle of a turn. Output is therefore written in
-//! chunks that fit into the free buffer, checking for cancellation in between. After cancellation the reader gets a short
-//! grace period.
+//! Writing to a pipe or terminal that nobody reads blocks forever, in the middle of a turn. Output is therefore written
+//! in chunks that fit into the free buffer, checking for cancellation in between. After cancellation the reader gets a
+//! short grace period.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -83,8 +83,8 @@ impl<'a> PatientOutput<'a> {
 }
 
 impl Stream {
-    /// The same terminal, opened in non-blocking mode: a terminal polls as ready as soon as it accepts one byte. The standard
-    /// streams themselves stay blocking, since other processes share them.
+    /// The same terminal, opened in non-blocking mode: a terminal polls as ready as soon as it accepts one byte. The
+    /// standard streams themselves stay blocking, since other processes share them.
     fn terminal(self) -> Option<BorrowedFd<'static>> {
         static TERMINALS: [OnceLock<Option<OwnedFd>>; 2] = [OnceLock::new(), OnceLock::new()];
         let open = || {

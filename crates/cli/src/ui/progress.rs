@@ -1,6 +1,7 @@
 //! A progress bar for long operations.
 //!
-//! Shown on standard error, only on a terminal, and only after half a second: a bar that flashes briefly is worse than none.
+//! Shown on standard error, only on a terminal, and only after half a second: a bar that flashes briefly is worse than
+//! none.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};

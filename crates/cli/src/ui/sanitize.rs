@@ -1,8 +1,8 @@
 //! Makes stored text safe to print.
 //!
-//! Text from a model, a tool, a file or another person may contain sequences that move the cursor, set the window title,
-//! write to the clipboard, or make a line misleading. Such characters are not dropped, which would hide them, but made
-//! visible: an escape becomes `␛`, a bidirectional override becomes `\u{202e}`.
+//! Text from a model, a tool, a file or another person may contain sequences that move the cursor, set the window
+//! title, write to the clipboard, or make a line misleading. Such characters are not dropped, which would hide them,
+//! but made visible: an escape becomes `␛`, a bidirectional override becomes `\u{202e}`.
 //!
 //! Some invisible characters are dangerous in one context and needed in another:
 //!
@@ -100,8 +100,8 @@ fn kind(character: char) -> Kind {
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         // Line and paragraph separators, which programs treat inconsistently.
         | '\u{2028}' | '\u{2029}'
-        // Invisible characters: soft hyphen, zero-width space, word joiner, invisible operators, byte order mark, deprecated format
-        // controls, annotations.
+        // Invisible characters: soft hyphen, zero-width space, word joiner, invisible operators, byte order mark,
+        // deprecated format controls, annotations.
         | '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
         | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
         // Blank letters: Hangul fillers, inherent Khmer vowels.

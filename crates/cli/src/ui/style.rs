@@ -1,8 +1,8 @@
 //! Colours by meaning, and when to use them.
 //!
-//! Commands name what a piece of text *is*; [`Styles`] defines how that looks. Only the sixteen basic colours are used, which
-//! every theme keeps readable. Styled text always contains escape sequences; the output stream strips them if colours are
-//! unwanted, so only [`decide`] needs to know.
+//! Commands name what a piece of text *is*; [`Styles`] defines how that looks. Only the sixteen basic colours are used,
+//! which every theme keeps readable. Styled text always contains escape sequences; the output stream strips them if
+//! colours are unwanted, so only [`decide`] needs to know.
 
 use std::env;
 use std::ffi::OsStr;

@@ -1,7 +1,7 @@
 //! Formats times for people.
 //!
-//! Recent times are shown as distances, older ones as dates. Pure functions of now, the time and the zone: the caller reads
-//! the clock once, so that all lines of an output agree.
+//! Recent times are shown as distances, older ones as dates. Pure functions of now, the time and the zone: the caller
+//! reads the clock once, so that all lines of an output agree.
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;

@@ -1,6 +1,7 @@
 //! Draws a forest that stays readable when it is long and deep.
 //!
-//! A conversation is mostly linear, so an only child is drawn directly below its parent: indents appear only at branch points.
+//! A conversation is mostly linear, so an only child is drawn directly below its parent: indents appear only at branch
+//! points.
 //!
 //! ```text
 //!   Fix the parser                 a straight run stays flat
@@ -11,11 +12,11 @@
 //!      Done
 //! ```
 //!
-//! A node may have a tail, such as counts and times, in an aligned column at the right, which stays visible when a long label
-//! is cut.
+//! A node may have a tail, such as counts and times, in an aligned column at the right, which stays visible when a long
+//! label is cut.
 //!
-//! Gutters take at most half of the width. Beyond that, outer levels are replaced by `⋯`, since the inner levels show where a
-//! node hangs. Several roots are drawn as if they had a common parent, to tell flat runs apart.
+//! Gutters take at most half of the width. Beyond that, outer levels are replaced by `⋯`, since the inner levels show
+//! where a node hangs. Several roots are drawn as if they had a common parent, to tell flat runs apart.
 
 use std::fmt::Write;
 

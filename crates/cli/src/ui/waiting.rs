@@ -1,8 +1,8 @@
 //! Reports when the command waits for another process.
 //!
-//! All writers wait for one lock, usually for milliseconds. A process that was suspended while writing holds the lock until
-//! it continues, and a silent command looks broken. Linux lists lock waiters, so a watcher thread can report this without
-//! the store knowing about terminals.
+//! All writers wait for one lock, usually for milliseconds. A process that was suspended while writing holds the lock
+//! until it continues, and a silent command looks broken. Linux lists lock waiters, so a watcher thread can report this
+//! without the store knowing about terminals.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

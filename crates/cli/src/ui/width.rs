@@ -1,7 +1,7 @@
 //! Measures, cuts and wraps text by display width.
 //!
-//! The unit is the grapheme cluster, which is never split and usually takes one or two columns. Text is measured as it is, so
-//! it must go through [`super::sanitize`] first; styles are added after measuring.
+//! The unit is the grapheme cluster, which is never split and usually takes one or two columns. Text is measured as it
+//! is, so it must go through [`super::sanitize`] first; styles are added after measuring.
 
 use std::borrow::Cow;
 
@@ -40,8 +40,8 @@ pub(crate) fn truncate(text: &str, columns: usize) -> String {
     format!("{}{ELLIPSIS}", kept.trim_end_matches(' '))
 }
 
-/// Wraps text between words, or inside words longer than a line. Line breaks, indents and empty lines are kept; tabs become
-/// spaces.
+/// Wraps text between words, or inside words longer than a line. Preserves line breaks, indents and empty lines; tabs
+/// become spaces.
 ///
 /// A cluster wider than a line gets its own line.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Turns from the command line, with the assistant that needs no model.
+//! Turns from the command line, with the offline assistant.
 
 use std::time::{Duration, Instant};
 
@@ -97,7 +97,7 @@ fn a_person_is_asked_and_what_they_say_holds() {
 fn what_was_typed_before_the_question_is_no_answer() {
     let sandbox = Sandbox::new();
     let arguments = ["run", "wait 1\ncreate a.txt with x"];
-    // Early, while the assistant still talks; and then when it asks.
+    // First too early, while the assistant still talks; then when it asks.
     let lines = sandbox.answered_when(100, &arguments, &[(".", "y\n"), ("instead: ", "n\n")]);
     assert_eq!(sandbox.read("a.txt"), None, "{lines:?}");
 }
@@ -120,7 +120,7 @@ fn a_turn_is_stopped_from_another_terminal() {
         assert_eq!(turn.join().expect("no panic").code, 130);
     });
     assert!(begun.elapsed() < Duration::from_secs(55));
-    // And the take is free again.
+    // The take is available again.
     sandbox.done(&["run", "say hello"]);
 }
 

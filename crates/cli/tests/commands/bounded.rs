@@ -1,4 +1,4 @@
-//! Output without end takes no memory, whoever reads it or does not.
+//! Endless output uses bounded memory, with and without a reader.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::Sandbox;
 
-/// What a test may cost, in bytes.
+/// Maximum memory growth of a test, in bytes.
 const GROWTH: u64 = 64 << 20;
 
 fn start(sandbox: &Sandbox, arguments: &[&str]) -> Child {
@@ -26,14 +26,14 @@ fn started(sandbox: &Sandbox, arguments: &[&str], stderr: Stdio) -> Child {
         .expect("the program was just built")
 }
 
-/// The most memory that a process ever took, in bytes; `None` once it has ended.
+/// Peak memory of a process in bytes; `None` once it has ended.
 fn most_memory(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }
 
-/// What the program takes for a turn that says nothing.
+/// Memory use of a turn without output.
 fn usual() -> u64 {
     let sandbox = Sandbox::new();
     let mut child = start(&sandbox, &["run", "--json", "--approve", "all", "run sleep 2"]);
@@ -52,7 +52,7 @@ fn run_with_a_reader_that_stands_still_takes_no_memory_and_can_be_stopped() {
     assert!(taken < GROWTH, "{} MB", taken >> 20);
     let begun = Instant::now();
     sandbox.done(&["stop"]);
-    // Nobody reads to this moment, and it ends all the same.
+    // It must end although nothing reads its output.
     while child.try_wait().expect("a child can be asked").is_none() {
         assert!(begun.elapsed() < Duration::from_secs(30), "it does not stop while nobody reads");
         std::thread::sleep(Duration::from_millis(50));
@@ -63,7 +63,7 @@ fn run_with_a_reader_that_stands_still_takes_no_memory_and_can_be_stopped() {
 #[test]
 fn a_turn_ends_while_nobody_reads_standard_error() {
     let sandbox = Sandbox::new();
-    // What is said about the call is more than a pipe holds.
+    // The message about the call exceeds the size of a pipe.
     let command = format!("run sleep 60 # {}", "x".repeat(100_000));
     let mut child = started(&sandbox, &["run", "--approve", "all", &command], Stdio::piped());
     std::thread::sleep(Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! Drafts are sent, and what was written by hand is never lost to a refusal.
+//! Sending drafts, and saving refused texts.
 
 use crate::support::Sandbox;
 
@@ -39,7 +39,7 @@ fn a_forked_draft_is_sent_as_one_step() {
     assert_eq!(draft(&sandbox), "Fix it, and add a test.");
     sandbox.done(&["redo"]);
     assert_eq!((texts(&sandbox).len(), draft(&sandbox)), (3, String::new()));
-    // The take that it was forked from is as it was.
+    // The source take is unchanged.
     let main = sandbox.json(&["thread", "show", "-k", "main"]);
     assert_eq!(main["entries"][2]["entry"]["content"], "Fix it.");
 }

@@ -1,10 +1,10 @@
-//! `diff`, `log` and `blame`, as a person and as a program meet them.
+//! `diff`, `log` and `blame`, as text and as JSON.
 
 use std::fs;
 
 use crate::support::Sandbox;
 
-/// A project in which a hand and an agent worked on the same files.
+/// A project in which the user and an agent changed the same files.
 fn project() -> Sandbox {
     let sandbox = Sandbox::new();
     let write = |name: &str, text: &str| fs::write(sandbox.project().join(name), text).expect("our folder");

@@ -1,5 +1,4 @@
-//! The edges of commands that move files: takes that are open elsewhere, paths that are nowhere, steps that are not
-//! there.
+//! Edge cases of commands that move files: worktrees, missing paths, missing steps.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +6,7 @@ use std::path::PathBuf;
 use crate::support::Sandbox;
 use serde_json::json;
 
-/// A project with a thread of two takes: `main` with one file, and `second`, the active one, with another content.
+/// A thread with two takes: `main`, and `second`, the active one, with other content of the same file.
 fn two_takes() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
@@ -19,7 +18,7 @@ fn two_takes() -> Sandbox {
     sandbox
 }
 
-/// Where a take's own folder is put.
+/// The folder of the worktree.
 fn apart(sandbox: &Sandbox) -> PathBuf {
     sandbox.project().with_file_name("apart")
 }
@@ -45,7 +44,7 @@ fn a_fork_at_an_inherited_entry_has_the_files_of_that_entry() {
         assert_eq!(sandbox.read("a").as_deref(), Some("1\n"), "{command:?}");
     };
     check(&["take", "fork", "2", "--yes"]);
-    // Not the active take any more.
+    // No longer the active take.
     check(&["take", "fork", "2", "-k", "B", "--yes"]);
     check(&["retry", "2", "-k", "B"]);
 
@@ -99,7 +98,7 @@ fn a_take_that_is_open_apart_stays_where_it_is() {
             "{arguments:?}: {message}"
         );
     };
-    // An undo of the switch would bring it here, one of the branch would take it away: an undo passes over both.
+    // An undo of the switch or of the branch would affect the worktree: it passes over both.
     for undo in [&["undo"][..], &["undo", "--conversation"]] {
         sandbox.done(undo);
         assert!(sandbox.done(&["take", "list"]).contains(&format!("second is checked out in {place}.")));
@@ -175,7 +174,7 @@ fn a_path_that_is_nowhere_is_not_restored_in_silence() {
     check(".env", 5, "likely a secret");
     sandbox.done(&["restore", "1", "a"]);
     assert_eq!(sandbox.read("a").as_deref(), Some("one\n"));
-    // What is only in the folder is removed, as the moment did not have it.
+    // A file that the revision does not contain is removed.
     sandbox.write("b", "new\n");
     sandbox.done(&["restore", "1", "b"]);
     assert_eq!(sandbox.read("b"), None);
@@ -229,7 +228,7 @@ fn opening_and_closing_a_take_can_be_previewed() {
     let would = sandbox.json(&open)["preview"]["worktree"].clone();
     assert_eq!((&would["action"], &would["files"]), (&json!("open"), &json!(1)), "{would}");
     assert!(!there.exists());
-    // A preview is refused where the command is.
+    // A preview is refused if the command would be.
     let (code, _) = sandbox.refused(&["worktree", "add", "second", "inner", "--dry-run"]);
     assert_eq!(code, 5);
     open_apart(&sandbox, "second");
@@ -293,7 +292,7 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
     };
     let one = "(files only): changed 1 file";
     check(&["undo", "--files"], "2\n", &format!("Undid {one}"));
-    // The talk in between is passed over.
+    // Entries in between are skipped.
     check(&["undo", "--files"], "1\n", &format!("Undid {one}"));
     check(&["undo", "--files"], "0\n", &format!("Undid {one}"));
     check(&["undo", "--files"], "0\n", "");
@@ -302,7 +301,7 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
     check(&["redo", "--files"], "3\n", "");
     check(&["undo", "--files", "2"], "1\n", "Undid (files only) 2 changes:");
     assert!(sandbox.done(&["thread", "show"]).contains("only talk"), "the conversation stays");
-    // Each was a change of its own.
+    // Each move was a separate change.
     check(&["undo"], "3\n", "Undid: moved");
     check(&["redo"], "1\n", "Redid: moved");
     check(&["jump", "--files", "1"], "0\n", "Restored the files of version 1.");
@@ -368,7 +367,7 @@ fn a_budget_is_a_plan_and_nothing_goes_unasked() {
     let sandbox = Sandbox::new();
     for (number, title) in ["first", "second", "third"].iter().enumerate() {
         sandbox.done(&["thread", "new", title]);
-        // What compresses badly, so that it takes the room that it has.
+        // Incompressible content, so that it takes its full size.
         let mut noise = String::new();
         for at in 0u64..4000 {
             let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31 + number as u32);

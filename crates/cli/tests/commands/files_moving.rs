@@ -1,4 +1,4 @@
-//! Commands that move files, as a person and as a program meet them.
+//! Commands that move files, as text and as JSON.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::Sandbox;
 use serde_json::Value;
 
-/// A project with two files, and an agent that changed one, removed the other and made a third.
+/// A project with two files, in which an agent changed one, removed the other and created a third.
 fn project() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
@@ -17,7 +17,7 @@ fn project() -> Sandbox {
     sandbox
 }
 
-/// What became of a path, as an answer tells it.
+/// The reported outcome of a path.
 fn outcome(answer: &Value, path: &str) -> Value {
     let paths = answer["files"]["paths"].as_array().unwrap_or_else(|| panic!("no paths in {answer}"));
     let found = paths.iter().find(|found| found["path"] == path);
@@ -162,7 +162,7 @@ fn status_names_what_is_not_held() {
     assert!(!contains(&store, &sandbox.project(), b"canary-7d1f"), "a secret reached the store");
 }
 
-/// Whether any file below a folder, but for one other folder, holds these bytes.
+/// Whether any file below a folder, except in one subfolder, contains these bytes.
 fn contains(folder: &Path, without: &Path, bytes: &[u8]) -> bool {
     fs::read_dir(folder).expect("a folder").any(|entry| {
         let path = entry.expect("an entry").path();
@@ -190,7 +190,7 @@ fn takes_bring_their_files_and_can_live_apart() {
     assert_eq!(fs::read_to_string(apart.join("take.txt")).expect("a file"), "second\n");
     let (code, error) = sandbox.refused(&["take", "switch", "second"]);
     assert_eq!(code, 5, "{error}");
-    // Commands in its folder mean that take.
+    // Commands in the worktree refer to its take.
     fs::write(apart.join("take.txt"), "changed\n").expect("our folder");
     let output = sandbox.run_in(&apart, &["worktree", "remove", "--delete-files", "--json"], "");
     assert_eq!(output.code, 0, "{}", output.stderr);

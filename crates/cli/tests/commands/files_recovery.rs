@@ -1,4 +1,4 @@
-//! A move of files that was cut off: whoever comes next finishes it and says so, or says why that cannot be.
+//! An interrupted file move: the next command finishes it and reports it, or reports why it cannot.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::support::Sandbox;
 use retake_timeline::{Rules, Timeline};
 use serde_json::Value;
 
-/// A project in which a move of files was interrupted.
+/// A project with an interrupted file move.
 fn cut_off() -> Sandbox {
     let sandbox = changed();
     interrupt(&sandbox);
@@ -54,7 +54,7 @@ fn a_folder_that_is_not_there_keeps_its_move() {
         assert!(output.stderr.contains(&*project.to_string_lossy()), "{}", output.stderr);
         assert!(output.stderr.contains("--forget-folder"), "{}", output.stderr);
     }
-    // It comes back, and the move is finished.
+    // The folder is restored, and the move is finished.
     fs::rename(&away, &project).expect("our folder");
     let there = project.to_string_lossy().into_owned();
     let (code, _) = sandbox.refused(&["repair", "--forget-folder", &there]);
@@ -62,7 +62,7 @@ fn a_folder_that_is_not_there_keeps_its_move() {
     sandbox.done(&["entry", "add", "go on"]);
     assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
 
-    // Or it never does.
+    // Or it is never restored.
     let sandbox = cut_off();
     let there = sandbox.project().to_string_lossy().into_owned();
     fs::remove_dir_all(sandbox.project()).expect("our folder");
@@ -93,7 +93,7 @@ fn commands_that_only_read_mention_a_move_that_was_cut_off() {
         assert_eq!(pending["kind"]["type"], "files_moved", "{command:?}");
     }
     assert_eq!(read(&sandbox).as_deref(), Some("two\n"), "nothing was done about it");
-    // What they name finishes it, and then there is nothing to mention.
+    // The suggested command finishes it, and then there is nothing to report.
     sandbox.done(&["-C", &project, "status"]);
     assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
     for command in commands {
@@ -101,7 +101,7 @@ fn commands_that_only_read_mention_a_move_that_was_cut_off() {
         assert!(sandbox.json(command).get("pending_moves").is_none(), "{command:?}");
     }
 
-    // A folder that another one took the place of is not moved into, and can be given up.
+    // A folder that replaced the original is not used, and the move can be abandoned.
     let sandbox = cut_off();
     let away = sandbox.project().with_file_name("away");
     fs::create_dir(&away).expect("our folder");

@@ -37,7 +37,7 @@ fn two_folders_move_together() {
     sandbox.done(&["restore", "1", "../lib/b"]);
     assert_eq!(read(&theirs).as_deref(), Some("one\n"));
 
-    // What belongs to the project no more is not touched, and what was recorded of it does no harm.
+    // A removed root is not changed, and its recorded files are harmless.
     assert!(sandbox.done(&["project", "root", "list"]).starts_with("lib  "));
     sandbox.done(&["project", "root", "remove", "lib"]);
     sandbox.done(&["undo", "--conversation"]);
@@ -120,7 +120,7 @@ fn another_folder_at_the_path_of_a_root_is_refused_and_left_alone() {
     assert_eq!(read(&lib.join("f")).as_deref(), Some("changed\n"), "it is another folder");
     assert!(lib.join("g").exists());
     assert!(sandbox.done(&["project", "root", "list"]).contains("(missing)"));
-    // Another root does not make it the right one.
+    // Another root does not make it valid.
     beside(&sandbox, "more");
     sandbox.done(&["project", "root", "add", "more", "../more"]);
     sandbox.refused(&["undo"]);

@@ -1,9 +1,9 @@
-//! Takes, the tree, history and what a thread holds beside entries, told with the real program.
+//! Takes, the tree, history, drafts and settings, with the real program.
 
 use crate::support::Sandbox;
 use serde_json::{Value, json};
 
-/// A thread with a question, an answer, another question and another answer.
+/// A thread with two questions and two answers.
 fn conversation() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
@@ -141,7 +141,7 @@ fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
     assert!(said.contains("Thread The other way") && said.contains("was restored too"), "{said}");
     assert_eq!(take_names(&sandbox), ["main"]);
 
-    // The parent goes away: its child is a root, and not lost.
+    // The parent is deleted: its child becomes a root.
     sandbox.done(&["thread", "delete"]);
     assert_eq!(below(&sandbox.json(&["tree"])), [("The other way".to_owned(), Value::Null)]);
     assert_eq!(below(&sandbox.json(&["tree", "--deleted"])).len(), 2);
@@ -179,7 +179,7 @@ fn every_moment_can_be_reached_by_version_or_name() {
 
     let jumped = sandbox.json(&["jump", "before the rewrite"]);
     assert_eq!((&jumped["position"], &jumped["after"]["entries"]), (&json!(5), &json!(4)));
-    // What was left behind is not lost: it can be jumped to.
+    // A skipped version can still be reached by a jump.
     sandbox.done(&["jump", "8"]);
     assert_eq!(texts(&sandbox), ["A new beginning"]);
     let here = sandbox.done(&["jump", "8"]);
@@ -411,7 +411,7 @@ fn the_tree_can_be_narrowed_and_told_by_message() {
         shape["messages"].as_array().expect("messages").iter().filter_map(|m| m["number"].as_u64()).collect();
     assert_eq!(numbers, [1, 3, 3]);
     assert_eq!((below("messages", 1), below("messages", 2)), (json!(0), json!(0)));
-    // The fork shares nothing with its parent but what that one shares with the first take.
+    // The fork shares with its parent only what the parent shares with the first take.
     assert_eq!((below("takes", 0), below("takes", 1), below("takes", 2)), (json!(1), json!(2), json!(0)));
 }
 
@@ -435,7 +435,7 @@ fn deleting_the_current_thread_selects_another_and_undo_brings_it_back() {
     assert_eq!(current(), "Older");
     sandbox.done(&["undo"]);
     assert_eq!(current(), "Deleted", "it is back, and current again");
-    // What was done since is what an undo means.
+    // An undo refers to the latest operation.
     sandbox.done(&["thread", "delete"]);
     sandbox.done(&["entry", "add", "more"]);
     sandbox.done(&["undo"]);

@@ -1,12 +1,11 @@
-//! What a person sees of takes and history: drawings at the width of a terminal, and stored text that would
-//! like to take it over.
+//! Text output of takes and history at terminal width, with hostile stored text.
 
 use std::fmt::Write;
 
 use crate::support::Sandbox;
 use unicode_width::UnicodeWidthStr;
 
-/// A project with all that a drawing can show.
+/// A project with everything that a drawing can show.
 fn project() -> Sandbox {
     let sandbox = Sandbox::new();
     std::fs::write(sandbox.config(), "[history]\ntyping_pause_ms = 60000\n").expect("the folder is ours");
@@ -25,7 +24,7 @@ fn project() -> Sandbox {
     run(&["draft", "set", "Fix it, but"]);
     run(&["draft", "set", "Fix it, but leave the tests alone."]);
     run(&["take", "branch", "4", "-k", "main", "--name", "שלום"]);
-    // Emoji that are joined of several are not here: terminals disagree about their width, and so would this one.
+    // Without joined emoji: terminals disagree about their width.
     run(&["entry", "add", "למה הכניסה נכשלת? 😀"]);
     run(&["take", "promote", "--title", "The other way"]);
     run(&["take", "switch", "main_take_1"]);
@@ -106,7 +105,7 @@ fn lines_fit_the_terminal() {
         for arguments in [&["tree"][..], &["tree", "--entries"], &["history"], &["take", "list"]] {
             let lines = sandbox.screen(columns, arguments);
             let piped = sandbox.done(arguments);
-            // Nothing was wrapped: as many lines as where there is no width to fit.
+            // No line was wrapped: as many lines as without a width limit.
             assert_eq!(lines.len(), piped.trim_end().lines().count(), "{arguments:?} at {columns}");
             for line in lines {
                 assert!(line.width() <= usize::from(columns), "{line:?} at {columns}");
@@ -160,12 +159,12 @@ fn stored_text_never_acts_on_the_terminal() {
     run(&["undo", "-t", HOSTILE]);
     run(&["context", "remove", HOSTILE]);
     run(&["thread", "show", "-k", "main"]);
-    // JSON carries the text itself, with whatever could act escaped.
+    // JSON contains the text itself, with unsafe characters escaped.
     let shown = sandbox.json(&["thread", "show", "-k", "main"]);
     assert_eq!(shown["entries"][1]["entry"]["blocks"][0]["text"], HOSTILE);
 }
 
-/// No control character but line breaks, and colours only as `ESC [ numbers m`.
+/// No control characters except line breaks, and colours only as `ESC [ numbers m`.
 fn assert_harmless(text: &str, arguments: &[&str]) {
     let mut rest = text;
     while let Some(at) = rest.find(dangerous) {

@@ -1,4 +1,4 @@
-//! The commands, as a user meets them: the real program, in folders of its own.
+//! Tests of the commands with the real program, in temporary folders.
 
 mod agent_commands;
 mod bounded;
@@ -20,7 +20,7 @@ mod shared_settings;
 mod signals;
 mod tools;
 
-// The tests of the studio use these too, in a program of their own: they need a browser.
+// The studio's tests use these too, in a separate program, because they need a browser.
 #[path = "../support/interrupted.rs"]
 mod interrupted;
 #[path = "../support/mod.rs"]

@@ -1,4 +1,4 @@
-//! A command means the take that it names, and says nothing of another one.
+//! A command applies to the take that it names, and to no other.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::Sandbox;
 use serde_json::{Value, json};
 
-/// A thread with two takes, of which `main` is the active one; each made a file of its own.
+/// A thread with two takes, each with a file; `main` is active.
 fn two_takes() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "T"]);
@@ -143,7 +143,7 @@ fn a_switch_that_is_declined_leaves_the_current_thread() {
     assert_eq!(sandbox.json(&["thread", "show"])["thread"]["title"], "T");
 }
 
-/// Makes a commit in a folder; gives its id.
+/// Makes a commit in a folder and returns its id.
 fn commit(folder: &Path, name: &str) -> String {
     let git = |arguments: &[&str]| {
         let user = ["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main"];

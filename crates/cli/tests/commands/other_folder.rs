@@ -1,4 +1,4 @@
-//! A thread knows its folder: the one that a command is started in only chooses the thread.
+//! A thread has its own folder: the current folder only selects the thread.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{Output, Sandbox};
 use serde_json::Value;
 
-/// A project whose thread made a file, and another folder with a file of that name.
+/// A project whose thread created a file, and another folder with a file of that name.
 fn two_folders() -> (Sandbox, PathBuf, String) {
     let sandbox = Sandbox::new();
     let made = sandbox.json(&["thread", "new", "Fix the login"]);
@@ -176,7 +176,7 @@ fn the_files_of_a_moved_worktree_are_found_from_elsewhere_once_a_command_ran_in_
     std::fs::create_dir(&parent).expect("our folder");
     let moved = parent.join("worktree");
     std::fs::rename(&folder, &moved).expect("our folder");
-    // A folder that took its place is not the take's.
+    // A folder that replaced the worktree is not used.
     std::fs::create_dir(&folder).expect("our folder");
     std::fs::write(folder.join("mine"), "precious").expect("our folder");
     succeeded(&sandbox.run_in(&moved, &["take", "list"], ""));

@@ -1,4 +1,4 @@
-//! Options do what they say, on every command that takes them, and names never mean two things at once.
+//! Options behave the same on every command, and names are unambiguous.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn a_title_that_came_back_is_told_apart_by_id() {
     assert!(undone.stderr.contains("has the same title \"Fix the login\""), "{}", undone.stderr);
     let (code, error) = sandbox.refused(&["thread", "show", "Fix the login"]);
     assert_eq!((code, error["candidates"].as_array().map(Vec::len)), (5, Some(2)), "{error}");
-    // Giving the name once more is refused as ever.
+    // Using the title again is refused as before.
     assert_eq!(sandbox.refused(&["thread", "new", "Fix the login"]).0, 5);
     let quiet = sandbox.run(&[
         "redo",
@@ -80,7 +80,7 @@ fn a_configuration_that_is_set_is_told_as_it_was_set() {
     let sandbox = sandbox();
     let folder = sandbox.project().join("elsewhere");
     let folder = folder.to_string_lossy();
-    // The sandbox sets RETAKE_HOME, which goes before it.
+    // The sandbox sets RETAKE_HOME, which overrides it.
     let set = sandbox.json(&["config", "set", "storage.folder", &folder]);
     assert_eq!(set["value"], *folder);
     let told = sandbox.run(&["config", "set", "storage.folder", &folder]);
@@ -103,7 +103,7 @@ fn names_that_are_made_up_are_no_longer_than_names_may_be() {
         let branched = sandbox.json(&["take", "branch"]);
         let name = branched["kind"]["name"].as_str().expect("a name");
         assert!(name.ends_with(&format!("_take_{number}")) && name.chars().count() <= 100, "{name}");
-        // What was made up can be typed again.
+        // A generated name can be typed.
         sandbox.done(&["take", "rename", &format!("{number}")]);
         sandbox.done(&["take", "rename", name]);
     }

@@ -1,4 +1,4 @@
-//! Read mode: Markdown on a terminal, the text as it was written everywhere else, and who remembers which.
+//! Rendered Markdown on a terminal, source text elsewhere, and the stored preference.
 
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ fn how_an_entry_is_shown_is_remembered() {
     assert_eq!(sandbox.json(&["entry", "source", "1"]), serde_json::json!({"entries": 1, "source": true}));
     let source = shown(&sandbox, 80, &["thread", "show"]);
     assert!(source.contains("**weekday**"), "{source}");
-    // Collapsing and expanding leave the rest of how it is shown alone.
+    // Collapsing and expanding do not change the other display settings.
     sandbox.done(&["entry", "collapse", "1"]);
     let view = sandbox.json(&["entry", "show", "1"]);
     assert_eq!((&view["collapsed"], &view["source"]), (&true.into(), &true.into()));
@@ -84,7 +84,7 @@ fn how_an_entry_is_shown_is_remembered() {
     sandbox.done(&["entry", "read", "--all"]);
     let read = shown(&sandbox, 80, &["thread", "show"]);
     assert!(read.contains("by weekday,"), "{read}");
-    // It is no change of the thread.
+    // It does not change the thread.
     assert_eq!(sandbox.json(&["thread", "show"])["thread"]["version"], 2);
     assert_eq!(sandbox.run(&["entry", "source", "1", "--expect", "2"]).code, 2);
 }

@@ -1,7 +1,7 @@
-//! Every command that the README shows works as written, in the order shown, without a key.
+//! Every command in the README works as written, in order, without a key.
 //!
-//! `./demo`, `./check` and `cargo install` build for minutes or run this very test, so a cheaper test stands in for
-//! each: see [`run`]. A line that is neither one of them nor a `retake` command fails the test.
+//! `./demo`, `./check` and `cargo install` build for minutes or run this test, so cheaper tests replace them: see
+//! [`run`]. Any other line that is not a `retake` command fails the test.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The lines of all blocks of shell in a page, without comments.
+/// The shell commands of a page, without comments.
 fn lines(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     for block in page.split("```sh\n").skip(1) {
@@ -66,7 +66,7 @@ fn shell(sandbox: &Sandbox, path: &str, line: &str) -> String {
     stdout.into_owned()
 }
 
-/// Starts the server, waits until the browser has the link, and stops the server.
+/// Starts the server, waits until the browser was given the link, and stops the server.
 fn serve(sandbox: &Sandbox, path: &str) -> String {
     let listen = format!("serve.listen=\"127.0.0.1:{}\"", crate::support::free_port());
     fs::write(sandbox.config(), listen).expect("our folder");
@@ -88,7 +88,7 @@ fn serve(sandbox: &Sandbox, path: &str) -> String {
     line
 }
 
-/// Where `bash` finds the program, and a browser that only writes down what it is to open.
+/// The `PATH` for `bash`: the program, and a browser that only records addresses.
 fn path(sandbox: &Sandbox) -> String {
     let folder = sandbox.project().with_file_name("bin");
     let browser = folder.join("xdg-open");
@@ -123,7 +123,7 @@ fn every_command_of_the_readme_works_in_the_order_shown() {
     assert_eq!(verified["clean"], true, "{verified}");
 }
 
-/// Control: a line that does not work is noticed.
+/// Control: a failing line is noticed.
 #[test]
 #[should_panic(expected = "retake entry show 99")]
 fn a_command_that_fails_is_noticed() {

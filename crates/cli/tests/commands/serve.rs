@@ -1,4 +1,4 @@
-//! The server as a program: what the documentation says is done, line by line; what other programs do is seen.
+//! The server as a process: the documented session runs line by line, and changes of other processes are seen.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use crate::support::Sandbox;
 use serde_json::Value;
 
-/// The blocks of shell in a document, in order.
+/// The shell blocks of a document, in order.
 fn blocks(document: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = document;
@@ -52,7 +52,7 @@ fn the_walk_in_the_documentation_works_as_it_stands_there() {
     assert_eq!(sandbox.read("hello.txt").as_deref().map(str::trim_end), Some("hi"), "{stdout}");
 }
 
-/// A server that runs until it is dropped, and what it said first.
+/// A server that runs until it is dropped, and its first output.
 struct Serving {
     child: Child,
     said: Value,
@@ -77,7 +77,7 @@ impl Serving {
         Self { child, said }
     }
 
-    /// Tells it to end, as a terminal or a service manager does, and waits until it has.
+    /// Sends SIGTERM, as a terminal or a service manager does, and waits for the exit.
     fn end(&mut self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").arg(&id).status().expect("kill is there").success());
@@ -87,13 +87,13 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // One that has ended already cannot be ended again.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What becomes of a browser that follows a link.
+/// The result of following a link in a browser.
 fn followed(link: &Value) -> String {
     let link = link.as_str().expect("a link is text");
     let (host, path) = link.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a link");
@@ -111,7 +111,7 @@ fn a_link_leads_to_the_server_wherever_it_listens() {
         let sandbox = Sandbox::new();
         let mut serving = Serving::start(&sandbox, listen);
         assert_eq!(followed(&serving.said["link"]), "303", "{listen}: {}", serving.said);
-        // Whoever asks for another one need not say where the server is.
+        // Another link needs no address.
         let another = sandbox.json(&["serve", "link"]);
         assert_eq!(followed(&another["link"]), "303", "{listen}: {another}");
         serving.end();
@@ -126,7 +126,7 @@ fn a_server_that_was_killed_is_not_where_its_file_says() {
     drop(Serving::start(&sandbox, "127.0.0.1:0"));
     let usual = sandbox.json(&["serve", "link"])["link"].to_string();
     assert!(usual.contains("http://127.0.0.1:7878/"), "{usual}");
-    // And of two, the one that is left is not forgotten when the other ends.
+    // Of two servers, the remaining one is still found.
     let (mut first, second) =
         (Serving::start(&sandbox, "127.0.0.1:0"), Serving::start(&sandbox, "127.0.0.1:0"));
     first.end();
@@ -147,7 +147,7 @@ fn an_address_that_is_none_is_refused_with_one_that_is() {
     }
 }
 
-/// A browser that only notes which address it was to open.
+/// A browser that only records the address.
 fn noting_browser(sandbox: &Sandbox) -> (String, std::path::PathBuf) {
     let folder = sandbox.config().with_file_name("browser");
     std::fs::create_dir_all(&folder).expect("our folder");
@@ -192,7 +192,7 @@ fn the_studio_is_opened_in_the_browser_that_is_there() {
         said: Value::Null,
     };
     assert_eq!(followed(&opened()), "303");
-    // The one that runs is opened again, and no second one is started.
+    // The running server is used; no second one is started.
     let mut second = serve(&["serve", "--open"]);
     assert_eq!(followed(&opened()), "303");
     assert!(second.wait().expect("it ends").success());

@@ -1,4 +1,4 @@
-//! What threads share (prompts, roles, context presets), and the git commits that they and their takes are tied to.
+//! Settings that threads share (prompts, roles, context presets), and the git commits of threads and takes.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn prompts_and_roles_hold_beyond_the_thread_that_sets_them() {
     assert_eq!(roles("Second"), roles("First"));
     assert!(roles("Second").as_array().is_some_and(|roles| roles.contains(&json!("Critic"))));
 
-    // Another project has the global prompt alone.
+    // Another project has only the global prompt.
     let other = sandbox.project().with_file_name("other");
     fs::create_dir(&other).expect("a new folder");
     let made = sandbox.run_in(&other, &["thread", "new", "Third"], "");
@@ -41,7 +41,7 @@ fn prompts_and_roles_hold_beyond_the_thread_that_sets_them() {
         ("Be kind.", "")
     );
 
-    // An undo in the thread that set it takes it back for all.
+    // An undo in the thread that set it reverts it for all.
     for _ in 0..3 {
         sandbox.done(&["undo", "--thread", "First"]);
     }
@@ -70,7 +70,7 @@ fn context_presets_belong_to_the_project() {
     assert_eq!(files(), before);
     sandbox.done(&["context", "preset", "delete", "login"]);
     assert_eq!(sandbox.refused(&["context", "preset", "load", "login"]).1["code"], "not_found");
-    // What was deleted or replaced can be restored.
+    // Deleted and replaced presets can be restored.
     assert_eq!(sandbox.json(&["context", "preset", "list", "--deleted"])["presets"], presets);
     assert_eq!(sandbox.json(&["context", "preset", "restore", "login"]), presets[0]);
     sandbox.done(&["context", "preset", "save", "--thread", "Second", "login"]);
@@ -116,7 +116,7 @@ fn a_branch_shows_the_commit_of_its_source_and_a_run_can_insist_on_the_first() {
     let message = error["message"].as_str().expect("a message");
     assert!(message.contains(&format!("git switch --detach {first}")), "{message}");
     assert_eq!(sandbox.json(&["thread", "info"])["version"], version, "nothing was done");
-    // From any folder, the repository is the thread's.
+    // From any folder, the thread's repository counts.
     let elsewhere = sandbox.project().with_file_name("elsewhere");
     fs::create_dir(&elsewhere).expect("a new folder");
     check_out(&sandbox, &first);
@@ -139,7 +139,7 @@ fn the_start_commit_is_looked_for_where_the_take_works() {
     sandbox.done(&["worktree", "add", "main_take_1", path]);
     let run = |folder: &Path| sandbox.run_in(folder, &["run", "--at-start-commit", "say hi"], "");
     assert_eq!(run(&sandbox.project()).code, 0);
-    // The take's own folder is no repository.
+    // The worktree is not a repository.
     let refused = run(&worktree);
     assert_eq!(refused.code, 5, "{}", refused.stderr);
     assert!(refused.stderr.contains("no commit is checked out"), "{}", refused.stderr);

@@ -1,4 +1,4 @@
-//! Signals on a real terminal: the program ends, and leaves nothing behind it.
+//! Signals on a real terminal: the program ends and leaves nothing behind.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The program on a terminal, with what is on its screen.
+/// The program on a terminal, and its screen.
 struct Terminal {
     master: Box<dyn MasterPty + Send>,
     keyboard: Box<dyn Write + Send>,
@@ -50,7 +50,7 @@ impl Terminal {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).expect("someone listens");
     }
 
-    /// Waits until a text was shown so often.
+    /// Waits until a text was shown this many times.
     fn wait_for(&self, text: &str, times: usize) {
         let seen = || self.shown.lock().expect("no panic").matches(text).count() >= times;
         wait_until(&format!("{text:?} is shown"), seen);
@@ -61,7 +61,7 @@ impl Terminal {
         kill_process(process(id), signal).expect("it runs");
     }
 
-    /// Whether it ends within moments.
+    /// Whether it ends within a few seconds.
     fn ends(&mut self) -> bool {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
@@ -76,7 +76,7 @@ impl Terminal {
 
     fn echoes(&self) -> bool {
         let modes = self.master.get_termios().expect("a terminal has modes");
-        // Other flags begin with the same letters.
+        // Other flags start with the same letters.
         format!("{:?}", modes.local_flags)
             .split(|mark: char| !mark.is_alphanumeric())
             .any(|flag| flag == "ECHO")
@@ -109,7 +109,7 @@ fn chat_ends_by_a_signal_at_the_prompt_after_a_turn() {
     }
 }
 
-/// A pager that takes the echo away, says which process it is, and does not read.
+/// A pager that disables echo, prints its process id, and does not read.
 const PAGER: &str = "sh -c 'stty -echo </dev/tty; echo $$ > \"$HOME/pager\"; exec sleep 60'";
 
 #[test]
@@ -143,7 +143,7 @@ fn a_signal_ends_the_pager_and_brings_the_terminal_back() {
     }
 }
 
-/// An editor that takes the echo away, saves a text if it is told to, says which process it is, and stays.
+/// An editor that disables echo, optionally saves a text, prints its process id, and keeps running.
 const EDITOR: &str = "sh -c 'stty -echo </dev/tty; if [ -n \"$TYPED\" ]; then printf %s \"$TYPED\" > \"$1\"; fi; \
      echo \"$1\" > \"$HOME/edited\"; echo $$ > \"$HOME/editor\"; exec sleep 60' sh";
 

@@ -1,4 +1,4 @@
-//! The commands around the timeline, as a user meets them: the real program, in folders of its own.
+//! Tests of the maintenance commands with the real program, in temporary folders.
 
 mod attachments;
 mod config;

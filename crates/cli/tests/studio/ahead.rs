@@ -1,4 +1,4 @@
-//! Before a move: what would come, go and change, of words, of settings and of files.
+//! The preview of a move: entries, settings and files that would change.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn an_undo_names_what_it_takes_along() {
     let count = studio.entries();
     browser.click("[data-act=undo]:not(:disabled)");
     browser.until_text("#dialog-body .between", &format!("{count} entries go"));
-    // Each by its words, and the file line by line.
+    // Entries by their text, and the file line by line.
     browser.until_text("#dialog-body .differs .removed", "create a.txt with first line");
     browser.until_text("#dialog-body tr.removed", "first line");
     browser.until_text("#dialog-body .paths", "a.txt");
@@ -22,7 +22,7 @@ fn an_undo_names_what_it_takes_along() {
     studio.confirm();
     studio.until_entries(0);
 
-    // And back: the same comes, and the draft that the undo had brought back goes again.
+    // The reverse: the same content returns, and the restored draft disappears.
     browser.click("[data-act=redo]:not(:disabled)");
     browser.until_text("#dialog-body .between", &format!("{count} entries come"));
     browser.until_text("#dialog-body .differs .added", "create a.txt with first line");

@@ -1,4 +1,4 @@
-//! What is done with a whole conversation: the menu of the bar, and the filter.
+//! Actions on the whole conversation: the bar's menu and the filter.
 
 use fantoccini::key::Key;
 
@@ -24,7 +24,7 @@ fn all_entries_are_collapsed_expanded_and_filtered_by_role() {
     studio.filter(&["AI"]);
     browser.until_count("#picked > .entry", 3);
     assert!(browser.texts("#picked > .entry .said").iter().all(|text| text.contains("answer")));
-    // It is a look: nothing can be done here, and each leads to its place.
+    // Read-only: no actions here, and each entry links to its position.
     assert_eq!(browser.value("document.querySelectorAll('#picked [data-act], #composer').length"), 0);
     browser.click("#picked .place");
     browser.until("document.activeElement.matches('.entry') && document.activeElement.textContent.includes('answer one')");
@@ -40,7 +40,7 @@ fn several_roles_are_shown_at_once() {
     browser.until_count("#picked > .entry", 3);
     browser.until_text("#main > .notice", "User and AI");
     browser.until("document.querySelectorAll('#filter input:checked').length === 2");
-    // The bar is drawn again when something happens, and still says which.
+    // The bar is rendered again after a change, and keeps its state.
     studio.server.sandbox.done(&["thread", "rename", "Renamed"]);
     browser.until_text("#bar h1", "Renamed");
     assert_eq!(browser.text("#filter > summary"), "User, AI");

@@ -1,4 +1,4 @@
-//! Two takes beside each other: what they share, what each took, row by row, and files taken over.
+//! Comparison of two takes: shared entries, costs, rows, and copying files.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::browser::{Look, Scheme};
 use crate::studio::Studio;
 use crate::views::api;
 
-/// Two takes that part behind the first turn, and the page that compares them: the active one first.
+/// Two takes that diverge after the first turn, and the page that compares them, with the active one first.
 fn parted() -> Studio {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
@@ -32,7 +32,7 @@ fn what_two_takes_share_is_folded_and_their_turns_are_aligned() {
     let studio = parted();
     let browser = &studio.browser;
     browser.until_text("#compare .both summary", "4 shared entries");
-    // The last that both have is there as what they go on from.
+    // The last shared entry is shown as their common base.
     browser.until_count("#compare .both > .entry", 1);
     browser.click("#compare .both summary");
     browser.until_count("#compare .both li", 4);
@@ -52,7 +52,7 @@ fn what_two_takes_share_is_folded_and_their_turns_are_aligned() {
         std::thread::sleep(std::time::Duration::from_millis(200));
         browser.picture(&format!("beside-{width}-{scheme:?}"));
     }
-    // In a narrow window the one is below the other.
+    // In a narrow window the takes are stacked.
     let edge = |which: &str, edge: &str| {
         let edge = format!("document.querySelector('.side:{which}').getBoundingClientRect().{edge}");
         browser.value(&edge).as_f64().expect("a number")
@@ -79,7 +79,7 @@ fn a_file_of_the_other_take_is_taken_over_and_an_undo_brings_it_back() {
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("main\n"), "its file");
     assert_eq!(sandbox.read("c.txt").as_deref(), Some("branch only\n"), "and no other");
     assert_eq!(browser.url(), page);
-    // A file that only the one that is worked on has goes where the other has none.
+    // A file that only the active take has is removed.
     browser.click("#compare .differ > .acts .take-over");
     studio.confirm();
     browser.until_text("#compare .differ", "The files are the same");
@@ -102,7 +102,7 @@ fn the_other_take_is_worked_on_or_made_a_thread_from_there() {
     let (thread, page) = (studio.thread(), browser.url());
     browser.until_text("#compare .side:first-child h2", "active");
     browser.until_count("#compare .side:first-child [data-about=promote]", 0);
-    // Files move, and that is shown first.
+    // Files move, so a preview is shown first.
     browser.click("#compare .side:last-child [data-act=switch]");
     browser.until_text("#dialog-body", "b.txt");
     browser.picture("compare-switch");

@@ -1,4 +1,4 @@
-//! Who wrote each line, in the panel and as a page; which files have changed in all, and what is not held.
+//! Blame in the panel and as a page; all changed files, and excluded files.
 
 use serde_json::json;
 
@@ -29,13 +29,13 @@ fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
     assert_eq!(who[3], "you");
     browser.picture("blame-panel");
 
-    // To the very entry.
+    // Links to the entry itself.
     browser.click("#blame tbody:nth-of-type(2) .who a");
     browser.until("location.hash && document.activeElement.id === location.hash.slice(1)");
     let said = browser.value("document.activeElement.textContent");
     assert!(said.as_str().is_some_and(|said| said.contains("edit a.txt")), "{said}");
 
-    // What the present does not hold leads to the moment.
+    // A line that no longer exists links to its version.
     let entries = studio.texts().len();
     studio.act_on(1, "delete");
     studio.until_entries(entries - 1);
@@ -54,7 +54,7 @@ fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
     studio.ask("run seq 1 4500 > long.txt");
     let thread = studio.thread();
     let at = format!("{}/studio/threads/{thread}/blame?path=long.txt", studio.server.url);
-    // As a part it is what is put into the panel.
+    // As a part, it is inserted into the panel.
     let part = browser.run("return fetch(arguments[0]).then((answer) => answer.text());", &[json!(at)]);
     assert!(part.as_str().is_some_and(|part| part.starts_with("<div id=\"blame\">")), "{part:.100}");
 
@@ -68,7 +68,7 @@ fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
     browser.click(".bounded a:last-child");
     browser.until_text(".bounded", "Lines 4,001 to 4,500 of 4,500");
     browser.until_count("#blame td.number", 500);
-    // Who opened nothing that there is is told so on a page.
+    // A missing file is reported on a page.
     browser.go(&at.replace("long.txt", "none.txt"));
     browser.until_text("#failed", "the file does not exist");
     assert_eq!(browser.complaints(), Vec::<String>::new());
@@ -86,7 +86,7 @@ fn a_change_of_very_many_files_is_told_and_not_drawn_whole() {
     browser.until_text("#files .change", "And 250 files more.");
     browser.until_text("#files .change .stat", "300 files +30000");
     browser.until_text("#files .in-all", "And 250 more.");
-    // Of the last of them only the names are there.
+    // Only the names of the last ones are shown.
     browser.until_text("#files .change .file:last-of-type", "Further lines are not shown.");
     let rows = browser.value("document.querySelectorAll('#files .diff tr').length");
     assert!(rows.as_u64().is_some_and(|rows| rows < 4_000), "{rows}");

@@ -1,7 +1,7 @@
-//! Chromium, as a person uses it: goes to an address, clicks, types, looks.
+//! Drives Chromium like a user: opens pages, clicks, types, reads.
 //!
-//! Everything here waits until it can be done, for as long as somebody with patience would: a page that is being drawn
-//! again is no failure, one that stays wrong is. Whatever fails leaves a picture of the page.
+//! Every action waits until it is possible, within a generous timeout: a page that is being rendered is not a failure,
+//! one that stays wrong is. Every failure leaves a screenshot.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// How long something may take before it counts as broken. Long, for machines that do much else.
+/// Timeout for every action. Long, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Narrower windows than this are not made; the page is told that it is narrow instead.
+/// Chromium has no narrower windows; the page is emulated as narrow instead.
 const NARROWEST_WINDOW: u32 = 500;
 
-/// How Chromium looks at the page.
+/// How the page is displayed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) width: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Look {
     pub(crate) scheme: Scheme,
 }
 
-/// Which colours the person prefers.
+/// The preferred colour scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Light,
@@ -47,7 +47,7 @@ impl Default for Look {
     }
 }
 
-/// A Chromium with a profile of its own, and the program that drives it.
+/// A Chromium with its own profile, and its driver.
 pub(crate) struct Browser {
     runtime: Runtime,
     client: Client,
@@ -55,15 +55,15 @@ pub(crate) struct Browser {
     profile: TempDir,
 }
 
-/// One of the browser's windows.
+/// A window of the browser.
 pub(crate) struct Window(WindowHandle);
 
 impl Browser {
-    /// Opens a browser. Fails with what to install if there is none.
+    /// Opens a browser. If there is none, the error says what to install.
     pub(crate) fn open(look: Look) -> Self {
         let (driver, port) = start_driver();
         let profile = TempDir::new().expect("there is room for a temporary folder");
-        // One thread does all: nothing of the browser's happens while the test does something else.
+        // Single-threaded: the browser does nothing while the test does something else.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -76,36 +76,33 @@ impl Browser {
         Self { runtime, client, driver, profile }
     }
 
-    /// Goes to an address.
     pub(crate) fn go(&self, url: &str) {
         self.done(self.client.goto(url));
     }
 
-    /// Loads the page again.
     pub(crate) fn reload(&self) {
         self.done(self.client.refresh());
     }
 
-    /// Where it is.
+    /// The current address.
     pub(crate) fn url(&self) -> String {
         self.done(self.client.current_url()).to_string()
     }
 
-    /// Runs a script in the page: `return` gives its value, `arguments` are the values given.
+    /// Runs a script in the page: `return` gives its value, `arguments` are the given values.
     pub(crate) fn run(&self, script: &str, arguments: &[Value]) -> Value {
         self.done(self.client.execute(script, arguments.to_vec()))
     }
 
-    /// The value of an expression in the page.
     pub(crate) fn value(&self, expression: &str) -> Value {
         self.run(&format!("return ({expression});"), &[])
     }
 
-    /// Waits until an expression in the page is true, or is the promise of something true.
+    /// Waits until an expression in the page is true, or a promise of something true.
     pub(crate) fn until(&self, expression: &str) {
         self.patiently(expression, || {
             let script = format!("return Promise.resolve({expression}).then((value) => !!value);");
-            // A page that is being left answers nothing.
+            // A page that is being left does not answer.
             let seen = self.runtime.block_on(self.client.execute(&script, Vec::new()));
             match seen {
                 Ok(Value::Bool(true)) => Ok(()),
@@ -115,12 +112,12 @@ impl Browser {
         });
     }
 
-    /// Waits until exactly so many elements are there.
+    /// Waits until there are exactly this many elements.
     pub(crate) fn until_count(&self, selector: &str, count: usize) {
         self.until(&format!("document.querySelectorAll({}).length === {count}", json!(selector)));
     }
 
-    /// Waits until the text of the first such element contains something.
+    /// Waits until the text of the first such element contains a text.
     pub(crate) fn until_text(&self, selector: &str, text: &str) {
         self.until(&format!(
             "document.querySelector({})?.textContent.includes({})",
@@ -134,20 +131,20 @@ impl Browser {
         self.until_count(selector, 0);
     }
 
-    /// Clicks on the first such element, with the mouse.
+    /// Clicks the first such element.
     pub(crate) fn click(&self, selector: &str) {
         self.with(selector, |element| self.runtime.block_on(element.click()));
     }
 
-    /// Types into the first such element, behind what is there.
+    /// Types into the first such element, after its content.
     pub(crate) fn type_into(&self, selector: &str, text: &str) {
         self.with(selector, |element| self.runtime.block_on(element.is_enabled()));
-        // Typed once, whatever becomes of it: half of it must not be there twice.
+        // Typed only once: a retry could duplicate a part of it.
         let element = self.done(self.client.find(Locator::Css(selector)));
         self.done(element.send_keys(text));
     }
 
-    /// Replaces what a field holds, as selecting all of it and typing does.
+    /// Replaces the content of a field, like select all and type.
     pub(crate) fn fill(&self, selector: &str, text: &str) {
         let field = format!("document.querySelector({})", json!(selector));
         self.until(&format!("({field}.focus(), {field}.select(), document.activeElement === {field})"));
@@ -158,12 +155,12 @@ impl Browser {
         }
     }
 
-    /// Chooses from a list of choices.
+    /// Selects an option.
     pub(crate) fn choose(&self, selector: &str, value: &str) {
         self.with(selector, |element| self.runtime.block_on(element.select_by_value(value)));
     }
 
-    /// Presses a key, while others are held, wherever the keyboard is.
+    /// Presses a key with modifiers, wherever the focus is.
     pub(crate) fn press(&self, held: &[Key], key: char) {
         let mut keys = KeyActions::new("keyboard".to_owned());
         for held in held {
@@ -176,7 +173,7 @@ impl Browser {
         self.done(self.client.perform_actions(keys));
     }
 
-    /// Types a text, wherever the keyboard is.
+    /// Types text, wherever the focus is.
     pub(crate) fn type_text(&self, text: &str) {
         let mut keys = KeyActions::new("keyboard".to_owned());
         for letter in text.chars() {
@@ -186,24 +183,23 @@ impl Browser {
         self.done(self.client.perform_actions(keys));
     }
 
-    /// The text of the first such element, as it is written, seen or not.
+    /// The text of the first such element, visible or not.
     pub(crate) fn text(&self, selector: &str) -> String {
         self.of(selector, "textContent")
     }
 
-    /// The texts of all such elements.
     pub(crate) fn texts(&self, selector: &str) -> Vec<String> {
         let script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent);";
         let texts = self.run(script, &[json!(selector)]);
         texts.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// What a field holds.
+    /// The value of a field.
     pub(crate) fn holds(&self, selector: &str) -> String {
         self.of(selector, "value")
     }
 
-    /// A property of the first such element, which is a text.
+    /// A text property of the first such element.
     fn of(&self, selector: &str, property: &str) -> String {
         self.until(&format!("document.querySelector({})", json!(selector)));
         let value = self.run(
@@ -222,41 +218,40 @@ impl Browser {
         serde_json::to_value(element).expect("an element has a name")
     }
 
-    /// The window that is looked at.
     pub(crate) fn window(&self) -> Window {
         Window(self.done(self.client.window()))
     }
 
-    /// A further window of the same browser, not yet looked at.
+    /// Opens another window without switching to it.
     pub(crate) fn another_window(&self) -> Window {
         Window(self.done(self.client.new_window(false)).handle)
     }
 
-    /// Looks at another window; all that follows is done there.
+    /// Switches to another window.
     pub(crate) fn look_at(&self, window: &Window) {
         self.done(self.client.switch_to_window(window.0.clone()));
     }
 
-    /// Keeps a picture of the page.
+    /// Takes a screenshot.
     pub(crate) fn picture(&self, name: &str) -> PathBuf {
         let picture = self.done(self.client.screenshot());
         keep_picture(name, &picture)
     }
 
-    /// What the browser complained about so far: scripts that failed, and what the page was not allowed to do.
+    /// The browser's messages so far: failed scripts and blocked actions.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.profile.path().join("chrome_debug.log")).unwrap_or_default();
-        // A request that was refused is told to the person by the page; the browser's own word about it is nothing new.
+        // The page reports a refused request itself; the browser's message about it is redundant.
         let of_page = |line: &&str| line.contains("CONSOLE") && !line.contains("Failed to load resource");
         log.lines().filter(of_page).map(str::to_owned).collect()
     }
 
-    /// Asks the driver for something of its own.
+    /// Sends a command to the driver.
     pub(crate) fn command(&self, command: impl WebDriverCompatibleCommand + Send + 'static) -> Value {
         self.done(self.client.issue_cmd(command))
     }
 
-    /// Does something with an element as soon as that works.
+    /// Repeats an action on an element until it succeeds.
     fn with<T>(&self, selector: &str, does: impl Fn(Element) -> Result<T, CmdError>) -> T {
         self.patiently(selector, || {
             let found = self.runtime.block_on(self.client.find(Locator::Css(selector)));
@@ -291,15 +286,15 @@ impl Drop for Browser {
     fn drop(&mut self) {
         let client = self.client.clone();
         let closing = async { tokio::time::timeout(Duration::from_secs(5), client.close()).await };
-        // A browser that does not close goes with its driver.
+        // A browser that does not close ends with its driver.
         let _ = self.runtime.block_on(closing);
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
 }
 
-/// Starts the program that drives Chromium, on a port of its own choice. One whose port another took in the very moment
-/// says nothing and ends; then it is started again.
+/// Starts the driver on a free port. If another process took the port meanwhile, it exits silently and is started
+/// again.
 fn start_driver() -> (Child, u16) {
     let tries = std::iter::repeat_with(try_driver).take(10);
     tries.flatten().next().expect("chromedriver says on which port it listens")
@@ -324,7 +319,7 @@ fn try_driver() -> Option<(Child, u16)> {
         let (_, rest) = line.split_once("successfully on port ")?;
         rest.trim_end_matches('.').parse().ok()
     });
-    // It may say more later, and must find somebody who listens.
+    // Keeps reading, since it may print more later.
     std::thread::spawn(move || lines.for_each(drop));
     if port.is_none() {
         let _ = driver.wait();
@@ -335,18 +330,18 @@ fn try_driver() -> Option<(Child, u16)> {
 fn capabilities(look: Look, profile: &Path) -> Capabilities {
     let mut arguments = vec![
         "--headless=new".to_owned(),
-        // The sandbox needs rights that a container does not give, and nothing foreign is looked at here.
+        // The sandbox needs rights that containers lack, and no foreign page is opened.
         "--no-sandbox".to_owned(),
         "--disable-dev-shm-usage".to_owned(),
         "--disable-gpu".to_owned(),
-        // It talks to the server under test, and to nobody else.
+        // It only connects to the server under test.
         "--disable-quic".to_owned(),
         "--no-first-run".to_owned(),
         "--disable-background-networking".to_owned(),
         "--disable-component-update".to_owned(),
         "--disable-sync".to_owned(),
         "--force-device-scale-factor=1".to_owned(),
-        // What a page complains about is written into the profile.
+        // The page's messages are logged to the profile.
         "--enable-logging".to_owned(),
         format!("--user-data-dir={}", profile.display()),
         format!("--window-size={},{}", look.width, look.height),
@@ -361,7 +356,7 @@ fn capabilities(look: Look, profile: &Path) -> Capabilities {
     }
     let mut capabilities = Capabilities::new();
     capabilities.insert("goog:chromeOptions".to_owned(), options);
-    // A page that is left half-typed is left without a question.
+    // Leaving a page with typed text must not ask.
     capabilities.insert("unhandledPromptBehavior".to_owned(), json!("accept"));
     capabilities
 }

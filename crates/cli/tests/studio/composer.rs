@@ -1,4 +1,4 @@
-//! The composer: what a turn may do, pictures, what is said while it runs, and what it asks.
+//! The composer: approval, images, messages to a running turn, and questions.
 
 use crate::studio::Studio;
 
@@ -27,7 +27,7 @@ fn a_call_shows_what_it_would_do_and_waits() {
     studio.until_idle();
     assert_eq!(sandbox.read("b.txt"), None);
 
-    // This very call is not asked about again.
+    // The same call is not asked about again.
     studio.send("run echo always >> c.txt");
     browser.until_text(".question", "echo always");
     browser.click(".question [data-about=always]");
@@ -60,7 +60,7 @@ fn a_turn_that_runs_is_told_something_and_stopped() {
     studio.send("say before\nwait 60");
     browser.until("!document.getElementById('stop').hidden");
     browser.until_text("#send", "Steer");
-    // Words are seen as they come.
+    // Text is visible as it arrives.
     browser.until("!document.getElementById('live').hidden && document.getElementById('live-text').textContent.length > 5");
     browser.picture("streaming");
     browser.until_text("#tree .here", "running");
@@ -71,7 +71,7 @@ fn a_turn_that_runs_is_told_something_and_stopped() {
     browser.until_text("#send", "Send");
     browser.until_gone(".question");
     browser.until("document.getElementById('live-text').textContent === ''");
-    // The page can go on at once.
+    // The page is usable right away.
     studio.ask("say after");
     assert!(studio.texts().iter().any(|text| text == "after"), "{:?}", studio.texts());
 }
@@ -84,7 +84,7 @@ fn a_turn_hears_what_it_is_told() {
     studio.send("wait 2\nrun true");
     browser.until_text("#send", "Steer");
     studio.send("say heard you");
-    // It waits where it is seen, until the model is called again.
+    // The message is shown as pending until the next model request.
     browser.until_text("#turn .queue", "say heard you");
     browser.picture("queue");
     studio.until_idle();
@@ -95,7 +95,7 @@ fn a_turn_hears_what_it_is_told() {
 
 #[test]
 fn a_picture_goes_along() {
-    // The smallest picture that there is: one pixel.
+    // A minimal image of one pixel.
     const PIXEL: &[u8] = &[
         0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0,
         0, 0, 1, 8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, b'I', b'D', b'A', b'T', 0x78, 0x9c,
@@ -109,7 +109,7 @@ fn a_picture_goes_along() {
     studio.browser.type_into("#pictures", path.to_str().expect("a plain path"));
     studio.browser.until(attached);
     assert_eq!(studio.browser.holds("#pictures"), "");
-    // It is part of the draft: a reload keeps it, a crash too, and so does an undo of what took it off.
+    // It is part of the draft: it survives a reload, a crash and an undo of its removal.
     studio.reload();
     studio.browser.until(attached);
     studio.server.kill();
@@ -123,7 +123,7 @@ fn a_picture_goes_along() {
     studio.browser.until(attached);
     studio.browser.click("#attached button");
     studio.browser.until_gone("#attached img");
-    // Pasted, it is there too.
+    // Pasting works too.
     let given = "const given = new DataTransfer();
         given.items.add(new File([new Uint8Array(arguments[0])], 'given.png', {type: 'image/png'}));";
     let pixel = [serde_json::json!(PIXEL)];
@@ -134,7 +134,7 @@ fn a_picture_goes_along() {
     studio.browser.picture("attached");
     studio.browser.click("#attached button");
     studio.browser.until_gone("#attached img");
-    // Dropped beside the field, with something that is none; and sent at once: it goes along all the same.
+    // Dropped beside the field together with another file, and sent at once: it is still attached.
     let drop = "given.items.add(new File(['text'], 'notes.txt', {type: 'text/plain'}));
         return !document.getElementById('conversation').dispatchEvent(
             new DragEvent('drop', {dataTransfer: given, bubbles: true, cancelable: true}));";

@@ -1,4 +1,4 @@
-//! Reloads and crashes, in the middle of typing and in the middle of a turn.
+//! Reloads and crashes while typing and during a turn.
 
 use crate::browser::Look;
 use crate::interrupted;
@@ -81,7 +81,7 @@ fn a_turn_whose_server_was_killed_is_shown_as_unfinished_and_goes_on() {
     studio.until_idle();
     studio.browser.until("document.querySelector('.entry.assistant:last-child')");
     assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("done before\n"));
-    // The page can go on as before.
+    // The page is usable as before.
     studio.ask("say after");
     assert!(studio.texts().iter().any(|text| text == "after"), "{:?}", studio.texts());
 }

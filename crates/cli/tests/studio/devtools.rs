@@ -1,5 +1,4 @@
-//! What only the browser's own tools can do: put a script before a page's own, press the window into another shape,
-//! count what goes over the wire.
+//! Functions of the browser's developer tools: scripts before the page's own, other window shapes, network traffic.
 
 use fantoccini::wd::WebDriverCompatibleCommand;
 use serde_json::{Value, json};
@@ -24,12 +23,12 @@ impl WebDriverCompatibleCommand for Asked {
 }
 
 impl Browser {
-    /// Asks the browser's own tools for something.
+    /// Sends a developer tools command.
     pub(crate) fn devtools(&self, command: &str, parameters: Value) -> Value {
         self.command(Asked { command: command.to_owned(), parameters })
     }
 
-    /// Looks at the page in another way from now on.
+    /// Changes how the page is displayed.
     pub(crate) fn look_as(&self, look: Look) {
         let metrics =
             json!({"width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": false});

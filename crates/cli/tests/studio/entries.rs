@@ -13,7 +13,7 @@ fn an_entry_is_edited_in_its_place() {
     let browser = &studio.browser;
     let entry = Studio::entry(2);
 
-    // Left without a change, by button and by key.
+    // Cancelled, by button and by key.
     studio.act_on(2, "edit");
     browser.type_into(&format!("{entry} .editor textarea"), " and more");
     browser.click(&format!("{entry} .editor [data-act=leave-edit]"));
@@ -26,7 +26,7 @@ fn an_entry_is_edited_in_its_place() {
     browser.until_gone(".editor");
     assert_eq!(studio.texts(), ["one **bold** question", "first line\n\nsecond line", "three"]);
 
-    // Kept, by button and by key.
+    // Saved, by button and by key.
     studio.act_on(2, "edit");
     assert_eq!(browser.holds(".editor textarea"), "first line\n\nsecond line");
     browser.fill(".editor textarea", "corrected");
@@ -48,7 +48,7 @@ fn an_entry_is_shown_as_it_is_wanted() {
     let studio = Studio::with_entries(&TALK);
     let browser = &studio.browser;
     let (entry, other) = (Studio::entry(1), Studio::entry(2));
-    // A prompt is shown as it was typed.
+    // A prompt is shown as source text.
     assert_eq!(browser.text(&format!("{entry} .said .words")), "one **bold** question");
 
     studio.act_on(1, "source");
@@ -57,7 +57,7 @@ fn an_entry_is_shown_as_it_is_wanted() {
     browser.until_text(&format!("{other} > .preview"), "first line");
     browser.until_gone(&format!("{other} .said"));
 
-    // Remembered, and no part of history.
+    // Remembered, but not part of history.
     studio.reload();
     browser.until_text(&format!("{entry} > pre.plain"), "one **bold** question");
     browser.until_count(&format!("{other} > .preview"), 1);
@@ -115,7 +115,7 @@ fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
     let all = studio.entries();
     let was = browser.url();
 
-    // Files move: that is asked about first.
+    // Files move, so a preview is shown first.
     studio.act_on(after_first, "branch");
     browser.until_text("#dialog-body", "a.txt");
     studio.confirm();
@@ -124,7 +124,7 @@ fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
     browser.until_count("#tree .here .takes li", 2);
     browser.picture("tree-with-branch");
 
-    // Back, from the tree: first a look, then work.
+    // Back, from the tree: first read-only, then active.
     browser.click("#tree .here .takes li:first-child a");
     studio.until_entries(all);
     assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("first\n"));
@@ -146,7 +146,7 @@ fn a_message_is_asked_again_in_a_take_of_its_own() {
     let (count, first) = (studio.entries(), studio.server.sandbox.read("when.txt"));
     browser.choose("#approve", "all");
     studio.act_on(1, "retry");
-    // Files move, so that it is asked about first; whoever says no has lost nothing.
+    // Files move, so a preview is shown first; cancelling changes nothing.
     browser.until_text("#dialog .paths", "when.txt");
     browser.click("#dialog-no");
     browser.until_gone("#dialog[open]");
@@ -159,7 +159,7 @@ fn a_message_is_asked_again_in_a_take_of_its_own() {
     studio.until_idle();
     browser.until_count("#tree .here .takes li", 2);
     assert_ne!(studio.server.sandbox.read("when.txt"), first);
-    // An answer has nothing to ask again.
+    // An answer cannot be retried.
     assert_eq!(browser.value("document.querySelectorAll('.entry:not(.user) [data-act=retry]').length"), 0);
 }
 
@@ -170,16 +170,16 @@ fn what_a_call_did_to_files_is_shown_with_its_result() {
     studio.make_thread();
     browser.choose("#approve", "edits");
     studio.ask("create a.txt with hello then read a.txt");
-    // Of the two calls one changed something.
+    // One of the two calls changed something.
     browser.until_text(".files-of summary", "1 file +");
     browser.click(".files-of summary");
     browser.until_text(".of-call .file", "a.txt");
     browser.until_text(".of-call tr.added", "hello");
-    // Offered no longer once the call is undone with its turn.
+    // No longer offered once the call was undone with its turn.
     browser.click("[data-act=undo]:not(:disabled)");
     studio.confirm();
     browser.until_gone(".of-call");
-    // The next call has the name of the one that was undone, and is told by what it did itself.
+    // The next call reuses the id of the undone one, and is described by its own changes.
     browser.choose("#approve", "all");
     studio.ask("run echo 1 > b.txt; echo 2 > c.txt");
     browser.until_text(".files-of summary", "2 files +2");

@@ -1,4 +1,4 @@
-//! Finding one's way: words in all threads, who wrote a line, older operations, the past.
+//! Search, blame, older operations, and old versions.
 
 use fantoccini::key::Key;
 
@@ -29,7 +29,7 @@ fn words_are_found_in_all_threads_and_lead_to_their_entry() {
 fn older_operations_come_when_they_are_asked_for() {
     let studio = Studio::with_entries(&[("User", "one")]);
     let browser = &studio.browser;
-    // On a page that is not drawn again after each of them.
+    // On a page that is not rendered after each of them.
     let (thread, here) = (studio.thread(), browser.url());
     browser.go(&format!("{}/studio/threads/none", studio.server.url));
     browser.run(
@@ -92,7 +92,7 @@ fn a_narrow_window_has_threads_and_details_behind_buttons() {
         browser.click(&format!("#bar [data-act={act}]"));
         browser.until(&seen);
         browser.picture(&format!("narrow-{side}"));
-        // The same button is below what it opened; the keyboard still reaches it.
+        // The same button is below the opened part; the keyboard still reaches it.
         browser.run(&format!("document.querySelector('#bar [data-act={act}]').click();"), &[]);
         browser.until(&format!("!{seen}"));
     }

@@ -1,11 +1,11 @@
-//! The history as a picture: a row for each turn, its steps, and what was undone beside the line of the present.
+//! The history as a graph: a row per turn, its steps, and undone turns beside the current line.
 
 use serde_json::json;
 
 use crate::studio::Studio;
 use crate::views::{api, look_at};
 
-/// Where the points of the rows with that class are, across.
+/// Horizontal positions of the points of the rows with this class.
 fn across(studio: &Studio, class: &str) -> Vec<u64> {
     let points = format!(
         "[...document.querySelectorAll('#history .history > li.{class} circle')].map((one) => one.cx.baseVal.value)"
@@ -26,7 +26,7 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     browser.until_text("#history li.turn .stat .added", "+1");
     assert_eq!(browser.value("document.querySelectorAll('#history circle.current').length"), 1);
 
-    // Its steps are folded; what is opened stays open when something happens.
+    // Its steps are folded; an opened row stays open after a change.
     let steps = "#history li.turn .of-turn";
     assert_eq!(browser.value(&format!("document.querySelector('{steps}').open")), false);
     browser.click(&format!("{steps} > summary"));
@@ -34,7 +34,7 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     browser.click(&format!("{steps} .changed > summary"));
     browser.until_text(&format!("{steps} .between"), "4 entries come");
     browser.until_text(&format!("{steps} .between .file"), "a.txt");
-    // Its lines stand beside their numbers, as they do elsewhere.
+    // Lines are next to their numbers, as elsewhere.
     let wide = "document.querySelector('#history .diff tr.added td:last-child').clientWidth > 200";
     assert_eq!(browser.value(wide), true);
     browser.picture("history-steps");
@@ -43,7 +43,7 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     browser.until(&format!("document.querySelector('{steps}').open"));
     browser.until_text(&format!("{steps} .between .file"), "a.txt");
 
-    // Into the middle of the turn, to when it was asked, just behind the typing: the row parts there, and redo leads on.
+    // Into the middle of the turn, right after the typing: the row splits there, and redo continues.
     let asked = browser.text(&format!("{steps} ol > li:nth-last-child(2) .number"));
     browser.click(&format!("{steps} [data-act=jump][data-version='{asked}']"));
     studio.confirm_move();
@@ -86,7 +86,7 @@ fn what_was_undone_stands_beside_the_line_of_the_present() {
     assert_eq!(across(&studio, "current"), [8], "where one is is the line");
     assert_eq!(sandbox.read("second.txt").as_deref(), Some("second\n"));
     assert_eq!(sandbox.read("third.txt"), None);
-    // The moment that has a name is still the other one.
+    // The saved name still belongs to the other version.
     browser.click("#history li.saved [data-act=jump]");
     studio.confirm_move();
     assert_eq!(sandbox.read("third.txt").as_deref(), Some("third\n"));
@@ -117,12 +117,12 @@ fn older_pages_hold_every_operation_once_however_long_a_turn_was() {
     }
     let wanted: Vec<u64> = (1..=newest).rev().collect();
     assert_eq!(browser.value(versions), json!(wanted), "each once, newest first");
-    // What was asked for stays when something happens.
+    // The requested page stays after a change.
     studio.add(["one more".to_owned()]);
     browser.until_text("#history li.current", "one more");
     let wanted: Vec<u64> = (1..=newest + 1).rev().collect();
     assert_eq!(browser.value(versions), json!(wanted), "as far as it was asked for");
-    // The lane of what was undone joins the line, on whichever page that is.
+    // The lane of undone turns joins the line, on whichever page that is.
     assert_eq!(browser.value("document.querySelectorAll('#panel li.undone path.aside').length"), 1);
     let titles = browser.texts("#panel .history > li.turn .words:not(ol *)");
     assert!(titles.iter().all(|title| title.starts_with("run echo")), "{titles:?}");

@@ -1,12 +1,12 @@
-//! Whatever a model, a file or another person wrote is text: nothing of it runs, loads or restyles anything.
+//! Text of a model, a file or another person is only text: it runs, loads and restyles nothing.
 //!
 //! ```text
-//!   payloads ─► entries, roles, titles, takes, tags, moments, files, calls, results, settings, drafts, a stream, addresses
-//!                  └─► every view, in a browser with a detector: a script that ran, a request to another place, something
-//!                      that the page was kept from doing, an element that we do not draw
+//!   payloads ─► entries, roles, titles, takes, tags, saved names, files, calls, results, settings, drafts, a stream, addresses
+//!                  └─► every view, in a browser with a detector: a script that ran, a request to another server, a
+//!                      blocked action, an unexpected element
 //! ```
 //!
-//! The control puts the same payloads into a page that does not care, and the same detector must find them there.
+//! The control inserts the same payloads into an unprotected page, where the detector must find them.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::studio::Studio;
 use crate::support::Sandbox;
 use crate::views::api;
 
-/// Put before everything else into every page and frame.
+/// Runs before everything else in every page and frame.
 const DETECTOR: &str = r#"
 (() => {
   const tell = (what) => { try { (top.found ??= []).push(what); } catch { console.error("found " + what); } };
@@ -31,7 +31,7 @@ const DETECTOR: &str = r#"
 })();
 "#;
 
-/// What is on the page and should not be.
+/// Unexpected content of the page.
 const FOREIGN: &str = r#"
 const bad = [...(window.found ?? [])];
 const ours = new Set(`html head meta title link script body data div a nav main aside header footer section article h1 h2 h3
@@ -65,7 +65,7 @@ if (getComputedStyle(document.body).backgroundColor !== "rgb(251, 251, 250)") ba
 return bad;
 "#;
 
-/// Asks the API for many things, one after the other; gives how many it did.
+/// Sends many API requests; returns how many succeeded.
 const OFFER: &str = r#"
 return (async (offers) => {
   let taken = 0;
@@ -78,12 +78,12 @@ return (async (offers) => {
 })(arguments[0]);
 "#;
 
-/// The payloads, with the address of a server that counts who comes.
+/// The payloads, with the address of a server that counts requests.
 fn payloads(evil: &FaultServer) -> Vec<String> {
     PAYLOADS.iter().map(|payload| payload.replace("EVIL", &evil.url())).collect()
 }
 
-/// Counts who comes, and gives everybody a script.
+/// Counts requests, and answers with a script.
 fn evil() -> FaultServer {
     let script = Script::status(200, "ran()").with_header("access-control-allow-origin", "*");
     FaultServer::with(vec![script]).expect("a port is free")
@@ -93,9 +93,9 @@ fn watched(browser: &Browser) {
     browser.devtools("Page.addScriptToEvaluateOnNewDocument", json!({"source": DETECTOR}));
 }
 
-/// Nothing on the page is of another's making.
+/// The page contains nothing foreign.
 fn clean(browser: &Browser, view: &str) {
-    // Whatever is loaded or run late has had a moment.
+    // Waits for content that loads or runs late.
     std::thread::sleep(Duration::from_millis(120));
     assert_eq!(browser.run(FOREIGN, &[]), json!([]), "in {view}");
 }
@@ -117,7 +117,7 @@ fn nothing_that_anybody_wrote_runs_loads_or_restyles_anything() {
     browser.go(&at(""));
     browser.until("document.querySelectorAll('.piece > .entry').length > 0");
     clean(browser, "the conversation");
-    // Everything that is folded is looked at too.
+    // Opens everything that is folded.
     browser.run("for (const one of document.querySelectorAll('details')) one.open = true;", &[]);
     clean(browser, "the conversation, unfolded");
     let step =
@@ -166,7 +166,7 @@ fn nothing_that_anybody_wrote_runs_loads_or_restyles_anything() {
     assert_eq!(evil.requests().len(), 0, "{:?}", evil.requests());
 }
 
-/// What is on its way from a model is text as well, and so is what it asks to be allowed.
+/// Streamed text and approval questions are only text too.
 #[test]
 fn nothing_runs_while_a_model_writes_it() {
     let evil = evil();
@@ -197,7 +197,7 @@ fn nothing_runs_while_a_model_writes_it() {
     clean(&studio.browser, "words as they come");
     studio.browser.until("document.querySelector('.question [data-about=allow]')");
     clean(&studio.browser, "the question");
-    // What turns letters around is seen for what it is, where somebody decides by how it looks.
+    // Bidirectional characters are visible where a user decides by appearance.
     assert!(
         studio.browser.text(".question pre").contains("\\u{202e}"),
         "{}",
@@ -209,7 +209,7 @@ fn nothing_runs_while_a_model_writes_it() {
     assert_eq!(evil.requests().len(), 0, "{:?}", evil.requests());
 }
 
-/// Control: in a page that takes them for more than text, the same payloads are found by the same detector.
+/// Control: in an unprotected page, the same detector finds the same payloads.
 #[test]
 fn the_detector_finds_what_a_careless_page_does() {
     let evil = evil();
@@ -239,7 +239,7 @@ fn the_detector_finds_what_a_careless_page_does() {
     }
 }
 
-/// Files that are named like payloads and hold them.
+/// Files whose names and content are payloads.
 fn hostile_files(sandbox: &Sandbox, all: &[String]) {
     sandbox.done(&["thread", "new", "Files"]);
     sandbox.write("page.html", &all.join("\n"));
@@ -255,7 +255,7 @@ fn hostile_files(sandbox: &Sandbox, all: &[String]) {
     sandbox.agent("true");
 }
 
-/// A thread in which everything that has a text has a hostile one. It is the one that has the files.
+/// A thread in which every text is hostile. Its files are in the folder.
 fn hostile_thread(studio: &Studio, all: &[String]) -> String {
     let browser = &studio.browser;
     browser.go(&format!("{}/studio", studio.server.url));
@@ -285,7 +285,7 @@ fn hostile_thread(studio: &Studio, all: &[String]) -> String {
     offer("PATCH", path("settings"), settings);
     let listed = names.iter().filter(|name| !name.contains('/')).map(|name| json!({"path": name}));
     offer("PUT", path("lists/context_files"), json!({"items": listed.collect::<Vec<_>>()}));
-    // Which texts are names is for the server to say; many of these are. A page that follows along would only be slow.
+    // The server validates names; many of these are valid. An open page would only slow this down.
     browser.go(&format!("{}/studio/threads/nothing", studio.server.url));
     let taken = browser.run(OFFER, &[json!(offers)]);
     assert!(taken.as_u64() > Some(names.len() as u64 * 2), "only {taken} of {} were taken", offers.len());

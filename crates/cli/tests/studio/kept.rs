@@ -1,4 +1,4 @@
-//! What is half typed stays where it belongs, whatever is drawn around it.
+//! Typed text stays where it belongs, whatever is rendered around it.
 
 use fantoccini::key::Key;
 use serde_json::json;
@@ -40,7 +40,7 @@ fn an_edit_goes_along_when_its_entry_moves_into_another_piece() {
     studio.add((0..30).map(|number| format!("entry {number}")));
     studio.until_entries(30);
     studio.reload();
-    // The last of the first piece, as long as nothing is put in before it.
+    // The last entry of the first piece, as long as nothing is inserted before it.
     let last = "[data-number='20']";
     browser.until_count(last, 1);
     let id = browser.run("return arguments[0].id;", &[browser.element(last)]);
@@ -105,7 +105,7 @@ fn what_a_tool_answered_is_edited_read_and_copied() {
     browser.fill(&area, "something else");
     browser.click(&format!("{} .editor .primary", Studio::entry(number)));
     browser.until_text(&format!("{} > .plain", Studio::entry(number)), "something else");
-    // It is the answer that was changed, not a text beside it.
+    // The answer was changed, not a copy of it.
     let shown = studio.server.sandbox.json(&["thread", "show", &studio.thread()]);
     let blocks = &shown["entries"][number - 1]["entry"]["blocks"];
     assert_eq!(

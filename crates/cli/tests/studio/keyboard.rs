@@ -1,4 +1,4 @@
-//! Once through without a mouse.
+//! All main actions with the keyboard alone.
 
 use fantoccini::key::Key;
 
@@ -14,7 +14,7 @@ fn a_thread_is_worked_on_by_keyboard_alone() {
 
     browser.press(&[], 'i');
     browser.until("document.activeElement.id === 'draft'");
-    // What it is set to and what tools may do are further on.
+    // Settings and approval come later in the tab order.
     browser.press(&[], Key::Tab.into());
     browser.until("document.activeElement.id === 'set-to'");
     browser.press(&[], Key::Tab.into());
@@ -57,7 +57,7 @@ fn a_thread_is_worked_on_by_keyboard_alone() {
     browser.press(&[], 'c');
     browser.until_count(".entry.user > .said", 1);
 
-    // Back twice: the edit, then the turn with its file.
+    // Two undos: the edit, then the turn with its file.
     for (entries, file) in [(count, Some("keys\n")), (0, None)] {
         browser.until_count("[data-act=undo]:not(:disabled)", 1);
         browser.press(&[Key::Control], 'z');

@@ -1,4 +1,4 @@
-//! What is only looked at changes nothing: the past, and entries of one role in a long conversation.
+//! Read-only views change nothing: old versions, and entries of one role in a long conversation.
 
 use serde_json::json;
 

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   test ──WebDriver──▶ chromedriver ──▶ Chromium ──HTTP──▶ retake serve ──▶ store, project folder
-//!     └───────────────── looks at the folder, and changes it by hand ──────────────────────┘
+//!     └──────────────── reads and changes files in the folder ───────────────────────────────┘
 //! ```
 //!
-//! Each test has all of these to itself. What a test saw is kept as pictures below `target/studio-screenshots`, the last
-//! one before a failure too.
+//! Each test has its own instance of all of these. Screenshots are in `target/studio-screenshots`, including the last
+//! one before a failure.
 
 mod ahead;
 mod bar;

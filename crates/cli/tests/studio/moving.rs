@@ -1,4 +1,4 @@
-//! Undo and redo by button and by keys, the history, and the tabs on the right.
+//! Undo and redo by button and key, the history, and the tabs on the right.
 
 use fantoccini::key::Key;
 
@@ -17,7 +17,7 @@ fn undo_and_redo_go_by_button_and_by_keys_and_show_what_they_would_do() {
     browser.until_text("#dialog-body", "a.txt");
     browser.until_text("#dialog-body", &format!("{count} entries go"));
     browser.picture("undo-preview");
-    // Thought better of it.
+    // Cancelled.
     browser.press(&[], Key::Escape.into());
     browser.until("!document.getElementById('dialog').open");
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("one\n"));
@@ -39,7 +39,7 @@ fn undo_and_redo_go_by_button_and_by_keys_and_show_what_they_would_do() {
         studio.until_entries(entries);
         assert_eq!(sandbox.read("a.txt").as_deref(), file);
     }
-    // In a field that holds something, these keys are the field's.
+    // In a field with content, these keys belong to the field.
     browser.type_into("#draft", "half a thought");
     browser.press(&[Key::Control], 'z');
     browser.until("document.getElementById('draft').value !== 'half a thought'");
@@ -96,7 +96,7 @@ fn files_that_do_not_merge_show_both_versions_and_a_choice() {
         browser.picture("conflict");
         browser.click(&format!("#dialog-body [value={way}]"));
         if way == "keep" {
-            // What was left as it is is told path by path.
+            // Skipped paths are listed.
             browser.click("#dialog-yes");
             browser.until_text("#dialog-body h2", "Partly done");
             browser.until_text("#dialog-body .paths", &file);
@@ -118,7 +118,7 @@ fn the_tabs_show_history_files_and_settings() {
     browser.until_text("#files", "No files have changed yet");
     browser.choose("#approve", "edits");
     studio.ask("create a.txt with one");
-    // What happens is drawn into the tab that is open.
+    // Changes are rendered into the open tab.
     browser.until_text("#files .file", "a.txt");
     browser.until_text("#files .diff tr.added", "one");
     sandbox.write("a.txt", "by hand\n");

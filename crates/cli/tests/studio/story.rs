@@ -1,8 +1,8 @@
-//! The story that Retake is for, from beginning to end, in a browser.
+//! The main scenario of Retake, from start to end, in a browser.
 //!
-//! An agent went wrong three turns ago. It edited many files, partly through the shell. The person goes back, with the
-//! code and the conversation; keeps the edits made by hand since; corrects one wrong sentence of the assistant; tries the
-//! same prompt twice; compares; keeps the better take; closes the browser; and goes on elsewhere.
+//! An agent went wrong three turns ago and edited many files, partly through the shell. The user goes back, with files
+//! and conversation; keeps hand edits made since; corrects one wrong sentence of the assistant; retries the same prompt
+//! twice; compares; keeps the better take; closes the browser; and continues elsewhere.
 
 use crate::browser::{Browser, Look};
 use crate::studio::Studio;
@@ -23,17 +23,17 @@ fn the_story_of_the_design() {
     assert_eq!(sandbox.read("app.txt").as_deref(), Some("name: app\nport: 80\nmode: slow\n"));
     let good = studio.entries();
 
-    // Then three turns that go wrong: files made and changed, most of them through the shell.
+    // Then three wrong turns, which create and change files, mostly through the shell.
     studio.ask(&format!("run for n in $(seq 1 {FILES}); do echo wrong > part-$n.txt; done"));
     studio.ask("edit app.txt: replace \"mode: slow\" with \"mode: wrong\"\nrun rm part-1.txt && echo worse >> part-2.txt");
     studio.ask("create notes.txt with all wrong\nrun mkdir -p deep && echo wrong > deep/inside.txt");
     assert_eq!(sandbox.read("part-2.txt").as_deref(), Some("wrong\nworse\n"));
 
-    // The person's own edits: another place of a file that the turns changed, and a file of their own.
+    // Hand edits: elsewhere in a file that the turns changed, and in another file.
     sandbox.write("app.txt", "name: my app\nport: 80\nmode: wrong\n");
     sandbox.write("mine.txt", "by hand\n");
 
-    // Back, three turns, each with a look ahead. What was typed comes back too, and is a step of its own.
+    // Three undos, each with a preview. The typed draft is restored as a separate step.
     let mut foreseen = String::new();
     while studio.entries() > good {
         browser.click("[data-act=undo]:not(:disabled)");
@@ -55,7 +55,7 @@ fn the_story_of_the_design() {
     assert_eq!(sandbox.read("app.txt").as_deref(), Some("name: my app\nport: 80\nmode: slow\n"));
     assert_eq!(sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
 
-    // One wrong sentence of the assistant is corrected in its place.
+    // One wrong sentence of the assistant is corrected in place.
     let wrong = browser.value(
         "[...document.querySelectorAll('.entry.assistant')].find((one) => one.textContent.includes('81')).id",
     );
@@ -89,7 +89,7 @@ fn the_story_of_the_design() {
     assert!(browser.text("#compare .differ").contains(first.trim()), "{}", browser.text("#compare .differ"));
     browser.picture("story-compare");
 
-    // The second is kept: it is worked on, its files are in the folder, and the person's own edits too.
+    // The second take is active, its files are in the folder, and the hand edits too.
     browser.click("#compare .side:first-child [data-act=switch]");
     browser.until("document.querySelector('#draft')");
     browser.until_gone(".notice");
@@ -98,7 +98,7 @@ fn the_story_of_the_design() {
     assert_eq!(sandbox.read("app.txt").as_deref(), Some("name: my app\nport: 80\nmode: slow\n"));
     assert_eq!(sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
 
-    // A reload, and a browser elsewhere, show the same.
+    // A reload, and another browser, show the same.
     let shown = browser.texts(".piece > .entry .said");
     browser.reload();
     browser.until("document.querySelector('#draft')");

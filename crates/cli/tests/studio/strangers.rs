@@ -1,11 +1,11 @@
-//! A page of another site, in the same browser: it reads nothing, does nothing, and shows nothing of the studio.
+//! A page of another site in the same browser cannot read, change or show anything of the studio.
 //!
 //! ```text
-//!   stranger (another port, another name) ──fetch, form, img, script, WebSocket, EventSource, iframe──▶ retake serve
+//!   foreign page (another port, another name) ──fetch, form, img, script, WebSocket, EventSource, iframe──▶ retake serve
 //! ```
 //!
-//! The browser has been let in, so that whatever it sends along by itself is sent. `127.0.0.1` and `localhost` are
-//! different sites to it; two ports of one host are the same site, and the server still tells them apart.
+//! The browser is logged in, so that it sends its cookies. `127.0.0.1` and `localhost` are different sites; two ports
+//! of one host are the same site, and the server still distinguishes them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ use crate::views::api;
 
 const PAGE: &str = "<!doctype html><title>stranger</title><body>";
 
-/// Tries everything that a page can do to another server; gives what it got to know.
+/// Tries everything that a page can do to another server; returns what it learned.
 const ATTEMPTS: &str = r#"
 const [server, thread] = arguments;
 const known = [];
@@ -95,7 +95,7 @@ fn a_page_of_another_site_reads_and_does_nothing() {
     let page = Script { headers: vec![("content-type".to_owned(), "text/html".to_owned())], ..page };
     let stranger = FaultServer::with(vec![page]).expect("a port is free");
     let port = stranger.url().rsplit(':').next().expect("there is a port").to_owned();
-    // The same host at another port, and another name: to the browser the second is another site.
+    // The same host at another port, and another name, which is another site for the browser.
     for host in ["127.0.0.1", "localhost"] {
         studio.browser.go(&format!("http://{host}:{port}/"));
         let known = studio.browser.run(&wrapped(ATTEMPTS), &[json!(studio.server.url), json!(thread)]);
@@ -108,7 +108,7 @@ fn a_page_of_another_site_reads_and_does_nothing() {
     assert!(!history.to_string().contains("stranger"), "{history}");
 }
 
-/// Control: the same attempts by a page of the studio's own succeed, so that they are attempts at all.
+/// Control: the same attempts from the studio's own page succeed.
 #[test]
 fn the_same_attempts_by_the_studio_itself_succeed() {
     let studio = Studio::with_thread();
@@ -121,7 +121,7 @@ fn the_same_attempts_by_the_studio_itself_succeed() {
     }
 }
 
-/// The name of an attacker's server that was re-pointed at this machine is none of the studio's.
+/// DNS rebinding: an attacker's host name that resolves to this machine is refused.
 #[test]
 fn another_name_for_this_machine_is_refused() {
     let studio = Studio::with_thread();

@@ -1,4 +1,4 @@
-//! The studio in a browser: what most tests do with it.
+//! The studio in a browser: common actions of the tests.
 
 use retake_agent::fault_server::FaultServer;
 use serde_json::{Value, json};
@@ -7,25 +7,25 @@ use crate::browser::{Browser, Look};
 use crate::server::Server;
 use crate::support::Sandbox;
 
-/// A server, and a browser that is let in.
+/// A server, and a logged-in browser.
 pub(crate) struct Studio {
-    // Closed first: a page without its server asks for it again and again.
+    // Closed first: a page without its server keeps reconnecting.
     pub(crate) browser: Browser,
     pub(crate) server: Server,
 }
 
 impl Studio {
-    /// The first page over an empty project.
+    /// The first page of an empty project.
     pub(crate) fn open() -> Self {
         Self::open_as(Look::default())
     }
 
-    /// The first page, for somebody with another window.
+    /// The first page, with these display options.
     pub(crate) fn open_as(look: Look) -> Self {
         Self::over(Server::start(), look)
     }
 
-    /// The first page over whatever a server serves.
+    /// The first page of a running server.
     pub(crate) fn over(server: Server, look: Look) -> Self {
         let browser = Browser::open(look);
         browser.go(&server.link);
@@ -33,7 +33,7 @@ impl Studio {
         Self { browser, server }
     }
 
-    /// The first page, where a model answers by its script.
+    /// The first page, with a scripted model.
     pub(crate) fn answered_by(model: &FaultServer) -> Self {
         let sandbox = Sandbox::new();
         let config = format!(
@@ -45,7 +45,7 @@ impl Studio {
         Self::over(Server::over(sandbox), Look::default())
     }
 
-    /// The page of a thread in which this was said already: role and text of each entry.
+    /// The page of a thread with these entries (role and text).
     pub(crate) fn with_entries(entries: &[(&str, &str)]) -> Self {
         let sandbox = Sandbox::new();
         sandbox.done(&["thread", "new", "A thread"]);
@@ -64,14 +64,14 @@ impl Studio {
         studio
     }
 
-    /// Makes a thread, and goes there.
+    /// Creates a thread and opens it.
     pub(crate) fn make_thread(&self) {
         let before = self.browser.url();
         self.browser.click("[data-about=new-thread]");
         self.browser.until(&format!("location.href !== {before:?} && document.querySelector('#draft')"));
     }
 
-    /// The id of the thread that is shown.
+    /// The id of the shown thread.
     pub(crate) fn thread(&self) -> String {
         self.browser
             .run("return document.getElementById('fact-thread').value;", &[])
@@ -80,20 +80,20 @@ impl Studio {
             .to_owned()
     }
 
-    /// Sends a message, and waits until the turn has ended.
+    /// Sends a message and waits for the end of the turn.
     pub(crate) fn ask(&self, prompt: &str) {
         self.send(prompt);
         self.until_idle();
     }
 
-    /// Sends a message, and does not wait.
+    /// Sends a message without waiting.
     pub(crate) fn send(&self, prompt: &str) {
         self.browser.fill("#draft", prompt);
         self.browser.click("#send");
         self.browser.until("document.getElementById('draft').value === ''");
     }
 
-    /// Waits until no turn runs, as the server knows it, and all that was said is drawn.
+    /// Waits until no turn runs and everything is rendered.
     pub(crate) fn until_idle(&self) {
         self.browser.until(
             "(async () => {
@@ -108,13 +108,13 @@ impl Studio {
         );
     }
 
-    /// How many entries the conversation has.
+    /// Number of entries in the conversation.
     pub(crate) fn entries(&self) -> usize {
         let count = self.browser.run("return document.getElementById('conversation').dataset.count;", &[]);
         count.as_str().and_then(|count| count.parse().ok()).expect("a number")
     }
 
-    /// Adds entries, as a program does.
+    /// Adds entries through the API.
     pub(crate) fn add(&self, texts: impl IntoIterator<Item = String>) {
         let entries: Vec<Value> = texts.into_iter().map(|text| json!({"content": text})).collect();
         let script = "return fetch(arguments[0], {
@@ -125,7 +125,7 @@ impl Studio {
         assert!(matches!(status.as_u64(), Some(200..300)), "entries are taken: {status}");
     }
 
-    /// What was said in the take that is worked on, as the store knows it: role and text of each entry.
+    /// Role and text of the active take's entries, from the store.
     pub(crate) fn said(&self) -> Vec<(String, String)> {
         let shown = self.server.sandbox.json(&["thread", "show", &self.thread()]);
         let text = |entry: &Value, name: &str| entry["entry"][name].as_str().unwrap_or_default().to_owned();
@@ -133,28 +133,27 @@ impl Studio {
         entries.iter().map(|entry| (text(entry, "role"), text(entry, "content"))).collect()
     }
 
-    /// The texts of it alone.
+    /// Only the texts.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.said().into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Waits until the conversation has exactly so many entries.
+    /// Waits until the conversation has this many entries.
     pub(crate) fn until_entries(&self, count: usize) {
         self.browser.until(&format!("document.getElementById('conversation')?.dataset.count === '{count}'"));
     }
 
-    /// Loads the page again, as somebody does who wants to be sure.
     pub(crate) fn reload(&self) {
         self.browser.reload();
         self.browser.until("document.getElementById('draft')");
     }
 
-    /// The selector of the n-th entry that is drawn, counted from 1.
+    /// The selector of the n-th rendered entry, from 1.
     pub(crate) fn entry(number: usize) -> String {
         format!(".piece > .entry:nth-child({number})")
     }
 
-    /// Clicks on a button of an entry, as a person does who has gone to it.
+    /// Clicks a button of an entry.
     pub(crate) fn act_on(&self, number: usize, act: &str) {
         self.act_in(&Self::entry(number), act);
     }
@@ -165,7 +164,7 @@ impl Studio {
             "(document.querySelector({0})?.focus(), document.activeElement.matches({0}))",
             json!(entry)
         ));
-        // Beside a step of a turn the buttons are there for who is among them.
+        // The buttons of a step appear when it has the focus.
         self.browser.run(
             "document.querySelector(arguments[0])?.focus();",
             &[json!(format!("{entry} > header button"))],
@@ -173,13 +172,13 @@ impl Studio {
         self.browser.click(&format!("{entry} :is([data-act={act}], [data-about={act}])"));
     }
 
-    /// Clicks on a button in the menu of the bar.
+    /// Clicks a button in the bar's menu.
     pub(crate) fn more(&self, act: &str) {
         self.browser.click("#bar details.menu:nth-last-of-type(2) > summary");
         self.browser.click(&format!("#bar :is([data-act={act}], [data-about={act}])"));
     }
 
-    /// Shows entries of these roles alone.
+    /// Shows only entries of these roles.
     pub(crate) fn filter(&self, roles: &[&str]) {
         self.browser.click("#filter > summary");
         for role in roles {
@@ -188,12 +187,12 @@ impl Studio {
         self.browser.click("#filter button");
     }
 
-    /// Takes the last turn back, by button, and waits until that is done and drawn.
+    /// Undoes the last turn by button, and waits until it is rendered.
     pub(crate) fn undo(&self) {
         self.move_by("undo");
     }
 
-    /// Makes again what was taken back.
+    /// Redoes the last turn.
     pub(crate) fn redo(&self) {
         self.move_by("redo");
     }
@@ -203,20 +202,20 @@ impl Studio {
         self.confirm_move();
     }
 
-    /// Says yes to a move along the log, and waits until it is done and drawn.
+    /// Confirms a move and waits until it is rendered.
     pub(crate) fn confirm_move(&self) {
         self.browser.until("document.getElementById('dialog').open");
         self.browser
             .run("document.getElementById('toasts').replaceChildren(); document.body.dataset.was = 1;", &[]);
         self.confirm();
-        // The page says so, or goes to the take that is active then.
+        // The page reports it, or opens the take that is then active.
         self.browser.until(
             "!document.body.dataset.was || document.getElementById('toasts').textContent.includes('Done')",
         );
         self.until_idle();
     }
 
-    /// Says yes to what a dialog asks.
+    /// Confirms a dialog.
     pub(crate) fn confirm(&self) {
         self.browser.until("document.getElementById('dialog').open");
         self.browser.click("#dialog-yes");

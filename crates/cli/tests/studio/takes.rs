@@ -1,4 +1,4 @@
-//! Takes by name: each can be called something else, and deleted, which an undo takes back.
+//! Takes can be renamed and deleted, and undo restores them.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn a_take_is_renamed_and_a_name_that_is_taken_is_refused() {
 fn a_take_is_deleted_and_an_undo_brings_it_back() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let browser = &studio.browser;
-    // The only one cannot be.
+    // The only take cannot be deleted.
     assert_eq!(browser.value("document.querySelectorAll('[data-about=delete-take]').length"), 0);
     studio.act_on(1, "branch");
     studio.until_entries(1);
@@ -56,14 +56,14 @@ fn a_take_that_is_deleted_elsewhere_says_so_and_leads_on() {
     studio.server.sandbox.done(&["take", "delete", "main_take_1"]);
     browser.until_text("#bar", "deleted or undone elsewhere");
     browser.until("document.querySelectorAll('#tree .here .takes li').length < 2");
-    // What is looked at stays until it is left.
+    // A read-only view stays until it is left.
     assert_eq!(studio.entries(), 1);
     browser.click("#bar .notice a");
     studio.until_entries(2);
     browser.until_text("#bar .take-name", "main");
 }
 
-/// The take that is shown, as soon as its page is there.
+/// The shown take, once its page is loaded.
 fn take_shown(studio: &Studio) -> String {
     studio.browser.until("document.getElementById('draft') && document.getElementById('fact-take').value");
     studio.browser.value("document.getElementById('fact-take').value").as_str().expect("an id").to_owned()
@@ -100,7 +100,7 @@ fn what_was_typed_in_a_take_that_is_gone_goes_along() {
         method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({version: arguments[1]}),
     }).then((answer) => answer.status);";
     assert_eq!(browser.run(jump, &[json!(format!("/v1/threads/{thread}/jump")), version]), 200);
-    // What is looked at stays until it is left.
+    // A read-only view stays until it is left.
     browser.click("#bar .notice a");
     browser.until(&format!("document.getElementById('fact-take').value === '{first}'"));
     browser.until("document.getElementById('draft').value.includes('half typed')");
@@ -128,7 +128,7 @@ fn the_tools_of_an_entry_cover_no_text_and_a_deletion_can_be_undone() {
         });
     }).length";
     for number in 1..=3 {
-        // Pointing at its text, and clicking on it, leads to the text.
+        // Pointing at its text and clicking selects the text.
         browser.click(&format!("{} .said > *", Studio::entry(number)));
         assert_eq!(browser.value(covered), 0, "entry {number}");
     }
@@ -153,7 +153,7 @@ fn a_page_of_another_take_undoes_what_was_done_there() {
     browser.go(&format!("{}?take={second}", here.split('?').next().unwrap_or_default()));
     browser.until_text("#bar .take-name", "second");
     studio.until_entries(2);
-    // The active take has something to undo, and this one has not.
+    // The active take has something to undo, this one does not.
     browser.until("document.querySelector('#bar [data-act=undo]').disabled");
     studio.act_on(2, "delete");
     studio.until_entries(1);

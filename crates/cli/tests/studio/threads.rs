@@ -1,4 +1,4 @@
-//! Threads: made, found, put away; takes compared, worked on, promoted.
+//! Threads: created, found, archived; takes compared, activated, promoted.
 
 use crate::studio::Studio;
 
@@ -72,7 +72,7 @@ fn takes_are_compared_worked_on_and_made_a_thread() {
     ));
     browser.until_count("#tree .thread", 2);
     assert!(studio.texts().iter().any(|text| text.contains("c.txt")), "{:?}", studio.texts());
-    // What its calls did to files is in the log that it left, and is still told.
+    // The file changes of its calls are in the source's log, and still shown.
     browser.until_text("#conversation", "1 file");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

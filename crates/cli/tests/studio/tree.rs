@@ -1,4 +1,4 @@
-//! The left side: threads and takes as a picture, with labels, filters and a field that finds what is far away.
+//! The tree of threads and takes, with labels, filters and search.
 
 use fantoccini::key::Key;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::browser::{Browser, Look, Scheme};
 use crate::studio::Studio;
 use crate::views::api;
 
-/// Makes so many threads, called by their numbers.
+/// Creates numbered threads.
 fn make_many(browser: &Browser, count: usize) {
     let script = "
         const headers = { 'Content-Type': 'application/json' };
@@ -21,18 +21,18 @@ fn make_many(browser: &Browser, count: usize) {
     browser.run(script, &[json!(count)]);
 }
 
-/// Makes a thread with that title.
+/// Creates a thread with this title.
 fn make(browser: &Browser, title: &str) -> String {
     let made = api(browser, "POST", "/v1/threads", &json!({"title": title}));
     made["thread"].as_str().expect("an id").to_owned()
 }
 
-/// Chooses which kind of threads is shown.
+/// Selects which kind of threads is shown.
 fn choose(browser: &Browser, kind: &str) {
     browser.click(&format!("#filters label:has([value='{kind}'])"));
 }
 
-/// Waits until exactly these threads are shown, from the top down.
+/// Waits until exactly these threads are shown, in order.
 fn until_titles(browser: &Browser, titles: &[&str]) {
     browser.until(&format!(
         "JSON.stringify([...document.querySelectorAll('#tree .title')].map((one) => one.lastChild.textContent.trim())) === {}",
@@ -40,7 +40,7 @@ fn until_titles(browser: &Browser, titles: &[&str]) {
     ));
 }
 
-/// Something happens in another thread, and has been drawn.
+/// Changes another thread, and waits until it is rendered.
 fn happens_elsewhere(browser: &Browser, thread: &str) {
     browser.run("document.getElementById('threads').dataset.old = 'yes';", &[]);
     api(
@@ -103,20 +103,20 @@ fn a_take_shows_where_it_parted_what_it_did_to_files_and_the_way_to_it() {
     browser.until_count(&format!("{} > a.active[aria-current=page]", line(2)), 1);
     browser.picture("tree-takes");
 
-    // Seen from another thread, the take that is worked on speaks for the thread.
+    // In another thread's view, the active take represents the thread.
     let (thread, other) = (studio.thread(), make(browser, "Other"));
     browser.go(&format!("{}/studio/threads/{other}", studio.server.url));
     browser.until_text(&format!("[data-thread='{thread}'] > a .changed"), "1 file +2 −1");
     browser.go(&format!("{}/studio/threads/{thread}", studio.server.url));
     browser.until("document.getElementById('draft')");
 
-    // An undo takes the badge back with the files.
+    // An undo removes the badge with the files.
     studio.undo();
     browser.until_gone(&format!("{} .changed", line(2)));
     studio.redo();
     browser.until_count(&format!("{} .changed", line(2)), 1);
 
-    // Where it parted leads to the entry, in the take that it left.
+    // The fork point links to the entry in the source take.
     browser.click(&format!("{} p a", line(2)));
     studio.until_entries(all);
     browser.until(&format!("document.activeElement.dataset.number === '{branched_at}'"));
@@ -153,7 +153,7 @@ fn a_thread_that_was_a_take_stands_below_the_one_it_left() {
     let promoted = promoted["promoted"]["thread"].as_str().expect("an id");
     browser.until_count(&format!("[data-thread='{thread}'] > ul.below > [data-thread='{promoted}']"), 1);
     browser.picture("tree-below");
-    // Alone it stands for itself.
+    // Alone it represents itself.
     browser.type_into("#find", &promoted[..13]);
     browser.until_count("#tree .thread", 1);
     browser.until_count(&format!("#threads section > ul > [data-thread='{promoted}']"), 1);
@@ -196,7 +196,7 @@ fn filters_show_one_kind_and_stay_when_something_happens() {
     until_titles(browser, &["Private one"]);
     choose(browser, "pinned");
     until_titles(browser, &["Pinned one"]);
-    // A page that is gone to from there has the same filter.
+    // A page opened from there has the same filter.
     browser.click("#tree .thread > a");
     browser.until_text("#bar h1", "Pinned one");
     until_titles(browser, &["Pinned one"]);
@@ -300,13 +300,13 @@ fn what_was_found_and_the_keyboard_stay_when_something_happens_elsewhere() {
     assert_eq!(browser.value("document.activeElement.id"), json!(link), "the keyboard is where it was");
 }
 
-/// The tree is drawn again whenever something happens: that must cost little, however much there is.
+/// The tree is rendered after every change, so its cost must stay small.
 #[test]
 fn a_tree_of_many_threads_is_small_and_soon_there() {
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
     let browser = &studio.browser;
     let here = studio.thread();
-    // On a page that is not drawn again after each of them.
+    // On a page that is not rendered after each of them.
     browser.go(&format!("{}/studio/threads/none", studio.server.url));
     let ask = "
         const ask = (path, body) => fetch(path, {
@@ -338,11 +338,11 @@ fn a_tree_of_many_threads_is_small_and_soon_there() {
         })();";
     let measured = browser.run(&format!("{ask}{measure}"), &[json!(here)]);
     assert!(measured["bytes"].as_u64().is_some_and(|bytes| bytes < 60_000), "{measured}");
-    // Generous: this may be a slow build on a busy machine.
+    // Generous, for a slow build on a busy machine.
     assert!(measured["median"].as_f64().is_some_and(|median| median < 500.0), "{measured}");
 }
 
-/// A tree with everything in it, to be looked at.
+/// A tree with everything in it, for screenshots.
 #[test]
 fn the_tree_is_a_picture_in_light_and_dark_narrow_and_wide() {
     let studio = Studio::with_thread();

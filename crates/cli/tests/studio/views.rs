@@ -1,8 +1,6 @@
-//! The main views, in light and dark, narrow and wide: no barrier for anybody that axe-core knows of, nothing that sticks
-//! out, and a picture of each.
+//! The main views, light and dark, narrow and wide: no accessibility violations, no overflow, and a screenshot of each.
 //!
-//! [axe-core](https://github.com/dequelabs/axe-core) is fetched by `scripts/axe`. The control shows it a page that is
-//! full of barriers.
+//! `scripts/axe` downloads [axe-core](https://github.com/dequelabs/axe-core). The control is a page full of violations.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +12,7 @@ use serde_json::{Value, json};
 use crate::browser::{Browser, Look, Scheme};
 use crate::studio::Studio;
 
-/// Asks the API, from the page, for something that it does.
+/// Sends an API request from the page.
 pub(crate) fn api(browser: &Browser, method: &str, path: &str, body: &Value) -> Value {
     const SCRIPT: &str = "
         const [method, path, body] = arguments;
@@ -26,7 +24,6 @@ pub(crate) fn api(browser: &Browser, method: &str, path: &str, body: &Value) -> 
     answer["said"].clone()
 }
 
-/// The source of axe-core.
 static AXE: LazyLock<String> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("axe");
@@ -36,7 +33,7 @@ static AXE: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(file.trim()).expect("it was just fetched")
 });
 
-/// What axe-core calls serious or critical.
+/// Serious and critical violations that axe-core reports.
 fn barriers(browser: &Browser) -> Vec<String> {
     if browser.value("!window.axe") == json!(true) {
         browser.run(&AXE, &[]);
@@ -50,7 +47,7 @@ fn barriers(browser: &Browser) -> Vec<String> {
     found.as_array().expect("a list").iter().map(|one| one.as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// The first heading that is more than one level below the one before it.
+/// The first heading that skips a level.
 fn skipped(browser: &Browser) -> Option<String> {
     let headings = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]";
     let found = browser.value(&format!(
@@ -59,8 +56,8 @@ fn skipped(browser: &Browser) -> Option<String> {
     found.as_str().map(str::to_owned)
 }
 
-/// Narrow and wide, in light and dark. What is wide or narrow shows in any colours, and colours at any width, so that two are
-/// looked at; `RETAKE_LOOKS=full` looks at all four.
+/// Narrow and wide, light and dark. Width and colours are independent, so two combinations are tested;
+/// `RETAKE_LOOKS=full` tests all four.
 const LOOKS: [Look; 4] = [
     Look { width: 360, height: 740, scheme: Scheme::Dark },
     Look { width: 1920, height: 1080, scheme: Scheme::Light },
@@ -72,12 +69,12 @@ fn looks() -> &'static [Look] {
     if std::env::var("RETAKE_LOOKS").is_ok_and(|wanted| wanted == "full") { &LOOKS } else { &LOOKS[..2] }
 }
 
-/// Looks at a view in these ways, keeps a picture of each, and gives what is wrong.
+/// Checks a view in these combinations, takes screenshots, and returns the violations.
 pub(crate) fn look_at(browser: &Browser, view: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for look in looks() {
         browser.look_as(*look);
-        // A picture is taken of what has come to rest.
+        // Waits until rendering has finished.
         std::thread::sleep(Duration::from_millis(150));
         let colours = if look.scheme == Scheme::Dark { "dark" } else { "light" };
         let name = format!("{view}-{}-{colours}", look.width);
@@ -107,7 +104,7 @@ fn every_view_is_open_to_everybody_in_light_and_dark_narrow_and_wide() {
     for tab in ["files", "settings", "history"] {
         browser.run("document.querySelector(`[data-tab=${arguments[0]}]`).click();", &[json!(tab)]);
         browser.until(&format!("document.querySelector('#panel > #{tab}')"));
-        // In a narrow window the details lie over the conversation.
+        // In a narrow window the details cover the conversation.
         browser.run("document.body.classList.add('show-right');", &[]);
         wrong.extend(look_at(browser, tab));
     }
@@ -146,7 +143,7 @@ fn every_view_is_open_to_everybody_in_light_and_dark_narrow_and_wide() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// Control: axe-core finds what keeps people out.
+/// Control: axe-core finds the violations.
 #[test]
 fn barriers_are_found_where_there_are_some() {
     let browser = Browser::open(Look::default());
@@ -157,7 +154,7 @@ fn barriers_are_found_where_there_are_some() {
     }
 }
 
-/// A conversation with entries of all kinds, and files.
+/// A conversation with all kinds of entries, and files.
 fn fill(studio: &Studio) -> String {
     let browser = &studio.browser;
     let thread = studio.thread();

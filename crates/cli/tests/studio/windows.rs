@@ -1,4 +1,4 @@
-//! Two windows on one thread: what is done in one is seen in the other, and disturbs nobody there.
+//! Two windows on one thread: changes in one appear in the other without disturbing it.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::studio::Studio;
 
 const MANY: usize = 60;
 
-/// A thread of many entries, in two windows; the first one is looked at.
+/// A thread of many entries in two windows, with the first one focused.
 fn two_windows() -> (Studio, crate::browser::Window, crate::browser::Window) {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
@@ -21,8 +21,7 @@ fn two_windows() -> (Studio, crate::browser::Window, crate::browser::Window) {
     (studio, one, other)
 }
 
-/// Where an entry is on the screen.
-/// Where an entry is once all that scrolling draws is drawn.
+/// The position of an entry on the screen, once scrolling has rendered everything.
 fn settled_top_of(studio: &Studio, entry: &str) -> f64 {
     let mut last = f64::NAN;
     loop {
@@ -83,7 +82,7 @@ fn a_half_typed_edit_is_kept_and_a_conflict_shows_both() {
     let area = format!("{mine} .editor textarea");
     browser.click(&format!("{mine} [data-act=edit]"));
     browser.fill(&area, "half of my");
-    // A further entry is being put in, too.
+    // Another entry is being inserted, too.
     browser.click(&format!("{above} [data-act=insert]"));
     browser.type_into(".inserting textarea", "half an entry");
     browser.click(&area);

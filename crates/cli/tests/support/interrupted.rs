@@ -1,4 +1,4 @@
-//! Moves of files that a crash interrupted.
+//! Interrupted file moves.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) fn changed() -> Sandbox {
     sandbox
 }
 
-/// Leaves there what a process leaves that is killed on the way back, before the first file moves.
+/// Leaves the state of a process that was killed during an undo, before the first file moved.
 pub(crate) fn interrupt(sandbox: &Sandbox) {
     let timeline = Timeline::open(&store(sandbox), Rules::default()).expect("a store");
     let looking = timeline.look().expect("a look");

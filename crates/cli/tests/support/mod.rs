@@ -1,4 +1,4 @@
-//! The real program in a world of its own: a store, a configuration and a project folder that nobody shares.
+//! The real program in a sandbox: a temporary store, configuration and project folder.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -10,12 +10,11 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A world of its own.
 pub(crate) struct Sandbox {
     folder: TempDir,
 }
 
-/// What a run of the program left.
+/// The result of a run.
 pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -23,7 +22,7 @@ pub(crate) struct Output {
 }
 
 impl Sandbox {
-    /// A world with an empty project in it.
+    /// Creates a sandbox with an empty project.
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("there is room for a temporary folder");
         std::fs::create_dir(folder.path().join("project")).expect("the folder is ours");
@@ -35,32 +34,32 @@ impl Sandbox {
         self.folder.path().join("project")
     }
 
-    /// Where the configuration is, if a test writes one.
+    /// The path of the configuration file.
     pub(crate) fn config(&self) -> PathBuf {
         self.folder.path().join("config.toml")
     }
 
-    /// Writes a file of the project, as a person does.
+    /// Writes a file of the project.
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.project().join(name), text).expect("our folder");
     }
 
-    /// What a file of the project holds; `None` if it is not there.
+    /// Reads a file of the project; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.project().join(name)).ok()
     }
 
-    /// Lets an agent work through the shell.
+    /// Runs a script as an agent.
     pub(crate) fn agent(&self, script: &str) {
         self.done(&["exec", "--", "sh", "-c", script]);
     }
 
-    /// Runs the program in the project's folder, with nothing on standard input.
+    /// Runs the program in the project's folder, with empty standard input.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.run_in(&self.project(), arguments, "")
     }
 
-    /// Runs the program with that text on standard input.
+    /// Runs the program with this standard input.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
         self.run_in(&self.project(), arguments, input)
     }
@@ -77,7 +76,7 @@ impl Sandbox {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program was just built");
-        // A program that does not read may be gone already.
+        // A program that does not read may have exited already.
         let _ = child.stdin.take().expect("standard input is a pipe").write_all(input.as_bytes());
         let output = child.wait_with_output().expect("a child can be waited for");
         Output {
@@ -87,7 +86,7 @@ impl Sandbox {
         }
     }
 
-    /// Runs the program, which must succeed, and gives what it wrote.
+    /// Runs the program, which must succeed, and returns its output.
     pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
@@ -100,7 +99,7 @@ impl Sandbox {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error} in {text}"))
     }
 
-    /// Runs the program with `--json`; it must be refused. Gives the exit code and the error.
+    /// Runs the program with `--json`; it must fail. Returns the exit code and the error.
     pub(crate) fn refused(&self, arguments: &[&str]) -> (i32, Value) {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert_ne!(output.code, 0, "{arguments:?} was done: {}", output.stdout);
@@ -109,14 +108,14 @@ impl Sandbox {
         (output.code, error["error"].clone())
     }
 
-    /// Runs the program on a terminal of that many columns, and gives the lines on its screen.
+    /// Runs the program on a terminal of this width, and returns the lines on its screen.
     pub(crate) fn screen(&self, columns: u16, arguments: &[&str]) -> Vec<String> {
         let (lines, code) = self.on_terminal(columns, arguments, &[]);
         assert_eq!(code, 0, "{arguments:?}: {lines:?}");
         lines
     }
 
-    /// The same whatever comes of it, with more in its environment; gives the exit code too.
+    /// The same with more environment variables; returns the exit code too.
     pub(crate) fn on_terminal(
         &self,
         columns: u16,
@@ -126,12 +125,12 @@ impl Sandbox {
         self.typing_on_terminal(columns, arguments, variables, &[("", "")])
     }
 
-    /// Runs the program on a terminal on which someone types.
+    /// Runs the program on a terminal, with typed input.
     pub(crate) fn answered(&self, columns: u16, arguments: &[&str], typed: &str) -> Vec<String> {
         self.typing_on_terminal(columns, arguments, &[], &[("", typed)]).0
     }
 
-    /// The same, where someone types each text once the one before it is on the screen.
+    /// The same, typing each text once the previous one is on the screen.
     pub(crate) fn answered_when(
         &self,
         columns: u16,
@@ -173,7 +172,7 @@ impl Sandbox {
             while let Some((_, typed)) = typing.next_if(|(seen, _)| on_screen.contains(seen)) {
                 keyboard.write_all(typed.as_bytes()).expect("someone listens");
             }
-            // Linux says that a terminal whose program has ended cannot be read.
+            // On Linux, reading a terminal fails once its program has ended.
             match reader.read(&mut piece) {
                 Ok(count @ 1..) => bytes.extend_from_slice(&piece[..count]),
                 _ => break,
@@ -189,8 +188,7 @@ impl Sandbox {
         (lines, code)
     }
 
-    /// The text with what differs from run to run replaced: short ids of threads become `thread-A`, in the
-    /// order in which they were made.
+    /// The text with varying parts replaced: short thread ids become `thread-A`, in order of creation.
     pub(crate) fn redact(&self, text: &str) -> String {
         let threads = self.json(&["thread", "list", "--all"]);
         let mut ids: Vec<(String, String)> = threads["threads"]
@@ -230,7 +228,7 @@ fn field(value: &Value, name: &str) -> String {
     }
 }
 
-/// A port that nobody listens on just now.
+/// A free port.
 pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
     listener.local_addr().expect("it has an address").port()

@@ -1,8 +1,8 @@
 //! Kills the real server while several clients write, restarts it, and compares its state with the acknowledgements.
 //!
-//! Every request has an idempotency key. A request answered before the kill must get the same answer again; a request cut off
-//! by the kill is repeated and must be executed exactly once. Afterwards no turn, no file move and no temporary file may be
-//! left.
+//! Every request has an idempotency key. A request answered before the kill must get the same answer again; a request
+//! cut off by the kill is repeated and must be executed exactly once. Afterwards no turn, no file move and no temporary
+//! file may be left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -91,8 +91,8 @@ impl World {
     }
 }
 
-/// Whether the result of an undo at this path is predictable: ignored files, version control data and paths behind possible
-/// links are not.
+/// Whether the result of an undo at this path is predictable: ignored files, version control data and paths behind
+/// possible links are not.
 fn is_known(path: &Path) -> bool {
     let ignored = path.extension().is_some_and(|extension| extension == "log");
     !ignored && !is_protected(path) && !path.starts_with("d") && !path.starts_with("l")

@@ -87,7 +87,8 @@ pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
     Ok(cuts)
 }
 
-/// Runs a program that does not sync its files, and cuts the power once its end is acknowledged: the files must survive.
+/// Runs a program that does not sync its files, and cuts the power once its end is acknowledged: the files must
+/// survive.
 fn unsynced(
     laboratory: &Laboratory,
     disk: &Disk,

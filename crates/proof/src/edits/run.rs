@@ -156,8 +156,8 @@ impl Leg {
         write(&self.folder(), &before, &self.model.present)
     }
 
-    /// Undo, sometimes reverts by the user, then redo. Independently of the model, a redo must restore what the undo changed and
-    /// leave alone what the undo left alone.
+    /// Undo, sometimes reverts by the user, then redo. Independently of the model, a redo must restore what the undo
+    /// changed and leave alone what the undo left alone.
     fn there_and_back(&mut self, at: usize) -> Result<String, Trouble> {
         let id = self.threads[at];
         let Some(to) = self.model.threads[at].undo() else { return Ok("nothing to undo".to_owned()) };

@@ -24,8 +24,8 @@ pub struct Logs {
     beside: Beside,
 }
 
-/// Records that are in no log: for each project, the context presets with their old versions, and the shared prompts and roles
-/// of its threads.
+/// Records that are in no log: for each project, the context presets with their old versions, and the shared prompts
+/// and roles of its threads.
 type Beside = BTreeMap<String, BTreeSet<String>>;
 
 /// The effect of a command without a fault.

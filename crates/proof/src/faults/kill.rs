@@ -1,9 +1,10 @@
 //! Kills the program at every write-class system call of every command.
 //!
-//! Four ways: before the call, in the middle of it, and both with a power cut that loses all unsynced data. In addition, one
-//! power cut right after each command was acknowledged.
+//! Four ways: before the call, in the middle of it, and both with a power cut that loses all unsynced data. In
+//! addition, one power cut right after each command was acknowledged.
 //!
-//! In the control, syncs do nothing. A harness that misses the loss then would also miss a forgotten sync in the program.
+//! In the control, syncs do nothing. A harness that misses the loss then would also miss a forgotten sync in the
+//! program.
 
 use crate::dice::Dice;
 use crate::shim::{Death, Faults};

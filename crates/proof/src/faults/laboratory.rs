@@ -111,8 +111,8 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The `retake` program next to this one, built from the current sources. `RETAKE_PROGRAM` names one that was just built:
-/// building it separately would select other features and recompile everything.
+/// The `retake` program next to this one, built from the current sources. `RETAKE_PROGRAM` names one that was just
+/// built: building it separately would select other features and recompile everything.
 pub(crate) fn program() -> Result<PathBuf, Trouble> {
     if let Some(built) = std::env::var_os("RETAKE_PROGRAM") {
         return Ok(built.into());

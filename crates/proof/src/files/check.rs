@@ -6,8 +6,8 @@
 //!                  hand edits recorded
 //! ```
 //!
-//! Nothing else is allowed: neither other files, nor the files of one column with the conversation of the other. Any next
-//! command must establish this; [`Nature`] lists the exceptions.
+//! Nothing else is allowed: neither other files, nor the files of one column with the conversation of the other. Any
+//! next command must establish this; [`Nature`] lists the exceptions.
 
 use std::collections::BTreeMap;
 
@@ -151,8 +151,8 @@ impl Expectation {
         if again.is_empty() { Ok(()) } else { Err(format!("looking twice finds {again:?}")) }
     }
 
-    /// Checks files and store after a command that skipped paths: each path must be as before or as after, consistent with the
-    /// store.
+    /// Checks files and store after a command that skipped paths: each path must be as before or as after, consistent
+    /// with the store.
     pub fn check_left(&self, laboratory: &Laboratory, step: &Step) -> Result<(), String> {
         let changed = look_again(laboratory, step)?;
         if step.by_hand.is_none() && !changed.is_empty() {
@@ -237,8 +237,8 @@ impl Expectation {
 const READERS: [&[&str]; 5] =
     [&["thread", "list"], &["thread", "show"], &["history"], &["tree"], &["verify"]];
 
-/// Until the next command finishes it, every read-only command mentions an interrupted file move, and none mentions one that
-/// does not exist.
+/// Until the next command finishes it, every read-only command mentions an interrupted file move, and none mentions one
+/// that does not exist.
 pub(super) fn check_mentions(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
     let place = if laboratory.place(step.place).is_dir() { step.place } else { PROJECT };
     for arguments in READERS {

@@ -1,7 +1,7 @@
 //! Fails every write-class system call of commands that move files once, in each way that a disk can fail.
 //!
-//! The command must either succeed, or report the failure and leave files and conversation unchanged; if it cannot restore
-//! everything, the next command finishes the move. Paths that it may not change are skipped and reported.
+//! The command must either succeed, or report the failure and leave files and conversation unchanged; if it cannot
+//! restore everything, the next command finishes the move. Paths that it may not change are skipped and reported.
 
 use crate::dice::Dice;
 use crate::faults::{ErrorsPlan, Run, Way};

@@ -1,7 +1,7 @@
 //! Kills the program at every write-class system call of commands that move files.
 //!
-//! In the four ways of [`faults::kill`](crate::faults::kill). Every third time the recovering command is killed too, and a
-//! third command has to recover.
+//! In the four ways of [`faults::kill`](crate::faults::kill). Every third time the recovering command is killed too,
+//! and a third command has to recover.
 
 use crate::dice::Dice;
 use crate::faults::{KillPlan, Kills, Run};
@@ -138,8 +138,8 @@ impl Strikes {
     }
 }
 
-/// A partially filled folder belongs to no take and is reported when it is in the way; after it is removed, the next attempt
-/// succeeds.
+/// A partially filled folder belongs to no take and is reported when it is in the way; after it is removed, the next
+/// attempt succeeds.
 fn retried(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
     let fail = |trouble: Trouble| trouble.to_string();
     if step.nature != Nature::Opens || Sight::of(laboratory).map_err(fail)?.said.apart {

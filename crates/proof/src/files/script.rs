@@ -56,8 +56,9 @@ printf 'big' > big && head -c 150000 /dev/zero | tr '\\0' 'x' >> big
 /// More files than are synced individually.
 const MANY: &str = "mkdir many; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $n > many/$n; echo $n > m$n; done; mv src moved; echo x >> code.rs; sync -f .";
 
-/// The script. Programs end with a sync, because unsynced files may be lost in a power cut before their end is recorded. The
-/// power cuts also run it without that sync and cut after the record. It starts with a conversation without files.
+/// The script. Programs end with a sync, because unsynced files may be lost in a power cut before their end is
+/// recorded. The power cuts also run it without that sync and cut after the record. It starts with a conversation
+/// without files.
 pub const SCRIPT: &[Step] = &[
     step(&["snapshot", "take"]),
     step(&["entry", "add", "Tidy up, please."]),

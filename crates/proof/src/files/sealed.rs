@@ -7,8 +7,8 @@
 //!   killed    another take, which had a worktree meanwhile: switch to it, back, and undo ──► the same
 //! ```
 //!
-//! The results are compared with the folders byte for byte. At the end every file of the store is searched for the secret. The
-//! control runs without the key, and must be caught.
+//! The results are compared with the folders byte for byte. At the end every file of the store is searched for the
+//! secret. The control runs without the key, and must be caught.
 
 use crate::faults::{KillPlan, Kills};
 use crate::folder::{Folder, Thing};

@@ -1,7 +1,7 @@
 //! Reads everything from a store, each item under its own name.
 //!
-//! A name has two parts, `list/element`. An unreadable list is one error under its name; a readable list has an item for each
-//! element, and its order under its own name.
+//! A name has two parts, `list/element`. An unreadable list is one error under its name; a readable list has an item
+//! for each element, and its order under its own name.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};

@@ -1,7 +1,7 @@
 //! Generates the next request: usually valid, sometimes not.
 //!
-//! Threads are small, so that comparing them completely stays cheap; a few are long on purpose. An invalid request has exactly
-//! one fault, so that there is one correct refusal.
+//! Threads are small, so that comparing them completely stays cheap; a few are long on purpose. An invalid request has
+//! exactly one fault, so that there is one correct refusal.
 
 use retake_model::command::{NewEntry, Spot};
 use retake_model::id::{EntryId, TakeId};

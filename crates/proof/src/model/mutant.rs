@@ -1,7 +1,7 @@
 //! Injected faults, each of which a run must detect.
 //!
-//! The faults are in the model, so that the real crates need no test build. For the control this makes no difference: it tests
-//! whether the comparison detects them.
+//! The faults are in the model, so that the real crates need no test build. For the control this makes no difference:
+//! it tests whether the comparison detects them.
 
 /// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Converts the real state to plain values.
 //!
-//! Content with the same id is the same: the store verifies it on every read. After a step, an observer therefore only reads
-//! content with a new id. A new observer reads everything, which the passes over the whole history use.
+//! Content with the same id is the same: the store verifies it on every read. After a step, an observer therefore only
+//! reads content with a new id. A new observer reads everything, which the passes over the whole history use.
 
 use std::collections::HashMap;
 

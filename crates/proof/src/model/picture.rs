@@ -1,7 +1,7 @@
 //! Plain values: a thread as vectors and strings, without sharing.
 //!
-//! The model works on these values, and the real state is converted to them, so that the two can be compared. A digest replaces
-//! a value that is too large to store.
+//! The model works on these values, and the real state is converted to them, so that the two can be compared. A digest
+//! replaces a value that is too large to store.
 
 use blake3::Hasher;
 use retake_model::content::ContentId;

@@ -65,7 +65,8 @@ impl Plan {
     }
 }
 
-/// The entry of an operation. Its id is chosen here, so that a lane can add it again without knowing whether it was added.
+/// The entry of an operation. Its id is chosen here, so that a lane can add it again without knowing whether it was
+/// added.
 fn entry(lane: usize, ordinal: u64) -> EntryId {
     let mut bytes = [0x11; 16];
     bytes[4..8].copy_from_slice(&(lane as u32).to_be_bytes());

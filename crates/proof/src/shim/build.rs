@@ -1,7 +1,7 @@
 //! Compiles the library once per version of its source.
 //!
-//! The file is named after a hash of its source, so an existing file is always current. It is compiled under a unique name and
-//! then renamed: concurrent processes never load a partial file.
+//! The file is named after a hash of its source, so an existing file is always current. It is compiled under a unique
+//! name and then renamed: concurrent processes never load a partial file.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};

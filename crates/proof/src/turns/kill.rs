@@ -6,12 +6,12 @@
 //!               └─ at each write-class call, in four ways:  run … ✗ ─► resume, or stop, or run ─► conversation and files agree
 //! ```
 //!
-//! The offline assistant needs no network, so the real program runs whole turns. At any point: acknowledged changes exist; a
-//! command that was marked as running never runs again; the interrupted call is closed; conversation and files are at the same
-//! operation, and the next turn works.
+//! The offline assistant needs no network, so the real program runs whole turns. At any point: acknowledged changes
+//! exist; a command that was marked as running never runs again; the interrupted call is closed; conversation and files
+//! are at the same operation, and the next turn works.
 //!
-//! In one control, syncs do nothing and the power is cut after the answer; in the other, a temporary file with the name of a
-//! running process must be reported as left behind.
+//! In one control, syncs do nothing and the power is cut after the answer; in the other, a temporary file with the name
+//! of a running process must be reported as left behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,12 +30,13 @@ use crate::violation::{Failed, Trouble, Violation};
 
 const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut];
 
-/// A command that runs twice leaves two lines. It syncs its own output, since Retake does not promise that a program's work
-/// survives a power cut.
+/// A command that runs twice leaves two lines. It syncs its own output, since Retake does not promise that a program's
+/// work survives a power cut.
 const WORK: &str = "create a.txt with hi\nrun echo ran >> ran.txt; sync -f .\nedit a.txt: replace \"hi\" with \
                     \"ho\"\nsay done";
 
-/// The turns. Each runs a command that appends a line to `ran.txt`; a retry starts without the lines of the first attempt.
+/// The turns. Each runs a command that appends a line to `ran.txt`; a retry starts without the lines of the first
+/// attempt.
 const TURNS: [&[&str]; 3] = [
     &["run", "--approve", "all", WORK],
     &["retry", "--approve", "all"],

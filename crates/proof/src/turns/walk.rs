@@ -28,8 +28,8 @@ const MOST_TAKES: u64 = 6;
 /// Longer conversations are compressed.
 const MOST_ENTRIES: usize = 120;
 
-/// How long a turn may take to stop: 200 ms for the tool, then a snapshot and a sync on a busy machine. The noisy tool runs much
-/// longer.
+/// How long a turn may take to stop: 200 ms for the tool, then a snapshot and a sync on a busy machine. The noisy tool
+/// runs much longer.
 const LONGEST_STOP: Duration = Duration::from_secs(6);
 
 /// The counts of a run.
@@ -88,9 +88,9 @@ impl Walked {
 /// The planned number of turns is exceeded at most this many times, until all required events occurred.
 const LONGEST: u64 = 10;
 
-/// Runs until the planned number of turns, and on until every kind of event occurred often enough. Which events occur depends on
-/// timing as well as on the seed (a busy machine makes answers late), so the number of turns alone proves little. A fault that
-/// is still to be injected is waited for in the same way.
+/// Runs until the planned number of turns, and on until every kind of event occurred often enough. Which events occur
+/// depends on timing as well as on the seed (a busy machine makes answers late), so the number of turns alone proves
+/// little. A fault that is still to be injected is waited for in the same way.
 pub fn walk(plan: TurnsPlan) -> Result<Walked, Failed> {
     let mut walk = Walk {
         world: World::new(plan)?,

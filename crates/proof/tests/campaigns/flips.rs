@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use retake_proof::flips::{Options, forged, survey};
 use retake_proof::violation::caught;
 
-/// Unprotected data, which damage can change undetected: search columns, display settings, folder identities, and the columns
-/// that lists are sorted and joined by. Conversations must never be added here.
+/// Unprotected data, which damage can change undetected: search columns, display settings, folder identities, and the
+/// columns that lists are sorted and joined by. Conversations must never be added here.
 const UNGUARDED: &[&str] = &[
     "Branch",
     "Commit",

@@ -1,4 +1,5 @@
-//! A few dozen turns under failures, a few dozen kills in whole turns, and the controls. See `docs/testing.md` for longer runs.
+//! A few dozen turns under failures, a few dozen kills in whole turns, and the controls. See `docs/testing.md` for
+//! longer runs.
 
 use retake_proof::faults::KillPlan;
 use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, leftover_control, walk};

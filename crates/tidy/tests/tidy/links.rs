@@ -1,4 +1,4 @@
-//! Every link in the documentation leads somewhere: to a file of the repository, and to a heading of it.
+//! Every link in the documentation leads to an existing file and heading.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::root;
 
-/// The lines of a Markdown text that are not code.
+/// The lines of a Markdown text outside code blocks.
 fn prose(text: &str) -> impl Iterator<Item = String> {
     let mut fence: Option<String> = None;
     text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter().filter(move |line| {
@@ -23,12 +23,12 @@ fn prose(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A line without what stands between backticks.
+/// Removes code spans from a line.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("")
 }
 
-/// Where the links of a text lead: `[text](target)`, `[name]: target`, `href="target"` and `src="target"`.
+/// The link targets of a text: `[text](target)`, `[name]: target`, `href="target"` and `src="target"`.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in prose(text) {
@@ -46,7 +46,7 @@ fn links(text: &str) -> Vec<String> {
     found
 }
 
-/// The anchors of a text, as GitHub makes them of its headings.
+/// The heading anchors of a text, as GitHub generates them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut times: HashMap<String, usize> = HashMap::new();
     let mut found = BTreeSet::new();
@@ -65,7 +65,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// What is wrong with the links of one file.
+/// The broken links of a file.
 fn broken(file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).expect("documentation is text");
     let folder = file.parent().expect("a folder");

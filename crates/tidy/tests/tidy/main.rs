@@ -1,8 +1,7 @@
-//! The repository's own rules, held by an ordinary test.
+//! The rules of the repository, as ordinary tests.
 //!
-//! Each rule is a function from the text of a file to what is wrong with it. The tests in `repository` run
-//! the rules over what is there; those in `controls` feed each rule something bad, so that a rule that
-//! catches nothing is itself caught.
+//! Each rule is a function from the text of a file to its violations. The tests in `repository` apply the rules to the
+//! repository; those in `controls` give each rule a bad input, to prove that it can fail.
 
 mod links;
 mod retired_names;
@@ -14,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-/// Who may depend on whom among our own crates: the table of `ARCHITECTURE.md`. Intents go down, states
-/// come up; a line added here is a change of the design.
+/// Which crates may depend on which: the table of `ARCHITECTURE.md`. Intents go down, states come up; adding a line
+/// changes the design.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
@@ -28,11 +27,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("studio", &["model", "timeline", "agent", "words"]),
     ("hub", &["model", "sync"]),
     ("cli", ALL),
-    // These rules; they read the repository and use nothing of it.
+    // These rules read the repository and depend on none of its crates.
     ("tidy", &[]),
-    // Test campaigns and measurements over everything; never shipped.
+    // Test campaigns over everything; not shipped.
     ("proof", ALL),
-    // What everything costs; never shipped.
+    // Benchmarks of everything; not shipped.
     ("bench", ALL),
 ];
 
@@ -51,23 +50,22 @@ const ALL: &[&str] = &[
     "proof",
 ];
 
-/// Dependencies whose first user is still being written. One that is in use must leave this list.
+/// Dependencies that are not used yet. A used one must be removed from this list.
 const PLANNED: &[&str] = &[];
 
 const LONGEST_FILE: usize = 600;
 
-/// Test programs beside the one that a crate may have: each is linked on its own, with everything it uses. The studio's
-/// needs a browser.
+/// Additional test programs: each is linked separately, with everything it uses. The studio's needs a browser.
 const FURTHER_TEST_PROGRAMS: &[&str] = &["crates/cli/tests/studio/main.rs"];
 
-/// What must not be in a source file, whatever the reason. `unsafe` is forbidden by a lint as well; macros and
-/// code behind a disabled feature escape lints, but not this.
+/// Forbidden in every source file. A lint forbids `unsafe` too, but lints miss macros and code behind a disabled
+/// feature.
 const NEVER: &[&str] = &["unsafe {", "todo!(", "unimplemented!(", "dbg!("];
 
-/// One thing that is wrong, as a sentence that names the file.
+/// A violation, as a sentence that names the file.
 type Violation = String;
 
-/// A manifest uses only those of our crates that the table allows, and is in the table at all.
+/// A manifest depends only on crates that the table allows, and is listed in it.
 fn layering(path: &Path, text: &str) -> Vec<Violation> {
     let crate_name = folder_name(path);
     let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == crate_name) else {
@@ -84,7 +82,7 @@ fn layering(path: &Path, text: &str) -> Vec<Violation> {
         .collect()
 }
 
-/// A manifest takes its lints from the workspace.
+/// A manifest inherits the lints of the workspace.
 fn shared_lints(path: &Path, text: &str) -> Vec<Violation> {
     let inherits = parse(path, text)
         .get("lints")
@@ -94,7 +92,7 @@ fn shared_lints(path: &Path, text: &str) -> Vec<Violation> {
     if inherits { vec![] } else { vec![format!("{}: add `[lints] workspace = true`", path.display())] }
 }
 
-/// Every version is chosen once, in the workspace.
+/// Every version is declared once, in the workspace.
 fn shared_versions(path: &Path, text: &str) -> Vec<Violation> {
     let manifest = parse(path, text);
     dependency_tables(&manifest)
@@ -105,7 +103,7 @@ fn shared_versions(path: &Path, text: &str) -> Vec<Violation> {
         .collect()
 }
 
-/// A file is one subject, and short enough to read at once.
+/// A file has one subject, and is short.
 fn short_file(path: &Path, text: &str) -> Vec<Violation> {
     let lines = text.lines().count();
     if lines <= LONGEST_FILE {
@@ -114,7 +112,7 @@ fn short_file(path: &Path, text: &str) -> Vec<Violation> {
     vec![format!("{}: {lines} lines; split it below {LONGEST_FILE}", path.display())]
 }
 
-/// A crate has one program of integration tests. Takes the paths that cargo makes programs of.
+/// A crate has one integration test program. Takes the paths that cargo compiles as programs.
 fn one_test_program(programs: &[String]) -> Vec<Violation> {
     let mut counted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for program in programs.iter().filter(|program| !FURTHER_TEST_PROGRAMS.contains(&program.as_str())) {
@@ -127,7 +125,7 @@ fn one_test_program(programs: &[String]) -> Vec<Violation> {
         .collect()
 }
 
-/// Nothing that was meant to go before it was shared.
+/// No unfinished code.
 fn finished(path: &Path, text: &str) -> Vec<Violation> {
     text.lines()
         .enumerate()
@@ -138,7 +136,7 @@ fn finished(path: &Path, text: &str) -> Vec<Violation> {
         .collect()
 }
 
-/// A module says first what it is about.
+/// A module starts with a doc comment.
 fn module_documentation(path: &Path, text: &str) -> Vec<Violation> {
     if text.starts_with("//! ") {
         vec![]
@@ -147,7 +145,7 @@ fn module_documentation(path: &Path, text: &str) -> Vec<Violation> {
     }
 }
 
-/// Every dependency of the workspace has a user, except those that are planned; and those have none.
+/// Every dependency of the workspace is used, except the planned ones, which must be unused.
 fn used_dependencies(workspace: &str, used: &BTreeSet<String>, planned: &[&str]) -> Vec<Violation> {
     let manifest = parse(Path::new("Cargo.toml"), workspace);
     let declared = manifest
@@ -180,12 +178,12 @@ fn folder_name(manifest: &Path) -> &str {
         .expect("a manifest lies in a folder with a plain name")
 }
 
-/// The folder of one of our crates by the name of its package.
+/// The folder of one of our crates, by package name.
 fn own_crate(package: &str) -> Option<&str> {
     if package == "retake" { Some("cli") } else { package.strip_prefix("retake-") }
 }
 
-/// All tables of dependencies in a manifest: ordinary ones, those of tests and builds, those per platform.
+/// All dependency tables of a manifest, including those for tests, builds and platforms.
 fn dependency_tables(manifest: &Table) -> Vec<&Table> {
     const KINDS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
     let platforms = manifest.get("target").and_then(Value::as_table);
@@ -200,7 +198,7 @@ fn dependencies(manifest: &Table) -> BTreeSet<String> {
     dependency_tables(manifest)
         .into_iter()
         .flatten()
-        // A renamed dependency is known by its package.
+        // A renamed dependency is known by its package name.
         .map(|(name, value)| value.get("package").and_then(Value::as_str).unwrap_or(name).to_owned())
         .collect()
 }
@@ -326,7 +324,7 @@ mod repository {
 mod controls {
     use super::*;
 
-    /// The rule finds exactly one thing wrong with the bad text, and nothing with the good one.
+    /// The rule finds exactly one violation in the bad text, and none in the good one.
     fn check(rule: impl Fn(&Path, &str) -> Vec<Violation>, path: &str, bad: &str, good: &str) {
         let path = Path::new(path);
         assert_eq!(rule(path, bad).len(), 1, "{bad}");
@@ -350,13 +348,13 @@ mod controls {
             good,
         );
         check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
-        // A crate that nobody has put into the design.
+        // A crate that is not in the table.
         assert_eq!(layering(Path::new("crates/helpers/Cargo.toml"), "").len(), 1);
     }
 
     #[test]
     fn the_table_has_no_cycle() {
-        // Each crate of the layers uses only crates that stand above it in the table.
+        // Each crate depends only on crates above it in the table.
         let layers = MAY_USE.iter().filter(|(_, uses)| *uses != ALL);
         let mut above: Vec<&str> = Vec::new();
         for (name, uses) in layers {
@@ -417,7 +415,7 @@ mod controls {
             (&used, &[][..], 0),
             (&nothing, &[], 1),
             (&nothing, &["serde"], 0),
-            // Planned no longer: in use, or gone.
+            // No longer planned: in use, or removed.
             (&used, &["serde"], 1),
             (&used, &["zstd"], 1),
         ] {

@@ -1,6 +1,6 @@
-//! What is built into the program: under which licences, in how many versions, from where, and how much of it.
+//! The dependencies of the program: licences, versions, sources and number.
 //!
-//! The lists are in `deny.toml`, which `cargo deny` reads as well. Here they hold without it.
+//! The lists are in `deny.toml`, which `cargo deny` reads too. These tests enforce them without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,6 @@ use toml::{Table, Value};
 
 use crate::{Violation, parse, root};
 
-/// One crate of a build.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Package {
     name: String,
@@ -18,8 +17,8 @@ struct Package {
     license: String,
 }
 
-/// Everything that is compiled for these packages, without what only tests need. For one target, so that the answer is
-/// the same on every machine.
+/// Everything that is compiled for these packages, without test dependencies, for one target, so that the result is the
+/// same on every machine.
 fn built(packages: &[&str]) -> BTreeSet<Package> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -36,7 +35,7 @@ fn built(packages: &[&str]) -> BTreeSet<Package> {
     found
 }
 
-/// Reads `name v1.2.3 (where)`, a tab, the licence, a tab, and a mark for what was shown before.
+/// Parses `name v1.2.3 (source)`, a tab, the licence, a tab, and a mark for repeated lines.
 fn package(line: &str) -> Option<Package> {
     let (package, rest) = line.split_once('\t')?;
     let (name, rest_of_package) = package.split_once(" v")?;
@@ -45,7 +44,7 @@ fn package(line: &str) -> Option<Package> {
     Some(Package { name: name.to_owned(), version: version.to_owned(), license: license.to_owned() })
 }
 
-/// Whether an SPDX expression can be met with licences of this list. `A/B` is the old way to write `A OR B`.
+/// Whether an SPDX expression is satisfied by these licences. `A/B` is an old notation for `A OR B`.
 fn permits(expression: &str, allowed: &[&str]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -105,7 +104,7 @@ fn bans(packages: &BTreeSet<Package>, rules: &Table) -> Vec<Violation> {
         .collect()
 }
 
-/// Two versions of a crate cost twice; those that cannot be avoided are listed, and no longer than needed.
+/// Two versions of a crate cost twice; unavoidable ones are listed, as long as needed.
 fn duplicates(packages: &BTreeSet<Package>, rules: &Table) -> Vec<Violation> {
     let skipped = crates(rules, "skip");
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -129,7 +128,7 @@ fn duplicates(packages: &BTreeSet<Package>, rules: &Table) -> Vec<Violation> {
     unlisted.chain(stale).collect()
 }
 
-/// Everything comes from the registry that all can read.
+/// Everything comes from the public registry.
 fn sources(lock: &Table, rules: &Table) -> Vec<Violation> {
     let allowed: Vec<String> = list(rules, "sources", "allow-registry")
         .iter()
@@ -145,7 +144,7 @@ fn sources(lock: &Table, rules: &Table) -> Vec<Violation> {
         .collect()
 }
 
-/// The first build is what a newcomer waits for: it grows only on purpose.
+/// The first build must only grow on purpose.
 fn size(built: usize, workspace: &Table) -> Vec<Violation> {
     let noted = workspace
         .get("workspace")
@@ -257,7 +256,7 @@ mod controls {
         assert_eq!(wrong(licenses, "other v1.0.0\tGPL-3.0\t"), (0, 1));
         assert_eq!(wrong(bans, "bad v1.0.0\tMIT\t"), (0, 1));
         assert_eq!(wrong(duplicates, "two v3.0.0\tMIT\t"), (0, 1));
-        // What is listed and is not there any more.
+        // A listed duplicate that no longer exists.
         assert_eq!(duplicates(&packages(&["two v2.0.0\tMIT\t"]), &rules).len(), 1);
         let lock = |source: &str| format!("[[package]]\nsource = '{source}'").parse().expect("a lock file");
         assert_eq!(sources(&lock("registry+here"), &rules).len(), 0);

@@ -1,38 +1,38 @@
-//! Finding the text that is to be replaced, and replacing it: a pure function over text.
+//! Finds and replaces text: a pure function.
 //!
 //! ```text
-//!   exactly            once, or everywhere if asked          otherwise: how often, and in which lines
-//!   without regard to  whole lines, and one candidate only   the new lines get the indentation that is there
-//!   white space
-//!   not at all         the nearest lines are shown
+//!   exact match        once, or everywhere with `all`        otherwise an error with the line numbers
+//!   ignoring           whole lines, one candidate only       the new lines get the indentation of the file
+//!   whitespace
+//!   no match           an error with the nearest lines
 //! ```
 
 use std::fmt::Write as _;
 
-/// What is wanted.
+/// A replacement.
 pub(super) struct Wish<'a> {
     pub(super) old: &'a str,
     pub(super) new: &'a str,
     pub(super) all: bool,
 }
 
-/// What came of it.
+/// The result of a replacement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Replaced {
     pub(super) text: String,
-    /// The lines, counted from 1, where the old text began.
+    /// Line numbers of the matches, from 1.
     pub(super) lines: Vec<usize>,
     pub(super) how: How,
 }
 
-/// How the old text was found.
+/// How the text matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Exactly,
     WithoutWhiteSpace,
 }
 
-/// Why nothing was replaced.
+/// Why a replacement failed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EditError {
     #[error("`old` is empty. To write a whole file, use `write`.")]
@@ -52,7 +52,7 @@ pub(super) enum EditError {
     Cancelled,
 }
 
-/// Replaces it, unless it is cancelled: a file may have millions of lines.
+/// Replaces text; cancellable, because a file may have millions of lines.
 pub(super) fn replace(
     text: &str,
     wish: &Wish<'_>,
@@ -64,7 +64,7 @@ pub(super) fn replace(
     if wish.old == wish.new {
         return Err(EditError::Same);
     }
-    // Models write line feeds, whatever the file has; its own line ends are kept.
+    // Models write LF; preserve the line endings of the file.
     let (old, new) =
         if ends_with_carriage_returns(text) && !wish.old.contains('\r') && !wish.new.contains('\r') {
             (wish.old.replace('\n', "\r\n"), wish.new.replace('\n', "\r\n"))
@@ -84,13 +84,13 @@ fn exactly(text: &str, old: &str, new: &str, places: &[usize]) -> Replaced {
     Replaced { text: text.replace(old, new), lines: line_numbers(text, places), how: How::Exactly }
 }
 
-/// Whether every line ends so.
+/// Whether every line ends with CRLF.
 fn ends_with_carriage_returns(text: &str) -> bool {
     let feeds = text.matches('\n').count();
     feeds > 0 && text.matches("\r\n").count() == feeds
 }
 
-/// The lines that places stand in, counted from 1; places are in order.
+/// The line numbers of sorted positions, from 1.
 fn line_numbers(text: &str, places: &[usize]) -> Vec<usize> {
     let (mut line, mut counted) = (1, 0);
     places
@@ -119,7 +119,7 @@ fn replace_loosely(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Replaced, EditError> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    // Blank lines around it say nothing about where it is.
+    // Ignore blank lines at both ends.
     let wanted: Vec<String> = old.trim_matches(['\n', '\r']).lines().map(squeezed).collect();
     if wanted.iter().all(String::is_empty) {
         return Err(EditError::NotFound { nearest: String::new() });
@@ -151,7 +151,7 @@ fn replace_loosely(
     Ok(Replaced { text: result, lines: vec![at + 1], how: How::WithoutWhiteSpace })
 }
 
-/// A line with its white space reduced to single spaces between words.
+/// Reduces whitespace to single spaces.
 fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -160,8 +160,7 @@ fn indentation(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// The new lines, with the indentation that the lines there have where the old ones had another; and with the
-/// line end that is there.
+/// The new lines with the indentation and line endings of the file.
 fn indented_like(there: &[&str], old: &str, new: &str) -> String {
     let is_blank = |line: &&str| line.trim().is_empty();
     let given = old.lines().find(|line| !is_blank(line)).map_or("", indentation);
@@ -189,7 +188,7 @@ fn indented_like(there: &[&str], old: &str, new: &str) -> String {
     lines.join(separator) + end
 }
 
-/// The lines that come nearest to the first that is wanted, with their numbers; nothing if none is near.
+/// The lines most similar to the first line of the text, with numbers; empty if none is similar.
 fn nearest(lines: &[&str], squeezed_lines: &[String], wanted: &[String]) -> String {
     const AROUND: usize = 3;
     const LONGEST: usize = 200;
@@ -214,7 +213,7 @@ fn nearest(lines: &[&str], squeezed_lines: &[String], wanted: &[String]) -> Stri
     text
 }
 
-/// How much of two lines is the same at their beginnings and ends, from 0 to 1. Cheap, and enough to point.
+/// Similarity of two lines from 0 to 1, by common prefix and suffix.
 fn likeness(one: &str, other: &str) -> f64 {
     let longer = one.len().max(other.len());
     let shorter = one.len().min(other.len());
@@ -249,7 +248,7 @@ mod tests {
         check("", "x", "y", Err("not found"));
         check("a", "", "y", Err("empty"));
         check("a", "a", "a", Err("the same"));
-        // White space: indentation of the file wins, relative indentation of the new text stays.
+        // Keeps the indentation of the file and the relative indentation of the new text.
         check(
             "    if a {\n        b\n    }\n",
             "if a {\n    b\n}",
@@ -259,12 +258,12 @@ mod tests {
         check("\tone two\n", "  one  two", "  three", Ok("\tthree\n"));
         check("one\ntwo  \nthree", "two\nthree", "2\n3", Ok("one\n2\n3"));
         check("x\n  gone\ny\n", "gone \n", "\n", Ok("x\ny\n"));
-        // Two candidates are none.
+        // Two candidates are ambiguous.
         check("  a;\n\ta;\n", "    a;", "b;", Err("2 places (lines 1, 2)"));
         check("fn main() {}\n", "fn mein() {}", "x", Err("     1\tfn main() {}"));
         check("completely other\n", "zzz", "x", Err("give it exactly."));
         check("text\n", "  \n \n", "x", Err("not found"));
-        // Line ends of the file are kept.
+        // Preserves line endings.
         check("a\r\nb\r\nc\r\n", "a\nb", "x\ny", Ok("x\r\ny\r\nc\r\n"));
         check("a\r\n  b\r\n", "a\nb", "x\ny", Ok("x\r\ny\r\n"));
         check("a\r\nb\nc\n", "a\nb", "x\ny", Ok("x\ny\nc\n"));
@@ -283,7 +282,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the texts are: no panic, what is exact is exact, and lines that were not meant are as they were.
+        /// For any texts: no panic, exact matches are replaced exactly, and other lines do not change.
         #[test]
         fn nothing_else_changes(text in "[ab \t\r\n{é]{0,40}", old in "[ab \t\r\n{é]{0,8}", new in "[ab \t\nx]{0,8}", all: bool) {
             let Ok(replaced) = replace(&text, &Wish { old: &old, new: &new, all }, &|| false) else { return Ok(()) };

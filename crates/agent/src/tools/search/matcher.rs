@@ -1,12 +1,12 @@
-//! A matcher that can be stopped, whatever the pattern and however long the line.
+//! A cancellable matcher.
 //!
 //! ```text
-//!   states of the pattern × bytes     few ──► ripgrep's engine, which cannot be stopped but is done at once
-//!                                     many ─► a lazy automaton, byte by byte, with a look at the cancel flag
+//!   states of the pattern × bytes     few ──► ripgrep's engine, not cancellable but fast
+//!                                     many ─► a lazy automaton, which checks the cancel flag
 //! ```
 //!
-//! The engine takes time that grows with both factors in the worst case: `(a{100}){100}b` on a line of 5 MB takes
-//! minutes. A limit on either factor that ruled this out would also rule out searches that people make.
+//! The worst case of the engine is the product of both factors: `(a{100}){100}b` on a line of 5 MB takes minutes. A limit
+//! on either factor alone would exclude realistic searches.
 
 use std::cell::RefCell;
 
@@ -19,25 +19,25 @@ use regex_automata::{Input, MatchKind};
 
 use crate::cancel::Cancel;
 
-/// The most memory that a compiled pattern takes, in bytes. Patterns beyond this are refused.
+/// Maximum bytes of a compiled pattern.
 const PATTERN_BYTES: usize = 4 << 20;
-/// The most memory that the states found while searching take, in bytes.
+/// Maximum bytes of the lazy state cache.
 const CACHE_BYTES: usize = 8 << 20;
-/// States × bytes that the engine gets through in well under 200 ms, however bad the pattern.
+/// States × bytes that the engine handles in well under 200 ms.
 const QUICK: usize = 16 << 20;
-/// The most that a line is given which only the engine can decide on: about a second.
+/// Maximum states × bytes for lines that need the engine: about a second.
 const SLOW: usize = 256 << 20;
-/// How much work is done between two looks at the cancel flag, in states × bytes.
+/// Work between checks of the cancel flag, in states × bytes.
 const BETWEEN_LOOKS: usize = 1 << 20;
 
-/// What to look for.
+/// A search pattern.
 pub(super) struct Pattern<'a> {
     pub(super) text: &'a str,
     pub(super) literal: bool,
     pub(super) ignore_case: bool,
 }
 
-/// Matches lines until it is cancelled.
+/// Matches lines until cancelled.
 pub(super) struct StoppableMatcher<'a> {
     engine: RegexMatcher,
     automaton: DFA,
@@ -46,7 +46,7 @@ pub(super) struct StoppableMatcher<'a> {
     cancel: &'a Cancel,
 }
 
-/// Why a line was not decided on.
+/// Why a line could not be matched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Undecided {
     #[error("the search was cancelled")]
@@ -55,7 +55,7 @@ pub(super) enum Undecided {
     TooCostly,
 }
 
-/// Why a pattern cannot be used.
+/// Why a pattern is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct BadPattern(String);
@@ -65,7 +65,7 @@ impl<'a> StoppableMatcher<'a> {
         let engine = RegexMatcherBuilder::new()
             .fixed_strings(pattern.literal)
             .case_insensitive(pattern.ignore_case)
-            // `^` and `$` are the ends of each line, not of the part of a file that happens to be in memory.
+            // `^` and `$` match at line ends, not at the ends of the buffer.
             .multi_line(true)
             .line_terminator(Some(b'\n'))
             .size_limit(PATTERN_BYTES)
@@ -99,7 +99,7 @@ impl<'a> StoppableMatcher<'a> {
         length.saturating_mul(self.states) <= QUICK
     }
 
-    /// Whether a line without its end matches.
+    /// Whether a line, without its terminator, matches.
     fn matches(&self, line: &[u8]) -> Result<bool, Undecided> {
         self.check()?;
         if self.is_quick(line.len()) {
@@ -107,7 +107,7 @@ impl<'a> StoppableMatcher<'a> {
         }
         match self.step_through(line)? {
             Some(matches) => Ok(matches),
-            // Some word boundaries outside ASCII are beyond the automaton.
+            // The automaton does not support all Unicode word boundaries.
             None if line.len().saturating_mul(self.states) <= SLOW => {
                 Ok(self.engine.is_match(line).unwrap_or_default())
             }
@@ -115,7 +115,7 @@ impl<'a> StoppableMatcher<'a> {
         }
     }
 
-    /// Whether a line matches, if the automaton can tell.
+    /// Whether a line matches; `None` if the automaton cannot decide.
     fn step_through(&self, line: &[u8]) -> Result<Option<bool>, Undecided> {
         let cache = &mut *self.cache.borrow_mut();
         let piece = (BETWEEN_LOOKS / self.states).clamp(1, 64 * 1024);
@@ -151,7 +151,7 @@ impl Matcher for StoppableMatcher<'_> {
         if self.is_quick(haystack.len()) {
             return Ok(self.engine.find_at(haystack, at).unwrap_or_default());
         }
-        // Where in a long line it matches is not asked for by the search.
+        // The search does not need the position inside a long line.
         let found = self.matches(&haystack[at..])?;
         Ok(found.then(|| Match::new(at, haystack.len())))
     }
@@ -180,11 +180,11 @@ impl Matcher for StoppableMatcher<'_> {
     }
 }
 
-/// A text as a pattern for exactly that text.
+/// Escapes a literal text.
 fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for character in text.chars() {
-        // Not every sign: `\<` would be the beginning of a word.
+        // Not all punctuation: `\<` would be a word boundary.
         if r"\.+*?()|[]{}^$#&-~".contains(character) {
             pattern.push('\\');
         }

@@ -1,19 +1,19 @@
-//! What a command finds in its environment: what it was given, without keys.
+//! The environment of commands, without keys.
 //!
-//! A command that a model wrote may print its environment, and what it prints goes to the model's provider.
+//! A command may print its environment, and its output is sent to the provider.
 
 use std::ffi::OsString;
 
 use crate::tools::Room;
 
-/// The variables that a command sees.
+/// The variables of a command.
 pub(super) fn visible(room: &Room) -> Vec<(OsString, OsString)> {
     let mut visible: Vec<(OsString, OsString)> = room
         .environment
         .iter()
         .filter(|(name, _)| {
             let name = name.to_string_lossy();
-            // The folder is given by descriptor; a path from elsewhere would contradict it.
+            // The folder is set by descriptor; an inherited path would contradict it.
             !is_key(&name) && !room.hidden.contains(&name.to_string()) && name != "PWD" && name != "OLDPWD"
         })
         .cloned()
@@ -24,11 +24,11 @@ pub(super) fn visible(room: &Room) -> Vec<(OsString, OsString)> {
     visible
 }
 
-/// Nobody sits before it: no pages, no questions, no colours.
+/// For non-interactive use: no pager, prompts or colours.
 const SET: [(&str, &str); 4] =
     [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
-/// Whether a name looks like that of a key.
+/// Whether a variable name looks like a key.
 fn is_key(name: &str) -> bool {
     let name = name.to_uppercase();
     let ends = ["API_KEY", "APIKEY", "_KEY", "TOKEN", "_PAT"];
@@ -36,8 +36,8 @@ fn is_key(name: &str) -> bool {
     ends.iter().any(|end| name.ends_with(end)) || parts.iter().any(|part| name.contains(part))
 }
 
-/// A repository can name a program that git runs whenever it looks at files. Writing to a repository is refused,
-/// but one may have come like that.
+/// A repository can configure a program that git runs on every status. Tools cannot write such a configuration, but a
+/// cloned or unpacked repository may contain one.
 fn without_file_watcher(variables: &mut Vec<(OsString, OsString)>) {
     const COUNT: &str = "GIT_CONFIG_COUNT";
     let given = variables.iter().find(|(name, _)| name == COUNT);

@@ -1,4 +1,4 @@
-//! The processes of one command, all together.
+//! The process group of a command.
 
 use std::fs;
 use std::io;
@@ -8,15 +8,14 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal};
 
-/// The group that a command and its children are in, unless they leave it.
+/// The process group of a command and its children.
 pub(in crate::tools) struct Group(Option<Pid>);
 
-/// Where the program is that starts another in a session of its own. Not looked for along `PATH`: a project may
-/// have put its own folders there.
+/// Absolute paths of `setsid`, because `PATH` may contain folders of the project.
 const SETSID: [&str; 2] = ["/usr/bin/setsid", "/bin/setsid"];
 
-/// A shell that will be in a group of its own; in a session of its own too, without a terminal, where the system
-/// has the program for that. To do it without one would take code between fork and exec, which is not safe code.
+/// A shell in a new process group and, if `setsid` exists, a new session without a terminal. Without that program it would
+/// need unsafe code between fork and exec.
 pub(super) fn of_its_own() -> Command {
     const SHELL: &str = "/bin/sh";
     if let Some(program) = SETSID.iter().find(|program| Path::new(program).exists()) {
@@ -31,27 +30,26 @@ pub(super) fn of_its_own() -> Command {
 }
 
 impl Group {
-    /// The group that the process with that number leads, or is about to.
+    /// The group with this leader.
     pub(in crate::tools) fn led_by(process: u32) -> Self {
         Self(i32::try_from(process).ok().and_then(Pid::from_raw))
     }
 
-    /// Whether anyone in it still runs. The number stays theirs as long as someone is in it.
+    /// Whether any process of the group is running. The id is not reused while one exists.
     pub(in crate::tools) fn is_alive(&self) -> bool {
         let Some(leader) = self.0 else { return false };
-        // Those who are dead count as long as nobody has asked how they died. In a container there is often no
-        // one who does, so that only looking at each tells.
+        // Zombies count as members until they are reaped, which containers often never do, so check each process.
         rustix::process::test_kill_process_group(leader).is_ok() && any_runs(leader).unwrap_or(true)
     }
 
-    /// Asks all of them to stop.
+    /// Sends SIGTERM to the group.
     pub(super) fn ask_to_stop(&self) {
         self.signal(Signal::TERM);
-        // One that stands still hears nothing until it goes on.
+        // A stopped process handles the signal only after SIGCONT.
         self.signal(Signal::CONT);
     }
 
-    /// Stops all of them.
+    /// Kills the group.
     pub(super) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -62,14 +60,14 @@ impl Group {
     }
 }
 
-/// Whether any process of a group is not dead yet, where the system tells by files.
+/// Whether any process of a group is alive, according to `/proc`.
 fn any_runs(leader: Pid) -> io::Result<bool> {
     for process in fs::read_dir("/proc")? {
         let process = process?;
         if !process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
             continue;
         }
-        // One that is gone by now does not run.
+        // The process may have ended meanwhile.
         let Ok(text) = fs::read(process.path().join("stat")) else { continue };
         if runs_in(&String::from_utf8_lossy(&text), leader.as_raw_pid()) {
             return Ok(true);
@@ -78,8 +76,8 @@ fn any_runs(leader: Pid) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether a line such as `7 (name) S 1 7 7 …` is about a process of that group that is not dead. The name may
-/// hold anything, so the last bracket counts.
+/// Whether a stat line such as `7 (name) S 1 7 7 …` shows a live process of the group. Names may contain anything, so
+/// search for the last bracket.
 fn runs_in(line: &str, group: i32) -> bool {
     let mut fields = line.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     let state = fields.next().unwrap_or("X");

@@ -1,4 +1,4 @@
-//! What a command wrote: all of it, or the beginning and the end if that would be too much.
+//! Buffers command output: all of it, or its start and end if it is too long.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// At most so many bytes are kept.
+    /// Keeps at most `most` bytes.
     pub(super) fn new(most: usize) -> Self {
         let most_tail = most / 4;
         Self { head: Vec::new(), tail: VecDeque::new(), most_head: most - most_tail, most_tail, dropped: 0 }
@@ -21,7 +21,7 @@ impl Kept {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = self.most_head.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
-        // Only the end of it can stay, so no more than that is added.
+        // Add only the bytes that can stay.
         let rest = &bytes[room..];
         let passed_over = rest.len().saturating_sub(self.most_tail);
         let rest = &rest[passed_over..];

@@ -13,7 +13,7 @@ use crate::ui::command::environment;
 use crate::ui::editor::Edited;
 use crate::ui::input::{Source, Stdin};
 
-/// Edit the text of an entry. Role, time, usage and thinking are kept.
+/// Edit the text of an entry. Role, time, usage and thinking stay the same.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

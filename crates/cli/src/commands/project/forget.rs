@@ -8,7 +8,7 @@ use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Forget the folder of a project. Files and threads are kept.
+/// Forget the folder of a project. Does not delete files or threads.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -23,7 +23,7 @@ commands in the project's main folder. A worktree contains only the main folder.
 pub(crate) enum Command {
     /// Add a folder to this project.
     Add(Add),
-    /// Remove a folder from this project. Its files and their recorded history are kept.
+    /// Remove a folder from this project. Its files and their recorded history remain.
     Remove(Remove),
     /// List the additional folders.
     #[command(visible_alias = "ls")]

@@ -15,7 +15,8 @@ use crate::failure::Failure;
 /// A local server responds much faster.
 const SOON: Duration = Duration::from_millis(500);
 
-/// The file with the server's address. A killed server leaves it behind, so readers must check that the server responds.
+/// The file with the server's address. A killed server leaves it behind, so readers must check that the server
+/// responds.
 pub(super) struct AddressFile(PathBuf);
 
 impl AddressFile {

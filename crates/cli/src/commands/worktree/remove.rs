@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct Arguments {
     /// Take: name or id prefix [default: the take of this worktree].
     take: Option<String>,
-    /// Delete the recorded files from the folder. Excluded files (ignored files, secrets) are kept.
+    /// Delete the recorded files from the folder. Excluded files (ignored files, secrets) remain.
     #[arg(long)]
     delete_files: bool,
     /// Only show what would be recorded and deleted.

@@ -1,7 +1,7 @@
 //! Wraps styled text into lines.
 //!
-//! Lines break between words, even if the style changes within a word. A word longer than a line breaks between grapheme
-//! clusters.
+//! Lines break between words, even if the style changes within a word. A word longer than a line breaks between
+//! grapheme clusters.
 
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
@@ -10,7 +10,7 @@ use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::width::{expand_tabs, width};
 
-/// Text with a style. Line breaks in it are kept.
+/// Text with a style. Preserves line breaks.
 pub(super) type Piece = (Style, String);
 
 /// Wraps text between words.

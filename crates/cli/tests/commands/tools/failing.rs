@@ -1,4 +1,4 @@
-//! A command that fails changes nothing: no thread, no project, no file, and the same thread is current.
+//! A failed command changes nothing: no thread, no project, no file, and the current thread stays.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,7 @@ fn check(user: &User, commands: &[&[&str]]) {
     }
 }
 
-/// Commands that fail wherever they are run.
+/// Commands that fail everywhere.
 const EVERYWHERE: &[&[&str]] = &[
     &["run", "--new", "--provider", "nosuch", "hello"],
     &["run", "--provider", "nosuch", "hello"],
@@ -113,7 +113,7 @@ fn a_failed_command_in_an_empty_folder_changes_nothing() {
     );
 }
 
-/// The take that the second test makes.
+/// The take that the second test creates.
 const BRANCH: &str = "main_take_1";
 
 #[test]
@@ -129,7 +129,7 @@ fn a_failed_command_in_a_project_changes_nothing() {
     user.run(&["take", "switch", "main"]);
     let mut commands = EVERYWHERE.to_vec();
     commands.extend_from_slice(&[
-        // A take that is switched to before a turn runs in it.
+        // A take that is switched to before its turn runs.
         &["run", "--take", BRANCH, "--provider", "nosuch", "hello"],
         &["run", "--take", BRANCH, "--draft"],
         &["run", "--take", BRANCH, "--image", "nosuch.png", "hello"],
@@ -140,14 +140,14 @@ fn a_failed_command_in_a_project_changes_nothing() {
         &["worktree", "add", BRANCH, "new/deep/folder"],
     ]);
     check(&user, &commands);
-    // The dump notices a change, or the rest would prove nothing.
+    // Control: the dump notices a change.
     let before = dump(&user);
     user.run(&["entry", "add", "one more"]);
     assert_ne!(before, dump(&user));
     let _: Value = user.json(&["verify"]);
 }
 
-/// Runs `chat` with one message; whatever is refused is reported, and the conversation goes on.
+/// Runs `chat` with one message; a refusal is reported, and the chat continues.
 fn chat(user: &User, arguments: &[&str], message: &str) -> String {
     let mut command = user.command();
     command.arg("chat").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -6,7 +6,7 @@ use crate::tools::support::User;
 
 const SECRET: &str = "the password is correct-horse-battery";
 
-/// How often a text stands in any file of the store.
+/// How often a text occurs in the files of the store.
 fn occurrences(user: &User, text: &str) -> usize {
     let files = crate::tools::support::everything_below(&user.path("store"));
     let files = files.iter().filter(|path| path.is_file());
@@ -18,7 +18,7 @@ fn occurrences(user: &User, text: &str) -> usize {
         .sum()
 }
 
-/// Flips a byte of that text where it is stored.
+/// Flips a byte of this text in the store.
 fn damage(user: &User, text: &str) {
     let path = user.path("store/retake.db");
     let mut bytes = fs::read(&path).expect("a database");
@@ -187,7 +187,7 @@ fn redact_says_where_the_text_still_is() {
     nothing_is_left(&user);
 }
 
-/// Fails if a word of the secret is in any file of the store, compressed content included.
+/// Fails if a word of the secret is in any file of the store, including compressed content.
 fn nothing_is_left(user: &User) {
     for path in
         crate::tools::support::everything_below(&user.path("store")).iter().filter(|path| path.is_file())
@@ -196,7 +196,7 @@ fn nothing_is_left(user: &User) {
         for word in ["correct-horse", "battery"] {
             let holds = |bytes: &[u8]| bytes.windows(word.len()).any(|window| window == word.as_bytes());
             assert!(!holds(&bytes), "{word} is in {}", path.display());
-            // Every place where a compressed frame may begin, used or freed.
+            // Every possible start of a compressed frame, used or freed.
             for at in (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&[0x28, 0xb5, 0x2f, 0xfd])) {
                 let mut plain = Vec::new();
                 if let Ok(mut decoder) = zstd::Decoder::new(&bytes[at..]) {
@@ -214,7 +214,7 @@ fn nothing_is_left(user: &User) {
 #[test]
 fn redact_leaves_no_byte_of_a_prompt_in_titles_drafts_names_and_the_trace() {
     let user = User::new();
-    // The title is made of the prompt, and the trace has what was said.
+    // The title comes from the prompt, and the trace contains it.
     let long = format!("{SECRET} {}", "and much more of it ".repeat(40));
     user.run(&["run", "--new", &long]);
     user.run(&["thread", "rename", SECRET]);
@@ -228,7 +228,7 @@ fn redact_leaves_no_byte_of_a_prompt_in_titles_drafts_names_and_the_trace() {
     user.run(&["undo"]);
     user.run(&["search", "password"]);
     let before = user.json(&["history", "--all"]);
-    // The prompt first, then whatever quotes it.
+    // The prompt first, then every quote of it.
     let mut redacted = 0;
     while let Some(id) = user.json(&["search", "password", "--history"])["hits"][0]["entry"].as_str() {
         user.json(&["redact", id, "--yes"]);
@@ -310,7 +310,7 @@ fn usage_is_told_against_the_budget_and_a_change_warns() {
     assert_eq!(user.json(&["usage"])["budget_status"]["state"], "over");
 }
 
-/// Flips a byte of every copy of that text.
+/// Flips a byte of every copy of this text.
 fn damage_all(user: &User, text: &str) {
     let path = user.path("store/retake.db");
     let mut bytes = fs::read(&path).expect("a database");

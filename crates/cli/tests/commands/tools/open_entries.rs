@@ -1,4 +1,4 @@
-//! Entries are open: what Retake does not know of them is kept, shown, found, edited around, exported and imported.
+//! Unknown fields of entries are stored, shown, found, preserved by edits, exported and imported.
 
 use crate::tools::support::User;
 

@@ -42,7 +42,7 @@ fn the_version_names_the_commit() {
             .output();
         run.ok().filter(|output| output.status.success())
     };
-    // A source archive is no checkout, even if it lies in one; git may not be installed.
+    // A source archive is not a checkout, even inside one; git may not be installed.
     let is_checkout = git(&["ls-files", "--error-unmatch", "build.rs"]).is_some();
     let commit = git(&["rev-parse", "--short=12", "HEAD"])
         .filter(|_| is_checkout && option_env!("RETAKE_COMMIT").is_none());

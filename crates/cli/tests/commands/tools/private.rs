@@ -1,4 +1,4 @@
-//! Nobody but the owner can read what is stored, whatever the umask.
+//! Only the owner can read the store, whatever the umask.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o777
 }
 
-/// Runs the program in a shell with that umask.
+/// Runs the program in a shell with this umask.
 fn run(user: &User, umask: &str, arguments: &[&str]) {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_retake")]);

@@ -55,7 +55,7 @@ fn a_home_folder_is_refused_before_anything_is_made() {
         let projects = user.json(&["project", "list"]);
         assert_eq!(projects["projects"].as_array().map(Vec::len), Some(0), "{arguments:?}: {projects}");
     }
-    // What is below it is not touched by that.
+    // The folders below it are not affected.
     user.run(&["thread", "new", "Below"]);
     user.run(&["exec", "--", "touch", "a"]);
     assert_eq!(user.json(&["project"])["path"], user.project().to_str().expect("text"));
@@ -76,13 +76,13 @@ fn a_folder_is_made_a_project_and_forgotten_with_its_threads_kept() {
     assert_eq!(user.json(&["-C", app, "project", "init"])["id"], made["id"], "it is one already");
     assert_eq!(user.json(&["-C", app, "project"])["id"], made["id"]);
 
-    // Without threads nothing is left of it.
+    // Without threads, the project is deleted.
     let forgotten = user.json(&["-C", app, "project", "forget"]);
     assert_eq!((&forgotten["id"], &forgotten["threads"]), (&made["id"], &serde_json::json!(0)));
     assert_eq!(user.json(&["-C", app, "project"])["id"], outer);
     assert_eq!(user.json(&["project", "list"])["projects"].as_array().map(Vec::len), Some(1));
 
-    // With threads they wait for a folder.
+    // With threads, it remains without a folder.
     let id = outer.as_str().expect("an id");
     assert_eq!(user.json(&["project", "forget", id])["threads"], 1);
     let line = user.json(&["project", "list"])["projects"][0].clone();

@@ -1,4 +1,4 @@
-//! `redact --text`: a secret that was repeated elsewhere.
+//! `redact --text`: a secret that occurs in several places.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use crate::tools::support::{User, everything_below, said};
 
 const KEY: &str = "sk-live-123456";
 
-/// The files of the store that hold the key, compressed content included.
+/// The files of the store that contain the key, including compressed content.
 fn files_with_key(user: &User) -> Vec<String> {
     let holds = |bytes: &[u8]| bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
     let mut found = Vec::new();
@@ -109,7 +109,7 @@ fn a_newer_ledger_is_no_damage() {
     user.run(&["run", "--new", "say hello"]);
     let path = user.path("store/ledger.db");
     let mut bytes = fs::read(&path).expect("a ledger");
-    // The form of the file, in the header of every SQLite database.
+    // The format version, in the header of every SQLite database.
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     fs::write(&path, &bytes).expect("it is ours");
     let verified = user.json(&["verify"]);

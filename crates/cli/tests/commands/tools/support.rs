@@ -1,4 +1,4 @@
-//! A user with a store, a configuration and a project folder, all temporary.
+//! A user with a temporary store, configuration and project folder.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,12 +7,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A user.
 pub(crate) struct User {
     pub(crate) folder: tempfile::TempDir,
 }
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,
@@ -43,7 +42,7 @@ impl User {
         command
     }
 
-    /// Gives a command the surroundings of this user.
+    /// Sets the environment of this user.
     pub(crate) fn surround(&self, command: &mut Command) {
         command
             .current_dir(self.project())
@@ -56,26 +55,26 @@ impl User {
             .stdin(Stdio::null());
     }
 
-    /// Runs the program, whatever comes of it.
+    /// Runs the program.
     pub(crate) fn try_run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
         said(self.command().args(arguments).output().expect("the program starts"))
     }
 
-    /// Runs the program, which must succeed; gives what it says.
+    /// Runs the program, which must succeed; returns its output.
     pub(crate) fn run<A: AsRef<OsStr> + std::fmt::Debug>(&self, arguments: &[A]) -> String {
         let said = self.try_run(arguments);
         assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
         said.out
     }
 
-    /// Runs the program with `--json`, which must succeed; gives its answer.
+    /// Runs the program with `--json`, which must succeed; returns its answer.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let mut all = vec!["--json"];
         all.extend(arguments);
         serde_json::from_str(&self.run(&all)).expect("an answer in JSON")
     }
 
-    /// Runs the program, which must fail with that code; gives its error.
+    /// Runs the program, which must fail with this code; returns its error.
     pub(crate) fn refused(&self, code: i32, arguments: &[&str]) -> String {
         let said = self.try_run(arguments);
         assert_eq!(said.code, code, "{arguments:?}: {said:?}");
@@ -83,7 +82,7 @@ impl User {
         said.err
     }
 
-    /// A thread with a short conversation in it.
+    /// A thread with a short conversation.
     pub(crate) fn talk(&self, title: &str) {
         self.run(&["thread", "new", title]);
         self.run(&["entry", "add", "Why does the login fail?"]);
@@ -106,7 +105,7 @@ pub(crate) fn said(output: Output) -> Said {
     }
 }
 
-/// All files and folders below one, itself included.
+/// All files and folders below one, including itself.
 pub(crate) fn everything_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let mut next = 0;
@@ -120,7 +119,7 @@ pub(crate) fn everything_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Numbers that look random and are the same in every run.
+/// Reproducible random numbers.
 pub(crate) struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! Export and import: every byte comes along, and nothing that is not what it says it is comes in.
+//! Export and import: complete, and safe against manipulated files.
 
 use std::fs;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::tools::support::{Dice, Said, User, said};
 
-/// A thread with takes, edits, undone work, tool calls, fields of others, settings, a draft and a saved moment.
+/// A thread with takes, edits, undone operations, tool calls, unknown fields, settings, a draft and a saved version.
 fn rich() -> User {
     let user = User::new();
     user.talk("Fix the login");
@@ -41,24 +41,24 @@ fn import(user: &User, text: &[u8], options: &[&str]) -> Said {
         .stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut input = child.stdin.take().expect("a pipe");
-    // It may stop reading early, having seen enough.
+    // It may stop reading early.
     let _ = input.write_all(text);
     drop(input);
     said(child.wait_with_output().expect("the program ends"))
 }
 
-/// The lines that hold history: all but the first and the last.
+/// The lines between the first and the last.
 fn inside(export: &str) -> Vec<&str> {
     let lines: Vec<&str> = export.lines().collect();
     lines[1..lines.len() - 1].to_vec()
 }
 
-/// Everything that a list shows of a store.
+/// Everything that lists show of a store.
 fn listed(user: &User) -> String {
     user.run(&["tree", "--all", "--deleted", "--json"])
 }
 
-/// The export with an end that fits its lines.
+/// The export with a matching last line.
 fn sealed(lines: &[&str]) -> String {
     let mut text = lines.join("\n");
     text.push('\n');
@@ -79,7 +79,7 @@ fn what_is_exported_and_imported_is_exported_again_to_the_byte() {
     assert_eq!(export(&there, "Fix the login"), first);
     for look in [&["thread", "show", "--all"][..], &["history", "--all"], &["take", "list"]] {
         let (mut before, mut after) = (here.json(look), there.json(look));
-        // Where a thread is listed differs from machine to machine; nothing else does.
+        // Only the listing project differs between machines.
         for answer in [&mut before, &mut after] {
             answer.as_object_mut().expect("an object").remove("current");
         }
@@ -186,7 +186,7 @@ fn an_end_that_fits_does_not_make_a_changed_export_right() {
     let last_operation = lines.iter().rposition(|line| line.contains("\"operation\"")).expect("operations");
     for round in 0..120 {
         let mut bad: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
-        // Whoever writes the last operation can write what they like into it: nothing follows that names it.
+        // The last operation can contain anything, since nothing refers to its hash.
         let place = 1 + dice.below(last_operation - 1);
         let what = match round % 4 {
             0 => {
@@ -217,7 +217,7 @@ fn an_end_that_fits_does_not_make_a_changed_export_right() {
         let text = sealed(&bad.iter().map(String::as_str).collect::<Vec<_>>());
         let said = import(&there, text.as_bytes(), &[]);
         if said.code == 0 {
-            // Two objects in another order that still stand before what needs them say the same.
+            // Reordered objects that still precede their users are equivalent.
             assert_eq!(what, "two lines swapped", "line {place} in round {round}: {said:?}");
             let mut mine = inside(&good);
             let again = export(&there, "Fix the login");
@@ -277,7 +277,7 @@ fn hostile_files_are_refused() {
         assert_eq!(said.code, 5, "{what}: {said:?}");
         assert!(said.err.len() < 1000, "{what}: a short sentence");
         assert_eq!(listed(&there), before, "{what}");
-        // As a copy neither, which has rules of its own.
+        // The same for a copy, which has its own rules.
         if what != "another thread's id" {
             assert_eq!(import(&there, &bytes, &["--copy"]).code, 5, "{what} as a copy");
         }
@@ -351,7 +351,7 @@ fn a_file_cannot_redact_what_is_here() {
     let mine =
         serde_json::from_str::<serde_json::Value>(whole.lines().next().expect("a header")).expect("JSON");
     assert_eq!(export(&there, mine["thread"].as_str().expect("an id")), whole);
-    // Where the content never was, the redaction comes along.
+    // If the content never existed here, the redaction is imported too.
     let elsewhere = User::new();
     import(&elsewhere, redacted.as_bytes(), &["--switch"]);
     assert!(elsewhere.run(&["thread", "show"]).contains("[redacted]"));

@@ -226,8 +226,8 @@ impl<'thread> Walk<'thread> {
         true
     }
 
-    /// Whether a step waits behind one of another turn: a switch always does, and a step of the thread does while the take has
-    /// earlier steps of the same turn to pass.
+    /// Whether a step waits behind one of another turn: a switch always does, and a step of the thread does while the
+    /// take has earlier steps of the same turn to pass.
     fn waits(&self, version: usize, back: bool) -> bool {
         let moment = self.thread.at(version);
         let take = self.chain(Some(self.take));
