@@ -15,6 +15,7 @@
 
 mod check;
 mod effects;
+mod journeys;
 mod mistake;
 mod moves;
 mod observe;

@@ -41,11 +41,13 @@ pub enum Mistake {
     UsesAnotherFolder,
     /// An invalid time is written.
     WritesAnyTime,
+    /// A jump leads to the version before the one that is meant.
+    JumpsShort,
 }
 
 impl Mistake {
-    /// Every variant.
-    pub const ALL: [Self; 15] = [
+    /// All of them.
+    pub const ALL: [Self; 16] = [
         Self::WritesWhereItStarted,
         Self::DropsDryRun,
         Self::WritesAfterFailure,
@@ -61,6 +63,7 @@ impl Mistake {
         Self::ForgetsTheCommit,
         Self::UsesAnotherFolder,
         Self::WritesAnyTime,
+        Self::JumpsShort,
     ];
 
     /// The arguments that are really passed.

@@ -20,6 +20,7 @@ impl World {
                 let line = self.with_file_options(target.line(&["redo", &count]));
                 self.previewed(&line).map(drop)
             }
+            7 if self.dice.once_in(2) => self.journey(&target, &version),
             7 => {
                 let line = self.with_file_options(target.line(&["jump", &version]));
                 self.previewed(&line).map(drop)

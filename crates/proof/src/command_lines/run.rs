@@ -45,6 +45,8 @@ pub struct CommandsSummary {
     pub anchors: u64,
     /// Keys that a server repeated.
     pub keys: u64,
+    /// Jumps to a version and back again.
+    pub journeys: u64,
 }
 
 impl CommandsSummary {
@@ -65,6 +67,7 @@ impl CommandsSummary {
         self.overlaps += other.overlaps;
         self.anchors += other.anchors;
         self.keys += other.keys;
+        self.journeys += other.journeys;
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, Trouble> {
     Ok(format!(
         "{} steps, {} command lines, {} of them refused and {} dry runs, {} for another folder than where they were \
          started; {} previews named what was then done, {} paths came back, {} times two programs ran at once, {} new \
-         takes had their commit, {} keys were kept nowhere",
+         takes had their commit, {} keys were kept nowhere, {} jumps and jumps back",
         done.steps,
         done.commands,
         done.failed,
@@ -42,7 +42,8 @@ pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, Trouble> {
         done.undone_paths,
         done.overlaps,
         done.anchors,
-        done.keys
+        done.keys,
+        done.journeys
     ))
 }
 
