@@ -29,6 +29,7 @@ pub use models::{ListedProvider, Models, UsualModel};
 use crate::approval::{BadRule, Decision, Mode, Policy as Approval, Rule};
 use crate::brain::Brain;
 use crate::provider::config::{ProviderConfig, ResolveError, Surroundings as Around, choose, resolve};
+use crate::provider::key_store::FILE_NAME;
 use crate::provider::known::{OFFLINE, known};
 use crate::provider::prices::Prices;
 use crate::turn::Workshop;
@@ -188,7 +189,10 @@ impl Setup {
     /// The approval rules in a folder.
     pub fn rules(&self, timeline: &Timeline, folder: &Path) -> Result<Vec<Rule>, SetupError> {
         let mut rules = self.rules.clone();
-        // Deny access to a store inside the project's folder, as to `.git`.
+        for path in [FILE_NAME.to_owned(), format!("**/{FILE_NAME}")] {
+            rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);
+        }
+        // A store in the project's folder is closed to tools as `.git` is.
         if let Ok(inside) = timeline.store().folder().strip_prefix(folder) {
             let path = format!("{}/**", inside.display());
             rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);

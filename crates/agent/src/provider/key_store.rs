@@ -1,7 +1,7 @@
 //! Keys that the user stored with `retake keys set`: in the keyring of the system, or in a file that only its owner reads.
 //!
 //! ```text
-//!   keys.json (0600)   {"anthropic": "keyring"}             ─► secret-tool, security
+//!   retake-keys.json (0600)   {"anthropic": "keyring"}             ─► secret-tool, security
 //!                      {"openai": {"key": "sk-…"}}          where there is no keyring
 //! ```
 //!
@@ -22,6 +22,9 @@ use keyring::Keyring;
 
 /// The file is not larger; a key has at most some hundred bytes.
 const FILE_BYTES: u64 = 1 << 20;
+
+/// The file's name. No other file is called so: snapshots leave it out and tools may not read it, wherever it is.
+pub const FILE_NAME: &str = "retake-keys.json";
 
 /// The keys of a user.
 #[derive(Clone, Debug)]
@@ -96,7 +99,7 @@ impl KeyStore {
         let folder = beside_config.or_else(|| Some(config?.join("retake"))).ok_or(KeyStoreError::NoFolder)?;
         let off = std::env::var_os("RETAKE_KEYRING").is_some_and(|value| value == "off");
         let keyring = if off { None } else { Keyring::find(std::env::var_os("PATH").as_deref()) };
-        Ok(Self { file: folder.join("keys.json"), keyring })
+        Ok(Self { file: folder.join(FILE_NAME), keyring })
     }
 
     /// Keys in that file alone.
@@ -203,7 +206,7 @@ impl KeyStore {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         }
         let text = serde_json::to_string_pretty(notes).expect("texts have no form that JSON lacks");
-        let temporary = folder.join(format!(".keys.json.{}", std::process::id()));
+        let temporary = folder.join(format!(".retake-keys.json.{}", std::process::id()));
         let _ = std::fs::remove_file(&temporary);
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(failed)?;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,11 +63,8 @@ impl LiveCache {
         self.known.insert(provider.to_owned(), models);
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes it, whole or not at all. The store is there: a folder with something else in it does not become one.
     pub fn write(&self) -> std::io::Result<()> {
-        if let Some(folder) = self.file.parent() {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
         let text = serde_json::to_vec_pretty(&self.known)?;
         let temporary = self.file.with_extension(format!("json.{}", std::process::id()));
         let _ = std::fs::remove_file(&temporary);

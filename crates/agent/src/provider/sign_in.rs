@@ -43,10 +43,8 @@ impl SignIn {
 
     /// The service that gives tokens, if one is asked.
     pub(super) fn address(&self) -> Option<&reqwest::Url> {
-        match self {
-            Self::Token(source) => source.address(),
-            _ => None,
-        }
+        let Self::Token(source) = self else { return None };
+        source.address()
     }
 
     /// Everything that must not be shown.

@@ -76,7 +76,7 @@ fn shown(models: &Models, name: &str) -> String {
 fn every_wire_lists_its_models_at_the_same_time() {
     let server = server();
     let folder = tempfile::tempdir().expect("a folder");
-    let mut cache = LiveCache::read(&folder.path().join("new"));
+    let mut cache = LiveCache::read(folder.path());
     let began = Instant::now();
     let models = refreshed(&setup(&server), &mut cache, None);
     // Local servers of the known providers are asked too; they are not there, which takes no time.
@@ -89,10 +89,10 @@ fn every_wire_lists_its_models_at_the_same_time() {
         assert!(shown.starts_with('|') && shown.contains(words) && !shown.contains(KEY), "{name}: {shown}");
     }
     cache.write().expect("written");
-    let read = LiveCache::read(&folder.path().join("new"));
+    let read = LiveCache::read(folder.path());
     assert_eq!(read.get("a").expect("cached").models, ["claude-a", "claude-b"]);
     assert_eq!(read.get("refused"), None);
-    let text = std::fs::read_to_string(folder.path().join("new/models.json")).expect("a file");
+    let text = std::fs::read_to_string(folder.path().join("models.json")).expect("a file");
     assert!(!text.contains(KEY));
 }
 

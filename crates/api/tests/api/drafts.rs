@@ -1,10 +1,14 @@
 //! Drafts with their pictures, and what else a client says about a thread in a word.
 
+use std::collections::BTreeMap;
+
+use retake_agent::Setup;
 use serde_json::{Value, json};
 
 use crate::world::World;
 
 const PICTURE: &str = "R0lGODlhIGE=";
+const DOCUMENT: &str = "JVBERi0xLjcKMSAwIG9iago=";
 
 #[test]
 fn pictures_are_put_to_a_draft_sent_with_it_and_taken_off() {
@@ -44,6 +48,43 @@ fn pictures_are_put_to_a_draft_sent_with_it_and_taken_off() {
         "look",
         "with the picture, and not without the words"
     );
+}
+
+#[test]
+fn a_document_is_attached_like_a_picture_and_refused_for_a_model_that_takes_none() {
+    let world = World::new();
+    let provider = json!({"wire": "chat", "base_url": "http://127.0.0.1:9", "models": ["m"]});
+    let provider = serde_json::from_value(provider).expect("a configuration of a provider");
+    let providers = BTreeMap::from([("mine".to_owned(), provider)]);
+    let server = world.serve_with(Setup { providers, ..Setup::default() });
+    let client = server.client();
+    let thread = client.thread("Documents");
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    client.post(&at("draft/pictures"), &json!({"pictures": [DOCUMENT]})).done();
+    assert_eq!(client.get(&at("draft")).done()["pictures"][0]["media"], "application/pdf");
+    let turn = json!({"prompt": "What is in it?", "pictures": [DOCUMENT], "provider": "mine"});
+    let refused = client.post(&at("turns"), &turn).refused(422, "refused");
+    assert!(refused.to_string().contains("takes no PDF documents"), "{refused}");
+    assert_eq!(client.entries(&thread), Vec::<Value>::new(), "nothing was begun");
+}
+
+#[test]
+fn models_are_listed_with_their_keys_and_with_what_was_found_last() {
+    let world = World::new();
+    let server = world.serve();
+    let cached = json!({"anthropic": {"fetched": "2026-11-18T13:00:00.000Z", "models": ["claude-live"]}});
+    std::fs::write(world.store().join("models.json"), cached.to_string()).expect("the folder is ours");
+    let models = server.client().get("/v1/models").done();
+    let listed = |name: &str| {
+        let providers = models["providers"].as_array().expect("a list");
+        providers.iter().find(|listed| listed["name"] == name).expect("it is known").clone()
+    };
+    assert_eq!(
+        (&listed("anthropic")["key"], &listed("ollama")["key"]),
+        (&json!("missing"), &json!("not_needed"))
+    );
+    assert_eq!(listed("anthropic")["live"], cached["anthropic"]);
+    assert_eq!(listed("gemini")["live"], Value::Null);
 }
 
 #[test]

@@ -44,6 +44,8 @@ impl Arguments {
         let folder = context.config.folder()?;
         let mut cache = LiveCache::read(&folder);
         let answer = if self.refresh {
+            // The store comes first: a folder with something else in it does not become one.
+            context.timeline()?;
             // Whoever asks about one provider does not want the others to be asked.
             let answer = setup.refreshed_models(&around, &mut cache, self.provider.as_deref(), WAIT);
             cache.write()?;

@@ -50,7 +50,7 @@ pub const SECRETS: &[&str] = &[
     ".gnupg/",
     "credentials.json",
     "application_default_credentials.json",
-    "retake/keys.json",
+    "retake-keys.json",
     "client_secret*.json",
     "service-account*.json",
     "service_account*.json",

@@ -24,6 +24,10 @@ pub(super) struct Asked<'a> {
     pub(super) config: &'a ProviderConfig,
     pub(super) wire: Wire,
     pub(super) model: &'a str,
+    #[cfg_attr(
+        not(any(feature = "bedrock", feature = "vertex")),
+        expect(dead_code, reason = "only these clouds look for other credentials")
+    )]
     pub(super) has_key: bool,
 }
 

@@ -11,7 +11,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn keys_in_the_file_are_stored_listed_and_removed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = KeyStore::in_file(&folder.path().join("new/keys.json"));
+    let store = KeyStore::in_file(&folder.path().join("new/retake-keys.json"));
     assert_eq!(store.get("openai"), Ok(None));
     assert_eq!(store.remove("openai"), Ok(None));
     assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyPlace::File));
@@ -29,7 +29,7 @@ fn keys_in_the_file_are_stored_listed_and_removed() {
 #[test]
 fn a_file_that_others_can_read_or_that_is_broken_is_refused_without_showing_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = KeyStore::in_file(&folder.path().join("keys.json"));
+    let store = KeyStore::in_file(&folder.path().join("retake-keys.json"));
     store.set("openai", &Secret::new(KEY)).expect("stored");
     std::fs::set_permissions(store.file(), std::fs::Permissions::from_mode(0o644)).expect("set");
     let error = store.get("openai").expect_err("open to others").to_string();
@@ -53,7 +53,7 @@ fn fake(folder: &Path, name: &str, script: &str) -> PathBuf {
 }
 
 fn with(folder: &Path, keyring: Keyring) -> KeyStore {
-    KeyStore { file: folder.join("keys.json"), keyring: Some(keyring) }
+    KeyStore { file: folder.join("retake-keys.json"), keyring: Some(keyring) }
 }
 
 #[test]

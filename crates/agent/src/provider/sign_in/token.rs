@@ -123,6 +123,7 @@ impl std::fmt::Debug for TokenSource {
     }
 }
 
+#[cfg(feature = "vertex")]
 impl Token {
     /// A token that ends so many seconds from now.
     pub(super) fn lasting(secret: Secret, now: Timestamp, seconds: u64) -> Self {
@@ -174,6 +175,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "vertex")]
     #[test]
     fn a_token_is_replaced_before_it_ends() {
         let now = Timestamp::now();

@@ -1,7 +1,10 @@
 //! Bedrock: every signature is calculated again by the recipe of the AWS documentation, from what arrived.
 
+use std::time::Duration;
+
 use data_encoding::{BASE64, HEXLOWER};
 use retake_agent::fault_server::{Act, FaultServer, Request, Script, events, said};
+use retake_agent::provider::live::fetch;
 use retake_agent::provider::{Fault, Wire};
 use ring::{digest, hmac};
 use serde_json::{Value, json};
@@ -59,7 +62,7 @@ fn framed(answer: &str) -> Script {
 }
 
 /// Whether a request is signed as the documentation says, from what arrived alone.
-fn verified(request: &Request) -> Result<(), String> {
+fn verified(method: &str, request: &Request) -> Result<(), String> {
     let hex = |bytes: &[u8]| HEXLOWER.encode(digest::digest(&digest::SHA256, bytes).as_ref());
     let mac = |key: &[u8], text: &str| {
         hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().to_vec()
@@ -73,9 +76,9 @@ fn verified(request: &Request) -> Result<(), String> {
         (part("Credential=")?, part("SignedHeaders=")?, part("Signature=")?);
     let scope = credential.strip_prefix("AKIDEXAMPLE/").ok_or("another key")?;
     let date = request.header("x-amz-date").ok_or("no date")?;
-    // Each byte of the path that arrived is encoded once more.
-    let path: String = request
-        .path
+    // Each byte of the path that arrived is encoded once more; the query has one pair at most here.
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let path: String = path
         .bytes()
         .map(|byte| match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
@@ -88,8 +91,11 @@ fn verified(request: &Request) -> Result<(), String> {
         .split(';')
         .map(|name| format!("{name}:{}\n", request.header(name).unwrap_or_default()))
         .collect();
-    let canonical =
-        format!("POST\n{path}\n\n{}\n{signed}\n{}", headers.concat(), hex(request.body.as_bytes()));
+    let canonical = format!(
+        "{method}\n{path}\n{query}\n{}\n{signed}\n{}",
+        headers.concat(),
+        hex(request.body.as_bytes())
+    );
     let to_sign = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{}", hex(canonical.as_bytes()));
     let key = scope.split('/').fold(format!("AWS4{SECRET}").into_bytes(), |key, text| mac(&key, text));
     for needed in ["host", "x-amz-date", "x-amz-security-token"] {
@@ -113,10 +119,10 @@ fn a_request_is_signed_and_its_frames_are_read() {
             request.path,
             "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream"
         );
-        assert_eq!(verified(request), Ok(()));
+        assert_eq!(verified("POST", request), Ok(()));
         // The control: one changed byte of the body is noticed.
         let forged = Request { body: request.body.replace("max_tokens", "mox_tokens"), ..request.clone() };
-        assert!(verified(&forged).is_err());
+        assert!(verified("POST", &forged).is_err());
         let body: Value = serde_json::from_str(&request.body).expect("JSON");
         assert_eq!(body, json!({"max_tokens": 5, "messages": [], "anthropic_version": "bedrock-2023-05-31"}));
         let shown = format!("{endpoint:?}");
@@ -182,4 +188,20 @@ fn what_is_missing_for_bedrock_is_named() {
     assert!(refused(json!({"wire": "chat"}), &ENVIRONMENT).contains("wire"));
     let endpoint = endpoint("bedrock", MODEL, &json!({}), &ENVIRONMENT).expect("an endpoint");
     assert_eq!(endpoint.base_url, "https://bedrock-runtime.eu-west-1.amazonaws.com");
+}
+
+#[test]
+fn the_inference_profiles_of_claude_are_the_live_models() {
+    let list = json!({"inferenceProfileSummaries": [
+        {"inferenceProfileId": "eu.anthropic.claude-b", "models": []},
+        {"inferenceProfileId": "eu.amazon.nova", "models": []},
+    ]});
+    let server = FaultServer::with(vec![Script::status(200, &list.to_string())]).expect("a port");
+    let config = json!({"base_url": server.url()});
+    let endpoint = endpoint("bedrock", MODEL, &config, &ENVIRONMENT).expect("an endpoint");
+    let found = fetch(&[*endpoint], Duration::from_secs(5));
+    assert_eq!(found, [Ok(vec!["eu.anthropic.claude-b".to_owned()])]);
+    let request = &server.requests()[0];
+    assert_eq!(request.path, "/inference-profiles?maxResults=1000");
+    assert_eq!(verified("GET", request), Ok(()));
 }

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use clap::Args;
 use retake_agent::provider::Secret;
 use retake_agent::provider::config::{KeyStatus, Surroundings, key_status};
+use retake_agent::provider::known::OFFLINE;
 
 use super::{Stored, place_name, store, unknown_provider};
 use crate::context::Context;
@@ -32,6 +33,9 @@ impl Arguments {
         let setup = context.setup();
         if !setup.providers().any(|name| name == self.provider) {
             return Err(unknown_provider(&self.provider));
+        }
+        if self.provider == OFFLINE {
+            return Err(Failure::new(Code::Usage, "the built-in assistant needs no key; nothing was stored"));
         }
         let name = sanitize(&self.provider, Lines::Fold).into_owned();
         let text = if io::stdin().is_terminal() {

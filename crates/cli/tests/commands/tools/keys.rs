@@ -26,7 +26,7 @@ fn a_key_is_stored_listed_and_removed_and_never_shown() {
     let set = piped(&user, &["keys", "set", "anthropic", "--json"], &format!("{KEY}\n"));
     assert_eq!(set.code, 0, "{set:?}");
     assert!(set.out.contains("\"place\": \"file\"") || set.out.contains("\"place\":\"file\""), "{set:?}");
-    let file = user.path("configuration/keys.json");
+    let file = user.path("configuration/retake-keys.json");
     let mode = std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     let listed = user.json(&["keys"]);
@@ -39,7 +39,7 @@ fn a_key_is_stored_listed_and_removed_and_never_shown() {
         assert!(!said.out.contains(KEY) && !said.err.contains(KEY), "{said:?}");
     }
     let removed = user.run(&["keys", "remove", "anthropic"]);
-    assert!(removed.contains("keys.json"), "{removed}");
+    assert!(removed.contains("retake-keys.json"), "{removed}");
     assert!(!std::fs::read_to_string(&file).expect("text").contains(KEY));
     assert!(user.refused(3, &["keys", "remove", "anthropic"]).contains("no key is stored"));
 }
@@ -49,12 +49,13 @@ fn what_is_no_key_or_no_provider_is_refused() {
     let user = User::new();
     for (provider, input, code, words) in [
         ("nobody", KEY, 3, "retake models"),
+        ("offline", KEY, 2, "needs no key"),
         ("anthropic", "", 2, "no key was given"),
         ("anthropic", "two words", 2, "one line of visible"),
     ] {
         let said = piped(&user, &["keys", "set", provider], input);
         assert!(said.code == code && said.err.contains(words), "{said:?}");
-        assert!(!user.path("configuration/keys.json").exists());
+        assert!(!user.path("configuration/retake-keys.json").exists());
     }
 }
 
@@ -78,6 +79,38 @@ fn a_stored_key_answers_a_turn_and_is_in_no_file_but_its_own() {
     for path in everything_below(user.folder.path()).into_iter().filter(|path| path.is_file()) {
         let bytes = std::fs::read(&path).expect("a readable file");
         let holds = bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes());
-        assert_eq!(holds, path.ends_with("configuration/keys.json"), "{}", path.display());
+        assert_eq!(holds, path.ends_with("configuration/retake-keys.json"), "{}", path.display());
     }
+}
+
+#[test]
+fn a_key_file_inside_a_project_is_neither_captured_nor_read_by_tools() {
+    let user = User::new();
+    let inside = |arguments: &[&str]| {
+        let mut command = user.command();
+        let config = user.project().join("dotfiles/config.toml");
+        command.env("RETAKE_KEYRING", "off").env("RETAKE_CONFIG", config).args(arguments);
+        command
+    };
+    let mut set = inside(&["keys", "set", "anthropic"]);
+    set.stdin(Stdio::piped());
+    let mut child = set.spawn().expect("the program starts");
+    child.stdin.take().expect("piped").write_all(KEY.as_bytes()).expect("it reads");
+    assert!(child.wait().expect("it ends").success());
+    assert!(user.project().join("dotfiles/retake-keys.json").exists());
+    user.write("project/dotfiles/other.json", b"a file beside it");
+    let read = |path: &str| {
+        let prompt = format!("read dotfiles/{path}");
+        let arguments = ["run", "--provider", "offline", "--approve", "all", "--json", &prompt];
+        said(inside(&arguments).output().expect("the program starts"))
+    };
+    let other = read("other.json");
+    assert!(other.out.contains("a file beside it"), "the control: {other:?}");
+    let keys = read("retake-keys.json");
+    assert!(!keys.out.contains(KEY) && !keys.err.contains(KEY), "{keys:?}");
+    let status = said(inside(&["status", "--json"]).output().expect("the program starts"));
+    assert!(
+        status.code == 0 && status.out.contains("retake-keys.json"),
+        "it is listed as not captured: {status:?}"
+    );
 }

@@ -23,6 +23,8 @@ fn a_refresh_is_kept_and_shown_offline() {
     assert_eq!(refreshed["providers"][0]["live"]["models"].as_array().map(Vec::len), Some(20), "{refreshed}");
     assert_eq!(server.requests()[0].path, "/v1/models");
     drop(server);
+    user.run(&["thread", "new", "after a refresh in an empty home"]);
+    assert!(user.run(&["verify"]).len() > 1);
     let text = user.run(&["models", "mine"]);
     assert!(text.contains("20 models") && text.contains("model-00") && text.contains("7 more"), "{text}");
     assert!(user.run(&["models", "mine", "--all"]).contains("model-19"));
