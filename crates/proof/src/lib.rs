@@ -16,7 +16,7 @@
 //! | [`restless`] | files that others rewrite and remove meanwhile are recorded whole and left alone | files replaced in place |
 //! | [`model`] | every answer is the one that plain vectors and copies give | nineteen small mistakes, one at a time |
 //! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
-//! | [`projection`] | every history, told to any provider, keeps that provider's rules | an encoder without care for pairs and order |
+//! | [`projection`] | every history, told to any provider, keeps that provider's rules, and bound thoughts stay where they were made | an encoder without care for pairs and order; thoughts sent after a change |
 //! | [`turns`] | whole turns under failing servers, meddling people and kills: no orphan, nothing apart, nothing twice | three mistakes of a driver; syncs that lie |
 //! | [`api`] fuzz | whatever is asked of the API, no answer is a 5xx, a panic or slow | four planted faults, one at a time |
 //! | [`api`] kill | a server killed under load: what it acknowledged is there, each request once, the halves together | requests without an answer taken for done |

@@ -14,5 +14,6 @@ mod retry;
 mod schemas;
 mod sealed;
 mod stored;
+mod thoughts;
 mod tools;
 mod world;
