@@ -108,6 +108,8 @@ pub enum Part {
         name: String,
         /// What the tool is given: always an object.
         input: Value,
+        /// The model that made it, if that is known.
+        model: Option<String>,
         /// What its writer needs to see again with it.
         seal: Option<Seal>,
     },

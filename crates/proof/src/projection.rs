@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::thread;
 
 use retake_model::entry::{Block, RoleKind};
-use retake_model::projection::campaign::{Summary, campaign};
+use retake_model::projection::campaign::{self, BoundSummary, Mistake, Summary, campaign};
 use retake_model::projection::sample::{Entry, random_entries};
 use retake_model::projection::{Wire, rules};
 use serde_json::{Value, json};
@@ -52,7 +52,39 @@ pub fn project(seed: u64, histories: u64) -> Result<Summary, Failed> {
     Ok(all)
 }
 
-/// The control: one message per entry. The rules must refuse this soon.
+/// Plays that many conversations with a model that binds its thoughts, from that seed on.
+pub fn bind(seed: u64, histories: u64) -> Result<BoundSummary, Failed> {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64).min(histories.max(1));
+    let at = |core: u64| seed.saturating_add(histories * core / cores);
+    let parts = thread::scope(|scope| {
+        let part = |core: u64| scope.spawn(move || campaign::bound(at(core)..at(core + 1), Mistake::None));
+        let running: Vec<_> = (0..cores).map(part).collect();
+        running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    let mut all = BoundSummary::default();
+    for part in parts {
+        let part = part
+            .map_err(|_| Failed::trouble("the campaign panicked"))?
+            .map_err(|failure| violation(&failure))?;
+        all.histories += part.histories;
+        all.requests += part.requests;
+        all.sent += part.sent;
+        all.changes += part.changes;
+    }
+    Ok(all)
+}
+
+/// The control: each mistake that can be made with bound thoughts. The provider must refuse that soon, or miss one.
+pub fn unbound(seed: u64, mistake: Mistake) -> Result<(), Failed> {
+    let played = campaign::bound(seed..seed.saturating_add(500), mistake);
+    played.map(drop).map_err(|failure| violation(&failure).into())
+}
+
+fn violation(failure: &campaign::Failure) -> Violation {
+    Violation { campaign: "projection", seed: failure.seed, step: 1, what: failure.to_string() }
+}
+
+/// The control: histories told as they are, one message for each entry. The rules must refuse that soon.
 pub fn broken(seed: u64) -> Result<(), Failed> {
     for step in 1..=50 {
         let body = careless(&random_entries(seed.wrapping_add(step)));

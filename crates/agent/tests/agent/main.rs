@@ -18,5 +18,6 @@ mod sealed;
 mod sign_in;
 mod stops;
 mod stored;
+mod thoughts;
 mod tools;
 mod world;

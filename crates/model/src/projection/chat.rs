@@ -1,5 +1,7 @@
 //! `OpenAI` Chat Completions, and what is compatible with it.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::request::{
@@ -14,10 +16,11 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
     if !ask.system.trim().is_empty() {
         messages.push(json!({"role": "system", "content": ask.system}));
     }
+    let ids = CallIds::new(said, ask);
     for message in said.messages {
         match message.speaker {
-            Speaker::User => messages.extend(of_user(message, said, ask)),
-            Speaker::Assistant => messages.push(of_assistant(message, ask)),
+            Speaker::User => messages.extend(of_user(message, said, ask, &ids)),
+            Speaker::Assistant => messages.push(of_assistant(message, ask, &ids)),
         }
     }
     let mut body = json!({"model": ask.model, "messages": messages, "stream": true});
@@ -77,14 +80,29 @@ fn think(body: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// The id of a call as the provider takes it.
-fn call_id(call: &str, ask: &Ask<'_>) -> String {
+/// Ids of calls as the provider takes them. Those that its own model gave are good; others may not be.
+struct CallIds<'a>(HashMap<&'a str, String>);
+
+impl<'a> CallIds<'a> {
     const LETTERS: usize = 9;
-    let fits = call.len() == LETTERS && call.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if !ask.dialect.nine_letter_ids || fits {
-        return call.to_owned();
+
+    fn new(said: &'a Said<'_>, ask: &Ask<'_>) -> Self {
+        let fits =
+            |call: &str| call.len() == Self::LETTERS && call.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let parts = said.messages.iter().flat_map(|message| &message.parts);
+        let foreign = parts.filter_map(|part| match part {
+            Part::Call { call, model, .. } if model.as_deref() != Some(ask.model) && !fits(call) => {
+                let short = blake3::hash(call.as_bytes()).to_hex()[..Self::LETTERS].to_owned();
+                Some((call.as_str(), short))
+            }
+            _ => None,
+        });
+        Self(if ask.dialect.nine_letter_ids { foreign.collect() } else { HashMap::new() })
     }
-    blake3::hash(call.as_bytes()).to_hex()[..LETTERS].to_owned()
+
+    fn of<'b>(&'b self, call: &'b str) -> &'b str {
+        self.0.get(call).map_or(call, String::as_str)
+    }
 }
 
 /// What a tool said, so that a failure shows where there is no field for it.
@@ -92,13 +110,13 @@ pub(super) fn output(text: &str, failed: bool) -> String {
     if failed { format!("Error: {text}") } else { text.to_owned() }
 }
 
-fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Vec<Value> {
+fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, ids: &CallIds<'_>) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut content = Vec::new();
     for part in &message.parts {
         match part {
             Part::Result { call, text, failed, .. } => {
-                messages.push(json!({"role": "tool", "tool_call_id": call_id(call, ask), "content": output(text, *failed)}));
+                messages.push(json!({"role": "tool", "tool_call_id": ids.of(call), "content": output(text, *failed)}));
             }
             Part::Text { text, .. } => content.push(json!({"type": "text", "text": text})),
             Part::Image { media, content: picture } => content.push(match said.picture(media, *picture, ask) {
@@ -126,15 +144,15 @@ fn plain(content: Vec<Value>) -> Value {
     }
 }
 
-fn of_assistant(message: &Message, ask: &Ask<'_>) -> Value {
+fn of_assistant(message: &Message, ask: &Ask<'_>, ids: &CallIds<'_>) -> Value {
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     let mut reasoned = Reasoned::default();
     for part in &message.parts {
         match part {
             Part::Text { text, .. } => texts.push(text.as_str()),
-            Part::Call { call, name, input, seal } => {
+            Part::Call { call, name, input, seal, .. } => {
                 let function = json!({"name": name, "arguments": input.to_string()});
-                let mut call = json!({"id": call_id(call, ask), "type": "function", "function": function});
+                let mut call = json!({"id": ids.of(call), "type": "function", "function": function});
                 if let Some(Seal { token: Token::Extra(content), .. }) = fitting(seal.as_ref(), ask) {
                     call["extra_content"] = content.clone();
                 }
@@ -170,9 +188,9 @@ impl<'a> Reasoned<'a> {
     fn add(&mut self, text: &'a str, seal: Option<&Seal>) {
         let Some(Seal { token: Token::Reasoned { field, details }, .. }) = seal else { return };
         match details {
+            _ if field == "reasoning_content" && !text.trim().is_empty() => self.texts.push(text),
             Some(Value::Array(details)) => self.details.extend(details.iter().cloned()),
-            // Servers that write `reasoning` do not read it.
-            _ if field == "reasoning_content" => self.texts.push(text),
+            // Servers that write nothing but `reasoning` do not read it.
             _ => {}
         }
     }

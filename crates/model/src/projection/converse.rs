@@ -103,7 +103,8 @@ impl Builder {
                     round.call == *call && round.name == *name && input.as_str().starts_with('{');
                 let (call, name) = (round.call.clone(), round.name.clone());
                 let seal = Seal::of_part(entry, block);
-                self.say(id, Part::Call { call, name, input: object(input), seal });
+                let model = entry.model.clone();
+                self.say(id, Part::Call { call, name, input: object(input), model, seal });
                 self.round.push(round);
             }
             Block::ToolResult { call, text, failed, .. } => {

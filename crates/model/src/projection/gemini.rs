@@ -79,7 +79,7 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
             Part::Text { text, seal } => {
                 parts.push(signed(json!({"text": text}), signature(seal.as_ref(), ask)));
             }
-            Part::Call { call, name, input, seal } => {
+            Part::Call { call, name, input, seal, .. } => {
                 // Of calls made together only the first is signed.
                 let stand_in = (first_call && ask.dialect.stand_in_signatures).then_some(STAND_IN);
                 let signature = signature(seal.as_ref(), ask).or(stand_in);

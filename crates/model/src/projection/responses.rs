@@ -116,7 +116,7 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
                 input.push(message);
             }
             Part::Thinking { seal, .. } => reason(Some(seal), ask, reasoned, &mut waiting),
-            Part::Call { call, name, input: given, seal } => {
+            Part::Call { call, name, input: given, seal, .. } => {
                 reason(seal.as_ref(), ask, reasoned, &mut waiting);
                 let arguments = given.to_string();
                 calls.append(&mut waiting);

@@ -299,6 +299,23 @@ fn reasoning_goes_back_in_the_field_that_it_came_in() {
 }
 
 #[test]
+fn ids_of_another_models_calls_are_spelled_as_the_provider_takes_them() {
+    let tools = tool();
+    let dialect = Dialect { nine_letter_ids: true, ..Dialect::of(Wire::Chat) };
+    let list = json!([user("x"), answer(json!([call("toolu_01ABC"), call("abcDEF123")])), {"role": "Tool", "blocks": [result("toolu_01ABC", "A")]}]);
+    let ids = |model: &str| {
+        let body = sent(&list, &Ask { dialect, model, ..ask(Wire::Chat, &tools) });
+        let calls = &body["messages"][2]["tool_calls"];
+        assert_eq!(calls[0]["id"], body["messages"][3]["tool_call_id"]);
+        [&calls[0]["id"], &calls[1]["id"]].map(|id| id.as_str().expect("an id").to_owned())
+    };
+    assert_eq!(ids("m"), ["toolu_01ABC", "abcDEF123"], "its own are good");
+    let [first, second] = ids("other");
+    assert!(first.len() == 9 && first.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{first}");
+    assert_eq!(second, "abcDEF123");
+}
+
+#[test]
 fn effort_is_asked_for_as_each_provider_takes_it() {
     let check = |wire, thinking, effort, pointer: &str, expected: Value| {
         let effort_words = EffortWords { off: "none", max: "xhigh" };

@@ -1,7 +1,8 @@
 //! `campaigns projection`.
 
 use clap::Args;
-use retake_proof::projection::{broken, project};
+use retake_model::projection::campaign::Mistake;
+use retake_proof::projection::{bind, broken, project, unbound};
 use retake_proof::violation::{Trouble, caught};
 
 /// Project random histories for every provider, and check each request against the provider's rules.
@@ -29,18 +30,26 @@ impl Projection {
 
 pub(super) fn campaign(seed: u64, histories: u64) -> Result<String, Trouble> {
     let done = project(seed, histories)?;
+    let bound = bind(seed, histories)?;
     Ok(format!(
         "{} histories, {} requests: no violation; {} of {} requests that were broken on purpose were caught \
-         ({:.3} %)",
+         ({:.3} %); {} conversations with bound thoughts, {} changes, {} requests, {} thoughts: each where it was made",
         done.histories,
         done.requests,
         done.caught,
         done.mutants,
-        100.0 * done.caught as f64 / done.mutants.max(1) as f64
+        100.0 * done.caught as f64 / done.mutants.max(1) as f64,
+        bound.histories,
+        bound.changes,
+        bound.requests,
+        bound.sent
     ))
 }
 
 pub(super) fn control(seed: u64) -> Result<String, Trouble> {
     let violation = caught("histories sent as they are", broken(seed))?;
+    for mistake in [Mistake::ForgetPrefix, Mistake::LeaveOneOut, Mistake::LeaveAllOut] {
+        caught("bound thoughts sent with a mistake", unbound(seed, mistake))?;
+    }
     Ok(format!("the control was caught: {}", violation.what))
 }

@@ -42,6 +42,7 @@ fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
                         call: call.clone(),
                         name: name.clone(),
                         input: value,
+                        model: None,
                         seal: None,
                     });
                     results.push(Part::Result { call, name, text: "result".to_owned(), failed });
@@ -66,7 +67,7 @@ fn a_turn_goes_from_round_to_round_to_its_end() {
     check(
         "create a.txt with hi\nread a.txt\nlist\nrun ls -l\nsay over",
         &[
-            &[r#"write {"content":"hi\n","path":"a.txt"}"#],
+            &[r#"write {"path":"a.txt","content":"hi\n"}"#],
             &[r#"read {"path":"a.txt"}"#, "list {}"],
             &[r#"shell {"command":"ls -l"}"#],
         ],
