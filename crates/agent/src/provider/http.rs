@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::decoder::{self, Decoder};
 use super::endpoint::{Endpoint, Target, is_loopback};
+use super::events::BadEvents;
 use super::fault::{Broken, CallError, Fault};
 use super::status;
 use super::stream_reader::StreamReader;
