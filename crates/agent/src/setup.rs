@@ -92,9 +92,7 @@ pub struct Wanted {
 #[non_exhaustive]
 pub enum SetupError {
     /// A model is set without a provider.
-    #[error(
-        "model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`"
-    )]
+    #[error("model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`")]
     NobodyServes(String),
     /// The provider cannot be used.
     #[error(transparent)]
