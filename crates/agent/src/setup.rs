@@ -98,9 +98,7 @@ pub struct Wanted {
 #[non_exhaustive]
 pub enum SetupError {
     /// A model is set without a provider.
-    #[error(
-        "model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`"
-    )]
+    #[error("model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`")]
     NobodyServes(String),
     /// A model is named with a provider that does not exist.
     #[error(

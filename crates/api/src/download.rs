@@ -24,8 +24,7 @@ pub(crate) fn written(
     write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
 ) -> Result<Body, Problem> {
     let permit = service.streams.clone().try_acquire_owned();
-    let permit =
-        permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
+    let permit = permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
     // Next to the store, because a temporary folder may be in memory.
     let mut out = BufWriter::new(tempfile::tempfile_in(service.timeline.store().folder())?);
     write(&mut out)?;

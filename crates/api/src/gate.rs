@@ -59,12 +59,18 @@ impl Gate {
         let mut named = headers.get_all(HOST).iter();
         let host = match (named.next().and_then(|value| value.to_str().ok()), named.next()) {
             (Some(host), None) if self.hosts.allows(host) => host,
-            _ => return Err(Problem::new(Code::HostNotAllowed, "the Host header is not a name of this server")),
+            _ => {
+                return Err(Problem::new(
+                    Code::HostNotAllowed,
+                    "the Host header is not a name of this server",
+                ));
+            }
         };
         if uri.authority().is_some_and(|authority| !authority.as_str().eq_ignore_ascii_case(host)) {
             return Err(Problem::new(Code::HostNotAllowed, "the request target and the Host header differ"));
         }
-        let foreign = || Problem::new(Code::OriginNotAllowed, "the request comes from a page of another site");
+        let foreign =
+            || Problem::new(Code::OriginNotAllowed, "the request comes from a page of another site");
         for origin in headers.get_all(ORIGIN) {
             if !origin.to_str().is_ok_and(|origin| host::is_same(origin, host)) {
                 return Err(foreign());
@@ -149,7 +155,10 @@ impl Gate {
         if method.is_safe() || headers.contains_key(ORIGIN) || same {
             return Ok(());
         }
-        Err(Problem::new(Code::OriginNotAllowed, "a change with a session cookie needs an Origin or Sec-Fetch-Site header of this server"))
+        Err(Problem::new(
+            Code::OriginNotAllowed,
+            "a change with a session cookie needs an Origin or Sec-Fetch-Site header of this server",
+        ))
     }
 }
 

@@ -50,7 +50,8 @@ impl Metrics {
         let connections = gauge(&mut registry, "connections", "Open connections");
         let streams = gauge(&mut registry, "event_streams", "Open event streams");
         let turns = gauge(&mut registry, "turns", "Turns running in this server");
-        let sequence = gauge(&mut registry, "last_sequence", "Sequence number of the last operation in the log");
+        let sequence =
+            gauge(&mut registry, "last_sequence", "Sequence number of the last operation in the log");
         let slow_readers = Counter::default();
         registry.register(
             "slow_readers",

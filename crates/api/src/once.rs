@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   begin   store the key and the end of the log       a second request with the key waits, or gets the first answer
-//!   run     each operation carries the request id      so that the log shows what was done
+//!   run     each operation carries the request id      so that the log shows the outcome
 //!   finish  store the answer
 //! ```
 //!
@@ -108,7 +108,8 @@ pub(crate) fn carry_out(
         Begun::Answered { status, answer } => return replay(endpoint, status, &answer),
         Begun::Forgotten { sequence, .. } => {
             let found = service.timeline.look()?.queries().operation_of_request(key.request, sequence)?;
-            let gone = "this request was done, but its answer was purged or redacted since; read the thread instead";
+            let gone =
+                "this request was done, but its answer was purged or redacted since; read the thread instead";
             let found = found.ok_or_else(|| Problem::new(Code::Conflict, gone))?;
             return done_before(endpoint, found);
         }

@@ -189,13 +189,17 @@ impl Code {
             Self::HostNotAllowed => {
                 "Use the address that the server printed, or allow the name with `--allow-host`."
             }
-            Self::OriginNotAllowed => "Send the request from a page of this server, or from a program without an Origin header.",
+            Self::OriginNotAllowed => {
+                "Send the request from a page of this server, or from a program without an Origin header."
+            }
             Self::NoSuchRoute => "GET /openapi.json lists all routes.",
             Self::NotFound => "Check the id or name in the corresponding list; it may have been deleted.",
             Self::MethodNotAllowed => "Use one of the methods in the Allow header.",
             Self::RequestTimeout => "Send the whole request at once.",
             Self::Conflict => "Read the current state and adapt the request.",
-            Self::TurnRunning => "Wait until it ends, or interrupt it with POST /v1/threads/{thread}/turn/interrupt.",
+            Self::TurnRunning => {
+                "Wait until it ends, or interrupt it with POST /v1/threads/{thread}/turn/interrupt."
+            }
             Self::RequestInProgress => "Retry shortly with the same key.",
             Self::VersionConflict => "Read the thread again, and retry with the version in `current`.",
             Self::BodyTooLarge => "Send a smaller body; the detail has the limit.",

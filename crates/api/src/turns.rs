@@ -78,9 +78,7 @@ impl Turns {
         let thread = spawned.map_err(|error| Problem::new(Code::Unavailable, error))?;
         running.cancels.push((cancel, thread));
         drop(running);
-        receiver
-            .recv()
-            .unwrap_or_else(|_| Err(Problem::new(Code::Conflict, "the turn has nothing to do")))
+        receiver.recv().unwrap_or_else(|_| Err(Problem::new(Code::Conflict, "the turn has nothing to do")))
     }
 
     /// Whether a turn runs in this server.

@@ -170,10 +170,7 @@ impl Page<'_> {
         let from = [other, one].into_iter().zip([one, other]).find(|(_, into)| into.take == self.active);
         let from = from.map(|(from, _)| from);
         let all = from.map(|from| {
-            let title = format!(
-                "Restore all files as in {}; an undo reverts it",
-                from.name
-            );
+            let title = format!("Restore all files as in {}; an undo reverts it", from.name);
             self.take_over((one, other), from, &[], ("Use all files", &title))
         });
         html! {

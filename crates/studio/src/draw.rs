@@ -44,11 +44,8 @@ pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> 
 
 /// The choice for files with conflicts.
 fn choice() -> Markup {
-    let ways = [
-        ("keep", "Keep current"),
-        ("take", "Restore old"),
-        ("mark", "Write both with conflict markers"),
-    ];
+    let ways =
+        [("keep", "Keep current"), ("take", "Restore old"), ("mark", "Write both with conflict markers")];
     html! {
         fieldset {
             legend { "You changed these files since" }
@@ -118,9 +115,8 @@ mod tests {
     #[test]
     fn invisible_characters_are_shown_by_code_point() {
         let check = |text: &str, drawn: &str| assert_eq!(exact(text).0, drawn, "{text:?}");
-        let odd = |number: &str| {
-            format!("<span class=\"odd\" title=\"Invisible character\">U+{number}</span>")
-        };
+        let odd =
+            |number: &str| format!("<span class=\"odd\" title=\"Invisible character\">U+{number}</span>");
         check("", "");
         check("rm -rf <a>\tä\n", "rm -rf &lt;a&gt;\tä\n");
         check("a\u{202e}b", &format!("a{}b", odd("202E")));

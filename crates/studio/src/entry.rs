@@ -175,7 +175,9 @@ fn draw_block(thread: ThreadId, view: &EntryView, block: &Block) -> Markup {
             img class="picture" alt=(format!("Picture ({media})"))
                 src=(format!("/studio/threads/{thread}/picture?entry={entry}&q={blob}"));
         },
-        Block::Unknown { kind, .. } => html! { p class="quiet" { "Unknown block of type " code { (kind) } "." } },
+        Block::Unknown { kind, .. } => {
+            html! { p class="quiet" { "Unknown block of type " code { (kind) } "." } }
+        }
     }
 }
 

@@ -21,7 +21,8 @@ impl Failed {
 
     /// A bug in the studio.
     pub(crate) fn broken() -> Self {
-        let said = "The page could not be rendered. Your data is safe; see the server's log for details.".to_owned();
+        let said =
+            "The page could not be rendered. Your data is safe; see the server's log for details.".to_owned();
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, said }
     }
 

@@ -140,8 +140,12 @@ fn draw_row(
         }
     }
     let first = row.oldest().item.version;
-    let between =
-        format!("/studio/threads/{}/compare-versions?before={}&at={}", thread.summary.id, first - 1, newest.version);
+    let between = format!(
+        "/studio/threads/{}/compare-versions?before={}&at={}",
+        thread.summary.id,
+        first - 1,
+        newest.version
+    );
     let saved = matches!(newest.kind, OperationKind::Saved { .. });
     let changed = html! {
         @if first > 1 && !saved {

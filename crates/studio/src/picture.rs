@@ -24,8 +24,9 @@ pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<P
     if !(shown_now(&looking, thread, asked, blob)? || looking.shows_picture(thread, blob)?) {
         return Err(none());
     }
-    let bytes = looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was purged or redacted."))?;
-    let media = attachment_media_of(&bytes).ok_or_else(none)?;
+    let bytes =
+        looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was purged or redacted."))?;
+    let media = media_of(&bytes).ok_or_else(none)?;
     Ok(Picture { media, bytes })
 }
 

@@ -66,8 +66,7 @@ pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         let cut = text.char_indices().nth(SHOWN_OF_SENT).map(|(at, _)| at);
         Ok(cut.map_or(text.clone(), |at| format!("{}\n…", &text[..at])))
     };
-    let parts =
-        [("System prompt", text(sent.system_prompt)?), ("Context files", text(sent.markdown)?)];
+    let parts = [("System prompt", text(sent.system_prompt)?), ("Context files", text(sent.markdown)?)];
     Ok(html! {
         div {
             @for (name, text) in &parts {

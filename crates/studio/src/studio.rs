@@ -211,9 +211,8 @@ impl Studio {
 /// Parses a request: the thread of its path, if any, and the query.
 async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
     let (mut parts, _) = request.into_parts();
-    let unclear = |error: serde_urlencoded::de::Error| {
-        Failed::not_found(format!("Invalid address: {error}."))
-    };
+    let unclear =
+        |error: serde_urlencoded::de::Error| Failed::not_found(format!("Invalid address: {error}."));
     let pairs: Vec<(String, String)> =
         serde_urlencoded::from_str(parts.uri.query().unwrap_or_default()).map_err(unclear)?;
     let (roles, others): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|(name, _)| name == "role");

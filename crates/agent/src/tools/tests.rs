@@ -59,7 +59,7 @@ impl Lab {
         run(&call(name, input), &self.room, cancel, &mut |_| {})
     }
 
-    /// What is outside is as it was.
+    /// Checks that files outside the folder did not change.
     fn check_outside(&self) {
         let names: Vec<_> =
             fs::read_dir(self.outside()).expect("a folder").map(|e| e.expect("a name").file_name()).collect();

@@ -50,7 +50,8 @@ impl Driver<'_> {
         let step = TurnStep::Asked { call: call.id.clone(), tool: call.name.clone() };
         self.go(Event::ToolAsked { call: call.id.clone() }, Vec::new(), step, Actor::Agent)?;
         let question = approval::describe(call);
-        self.audience.hear(&TurnEvent::ApprovalRequested { call: call.id.clone(), question: question.clone() });
+        self.audience
+            .hear(&TurnEvent::ApprovalRequested { call: call.id.clone(), question: question.clone() });
         let (ledger, take, cancel) = (&self.ledger, self.take, self.cancel);
         let ended = || cancel.is_set() || Self::is_settled(ledger, take, &call.id);
         let decision = match self.audience.ask(&question, &ended) {

@@ -99,7 +99,7 @@ fn what_a_provider_sealed_goes_back_to_it() {
             r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call-1","function":{"name":"read","arguments":"{"}}]}}]}"#,
             r#"{"choices":[{"finish_reason":"tool_calls"}]}"#,
         ],
-        // What was not an object is one when it goes back.
+        // Input that was not an object is sent back as one.
         &[r#""reasoning_content":"hm so""#, "call-1"],
     );
 }

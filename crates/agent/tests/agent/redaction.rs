@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::world::{Witness, World, calls, text};
 
-/// Whether the ledger holds a text, in its file or in what was said.
+/// Whether the runtime database contains a text, in its file or in the trace.
 fn ledger_holds(world: &World, secret: &str) -> bool {
     let store = world.folder.path().join("store");
     let raw = ["ledger.db", "ledger.db-wal"].iter().any(|name| {

@@ -1,4 +1,4 @@
-//! What is serialized is what its schema says, no more and no less.
+//! Serialized values match their schemas exactly.
 
 mod validator;
 

@@ -102,7 +102,7 @@ fn the_replaced_bytes_are_nowhere_in_clear_in_the_store() {
     redo(&world);
     undo(&world);
     let store = world.folder.path().join("store");
-    // The control: what is captured is found by the same search, compressed or not.
+    // Control: the same search finds captured content, compressed or not.
     assert!(!places(&store, b"because it is captured").is_empty());
     for secret in ["the-old-secret-2f81c0", "only-in-local-json-77"] {
         assert_eq!(places(&store, secret.as_bytes()), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! Looking for bytes in every file of a store, in whatever form they are kept there.
+//! Searches for bytes in every file of a store, in any encoding.
 
 use std::fs;
 use std::io::Read as _;

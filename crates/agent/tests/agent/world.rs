@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) server: FaultServer,
 }
 
-/// What is done when something is heard.
+/// A callback for events.
 pub(crate) type Hook = Box<dyn FnMut(&TurnEvent) + Send>;
 
 /// Who watches, and what they say when they are asked.

@@ -62,9 +62,8 @@ impl Arriving<'_> {
                 return Err(too_large(limit as u64));
             }
             let room = self.bodies.clone().try_acquire_many_owned(piece.len() as u32);
-            let room = room.map_err(|_| {
-                Problem::new(Code::Unavailable, "too many request bodies in memory")
-            })?;
+            let room =
+                room.map_err(|_| Problem::new(Code::Unavailable, "too many request bodies in memory"))?;
             match &mut weight {
                 Some(weight) => weight.merge(room),
                 None => weight = Some(room),

@@ -47,7 +47,7 @@ impl LiveEvents {
         Listener(queue)
     }
 
-        pub(super) fn has_listeners(&self) -> bool {
+    pub(super) fn has_listeners(&self) -> bool {
         self.lock().iter().any(|queue| queue.strong_count() > 0)
     }
 

@@ -34,8 +34,7 @@ pub(crate) struct Following {
 /// Opens a stream.
 pub(crate) fn open(service: &Service, token: [u8; 32], following: Following) -> Result<Body, Problem> {
     let permit = service.streams.clone().try_acquire_owned();
-    let permit =
-        permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
+    let permit = permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
     let newest = service.timeline.look()?.queries().last_sequence()?;
     let after = following.after.unwrap_or(newest);
     if after > newest || after < 0 {

@@ -15,7 +15,7 @@ impl Hosts {
         Self { names: own.chain(allowed.iter().map(|name| name.to_lowercase())).collect() }
     }
 
-        pub(crate) fn allows(&self, host: &str) -> bool {
+    pub(crate) fn allows(&self, host: &str) -> bool {
         let host = host.to_lowercase();
         let Some(name) = name_of(&host) else { return false };
         self.names.iter().any(|allowed| *allowed == host || *allowed == name)
@@ -99,7 +99,10 @@ mod tests {
             assert_eq!(reachable(address).to_string(), place);
             let hosts = Hosts::new(&[name_of_address(address)]);
             assert!(hosts.allows(place), "{place}");
-            assert!(!hosts.allows("0.0.0.0:1") && !hosts.allows("[::]:1"), "an unspecified address is not a name");
+            assert!(
+                !hosts.allows("0.0.0.0:1") && !hosts.allows("[::]:1"),
+                "an unspecified address is not a name"
+            );
         };
         check("127.0.0.1:1", "127.0.0.1:1");
         check("127.0.0.2:1", "127.0.0.2:1");

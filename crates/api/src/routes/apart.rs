@@ -135,7 +135,7 @@ struct Closed {
     /// Path of the folder.
     path: String,
     /// Whether the folder no longer existed, or another folder was in its place. That folder is left alone, and the
-    /// recorded files of the take are kept.
+    /// recorded files of the take stay.
     gone: bool,
     /// Whether the files are deleted from it.
     removed: bool,
@@ -153,7 +153,8 @@ fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, 
     let looking = service.timeline.look()?;
     take_of(&looking, &looking.state(*thread)?, Some(*take))?;
     let folder = looking.apart_folder_of(*thread, *take)?;
-    let folder = folder.ok_or_else(|| Problem::not_found("this take has no worktree; GET /v1/worktrees lists them"))?;
+    let folder = folder
+        .ok_or_else(|| Problem::not_found("this take has no worktree; GET /v1/worktrees lists them"))?;
     drop(looking);
     let (path, dry_run, remove) = (path_to_text(&folder.path), call.query.dry_run, call.body.remove);
     let caller = Caller { expected: None, ..call.caller(*thread)? };

@@ -59,7 +59,11 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Append the draft as an entry",
             "Does not call a model; use POST `turns` for that.",
         ),
-        post("/v1/threads/{thread}/truncate", truncate).about(GROUP, "Keep only the last pairs of entries", ""),
+        post("/v1/threads/{thread}/truncate", truncate).about(
+            GROUP,
+            "Keep only the last pairs of entries",
+            "",
+        ),
         post("/v1/threads/{thread}/clear", clear).about(GROUP, "Remove all entries of a take", ""),
     ]
 }
@@ -170,9 +174,10 @@ impl ListQuery {
                 Ok(Place { version: version.unwrap_or(current), position })
             }
             (Some(_), Some(_), _) => Err(Problem::refused("give either `start` or `cursor`, not both")),
-            (Some(place), None, Some(version)) if place.version != version => {
-                Err(Problem::refused(format!("the cursor belongs to version {}; leave `version` out", place.version)))
-            }
+            (Some(place), None, Some(version)) if place.version != version => Err(Problem::refused(format!(
+                "the cursor belongs to version {}; leave `version` out",
+                place.version
+            ))),
             (Some(place), None, _) => Ok(place),
         }
     }
@@ -309,8 +314,8 @@ fn show(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<OneEntry>, Problem>
     let current = looking.thread(call.path.thread)?.summary.version;
     let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
     let found = looking.entry(&take, call.path.entry)?;
-    let (position, entry) = found
-        .ok_or_else(|| Problem::not_found("no such entry in this take; it may have been deleted"))?;
+    let (position, entry) =
+        found.ok_or_else(|| Problem::not_found("no such entry in this take; it may have been deleted"))?;
     let shown = OneEntry { number: position + 1, id: call.path.entry, take: take.id, entry };
     Ok(Answer::at(shown, current))
 }

@@ -139,10 +139,14 @@ fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileShown>, Pro
     let at = moments.find(query.at.as_deref().unwrap_or(FOLDER))?;
     let looking = call.service.timeline.look()?;
     let found = looking.file_in(at.snapshot, &path, query.offset, PIECE)?;
-    let found = found.ok_or_else(|| Problem::not_found(format!("{path} is not captured at this revision")))?;
+    let found =
+        found.ok_or_else(|| Problem::not_found(format!("{path} is not captured at this revision")))?;
     let FilePiece { file, size, bytes } = found;
     if matches!(file.facts, FileFacts::Folder { .. }) {
-        return Err(Problem::new(Code::Conflict, format!("{path} is a folder; use `workspace/files` to list it")));
+        return Err(Problem::new(
+            Code::Conflict,
+            format!("{path} is a folder; use `workspace/files` to list it"),
+        ));
     }
     let end = query.offset.saturating_add(bytes.len() as u64);
     let (text, bytes) = read(bytes, end < size);

@@ -100,9 +100,7 @@ struct FolderBody {
 fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectShown>, Problem> {
     let folder = Path::new(&call.body.folder);
     if !folder.is_absolute() {
-        return Err(Problem::refused(
-            "`folder` must be an absolute path",
-        ));
+        return Err(Problem::refused("`folder` must be an absolute path"));
     }
     let timeline = &call.service.timeline;
     let project = if call.body.init { timeline.init_project(folder) } else { timeline.project_at(folder) };

@@ -46,8 +46,9 @@ struct EventsQuery {
 fn events(call: &Call<'_, NoPath, EventsQuery>) -> Result<ReplyBody, Problem> {
     let seen = match call.last_event.as_deref().filter(|text| !text.is_empty()) {
         Some(text) => {
-            let seen =
-                text.parse().map_err(|_| Problem::invalid("Last-Event-ID is not an event id of this server"))?;
+            let seen = text
+                .parse()
+                .map_err(|_| Problem::invalid("Last-Event-ID is not an event id of this server"))?;
             Some(seen)
         }
         None => call.query.after,

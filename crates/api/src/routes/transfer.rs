@@ -83,7 +83,9 @@ impl Front for Plain {
 fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> OfKind {
     let (thread, query) = (call.path.thread, &call.query);
     if query.format == Format::Retake && query.take.is_some() {
-        return Err(Problem::refused("the format `retake` contains all takes; `take` needs `markdown` or `json`"));
+        return Err(Problem::refused(
+            "the format `retake` contains all takes; `take` needs `markdown` or `json`",
+        ));
     }
     if query.format != Format::Retake && query.without_files {
         return Err(Problem::refused("only the format `retake` contains files; leave `without_files` out"));

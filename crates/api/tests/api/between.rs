@@ -21,7 +21,7 @@ fn what_an_operation_did_and_what_an_undo_would_do_are_told() {
         .done();
     let now = client.version(&thread);
 
-    // What was last done, if nothing is named.
+    // By default the last operation.
     let last = between("").done();
     assert_eq!(last["fields"], json!([{"name": "temperature", "before": "0", "after": "0.5"}]), "{last}");
     assert_eq!(last["entries"], json!([]));

@@ -161,7 +161,7 @@ fn only_pictures_of_the_thread_are_given() {
     let (own, foreign) = (show(&thread, &gif(1)), show(&other, &gif(2)));
     assert_eq!(read(&thread, &own).done()["base64"], data_encoding::BASE64.encode(&gif(1)));
     read(&thread, &foreign).refused(404, "not_found");
-    // A file that was held is a blob too, and no picture of the conversation.
+    // A captured file is a blob too, but not a picture of the conversation.
     std::fs::write(world.project().join("secret.txt"), gif(3)).expect("our folder");
     client.post("/v1/snapshots", &json!({"thread": thread})).done();
     read(&thread, &blob_of(&gif(3))).refused(404, "not_found");
@@ -210,7 +210,7 @@ fn thinking_in_a_text_is_stored_once() {
     let blocks = |index: usize| client.entries(&thread)[index]["entry"]["blocks"].clone();
     assert_eq!(blocks(0), json!([{"type": "thinking", "text": "hm"}, {"type": "text", "text": "yes"}]));
     assert_eq!(client.entries(&thread)[0]["entry"]["edited"], json!(null), "nobody has edited it");
-    // What a user says is kept as it is.
+    // User text is stored unchanged.
     client.say(&thread, "User", "<think>hm</think>yes");
     assert_eq!(blocks(1), json!([{"type": "text", "text": "<think>hm</think>yes"}]));
     // Beside blocks, another text is an edit of theirs.

@@ -22,7 +22,7 @@ fn log(world: &World) -> Vec<i64> {
     tail.since(0, usize::MAX >> 1).expect("the log").iter().map(|happened| happened.sequence).collect()
 }
 
-/// What is wrong with what a client heard.
+/// The first violation in the events of a client.
 fn judge(heard: &[i64], told: &[i64]) -> Result<(), String> {
     for pair in heard.windows(2) {
         if pair[1] <= pair[0] {
@@ -169,7 +169,7 @@ fn what_another_process_does_is_told_and_what_was_destroyed_is_told_as_that() {
     purged.expect("the thread is destroyed");
     while stream.next(SOON).expect("it is told that a thread was destroyed").kind != "purged" {}
     other.client().say(&kept, "User", "another word");
-    // Whoever begins anew hears of every place in the log once, and nothing of what was destroyed.
+    // A new client receives every position of the log once, without purged content.
     let (told, mut heard, mut again) = (log(&world), Vec::new(), server.client().events(0));
     while heard.len() < told.len() {
         let event = again.next(SOON).expect("the rest is told");

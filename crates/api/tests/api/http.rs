@@ -1,4 +1,4 @@
-//! A client that sends exactly what it is told to, right or wrong, and reads answers strictly.
+//! A client that sends arbitrary requests, valid or not, and parses responses strictly.
 //!
 //! Each request has a connection of its own: nothing is repeated behind a test's back.
 
@@ -35,7 +35,7 @@ pub(crate) struct Request {
 /// What came back.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// What was asked, for messages.
+    /// The request, for messages.
     asked: String,
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,

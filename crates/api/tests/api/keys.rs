@@ -221,7 +221,7 @@ fn an_answer_that_was_destroyed_is_found_again_in_the_log() {
     };
     let (kept, lost) = (ask(&thread, "kept").done(), ask(&gone, "lost"));
     lost.done();
-    // What is destroyed may stand in any answer that was kept.
+    // Any stored answer may contain purged content.
     world.timeline().store().purge_threads(&[gone.parse().expect("an id")]).expect("it is destroyed");
     let found = ask(&thread, "kept");
     assert_eq!(found.header("idempotency-replayed"), Some("true"));

@@ -195,7 +195,7 @@ fn bodies_that_are_held_at_once_are_bounded_together() {
     assert!(timed_out >= 1 && no_room >= 1, "{timed_out} timed out, {no_room} found no room");
     let taken = server.most_memory() - before;
     assert!(taken < 256 * MIB, "{} MiB were taken", taken / MIB);
-    // What was held is free again: the same body, with an end, is taken.
+    // The reserved memory is free again: the same body, now complete, is accepted.
     let body = format!("{}{}", " ".repeat(15 << 20), json!({"entries": [{"content": "large"}]}));
     let again = client.request("POST", &path).body("application/json", body.as_bytes()).send();
     assert_eq!(again.status, 201, "{}", again.text());
@@ -284,7 +284,7 @@ fn behind_a_request_with_two_lengths_nothing_is_heard() {
     }
 }
 
-/// Connections on which a request was let in, and which are kept.
+/// Authenticated connections that stay open.
 fn kept(client: &Client, many: usize) -> Vec<TcpStream> {
     let open = |_| {
         let mut connection = connect(client.address).expect("a place");

@@ -1,4 +1,4 @@
-//! The log says what was asked for and what came of it, and no secret: not a token, not a cookie, not a body.
+//! The log has requests and results, but no secrets: no token, cookie or body.
 
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn the_log_has_every_request_and_no_secret() {
         entered.header("set-cookie").expect("a cookie").split(';').next().expect("a value").to_owned();
     let ticket = link.rsplit('/').next().expect("a ticket").to_owned();
     client.request("GET", &link).without("Authorization").send().refused(401, "unauthorized");
-    // What is right, and what is wrong in every way that has a message of its own.
+    // A valid request, and one invalid request per message.
     let thread = client.thread(SECRET);
     let said = client.say(&thread, "User", SECRET);
     assert_eq!(said["version"], 2);
@@ -78,7 +78,7 @@ fn the_log_has_every_request_and_no_secret() {
     let secrets = [SECRET, token.as_str(), cookie, &ticket];
     assert_eq!(found(&log, &secrets), Vec::<&str>::new(), "{log}");
     assert_eq!(found(&metrics, &secrets), Vec::<&str>::new(), "{metrics}");
-    // The control: what is to be in it is.
+    // Control: the expected fields are in the log.
     let lines: Vec<Value> =
         log.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
     let answered = || lines.iter().filter(|line| line["message"] == "answered");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   world   a store, a project, servers, other programs at the store       process  a server of its own
-//!   http    a client that sends exactly what it is told to, and reads strictly
+//!   http    a client that sends arbitrary requests and parses strictly
 //!   routes  what the served document says there is          scene   something for each of them to do
 //! ```
 

@@ -86,7 +86,7 @@ fn every_route_keeps_everybody_out_who_has_no_business_here() {
         }
     }
     assert_eq!(client.sequence(), before, "a request that was refused left something in the log");
-    // The control: what is refused above is refused for what was spoilt.
+    // Control: the requests above are refused because of their defect.
     for route in &routes {
         let answer = route.request(&client, &scene).send();
         assert!(!KEPT_OUT.contains(&answer.code().as_str()), "{}: {}", route.name(), answer.text());

@@ -1,4 +1,4 @@
-//! What is asked while a turn runs: what would take the turn's place away is refused, and what is shown is what runs.
+//! Requests while a turn runs: those that would remove its take or folder are refused, and the turn stays visible.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn at_work(turn: &Value) -> bool {
 
 /// Ends whatever runs; afterwards no command goes on.
 fn end(world: &World, client: &Client, thread: &str, what: &str) {
-    // Some of what was asked has ended it already.
+    // One of the requests may have ended it already.
     client.post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({}));
     until("nothing runs", || {
         let turns = client.get("/v1/turns").done();

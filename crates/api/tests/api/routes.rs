@@ -63,7 +63,7 @@ impl Route {
         format!("{} {}", self.method, self.path)
     }
 
-    /// A request that the route takes, about what is in a scene.
+    /// A valid request for the route, with ids of a scene.
     pub(crate) fn request(&self, client: &Client, scene: &Scene) -> Request {
         let query = if self.asks_for_thread { format!("?thread={}", scene.thread) } else { String::new() };
         let request = client.request(&self.method, &(scene.path(&self.path) + &query));
@@ -80,7 +80,7 @@ impl Route {
         }
     }
 
-    /// The same, only to be told what it would do.
+    /// The same as a dry run.
     pub(crate) fn looking_ahead(&self, client: &Client, scene: &Scene) -> Request {
         let mut request = self.request(client, scene);
         request.path.push(if request.path.contains('?') { '&' } else { '?' });

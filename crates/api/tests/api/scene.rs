@@ -53,7 +53,7 @@ impl Scene {
         Self { other, entry: entry(2), snapshot: snapshot.to_owned(), picture, thread }
     }
 
-    /// A path, with what is here in the place of its placeholders.
+    /// A path with ids of the scene for its parameters.
     pub(crate) fn path(&self, pattern: &str) -> String {
         let known = [
             ("{thread}", self.thread.as_str()),
@@ -84,7 +84,10 @@ impl Scene {
     pub(crate) fn tidy(&self, client: &Client, route: &str) {
         if route.ends_with("/takes/{take}/worktree/remove") {
             client
-                .post(&self.path("/v1/threads/{thread}/takes/{take}/worktree/remove"), &json!({"remove": true}))
+                .post(
+                    &self.path("/v1/threads/{thread}/takes/{take}/worktree/remove"),
+                    &json!({"remove": true}),
+                )
                 .done();
         }
     }
@@ -94,7 +97,7 @@ impl Scene {
         client.get(&self.path("/v1/threads/{thread}/export")).body
     }
 
-    /// A body that a route takes. What is not here is taken with nothing said.
+    /// A valid body for a route; empty by default.
     pub(crate) fn body(&self, route: &str) -> Value {
         let entries = || json!({"entries": [{"role": "User", "content": "more"}]});
         match route

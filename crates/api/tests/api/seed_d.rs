@@ -1,4 +1,4 @@
-//! What was found wrong with another program's first such API, each as a test of ours over HTTP.
+//! Defects of another program's first API of this kind, each as a test over HTTP.
 //!
 //! 1. *A retry that fails leaves a copy behind.* It copied the thread first and looked at the prompt, and at whether a turn
 //!    could begin, only then; either failing, an empty copy stayed in the list for ever.
@@ -275,7 +275,7 @@ fn defect_7_saving_makes_nothing_up_and_overwrites_nothing() {
     save(json!({"thread": "0".repeat(26)})).refused(404, "not_found");
     save(json!({"thread": "../../etc/passwd"})).refused(400, "invalid_request");
     assert_eq!(client.sequence(), 0);
-    // What is saved stays as it was saved, whatever comes after.
+    // Later changes do not affect a saved version.
     let thread = client.thread("Saved");
     client.say(&thread, "User", "first");
     let saved = save(json!({"thread": thread, "name": "a moment"})).done();
@@ -386,7 +386,7 @@ fn defect_10_a_thread_is_not_pulled_from_under_a_turn() {
             assert_eq!(thread["active"]["id"], active, "{prompt}, {path}");
         }
         assert_eq!(client.turn(&thread)["running"], true, "{prompt}");
-        // Whoever undoes a turn that runs ends it: nothing is added to what was undone.
+        // Undoing a running turn ends it, and nothing is added afterwards.
         let undone = client.post(&at("undo"), &json!({}));
         if undone.status == 409 {
             undone.refused(409, "turn_running");

@@ -107,7 +107,7 @@ fn context_presets_are_saved_loaded_listed_and_deleted() {
     client.delete(&format!("{}/Both%20files", presets(&second))).done();
     assert_eq!(names(&first), Vec::<String>::new());
 
-    // What was deleted or replaced comes back, the latest first.
+    // Deleted and replaced presets can be restored, latest first.
     let former = client.get(&format!("{}?deleted=true", presets(&first))).done();
     assert_eq!(former["items"][0]["name"], "Both files", "{former}");
     let restore =

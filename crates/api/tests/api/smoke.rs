@@ -1,4 +1,4 @@
-//! The least that must work: what is said is there, what happens is told, and a server that stopped comes back.
+//! Smoke test: entries are stored, events are sent, and a stopped server restarts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The end of a server: what was acknowledged is there, what ran is recorded as interrupted, nobody is kept waiting.
+//! Shutdown: acknowledged changes are stored, running turns are recorded as interrupted, and no client waits.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -52,7 +52,9 @@ fn turns_that_run_are_recorded_as_interrupted() {
     };
     check("wait 60", "edits", |turn| !turn["partial"].is_null());
     check("run sleep 60", "all", |turn| turn["agent"]["state"] == "executing");
-    check("run echo hi", "ask", |turn| turn["pending_approvals"].as_array().is_some_and(|asked| !asked.is_empty()));
+    check("run echo hi", "ask", |turn| {
+        turn["pending_approvals"].as_array().is_some_and(|asked| !asked.is_empty())
+    });
 }
 
 #[test]

@@ -23,7 +23,9 @@ fn wait_until_over(client: &Client, thread: &str) {
 
 /// The call that waits for a person.
 fn wait_for_question(client: &Client, thread: &str) -> String {
-    until("somebody is asked", || !now(client, thread)["pending_approvals"].as_array().expect("a list").is_empty());
+    until("somebody is asked", || {
+        !now(client, thread)["pending_approvals"].as_array().expect("a list").is_empty()
+    });
     now(client, thread)["pending_approvals"][0]["call"].as_str().expect("a name").to_owned()
 }
 
@@ -109,7 +111,10 @@ fn of_many_who_decide_about_a_call_exactly_one_is_heard() {
         begin(&client, &thread, &format!("create {file} with x"), "ask").done();
         let call = wait_for_question(&client, &thread);
         let shown = now(&client, &thread);
-        assert!(shown["pending_approvals"][0]["what"].to_string().contains(&file), "the very call is shown: {shown}");
+        assert!(
+            shown["pending_approvals"][0]["what"].to_string().contains(&file),
+            "the very call is shown: {shown}"
+        );
         let path = format!("/v1/threads/{thread}/turn/approve");
         let answers =
             at_once(6, |number| client.post(&path, &json!({"call": call, "allow": number % 2 == 0})));
@@ -301,7 +306,7 @@ fn auto_add_history_tells_the_conversation_what_changed_between_turns() {
     let entries = client.entries(&thread);
     let at = entries.iter().position(|entry| entry["entry"]["role"] == "History").expect("it is there");
     assert_eq!(entries[at + 1]["entry"]["content"], "say hi", "it stands before the prompt");
-    // Each change is told once, and what the turn itself does is not.
+    // Each change is reported once, without those of the turn itself.
     ask("create c.txt with one");
     ask("say hi");
     assert_eq!(history(), told);

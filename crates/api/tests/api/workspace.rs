@@ -104,7 +104,7 @@ fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes
     client.post(&format!("/v1/threads/{there}/undo"), &json!({})).done();
     assert_eq!(fs::read_to_string(elsewhere.join("b/c.txt")).expect("it is back"), "new\n");
 
-    // Only some paths; and what is no path of a workspace is refused.
+    // Restores single paths; invalid paths are refused.
     let some = json!({"thread": there, "paths": [{"path": "a.txt"}]});
     client.post(&restore, &some).done();
     assert!(elsewhere.join("b/c.txt").exists());
@@ -457,7 +457,7 @@ fn a_folder_that_is_away_is_no_fault_of_the_request() {
         let said = problem["detail"].as_str().expect("a text");
         assert!(said.contains("folder") && said.contains(&*world.project().to_string_lossy()), "{said}");
     }
-    // The control, and what is named by the request itself.
+    // Control, and names in the request itself.
     std::fs::rename(&away, world.project()).expect("both are ours");
     client.post("/v1/threads", &json!({})).done();
     let gone = json!({"folder": world.folder().join("nowhere")});

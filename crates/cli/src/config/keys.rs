@@ -134,7 +134,7 @@ pub(crate) const KEYS: [Key; 24] = [
     },
     Key {
         name: "agent.effort",
-        takes: Takes::Text,
+        value_type: Takes::Text,
         default: None,
         purpose: "how hard a model thinks: off, low, medium, high or max",
     },

@@ -11,7 +11,7 @@ const PROMISED: Duration = Duration::from_millis(200);
 /// Nor does the time that a command waits for one, which cannot be told: one attempt of these must keep the promise.
 const ATTEMPTS: usize = 5;
 
-/// When a tool is told to stop.
+/// When to cancel a tool.
 enum After {
     /// It has computed for so long. In a build for tests, to compile a pattern may take this long by itself.
     Computing(Duration),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// What is wrong with a value, if anything.
+/// The first mismatch of a value with its schema, if any.
 pub(crate) fn validate(root: &Value, value: &Value) -> Result<(), String> {
     Validator { root }.strictly(root, value)
 }

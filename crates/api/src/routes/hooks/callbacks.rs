@@ -167,17 +167,15 @@ struct Called {
 
 fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answer<Called>, Problem> {
     let name = &call.path.callback;
-    let callback = CALLBACKS.iter().find(|callback| callback.name == *name).ok_or_else(|| {
-        Problem::not_found(format!("no callback {name:?}; GET /api/callbacks lists them"))
-    })?;
+    let callback = CALLBACKS
+        .iter()
+        .find(|callback| callback.name == *name)
+        .ok_or_else(|| Problem::not_found(format!("no callback {name:?}; GET /api/callbacks lists them")))?;
     let routes = crate::routes::all();
     let route = routes.iter().find(|route| callback.stands_for(route));
     let route = route.ok_or_else(|| Problem::new(Code::Internal, "the callback has no route"))?;
     if call.expected.is_some() && !route.versioned {
-        return Err(Problem::new(
-            Code::Refused,
-            format!("{name} changes no thread and accepts no If-Match"),
-        ));
+        return Err(Problem::new(Code::Refused, format!("{name} changes no thread and accepts no If-Match")));
     }
     let thread = call.service.meant_thread(call.query.thread)?;
     let arrived = Arrived {

@@ -28,11 +28,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "With a description, and whether it is settable.",
         ),
         get("/api/fields/{field}", read).about(GROUP, "Read a field", ""),
-        change(Method::PUT, "/api/fields/{field}", write).about(
-            GROUP,
-            "Set a field",
-            "One operation.",
-        ),
+        change(Method::PUT, "/api/fields/{field}", write).about(GROUP, "Set a field", "One operation."),
     ]
 }
 
