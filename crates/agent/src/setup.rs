@@ -187,7 +187,8 @@ impl Setup {
     /// The approval rules in a folder.
     pub fn rules(&self, timeline: &Timeline, folder: &Path) -> Result<Vec<Rule>, SetupError> {
         let mut rules = self.rules.clone();
-        for path in [FILE_NAME.to_owned(), format!("**/{FILE_NAME}")] {
+        // Also what a killed command left of writing it.
+        for path in ["{}", "**/{}", ".{}.*", "**/.{}.*"].map(|path| path.replace("{}", FILE_NAME)) {
             rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);
         }
         // A store in the project's folder is closed to tools as `.git` is.

@@ -51,6 +51,7 @@ pub const SECRETS: &[&str] = &[
     "credentials.json",
     "application_default_credentials.json",
     "retake-keys.json",
+    ".retake-keys.json.*",
     "client_secret*.json",
     "service-account*.json",
     "service_account*.json",
