@@ -67,7 +67,9 @@ pub fn request_prefix(body: &Value) -> Option<String> {
     let field = |name: &str| body.get(name).unwrap_or(&Value::Null);
     let messages = field("messages").as_array()?;
     let mut prefix = Prefix::new(body.get("model")?.as_str()?, field("system"), field("tools"));
-    messages.iter().for_each(|message| prefix.push(message));
+    for message in messages {
+        prefix.push(message);
+    }
     Some(prefix.digest())
 }
 

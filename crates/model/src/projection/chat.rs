@@ -67,7 +67,7 @@ fn think(body: &mut Value, ask: &Ask<'_>) {
         ThinkingField::Effort => body["reasoning_effort"] = word.into(),
         ThinkingField::Reasoning => body["reasoning"] = json!({"effort": word}),
         ThinkingField::Switch if level.effort == Effort::Off => {
-            body["thinking"] = json!({"type": "disabled"})
+            body["thinking"] = json!({"type": "disabled"});
         }
         ThinkingField::Switch => {
             body["thinking"] = json!({"type": "enabled"});

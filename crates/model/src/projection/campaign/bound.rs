@@ -106,7 +106,8 @@ impl Provider {
             for (place, block) in content.iter().enumerate() {
                 let Some(seal) = seal(block) else { continue };
                 let made = self.made.get(seal).ok_or_else(|| format!("{seal} was never made"))?;
-                if made.request != bare(body, index).to_string() {
+                let before = bare(body, index).to_string();
+                if made.request != before {
                     return Err(format!("{seal} is bound to a different conversation"));
                 }
                 if made.written[..] != content[..place] {

@@ -56,16 +56,13 @@ pub(super) fn check(body: &Value, report: &mut Report) {
             let known = ["includeThoughts", "thinkingBudget", "thinkingLevel"];
             let thinking = report.fields("thinkingConfig", thinking, &known);
             let field = |name: &str| thinking.and_then(|thinking| thinking.get(name));
-            match field("thinkingLevel") {
-                Some(level) => {
-                    report.one_of("thinkingLevel", Some(level), &["minimal", "low", "medium", "high"]);
-                    report.must(field("thinkingBudget").is_none(), "thinkingBudget", "not beside a level");
-                }
-                None => {
-                    let budget = report.count("thinkingBudget", field("thinkingBudget"), 0);
-                    let most = generation.get("maxOutputTokens").and_then(Value::as_u64).unwrap_or_default();
-                    report.must(budget < most, "thinkingBudget", "must leave room for the answer");
-                }
+            if let Some(level) = field("thinkingLevel") {
+                report.one_of("thinkingLevel", Some(level), &["minimal", "low", "medium", "high"]);
+                report.must(field("thinkingBudget").is_none(), "thinkingBudget", "not beside a level");
+            } else {
+                let budget = report.count("thinkingBudget", field("thinkingBudget"), 0);
+                let most = generation.get("maxOutputTokens").and_then(Value::as_u64).unwrap_or_default();
+                report.must(budget < most, "thinkingBudget", "must leave room for the answer");
             }
         }
     }
