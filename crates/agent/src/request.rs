@@ -11,6 +11,7 @@ use retake_model::take::Take;
 use retake_timeline::Looking;
 use serde_json::Value;
 
+use crate::calibration::Calibration;
 use crate::prompt;
 use crate::tools;
 use crate::turn::{TurnError, Workshop};
@@ -42,8 +43,10 @@ pub(crate) struct Request {
     pub(crate) conversation: Conversation,
     /// The body, for a provider; null for the assistant that needs none.
     pub(crate) body: Value,
-    /// About how many tokens it has.
+    /// About how many tokens it has, by what the provider counted before.
     pub(crate) tokens: u64,
+    /// About how many tokens it has, by its bytes alone.
+    pub(crate) estimate: u64,
     /// Which attempt at this request it is, from one.
     pub(crate) attempt: u32,
 }
@@ -72,11 +75,13 @@ impl Request {
             shop.window.saturating_sub(around).saturating_sub(u64::from(reserve(&settings, shop.window)));
         let entries = newest(&looking, thread, &take, room, shop)?;
         let conversation = converse(&entries);
-        let tokens = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
+        let estimate = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
+        let calibration = Calibration::of(&entries, shop.brain.model());
+        let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
         let body = shop
             .brain
             .body(&conversation, &system, &tools, &settings, &|id| looking.picture(id).ok().flatten());
-        Ok(Self { conversation, body, tokens, attempt })
+        Ok(Self { conversation, body, tokens, estimate, attempt })
     }
 
     /// A request of one message, without tools.
@@ -86,7 +91,7 @@ impl Request {
         let conversation = converse(&[(EntryId::fresh(&mut shop.timeline.fresh()), entry)]);
         let body = shop.brain.body(&conversation, system, &[], settings, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
-        Self { conversation, body, tokens, attempt: 1 }
+        Self { conversation, body, tokens, estimate: tokens, attempt: 1 }
     }
 }
 
