@@ -12,6 +12,7 @@
 pub mod approval;
 mod between;
 mod brain;
+mod calibration;
 mod cancel;
 mod comms;
 pub mod compare;

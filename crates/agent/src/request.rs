@@ -13,7 +13,7 @@ use retake_model::take::Take;
 use retake_timeline::Looking;
 use serde_json::Value;
 
-use crate::brain::Brain;
+use crate::calibration::Calibration;
 use crate::prompt;
 use crate::tools;
 use crate::turn::{TurnError, Workshop};
@@ -50,7 +50,9 @@ pub(crate) struct Request {
     pub(crate) body: Value,
     /// Estimated tokens.
     pub(crate) tokens: u64,
-    /// Number of the attempt, from 1.
+    /// About how many tokens it has, by its bytes alone.
+    pub(crate) estimate: u64,
+    /// Which attempt at this request it is, from one.
     pub(crate) attempt: u32,
     /// What is stored of it with its answer.
     pub(crate) trail: Trail,
@@ -89,14 +91,13 @@ impl Request {
         let room = shop.window.saturating_sub(around).saturating_sub(u64::from(reserve(shop, &settings)));
         let entries = newest(&looking, thread, &take, room, shop)?;
         let conversation = converse(&entries);
-        let tokens = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
-        let body = shop.brain.body(&conversation, &system, &tools, &settings, thoughts, &|id| {
-            looking.picture(id).ok().flatten()
-        });
-        let wire = shop.brain.wire();
-        let prefix = wire.filter(|wire| *wire == Wire::Anthropic).and_then(|_| request_prefix(&body));
-        let omitted = wire.filter(|_| thoughts == Thoughts::Omitted);
-        Ok(Self { conversation, body, tokens, attempt, trail: Trail { prefix, omitted } })
+        let estimate = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
+        let calibration = Calibration::of(&entries, shop.brain.model());
+        let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
+        let body = shop
+            .brain
+            .body(&conversation, &system, &tools, &settings, &|id| looking.picture(id).ok().flatten());
+        Ok(Self { conversation, body, tokens, estimate, attempt })
     }
 
     /// A request of one message, without tools.
@@ -106,7 +107,7 @@ impl Request {
         let conversation = converse(&[(EntryId::fresh(&mut shop.timeline.fresh()), entry)]);
         let body = shop.brain.body(&conversation, system, &[], settings, Thoughts::Accepted, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
-        Self { conversation, body, tokens, attempt: 1, trail: Trail::default() }
+        Self { conversation, body, tokens, estimate: tokens, attempt: 1 }
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
             "The server redirects, which is not followed with a key: set base_url to where it should go."
                 .to_owned()
         }
-        _ => "The request was not accepted: `retake trace` shows it.".to_owned(),
+        _ => "The request was not accepted: `retake comms` shows it.".to_owned(),
     };
     let said = if said.is_empty() { kind } else { said };
     let said = match said.as_str() {

@@ -61,6 +61,8 @@ pub(super) struct Driver<'a> {
     pub(super) broken_calls: Option<BrokenCalls>,
     /// Whether a call was cut at the usual output limit.
     pub(super) raise_limit: bool,
+    /// What was estimated for the last request.
+    pub(super) estimate: Option<u64>,
     pub(super) usage: Usage,
     pub(super) micro_dollars: Option<u64>,
     version: Version,
@@ -113,6 +115,7 @@ impl<'a> Driver<'a> {
             decisions: Vec::new(),
             broken_calls: None,
             raise_limit: false,
+            estimate: None,
             usage: Usage::default(),
             micro_dollars: None,
             version: 0,
@@ -284,6 +287,7 @@ impl<'a> Driver<'a> {
             provider: self.shop.brain.provider(),
             model: partial.model.as_deref().unwrap_or_default(),
             micro_dollars: None,
+            estimate: None,
             interrupted: true,
             trail: &Trail::default(),
             time: partial.began,

@@ -9,6 +9,7 @@ use retake_model::json::Json;
 use retake_model::projection::{REQUEST_PREFIX, THOUGHTS_OMITTED};
 use retake_model::time::Timestamp;
 
+use crate::calibration::ESTIMATE;
 use crate::provider::{Answer, Stop};
 use crate::request::Trail;
 
@@ -28,6 +29,8 @@ pub(crate) struct Answered<'a> {
     pub(crate) provider: &'a str,
     pub(crate) model: &'a str,
     pub(crate) micro_dollars: Option<u64>,
+    /// What was estimated for the request, if that is known.
+    pub(crate) estimate: Option<u64>,
     pub(crate) interrupted: bool,
     pub(crate) trail: &'a Trail,
     pub(crate) time: Timestamp,
@@ -42,6 +45,9 @@ impl Answered<'_> {
         let mut extra = BTreeMap::from([("provider".to_owned(), Json::string(self.provider))]);
         if let Some(cost) = self.micro_dollars {
             extra.insert("micro_dollars".to_owned(), number(cost));
+        }
+        if let (Some(estimate), true) = (self.estimate, self.answer.usage.is_some()) {
+            extra.insert(ESTIMATE.to_owned(), number(estimate));
         }
         if let Some(stop) = unusual(&self.answer.stop) {
             extra.insert("stop".to_owned(), Json::string(&stop));

@@ -118,6 +118,7 @@ impl Driver<'_> {
         let entry = EntryId::fresh(&mut self.shop.timeline.fresh());
         let began = Instant::now();
         self.comms().log(self.shop.timeline.now(), &Said::Request { shop: self.shop, request })?;
+        self.estimate = Some(request.estimate);
         let answer = self.listen(request, entry)?;
         let millis = began.elapsed().as_millis() as u64;
         self.comms()
@@ -301,6 +302,7 @@ impl Driver<'_> {
             provider: self.shop.brain.provider(),
             model: self.shop.brain.model(),
             micro_dollars,
+            estimate: self.estimate,
             interrupted,
             trail: &self.trail,
             time: self.shop.timeline.now(),

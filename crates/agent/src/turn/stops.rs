@@ -2,7 +2,7 @@
 //!
 //! | stop | with something said | with nothing said |
 //! |---|---|---|
-//! | limit | completed, "cut at max_tokens=N" | fails: hidden reasoning took all tokens |
+//! | limit | completed, `cut at max_tokens=N` | fails: hidden reasoning took all tokens |
 //! | limit, inside a call | the call does not run; the limit is raised once | – |
 //! | refusal, safety | completed, the provider's reason | fails, the provider's reason |
 //! | as usual | completed | asked once more, then fails |

@@ -15,7 +15,7 @@ fn decode(wire: Wire, stream: &str) -> Answer {
 }
 
 fn stream(datas: &[Value]) -> String {
-    datas.iter().map(|data| format!("data: {data}\n\n")).collect()
+    datas.iter().flat_map(|data| ["data: ".to_owned(), data.to_string(), "\n\n".to_owned()]).collect()
 }
 
 fn check(wire: Wire, datas: &[Value], blocks: Value, stop: Stop, detail: Option<&str>) {

@@ -121,8 +121,8 @@ impl Attack {
             Self::DeepJson if number > 100 => return None,
             Self::DeepJson => return Some("{\"a\":[".repeat(10_000).into_bytes()),
         };
-        let event = |data: &Value| format!("data: {data}\n\n");
-        Some(events.iter().map(event).collect::<String>().into_bytes())
+        let event = |data: &Value| ["data: ".to_owned(), data.to_string(), "\n\n".to_owned()];
+        Some(events.iter().flat_map(event).collect::<String>().into_bytes())
     }
 }
 
@@ -235,7 +235,7 @@ fn gzip(first: bool) -> Vec<u8> {
         // The last block, with fixed codes; a zero; and codes until a byte is full.
         put(&mut bytes, "110");
         put(&mut bytes, "00110000");
-        put(&mut bytes, &"1100010100000".repeat(1));
+        put(&mut bytes, "1100010100000");
     }
     for _ in 0..8_000 {
         put(&mut bytes, "1100010100000");
