@@ -13,6 +13,7 @@ use retake_model::take::Take;
 use retake_timeline::Looking;
 use serde_json::Value;
 
+use crate::brain::Brain;
 use crate::calibration::Calibration;
 use crate::prompt;
 use crate::tools;
@@ -94,10 +95,13 @@ impl Request {
         let estimate = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
         let calibration = Calibration::of(&entries, shop.brain.model());
         let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
-        let body = shop
-            .brain
-            .body(&conversation, &system, &tools, &settings, &|id| looking.picture(id).ok().flatten());
-        Ok(Self { conversation, body, tokens, estimate, attempt })
+        let body = shop.brain.body(&conversation, &system, &tools, &settings, thoughts, &|id| {
+            looking.picture(id).ok().flatten()
+        });
+        let wire = shop.brain.wire();
+        let prefix = wire.filter(|wire| *wire == Wire::Anthropic).and_then(|_| request_prefix(&body));
+        let omitted = wire.filter(|_| thoughts == Thoughts::Omitted);
+        Ok(Self { conversation, body, tokens, estimate, attempt, trail: Trail { prefix, omitted } })
     }
 
     /// A request of one message, without tools.
@@ -107,7 +111,7 @@ impl Request {
         let conversation = converse(&[(EntryId::fresh(&mut shop.timeline.fresh()), entry)]);
         let body = shop.brain.body(&conversation, system, &[], settings, Thoughts::Accepted, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
-        Self { conversation, body, tokens, estimate: tokens, attempt: 1 }
+        Self { conversation, body, tokens, estimate: tokens, attempt: 1, trail: Trail::default() }
     }
 }
 

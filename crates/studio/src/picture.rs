@@ -26,7 +26,7 @@ pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<P
     }
     let bytes =
         looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was purged or redacted."))?;
-    let media = media_of(&bytes).ok_or_else(none)?;
+    let media = attachment_media_of(&bytes).ok_or_else(none)?;
     Ok(Picture { media, bytes })
 }
 
