@@ -1,19 +1,19 @@
 //! Operations that an import adds to a thread whose files are in a folder here.
 //!
-//! Their files changed in a folder elsewhere. The last operation that an import records says so: it leads from the files that
+//! Their files changed in a folder elsewhere. The jump that an import records says so: it leads from the files that
 //! this folder would have had with all of them to the files that it has. So whoever follows the log of this folder, to bring
 //! back the files of a take, passes over the changes that were made elsewhere.
 //!
 //! ```text
-//!   log       1 a      2 b (elsewhere)    3 c (elsewhere)    4 jump to 1    5 files seen
-//!   files     a        a b                a b c                             a b c → a
+//!   log       1 a      2 b (elsewhere)    3 c (elsewhere)    4 jump to 1
+//!   files     a        a b                a b c              a b c → a
 //! ```
 
 use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{FolderId, ThreadId};
 use retake_model::object::{Additions, load};
-use retake_model::operation::{Actor, FileChange, OperationKind, Version};
+use retake_model::operation::{Actor, FileChange, Version};
 use retake_model::replay::{OnConflict, Step, Way, replay};
 use retake_model::state::ThreadState;
 use retake_model::tree::Snapshot;
@@ -25,7 +25,7 @@ use super::look::with_files;
 use super::moves::LABELS;
 use super::plan::{Filed, Here, take_in_folder};
 use super::route::changes_any_files;
-use crate::change::{Head, compose_change, finish, publish_move};
+use crate::change::{Head, compose_move, finish};
 use crate::clock::Clock;
 use crate::moves::view_of;
 use crate::{Caller, ChangeError, FileError, Goal, Rules};
@@ -62,11 +62,9 @@ pub(crate) fn stay_with_files(
     let (with_import, without) = files.unwrap_or((snapshot, snapshot));
     let caller = Caller { actor: Actor::Sync, ..Caller::human() };
     let kind = goal.kind(way.from, way.to);
-    let (_, at) = publish_move(writing, &at, &way.cursor, kind, &caller, clock)?;
-    // The folder has the files of this take still, and not those that the import brought last.
-    let kind = OperationKind::FilesSeen { paths: 0 };
-    let (rules, by_take) = (Rules::default(), Caller { take: Some(take), ..caller });
-    let composed = compose_change(writing, &at, additions, &at.state, kind, &by_take, clock, rules)?;
+    writing.put_contents(&additions.into_new(), clock.now())?;
+    // One operation: no version has the conversation of the one side and the files of the other.
+    let composed = compose_move(writing, &at, &way.cursor, kind, &caller, clock)?;
     let (before, after) = (with_import, without);
     let files = FileChange { before, after, take, apart: false, left: None, shared: None };
     finish(writing, &at, with_files(composed, files))?;
