@@ -4,7 +4,7 @@ use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{FolderId, ThreadId};
 use retake_model::object::{Additions, load};
-use retake_model::operation::{Actor, FileChange, OperationKind, Version};
+use retake_model::operation::{Actor, FileChange, Version};
 use retake_model::replay::{OnConflict, Step, Way, replay};
 use retake_model::state::ThreadState;
 use retake_model::tree::Snapshot;
@@ -16,7 +16,7 @@ use super::look::with_files;
 use super::moves::LABELS;
 use super::plan::{Filed, Here, take_in_folder};
 use super::route::changes_any_files;
-use crate::change::{Head, compose_change, finish, publish_move};
+use crate::change::{Head, compose_move, finish};
 use crate::clock::Clock;
 use crate::moves::view_of;
 use crate::{Caller, ChangeError, FileError, Goal, Rules};
@@ -54,11 +54,9 @@ pub(crate) fn stay_with_files(
     let (with_import, without) = files.unwrap_or((snapshot, snapshot));
     let caller = Caller { actor: Actor::Sync, ..Caller::human() };
     let kind = goal.kind(way.from, way.to);
-    let (_, at) = publish_move(writing, &at, &way.cursor, kind, &caller, clock)?;
-    // The folder has the files of this take still, and not those that the import brought last.
-    let kind = OperationKind::FilesSeen { paths: 0 };
-    let (rules, by_take) = (Rules::default(), Caller { take: Some(take), ..caller });
-    let composed = compose_change(writing, &at, additions, &at.state, kind, &by_take, clock, rules)?;
+    writing.put_contents(&additions.into_new(), clock.now())?;
+    // One operation: no version has the conversation of the one side and the files of the other.
+    let composed = compose_move(writing, &at, &way.cursor, kind, &caller, clock)?;
     let (before, after) = (with_import, without);
     let files = FileChange { before, after, take, apart: false, left: None, shared: None };
     finish(writing, &at, with_files(composed, files))?;

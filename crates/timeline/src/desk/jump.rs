@@ -11,7 +11,7 @@
 //! Edits by hand stay, as with any other move.
 
 use retake_model::history::Log as _;
-use retake_model::operation::{Actor, FileChange, Operation, OperationKind, Version};
+use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::replay::Step;
 use retake_store::{Queries, StoreError};
 
@@ -76,7 +76,7 @@ impl FolderChanges {
     }
 }
 
-/// Whether an operation records what a user changed, and not what an import left out.
+/// Whether an operation records what a user changed.
 pub(super) fn is_hand_edit(operation: &Operation) -> bool {
-    matches!(operation.kind, OperationKind::FilesSeen { .. }) && operation.actor != Actor::Sync
+    matches!(operation.kind, OperationKind::FilesSeen { .. })
 }

@@ -109,7 +109,10 @@ impl Desk {
             },
         };
         let (mut steps, mut files) = (Vec::new(), present);
-        if take != plan::take_in_folder(queries, row.number, head.version, &state)? {
+        if take == plan::take_in_folder(queries, row.number, head.version, &state)? {
+            let promoted = plan::step_to_promoted(queries, row.number, head.version, take)?;
+            steps.extend(promoted.map(|step| Reversal { step, shared: false }));
+        } else {
             if !matches!(command, Command::DeleteTake { .. }) {
                 self.check_here(queries, thread, take)?;
             }
@@ -118,9 +121,6 @@ impl Desk {
             // A take that becomes inactive keeps its files: none of its changes are undone.
             steps.extend(found.into_iter().map(|step| Reversal { step, shared: false }));
             files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(present);
-        } else {
-            let promoted = plan::step_to_promoted(queries, row.number, head.version, take)?;
-            steps.extend(promoted.map(|step| Reversal { step, shared: false }));
         }
         let Some(entry) = entry else { return Ok((steps, false)) };
         let end = TakeEnd { thread: row.number, version: head.version, take, files };

@@ -96,6 +96,23 @@ fn a_switch_after_an_import_that_continued_a_thread_brings_the_files_of_the_take
 }
 
 #[test]
+fn no_version_of_an_import_has_the_conversation_of_one_machine_and_the_files_of_the_other() {
+    let (world, other, [main, branch]) = two_machines();
+    world.change(Command::Switch { take: branch });
+    turn(&world, "c");
+    other.import(export(&world.world.timeline, world.world.thread));
+    let newest = other.timeline.look().expect("a look").head(other.thread).expect("a head").operation.version;
+    let there = world.world.look().head(other.thread).expect("a head").operation.version;
+    for version in there..=newest {
+        let jump = Goal::Jump(version);
+        other.desk.go(other.thread, jump, Caller::human(), Handling::default()).expect("a jump");
+        let active = other.timeline.look().expect("a look").state(other.thread).expect("a state").active;
+        let expected: &[&str] = if active == main { &["a", "mine"] } else { &["a", "b", "c", "mine"] };
+        assert_eq!(other.files(), expected, "version {version}");
+    }
+}
+
+#[test]
 fn a_new_take_of_an_import_has_its_own_files_wherever_the_thread_stays() {
     let (world, other, [main, _]) = two_machines();
     turn(&world, "c");
