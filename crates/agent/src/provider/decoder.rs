@@ -61,6 +61,9 @@ impl Decoder {
                 State::Gemini(state) => state.event(event, assembly),
             },
         };
+        if flow.is_err() {
+            self.flush();
+        }
         self.assembly.take_deltas().into_iter().for_each(on);
         match flow {
             Ok(flow) => Ok(flow == Flow::More),
@@ -76,6 +79,8 @@ impl Decoder {
     /// The stream is over: the answer, if it is whole.
     pub fn finish(mut self, on: &mut dyn FnMut(Delta)) -> Result<Answer, CallError> {
         if !self.assembly.has_stopped() {
+            self.flush();
+            self.assembly.take_deltas().into_iter().for_each(on);
             let message = "the stream ended in the middle of the answer; what came is kept";
             return Err(CallError::new(Fault::Cut, message).keeping(self.partial()));
         }
@@ -86,11 +91,16 @@ impl Decoder {
 
     /// What was received so far, whole or not.
     pub fn partial(mut self) -> Answer {
+        self.flush();
+        self.assembly.into_answer()
+    }
+
+    /// Adds text that was held back because it may have been the beginning of a tag.
+    fn flush(&mut self) {
         if let State::Chat(chat) = &mut self.state {
             // Where there is no room for it, there is nothing to be done.
             let _ = chat.flush(&mut self.assembly);
         }
-        self.assembly.into_answer()
     }
 }
 

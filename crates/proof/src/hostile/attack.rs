@@ -94,7 +94,7 @@ impl Attack {
         let first = number == 0;
         let events = match self {
             Self::Redirect => return None,
-            Self::EndlessText if first => start_text(wire),
+            Self::EndlessText | Self::NotText | Self::SlowDrip if first => start_text(wire),
             Self::EndlessText => vec![text(wire, &long())],
             Self::EndlessPings => {
                 return Some(format!(": still here {}\n\n", "x".repeat(4_000)).repeat(16).into_bytes());
@@ -109,14 +109,11 @@ impl Attack {
             Self::SameIds if number == SAME_IDS => stop(wire),
             Self::SameIds => start_call(wire, number, "call"),
             Self::GzipBomb => return (number < GIGABYTE / GZIP_PIECE).then(|| gzip(first)),
-            Self::NotText if first => start_text(wire),
             Self::NotText => return Some(b"data: \xff\xfe\xc3\x28\n\n".repeat(100)),
             Self::EndlessLine if first => return Some(b"data: {\"x\":\"".to_vec()),
-            Self::EndlessLine => return Some(long().into_bytes()),
-            Self::SlowDrip if first => start_text(wire),
             Self::SlowDrip => return Some(b"x".to_vec()),
             Self::EndlessError if first => return Some(b"{\"error\":{\"message\":\"".to_vec()),
-            Self::EndlessError => return Some(long().into_bytes()),
+            Self::EndlessLine | Self::EndlessError => return Some(long().into_bytes()),
             Self::DeepJson if first => return Some(b"data: ".to_vec()),
             Self::DeepJson if number > 100 => return None,
             Self::DeepJson => return Some("{\"a\":[".repeat(10_000).into_bytes()),
