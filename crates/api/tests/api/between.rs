@@ -23,7 +23,7 @@ fn what_an_operation_did_and_what_an_undo_would_do_are_told() {
 
     // By default the last operation.
     let last = between("").done();
-    assert_eq!(last["fields"], json!([{"name": "temperature", "before": "0", "after": "0.5"}]), "{last}");
+    assert_eq!(last["fields"], json!([{"name": "temperature", "before": "", "after": "0.5"}]), "{last}");
     assert_eq!(last["entries"], json!([]));
     // From the beginning, and back.
     let forth = between(&format!("?from={empty}&to={now}")).done();

@@ -58,6 +58,7 @@ fn every_field_is_read_and_those_that_can_be_set_are() {
         ("temperature" | "top_p", _) => json!(0.5),
         ("max_tokens", _) => json!(1000),
         ("provider" | "model", _) => json!("own"),
+        ("effort", _) => json!("low"),
         ("tags" | "roles" | "files" | "context_files" | "screenshots", _) => json!(["a.png", "b.png"]),
         (_, Value::Bool(old)) => json!(!old),
         _ => json!("something else"),

@@ -215,7 +215,7 @@ fn what_clears_much_is_one_step() {
     assert_eq!(reset["cleared"], cleared);
     assert_eq!((texts(&sandbox).len(), draft(&sandbox)), (0, String::new()));
     assert_eq!(take_names(&sandbox), ["main", "main_take_1"]);
-    assert_eq!(sandbox.json(&["settings", "get", "temperature"])["value"], 0.0);
+    assert_eq!(sandbox.json(&["settings", "get", "temperature"])["value"], Value::Null);
     sandbox.done(&["undo"]);
     assert_eq!(state(&sandbox), before, "one undo brings all of it back");
     sandbox.done(&["redo"]);

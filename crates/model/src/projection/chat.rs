@@ -158,7 +158,7 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, ids: &CallIds<'_>) -> Value {
                 }
                 calls.push(call);
             }
-            Part::Thinking { text, seal } => reasoned.add(text, fitting(Some(seal), ask)),
+            Part::Thinking { text, seal } => reasoned.add(text, fitting(Some(seal), ask), ask),
             Part::Result { .. } | Part::Image { .. } => {}
         }
     }
@@ -185,13 +185,17 @@ struct Reasoned<'a> {
 }
 
 impl<'a> Reasoned<'a> {
-    fn add(&mut self, text: &'a str, seal: Option<&Seal>) {
+    fn add(&mut self, text: &'a str, seal: Option<&Seal>, ask: &Ask<'_>) {
         let Some(Seal { token: Token::Reasoned { field, details }, .. }) = seal else { return };
+        let details = details.as_ref().and_then(Value::as_array);
+        // Details that hold nothing but the text are only known to OpenRouter; servers of open models read the text.
+        let plain = details.is_some_and(|details| !details.iter().any(is_sealed))
+            && ask.dialect.thinking != ThinkingField::Reasoning;
         match details {
-            _ if field == "reasoning_content" && !text.trim().is_empty() => self.texts.push(text),
-            Some(Value::Array(details)) => self.details.extend(details.iter().cloned()),
+            _ if (plain || field == "reasoning_content") && !text.trim().is_empty() => self.texts.push(text),
+            Some(details) => self.details.extend(details.iter().cloned()),
             // Servers that write nothing but `reasoning` do not read it.
-            _ => {}
+            None => {}
         }
     }
 
@@ -203,4 +207,9 @@ impl<'a> Reasoned<'a> {
             message["reasoning_details"] = self.details.into();
         }
     }
+}
+
+/// Whether a detail holds something that only its provider can read.
+fn is_sealed(detail: &Value) -> bool {
+    detail.get("signature").is_some() || detail.get("data").is_some()
 }

@@ -288,6 +288,15 @@ fn reasoning_goes_back_in_the_field_that_it_came_in() {
     ]);
     assert_eq!((&message["reasoning_details"], message.get("reasoning_content")), (&joined, None));
     assert_eq!(message["tool_calls"][0]["extra_content"]["google"]["thought_signature"], "g");
+    // Details without a seal are no more than the text.
+    let plain = json!([{"type": "reasoning.text", "index": 0, "text": "one"}]);
+    let thinking = json!({"type": "thinking", "text": "one", "wire": "chat", "field": "reasoning", "reasoning_details": plain});
+    let list = json!([user("x"), answer(json!([thinking, call("a")]))]);
+    let message = sent(&list, &ask(Wire::Chat, &tools))["messages"][2].clone();
+    assert_eq!((&message["reasoning_content"], message.get("reasoning_details")), (&json!("one"), None));
+    let dialect = Dialect { thinking: ThinkingField::Reasoning, ..Dialect::of(Wire::Chat) };
+    let message = sent(&list, &Ask { dialect, ..ask(Wire::Chat, &tools) })["messages"][2].clone();
+    assert_eq!((&message["reasoning_details"], message.get("reasoning_content")), (&plain, None));
     let body = sent(
         &json!([
             user("x"),

@@ -70,8 +70,8 @@ fn every_kind_of_change_is_told_and_its_reverse_too() {
         |_| Command::Set {
             values: vec![("temperature".into(), "0.5".into()), ("model".into(), "big".into())],
         },
-        &["temperature: 0 > 0.5", "model:  > big"],
-        &["temperature: 0.5 > 0", "model: big > "],
+        &["temperature:  > 0.5", "model:  > big"],
+        &["temperature: 0.5 > ", "model: big > "],
     );
     check(
         |w| Command::SetDraft { take: w.state().active, text: "hm".into() },

@@ -320,7 +320,8 @@ fn names_times_and_values_are_held_to_the_same_limits_as_everywhere() {
         forgery.with_entries(entries);
     });
     refused("settings", "temperature", |forgery| {
-        forgery.state.settings = forgery.additions.add(&Settings { temperature: Some(1e9), ..Settings::default() });
+        forgery.state.settings =
+            forgery.additions.add(&Settings { temperature: Some(1e9), ..Settings::default() });
     });
     for millis in [i64::MAX, i64::MIN, -1] {
         let time = Timestamp::from_millis(millis);
