@@ -137,7 +137,7 @@ fn invalid_rules_are_refused() {
         let error = serde_json::from_value::<Rule>(rule.clone()).expect_err("no rule").to_string();
         assert!(error.contains(part), "{rule}: {error}");
     };
-    check(json!({"tool": "shel", "decision": "deny"}), "no tool");
+    check(json!({"tool": "shel", "decision": "deny"}), "unknown tool");
     check(json!({"tool": "shell", "path": "a", "decision": "deny"}), "no path");
     check(json!({"tool": "write", "command": "a", "decision": "deny"}), "only `shell`");
     check(json!({"path": "a", "command": "a", "decision": "deny"}), "only `shell`");

@@ -215,7 +215,7 @@ fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
     // A logged-in browser gets an error page too.
     let lost = client.request("GET", "/nowhere").header("Accept", accept).send();
     assert_eq!((lost.status, lost.header("content-type")), (404, Some("text/html; charset=utf-8")));
-    assert!(lost.text().contains("no route /nowhere"), "{}", lost.text());
+    assert!(lost.text().contains("No route /nowhere"), "{}", lost.text());
 }
 
 #[test]

@@ -349,7 +349,7 @@ fn the_document_says_what_a_key_can_be_answered_with() {
             .find(|(status, _)| status.starts_with('2'))
             .expect("an answer that is good");
         let choices = good["content"]["application/json"]["schema"]["anyOf"].to_string();
-        assert!(choices.contains("/DoneBefore\""), "{path} {status}: {good}");
+        assert!(choices.contains("/RecoveredChange\""), "{path} {status}: {good}");
         assert!(good["headers"]["Idempotency-Replayed"].is_object(), "{path}: {good}");
     }
     assert!(keyed > 15, "{keyed}");

@@ -338,7 +338,7 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     let body = json!({"folder": folder});
     client.post(&take("worktree/remove"), &json!({})).refused(404, "not_found");
     client.post(&take("worktree"), &json!({"folder": "apart"})).refused(422, "refused");
-    assert_eq!(client.post(&take("open?dry_run=true"), &body).done()["files"], 1);
+    assert_eq!(client.post(&take("worktree?dry_run=true"), &body).done()["files"], 1);
     assert!(!folder.exists());
     client.post(&take("worktree"), &body).done();
     assert_eq!(fs::read_to_string(folder.join("a.txt")).expect("it is there"), "one\n");

@@ -48,7 +48,7 @@ pub(crate) const DAMAGE: &[(&str, &[&str], &[&str], Plant)] = &[
     ),
     (
         "an operation that misleads whoever looks for files",
-        &["filed_wrong", "intent_misplaced"],
+        &["intent_misplaced", "filed_wrong"],
         &["intent_dropped", "log_joined"],
         |world| look_wrongly(&world.store, world.thread, world.snapshots[1]),
     ),
