@@ -1,13 +1,15 @@
 //! Changes a thread: from the newest state to the next, published as one operation.
 
+mod turn;
+
 use std::cmp::Reverse;
 use std::ops::Deref;
 
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
-use retake_model::history::{Cursor, continues_typing, link_change, link_move, link_note, take_position};
-use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId, TurnId};
-use retake_model::intent::{Apart, FolderRecord, Running};
+use retake_model::history::{Cursor, continues_typing, link_change, link_move, link_note};
+use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::intent::Apart;
 use retake_model::object::{Additions, Objects};
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
@@ -21,6 +23,8 @@ use crate::clock::{Clock, Ticks};
 use crate::desk::files_of_new_take;
 use crate::moves::{next_undo, state_after};
 use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
+
+use self::turn::{command_turn, running_turn, typing_before};
 
 /// The outcome of a change. It is durable.
 #[derive(Clone, Debug, Serialize)]
@@ -475,61 +479,6 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     (operation.place, operation.chains) = (place, Some(chains));
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
     Ok(Composed { operation, additions })
-}
-
-/// The last change of a take, if it edited the draft and nothing else happened to the take since.
-fn typing_before(
-    writing: &Writing<'_>,
-    at: &Head,
-    kind: &OperationKind,
-    take: Option<TakeId>,
-) -> Result<Option<Operation>, ChangeError> {
-    let (OperationKind::DraftChanged { .. }, Some(take)) = (kind, take) else { return Ok(None) };
-    let (number, head) = (at.row.number, at.last.operation.version);
-    let last = take_position(&writing.log(number), head, take)?;
-    if last.since != last.position || last.position == 0 {
-        return Ok(None);
-    }
-    Ok(writing.operation(number, last.position)?.map(|found| found.operation))
-}
-
-/// The turn of a command (`retake exec`) that still runs, if a part of its changes is the last step of the take that a change
-/// belongs to; for a step of the thread, of the active take. The change is undone together with the command, so that the
-/// command stays one step of undo.
-fn command_turn(
-    writing: &Writing<'_>,
-    at: &Head,
-    take: Option<TakeId>,
-) -> Result<Option<TurnId>, ChangeError> {
-    if at.last.operation.filed.is_none() {
-        return Ok(None);
-    }
-    let (number, head) = (at.row.number, at.last.operation.version);
-    let take = take.unwrap_or(at.state.active);
-    let last = take_position(&writing.log(number), head, take)?.position;
-    let Some(last) = writing.operation(number, last)?.map(|found| found.operation) else { return Ok(None) };
-    let is_run = |run: &Running| run.thread == last.thread && run.take == take && run.turn == last.turn;
-    let runs = |folder: &FolderRecord| folder.runs().any(is_run);
-    // The active take is worked on in the project's folder, any other one in a worktree.
-    let joins = if take == at.state.active {
-        writing.folder(FolderId::of_project(at.row.home))?.is_some_and(|folder| runs(&folder))
-    } else {
-        writing.folders()?.iter().any(runs)
-    };
-    Ok(joins.then_some(last.turn))
-}
-
-/// The turn that the agent is in, in the take that a step belongs to; for a step of the thread, in the active take. What
-/// somebody does meanwhile is undone together with it: an undo that stopped in the middle of a turn would leave calls
-/// without results, and files without the messages about them.
-fn running_turn(
-    state: &ThreadState,
-    objects: &impl Objects,
-    take: Option<TakeId>,
-) -> Result<Option<TurnId>, ChangeError> {
-    let take = state.take(objects, take.unwrap_or(state.active))?;
-    let agent = take.and_then(|take| take.agent);
-    Ok(agent.filter(|agent| agent.state.is_running()).map(|agent| agent.turn))
 }
 
 /// Publishes a move along the log. Returns the thread after it, for the next move.
