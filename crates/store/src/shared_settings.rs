@@ -7,10 +7,8 @@
 //! ```
 //!
 //! They are not part of a thread's history, yet undo in a thread reverts the values which that thread set.
-//! The
-//! record therefore lists, for each value, the threads that set it, latest last. The reader picks the one
-//! that
-//! applies from the current state of those threads (see `timeline/shared.rs`).
+//! The record therefore lists, for each value, the threads that set it, latest last. The reader picks the one
+//! that applies from the current state of those threads (see `timeline/shared.rs`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

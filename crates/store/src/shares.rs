@@ -1,8 +1,7 @@
 //! Disk usage per project.
 //!
 //! Content is stored once, no matter how many projects refer to it. Content that two projects share counts
-//! for
-//! both; `own_bytes` counts only the content that no other project uses.
+//! for both; `own_bytes` counts only the content that no other project uses.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

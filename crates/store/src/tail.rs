@@ -1,15 +1,15 @@
 //! Follows the log: reads operations written since a position, by any process.
 //!
 //! ```text
-//! sequence   1  2  3  4  5  6            a reader at position 4 gets 5 and 6
-//! purge      1  ·  ·  4  5  6  7         2 and 3 are purged, 7 records the purge: gaps are not losses
+//!   sequence   1  2  3  4  5  6            a reader at position 4 gets 5 and 6
+//!   purge      1  ·  ·  4  5  6  7         2 and 3 are purged, 7 records the purge: gaps are not losses
 //! ```
+//!
 //! Sequence numbers are unique and only increase. A purge removes operations and appends a marker at the end.
-//! A
-//! repair that joins a log appends its operations again at the end.
+//! A repair that joins a log appends its operations again at the end.
+//!
 //! Polling is cheap: on a dedicated connection, SQLite's `data_version` shows whether anything was committed,
-//! and
-//! only then does the log need to be read.
+//! and only then does the log need to be read.
 
 use std::sync::Arc;
 

@@ -78,8 +78,7 @@ impl Queries<'_> {
     }
 
     /// Numbers of threads with a take whose name contains the text, ignoring case. Skips first takes: they
-    /// all have
-    /// the same name.
+    /// all have the same name.
     pub(crate) fn threads_with_take_called(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
         let lower = text.to_lowercase();
         let mut statement =
@@ -108,8 +107,7 @@ impl Queries<'_> {
 
 impl Writing<'_> {
     /// Updates the index of takes from one state of a thread to another. Opens only takes that differ; the
-    /// summary
-    /// of the active one is already known.
+    /// summary of the active one is already known.
     pub(crate) fn put_takes(
         &self,
         thread: i64,

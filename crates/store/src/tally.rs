@@ -1,19 +1,16 @@
 //! Row checksums: detect rows that a lookup misses because of damage.
 //!
 //! A row that is found carries its own checksum. A row that is not found cannot be checked: one flipped byte
-//! in an
-//! indexed column hides it. A separate table therefore stores, for each indexed value, the XOR of the hashes
-//! of all
-//! rows with that value.
+//! in an indexed column hides it. A separate table therefore stores, for each indexed value, the XOR of the
+//! hashes of all rows with that value.
 //!
 //! ```text
 //!   facet   tag, "draft", thread 4  ─┐
-//! tag, "draft", thread 9  ─┴─► hash ⊕ hash  =  checksum   tag, "draft"
+//!           tag, "draft", thread 9  ─┴─► hash ⊕ hash  =  checksum   tag, "draft"
 //! ```
 //!
 //! A range lookup compares its result with all checksums in that range. No single damaged location can change
-//! both
-//! the rows and their checksum.
+//! both the rows and their checksum.
 
 use std::collections::BTreeMap;
 

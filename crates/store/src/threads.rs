@@ -42,8 +42,7 @@ pub struct ThreadFilter {
     /// Only threads whose title contains this text, ignoring case.
     pub title: Option<String>,
     /// Only threads whose title, a tag (written `#tag`) or a take name contains this text, ignoring case, or
-    /// whose id
-    /// or a take's id starts with it.
+    /// whose id or a take's id starts with it.
     pub called: Option<String>,
     /// Only threads of one kind.
     pub only: Option<Only>,
@@ -127,8 +126,7 @@ impl<'filter> Sieve<'filter> {
     }
 
     /// For callers that already have the title in lower case. Compares the records, which have a checksum,
-    /// not the
-    /// columns.
+    /// not the columns.
     pub(crate) fn lets_through_titled(&self, row: &ThreadRow, lower: &str) -> bool {
         let deleted = row.summary.deleted.is_some();
         self.filter.project.is_none_or(|project| row.home == project)

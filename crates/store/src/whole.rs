@@ -12,10 +12,8 @@ use crate::queries::Queries;
 type Opened = (Kind, ContentId, Option<Vec<Reference>>);
 
 /// Caches which content is complete. The states of a thread share most of their content, so a check of all
-/// states
-/// reads each object once. Blobs that the caller has already hashed are not read again: they refer to
-/// nothing, and
-/// there are too many to read twice.
+/// states reads each object once. Blobs that the caller has already hashed are not read again: they refer to
+/// nothing, and there are too many to read twice.
 pub(crate) struct Wholeness<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     known: HashMap<ContentId, bool>,

@@ -7,20 +7,16 @@
 //! ```
 //!
 //! There is no writer thread, since waking one takes as long as many jobs do. The first caller is the leader:
-//! it
-//! runs its own job and all jobs queued by then, commits, sends the results, and makes the first caller that
-//! has
-//! queued since the next leader.
+//! it runs its own job and all jobs queued by then, commits, sends the results, and makes the first caller
+//! that has queued since the next leader.
 //!
 //! A failed job is rolled back to its savepoint (the first job: with the whole transaction) without affecting
-//! the
-//! others. If the commit fails, no job took effect, and each caller gets the error. A job that panics is
-//! rolled back
-//! like a failed one, and its caller gets the panic message: a panic is a bug in the job, not a disk error.
+//! the others. If the commit fails, no job took effect, and each caller gets the error. A job that panics is
+//! rolled back like a failed one, and its caller gets the panic message: a panic is a bug in the job, not a
+//! disk error.
 //!
 //! After a failed sync the content on disk is unknown, and a retry could falsely succeed. The writer then
-//! refuses
-//! all writes until the store is reopened.
+//! refuses all writes until the store is reopened.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -76,9 +72,9 @@ impl<'transaction> Writing<'transaction> {
 
 impl Store {
     /// Runs a job inside a write transaction and returns once it is durable.
+    ///
     /// The job sees the newest state of the store, and no other writer runs at the same time, in this process
-    /// or in
-    /// another. It should compute and write, not wait.
+    /// or in another. It should compute and write, not wait.
     pub fn write<T, E>(
         &self,
         job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
@@ -91,8 +87,7 @@ impl Store {
     }
 
     /// Runs a job inside a write transaction that is then rolled back. The job sees its own writes, and none
-    /// of them
-    /// persist, so a preview runs the same code as the change.
+    /// of them persist, so a preview runs the same code as the change.
     pub fn rehearse<T, E>(
         &self,
         job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
@@ -313,8 +308,7 @@ impl Writer {
 }
 
 /// A write transaction, rolled back unless committed. Its statements are prepared once: preparing them takes
-/// longer
-/// than running them.
+/// longer than running them.
 struct Transaction<'connection>(&'connection Connection);
 
 impl<'connection> Transaction<'connection> {
