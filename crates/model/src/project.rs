@@ -45,84 +45,85 @@
 use crate::id::ProjectId;
 use crate::time::Timestamp;
 
-/// What a folder shows of itself.
+/// The observed identity of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     /// Its absolute path, without symbolic links.
     pub path: String,
     /// The device that holds it.
     pub device: u64,
-    /// Its number on that device.
+    /// Its inode on that device.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    /// Its creation time in nanoseconds since 1970, if the file system records it.
     pub born: Option<i64>,
-    /// The project that an attribute on the folder names.
+    /// The project named by an attribute on the folder.
     pub mark: Option<ProjectId>,
-    /// Where its git repository comes from, without credentials.
+    /// The remote of its git repository, without credentials.
     pub remote: Option<String>,
 }
 
-/// What a project's folder showed when it was last seen.
+/// The identity of a project's folder when Retake last saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectRecord {
     /// The project.
     pub id: ProjectId,
-    /// Where its folder was.
+    /// Path of the folder.
     pub path: String,
-    /// The device that held it.
+    /// Its device.
     pub device: u64,
-    /// Its number on that device.
+    /// Its inode on that device.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970, if that was known.
+    /// Its creation time in nanoseconds since 1970, if known.
     pub born: Option<i64>,
-    /// Where its git repository came from, without credentials.
+    /// The remote of its git repository, without credentials.
     pub remote: Option<String>,
-    /// When that was.
+    /// Time of the observation.
     pub last_seen: Timestamp,
 }
 
-/// A known project, and what is at its recorded path now.
+/// A known project and the folder now at its recorded path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// What was recorded.
+    /// The recorded identity.
     pub record: ProjectRecord,
-    /// The folder at the recorded path, or nothing if there is none or it cannot be read.
+    /// The folder at the recorded path; `None` if it does not exist or cannot be read.
     pub there: Option<Folder>,
-    /// Whether the recorded folder itself, by device, inode and birth time, now has another name beside its old one.
+    /// Whether the recorded folder, by device, inode and creation time, now has another name in the same
+    /// parent folder.
     pub renamed: bool,
 }
 
-/// Which project a folder is.
+/// The decision on the project of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict<'known> {
-    /// It is the folder of this project.
+    /// The folder belongs to this project.
     Same(ProjectId),
-    /// It is the folder of this project, at another path than before.
+    /// The folder belongs to this project and has moved.
     Moved {
         /// The project, which keeps its threads.
         project: ProjectId,
-        /// Where its folder was.
+        /// The previous path.
         from: &'known str,
     },
-    /// It is a copy of a folder that still stands: a project of its own.
+    /// The folder is a copy and the original still exists: a new project.
     Copied {
         /// The project of the original.
         of: ProjectId,
     },
-    /// Another folder has taken the path of a known project: a project of its own.
+    /// Another folder is at the path of a known project: a new project.
     Replaced {
-        /// The project that was at this path, worth naming to the user.
+        /// The project formerly at this path, to be named to the user.
         formerly: ProjectId,
     },
-    /// A folder that was not seen before: a project of its own.
+    /// An unknown folder: a new project.
     New {
-        /// A project that it may once have been, worth naming to the user, but not proven.
+        /// A project it may have been, without proof, to be named to the user.
         perhaps: Option<ProjectId>,
     },
 }
 
 impl ProjectRecord {
-    /// Whether this project can matter to the decision on that folder; all others may be left out.
+    /// Whether this project can affect the decision on `folder`; callers may skip all others.
     pub fn may_be(&self, folder: &Folder) -> bool {
         folder.mark == Some(self.id)
             || self.path == folder.path
@@ -134,8 +135,8 @@ impl ProjectRecord {
     }
 
     fn proven_by(&self, folder: &Folder) -> bool {
-        // Device numbers are given out anew at a restart on some systems, so at the recorded path the inode
-        // and the moment of birth suffice. Elsewhere they would also fit a snapshot of the whole file system.
+        // Some systems assign new device numbers at boot, so inode and creation time suffice at the recorded
+        // path. Elsewhere they would also match a snapshot of the whole file system.
         let same_device = self.device == folder.device || self.at_path_of(folder);
         same_device && self.inode == folder.inode && self.born.is_some() && self.born == folder.born
     }
@@ -145,8 +146,8 @@ impl ProjectRecord {
         birth_unknown && (self.device, self.inode) == (folder.device, folder.inode)
     }
 
-    /// Whether the file system says that a folder elsewhere is not the recorded one: on one device, a rename keeps
-    /// inode and birth time.
+    /// Whether the file system proves that a folder at another path is not the recorded one: on one device, a
+    /// rename preserves inode and creation time.
     fn contradicted_by(&self, folder: &Folder) -> bool {
         let other_birth = self.born.is_some() && folder.born.is_some() && self.born != folder.born;
         self.device == folder.device && (self.inode != folder.inode || other_birth)
@@ -162,24 +163,24 @@ impl ProjectRecord {
 }
 
 impl Candidate {
-    /// Whether the path where the project was shows the very folder that is asked about.
+    /// Whether the recorded path leads to `folder` itself.
     fn is_there(&self, folder: &Folder) -> bool {
         self.there.as_ref().is_some_and(|there| {
             (there.device, there.inode, there.born) == (folder.device, folder.inode, folder.born)
         })
     }
 
-    /// Whether the project's own folder is still where it was.
+    /// Whether the project's own folder is still at its recorded path.
     fn stands(&self) -> bool {
         self.there.as_ref().is_some_and(|there| match there.mark {
             Some(mark) if mark == self.record.id => true,
-            // A mark that names another project may have come over with a copied attribute.
+            // A mark that names another project may come from a copied attribute.
             Some(_) => self.record.proven_by(there),
             None => self.record.proven_by(there) || self.record.alike(there),
         })
     }
 
-    /// The verdict on a folder that the file system shows to be the recorded one, at another path.
+    /// The verdict on a folder at another path that the file system identifies as the recorded one.
     fn found_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
         let project = self.record.id;
         let still_there = |there: &Folder| {
@@ -194,7 +195,7 @@ impl Candidate {
         }
     }
 
-    /// The verdict on a folder at another path that only its mark connects with this project.
+    /// The verdict on a folder at another path that only its mark connects to this project.
     fn marked_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
         let project = self.record.id;
         if self.is_there(folder) {
@@ -207,7 +208,7 @@ impl Candidate {
     }
 }
 
-/// Decides which project a folder is.
+/// Decides which project a folder belongs to.
 pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'known> {
     let latest = |fits: &dyn Fn(&Candidate) -> bool| {
         known.iter().filter(|candidate| fits(candidate)).max_by_key(|candidate| candidate.record.last_seen)
