@@ -1,4 +1,4 @@
-//! Two changes of one text brought together, line by line.
+//! Three-way merge of texts, by lines.
 //!
 //! ```text
 //!   base      a b c d e
@@ -8,13 +8,12 @@
 //!   merged    a B c d e f      the changes do not touch: both are taken
 //! ```
 //!
-//! Changes that touch each other and are not the same are a conflict, and so is everything that is too large to
-//! be compared with care: a merge never guesses. Where a change could stand in several places (a line that was
-//! added between lines like it), all of these places count as touched, so that the answer does not depend on
-//! which of them the comparison happened to choose.
+//! Different changes that touch each other are a conflict, and so are texts too large to compare: a merge
+//! never guesses. If a change has several possible positions (a line added between equal lines), it touches
+//! all of them, so that the result does not depend on the position that the diff algorithm picks.
 //!
-//! A line is what ends with a line feed, or the rest. Its carriage return belongs to it, and so a file keeps its
-//! line ends and its missing last line end byte by byte.
+//! A line ends with a line feed or at the end of the text. A carriage return is part of its line, so line
+//! ends and a missing final line end are preserved byte by byte.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Operations: the log of a thread. The log only grows; everything a thread was can be read off it.
+//! The operations that form the log of a thread. The log is append-only and contains the whole history.
 //!
 //! ```text
 //!   version   1 ─────► 2 ─────► 3 ─────► 4 ─────► 5
@@ -6,8 +6,8 @@
 //!   after     S1       S2       S3       S2       S5
 //! ```
 //!
-//! An operation names the one before it by its hash, so a log cannot be cut or altered in the middle without
-//! showing it.
+//! An operation contains the hash of its predecessor, so cutting or altering the log in the middle is
+//! detectable.
 
 mod actor;
 mod chains;

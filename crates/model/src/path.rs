@@ -1,17 +1,17 @@
-//! Paths inside a folder of the user's, safe by construction.
+//! Paths inside a folder of the user, safe by construction.
 //!
-//! A path is a row of names. A name is bytes, as the file system gives them; it need not be text. What could
-//! lead out of the folder, or into a repository's own data, is no name at all: such a path cannot be made, so
-//! nothing further down has to look for it.
+//! A path is a sequence of names. A name is bytes, as in the file system, and need not be UTF-8. Names that
+//! would lead out of the folder, or into the data of a repository, are invalid: no such path can be
+//! constructed, so other code need not check for it.
 //!
 //! ```text
 //!   src/main.rs      ..        /etc/passwd      a//b      .git/hooks      .HG./hgrc      GIT~1      CVS/Root
 //!   a path           no        no               no        no              no             no         no
 //! ```
 //!
-//! [`REPOSITORIES`] is the one list of folders that belong to version control systems: snapshots, restores, tools and
-//! imports all ask this module. Trees that were stored before a name was on the list can still be read
-//! ([`FileName::is_repository`] tells), but they are never written to a disk.
+//! [`REPOSITORIES`] is the only list of folders that belong to version control systems; snapshots, restores,
+//! tools and imports all use it. Trees stored before a name was added to the list stay readable
+//! ([`FileName::is_repository`] detects them) but are never written to disk.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;

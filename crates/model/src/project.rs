@@ -1,16 +1,17 @@
-//! Which project a folder is.
+//! Identifies the project of a folder.
 //!
-//! A path is a poor identity: folders are renamed, moved to another disk, copied, deleted and made again under
-//! the same name. So a project is recognised by everything its folder shows ([`Folder`]), weighed against what
-//! was recorded when it was last seen ([`ProjectRecord`]) and against what stands at the recorded path now
-//! ([`Candidate`]). Looking at disks is the caller's part; the decision here is pure.
+//! A path is a poor identity: folders are renamed, moved to another disk, copied, deleted and created again
+//! under the same name. So this module compares the observed identity of a folder ([`Folder`]) with the last
+//! recorded one ([`ProjectRecord`]) and with the folder now at the recorded path (`ProjectCandidate`). The
+//! caller reads the disk; the decision is pure.
 //!
-//! Evidence, strongest first. A folder is *proven* to be the recorded one if inode and birth time agree (and
-//! the device, which is only stable enough to be asked for where the path differs). It is *alike* if device and
-//! inode agree and a birth time is missing: inodes are reused, so this alone adopts nobody. The *mark* is an
-//! attribute on the folder that names its project; it survives renames and moves, but a copy carries it too.
-//! So the mark alone moves no project where the file system *contradicts* it: a rename keeps the inode, and a
-//! marked folder on the recorded device with another inode or birth time is a copy, wherever the original is.
+//! Evidence, strongest first. A folder is *proven* to be the recorded one if inode and creation time match
+//! (and the device, which is stable enough to compare only if the path differs). It is *alike* if device and
+//! inode match and a creation time is missing: inodes are reused, so this alone does not identify a project.
+//! The *mark* is an attribute on the folder that names its project; it survives renames and moves, but copies
+//! have it too. So the mark alone does not move a project if the file system *contradicts* it: a rename
+//! preserves the inode, and a marked folder on the recorded device with another inode or creation time is a
+//! copy.
 //!
 //! ```text
 //!   evidence            recorded path   what is there now         verdict
@@ -35,12 +36,13 @@
 //!   nothing             –               –                         New
 //! ```
 //!
-//! Rows are tried from the top, each over all candidates, the one seen last first. Whatever the verdict, the
-//! caller records what the folder shows now and marks it; the next folder to show the same evidence then finds
-//! its original standing and becomes a project of its own. That is why two folders never share threads.
+//! Rows are tried from the top, each over all candidates, the most recently seen first. In every case the
+//! caller records the observed identity and marks the folder; the next folder with the same evidence then
+//! finds that the original still exists, and becomes a new project. Therefore two folders never share
+//! threads.
 //!
-//! One case cannot be decided: the original was renamed into another folder, and a copy was made on another file
-//! system. The copy then looks like a move to that file system, and is reported as one.
+//! One case is undecidable: the original was renamed into another folder, and a copy was made on another file
+//! system. The copy looks like a move to that file system and is reported as one.
 
 use crate::id::ProjectId;
 use crate::time::Timestamp;
