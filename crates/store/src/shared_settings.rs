@@ -306,11 +306,14 @@ mod tests {
                 shared.presets.insert("mine".to_owned(), vec![FileItem::new("a.rs")]);
                 Ok(())
             });
-            assert_eq!(changed.expect("it is written").version, u64::from(number) + 1);
+            assert_eq!(changed.expect("write succeeds").version, u64::from(number) + 1);
         }
-        let found = store.shared_settings(scope).expect("it is read");
+        let found = store.shared_settings(scope).expect("settings readable");
         assert_eq!((found.values["roles"].len(), found.values["roles"][99].value.as_str()), (100, "149"));
-        assert_eq!(store.shared_settings(SettingScope::Global).expect("nothing"), SharedSettings::default());
+        assert_eq!(
+            store.shared_settings(SettingScope::Global).expect("settings readable"),
+            SharedSettings::default()
+        );
         let path = path_of(store.folder(), scope);
         let whole = fs::read(&path).expect("a file");
         for at in 0..whole.len() {
@@ -328,7 +331,7 @@ mod tests {
             ["shared_settings_set_aside"]
         );
         assert!(store.verify(&mut |_| {}).expect("a check").is_clean());
-        assert_eq!(store.shared_settings(scope).expect("nothing"), SharedSettings::default());
+        assert_eq!(store.shared_settings(scope).expect("settings readable"), SharedSettings::default());
         assert!(path.with_extension("damaged").exists(), "nothing is thrown away");
     }
 
@@ -349,7 +352,7 @@ mod tests {
                 shared.set_preset(&format!("with {KEY}"), None);
                 Ok(())
             });
-            changed.expect("it is written");
+            changed.expect("write succeeds");
         }
         let whole = fs::read(path_of(store.folder(), SettingScope::Global)).expect("a record");
         for ending in ["damaged", "new"] {
@@ -362,7 +365,7 @@ mod tests {
             let bytes = fs::read(file.expect("a file").path()).expect("readable");
             assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()));
         }
-        let left = store.shared_settings(SettingScope::Global).expect("it is read");
+        let left = store.shared_settings(SettingScope::Global).expect("settings readable");
         let values: Vec<_> =
             left.values["global_system_prompt"].iter().map(|set| set.value.as_str()).collect();
         assert_eq!(values, ["[redacted]", "Be kind."]);
@@ -388,7 +391,7 @@ mod tests {
         let presets = BTreeMap::from([("mine".to_owned(), vec![FileItem::new("a.rs")])]);
         let earlier = Earlier { version: 3, values: BTreeMap::new(), presets: presets.clone() };
         let record = minicbor::to_vec(earlier).expect("encoding into memory cannot fail");
-        let found: SharedSettings = minicbor::decode(&record).expect("it is read");
+        let found: SharedSettings = minicbor::decode(&record).expect("settings readable");
         assert_eq!((found.version, found.presets, found.former_presets), (3, presets, Vec::new()));
     }
 }

@@ -87,14 +87,14 @@ mod tests {
     fn hashed_blobs_are_not_read_again() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(&folder.path().join("home")).expect("a store");
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         let queries = reading.queries();
         // This blob does not exist, which only a read detects.
         let blob = ContentId::of(Kind::Blob, b"nowhere");
         let (nothing, hashed) = (HashSet::new(), HashSet::from([(Kind::Blob, blob)]));
         let mut trusting = Wholeness::new(&queries, &HashSet::new(), &hashed);
-        assert!(trusting.is_whole(Kind::Blob, blob).expect("it runs"));
+        assert!(trusting.is_whole(Kind::Blob, blob).expect("run succeeds"));
         let mut reads = Wholeness::new(&queries, &HashSet::new(), &nothing);
-        assert!(!reads.is_whole(Kind::Blob, blob).expect("it runs"), "the control");
+        assert!(!reads.is_whole(Kind::Blob, blob).expect("run succeeds"), "the control");
     }
 }
