@@ -157,7 +157,7 @@ impl JsonSchema for Block {
             let parts = always.iter().chain(maybe).map(|(name, schema)| (*name, schema.as_value().clone()));
             properties.extend(parts);
             let mut required = vec!["type"];
-            // In the input, a missing `is_error` means that the tool succeeded.
+            // In the input, a missing `failed` means that the tool succeeded.
             let given = |name: &&str| generator.contract().is_serialize() || *name != "failed";
             required.extend(always.iter().map(|(name, _)| *name).filter(given));
             variants.push(open_object(description, properties, &required).into());
