@@ -1,11 +1,11 @@
 //! Validation of imported content: accepts only content that a command could have created.
 //!
 //! ```text
-//!   by itself     content(kind, bytes)     names, sizes, times and values of one piece
-//!                 operation(operation)     the same for a line of the log
-//!   together      Accepted::state          takes with names and identities of their own, one of them active,
-//!                                          lists that are cut right and hold nothing twice
-//!                 Measures::content        trees that are not too large, files as long as they say
+//!   single     content(kind, bytes)     names, sizes, times and values of one object
+//!              operation(operation)     the same for one operation
+//!   combined   StateChecker::state      takes with distinct names and ids, one of them active,
+//!                                       lists with correct chunks and without duplicates
+//!              FileChecker::content     trees within the size limits, files with the declared size
 //! ```
 //!
 //! These checks do not follow references: the importer resolves them first, object by object (see
@@ -46,7 +46,7 @@ pub enum BadContent {
     #[error(transparent)]
     Name(#[from] BadName),
     /// A name differs from its stored form.
-    #[error("a name has white space around it, or is there twice")]
+    #[error("a name has surrounding white space, or occurs twice")]
     NameForm,
     /// A setting is invalid.
     #[error(transparent)]
@@ -55,7 +55,7 @@ pub enum BadContent {
     #[error(transparent)]
     Json(#[from] NotJson),
     /// A known field is stored as an unknown one.
-    #[error("{0:?} is kept as something unknown, and is not")]
+    #[error("{0:?} is a known field or type, but is stored as an unknown one")]
     FieldName(String),
     /// A limit is exceeded.
     #[error("{what}: at most {limit}")]
@@ -66,31 +66,31 @@ pub enum BadContent {
         limit: usize,
     },
     /// The time is out of range.
-    #[error("{0} ms since 1970 is no time that can be")]
+    #[error("{0} ms since 1970 is out of range")]
     Time(i64),
     /// A list is invalid.
     #[error(transparent)]
     List(#[from] BadList),
     /// A take is listed under a different id.
-    #[error("a take is listed under another identity than its own")]
+    #[error("a take is listed under a different id")]
     TakeIdentity,
     /// The agent's state cannot result from any turn.
-    #[error("the agent of a take stands where no turn leads")]
+    #[error("the agent of a take has a state that no turn can reach")]
     Agent,
     /// Two takes of a thread have the same name.
-    #[error("two takes have one name")]
+    #[error("two takes have the same name")]
     TakeName,
     /// The active take does not exist.
     #[error("the active take is not among the takes")]
     NoActiveTake,
     /// The operation that creates a thread must come first, and only once.
-    #[error("a thread must be made by its first operation, and only by that")]
+    #[error("the first operation, and only the first, must create the thread")]
     NotTheFirst,
     /// A file's size differs from the size in its folder.
-    #[error("a file does not have the size that its folder says")]
+    #[error("a file's size differs from the size in its folder")]
     FileSize,
     /// A folder contains a name that no snapshot would contain.
-    #[error("a folder of files holds {name:?}: {reason}")]
+    #[error("a folder contains an invalid name {name:?}: {reason}")]
     FileName {
         /// The name.
         name: FileName,

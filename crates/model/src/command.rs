@@ -431,7 +431,7 @@ pub enum Refusal {
     )]
     EmptySummary,
     /// The take is no longer in that turn.
-    #[error("the turn was undone, or ended elsewhere; it does not go on")]
+    #[error("the turn was undone or has ended elsewhere; nothing was changed")]
     TurnGone,
     /// The take has an unfinished turn.
     #[error("a turn of this take has not ended; `retake resume` goes on with it, `retake stop` ends it")]

@@ -5,8 +5,8 @@
 //! in milliseconds, then 80 random bits, so ids sort by creation time.
 //!
 //! ```text
-//!   bytes   time (6) | random (10)          sorts by time: lists can be searched by identity
-//!   text    random (16 chars) time (10)     base32, random part first: a short prefix already tells two apart
+//!   bytes   time (6) | random (10)          sorts by time: lists can be searched by id
+//!   text    random (16 chars) time (10)     base32, random part first: short prefixes are distinct
 //! ```
 
 use std::fmt;
@@ -210,7 +210,7 @@ identity!(
 );
 
 impl RequestId {
-    /// Derives the id from everything that identifies the request: the client and its idempotency key.
+    /// Derives the id from the bytes that identify the request, such as an idempotency key.
     pub fn of(question: &[u8]) -> Self {
         let mut bytes = [0; ID_BYTES];
         bytes.copy_from_slice(&blake3::hash(question).as_bytes()[..ID_BYTES]);

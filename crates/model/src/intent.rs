@@ -78,7 +78,7 @@ pub struct FolderIdentity {
     /// The creation time in nanoseconds since 1970, if the file system records it.
     #[n(2)]
     pub born: Option<i64>,
-    /// Whether the folder contains a marker with its id.
+    /// Whether the folder carries a marker with its id.
     #[n(3)]
     pub marked: bool,
 }
@@ -92,7 +92,7 @@ pub struct Running {
     /// The take.
     #[n(1)]
     pub take: TakeId,
-    /// The turn. The process that runs it keeps the turn's lease alive.
+    /// The turn, which the running process keeps alive.
     #[n(2)]
     pub turn: TurnId,
     /// The actor to which changes are attributed.
@@ -129,7 +129,7 @@ pub struct Intent {
     /// The operation to publish once the files are in place.
     #[n(3)]
     pub operation: Operation,
-    /// The unique prefix of the move's temporary files.
+    /// A unique token in the names of the move's temporary files.
     #[n(4)]
     pub token: String,
 }

@@ -6,7 +6,7 @@
 //! through [`object::Objects`].
 //!
 //! ```text
-//!   command ──► apply(state, command) ──► state' + what happened (operation kind)
+//!   command ──► apply(state, command) ──► state' + operation kind
 //!                      │ reads and adds
 //!                      ▼
 //!        objects: entry versions, list nodes, takes, states   (named by the hash of their bytes)

@@ -233,7 +233,7 @@ fn homewards(state: &AgentState) -> Option<Event> {
         AgentState::Waiting => return None,
         AgentState::Calling { .. } | AgentState::Processing { .. } => Event::Answered { calls: vec![] },
         AgentState::Executing { calls } => {
-            let open = calls.iter().find(|run| !run.status.is_completed()).expect("Executing has an open call");
+            let open = calls.iter().find(|run| !run.status.is_completed()).expect("one call is open");
             match open.status {
                 ToolStatus::Running => {
                     Event::ToolEnded { call: open.call.clone(), outcome: ToolOutcome::Succeeded }

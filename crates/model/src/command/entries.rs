@@ -41,7 +41,7 @@ pub(super) fn add_to<O: Objects + ?Sized, F: Fresh>(
     Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
 }
 
-/// Returns the take with the new entries and their ids, if there are any.
+/// Returns the take with the new entries, and a description of them if there are any.
 pub(super) fn with_entries<O: Objects + ?Sized, F: Fresh>(
     take: Take,
     at: Spot,

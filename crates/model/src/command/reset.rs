@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the entries of every take | the takes themselves, their names, parents and git commits |
 //! | drafts, files, context files, screenshots | title, tags, roles, pin, sharing |
-//! | what was last sent | the project, the log, every earlier state |
+//! | the last sent context | the project, the log, every earlier state |
 //! | base prompt, sampling, provider and model | the prompts that threads share: see `timeline/shared.rs` |
 //!
 //! Reset is one operation, so one undo reverts all of it.

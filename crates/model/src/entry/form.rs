@@ -21,7 +21,7 @@ pub enum BadEntry {
     #[error("an entry must be a JSON object: {0}")]
     NotAnObject(String),
     /// A known field has an invalid value.
-    #[error("the entry's field {field:?} is not as it should be: {reason}")]
+    #[error("the entry's field {field:?} is invalid: {reason}")]
     Field {
         /// The field.
         field: &'static str,
