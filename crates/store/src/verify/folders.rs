@@ -138,7 +138,7 @@ fn is_itself(intent: &Intent, folder: &[u8], thread: &[u8]) -> bool {
         && operation.filed == Some(operation.version)
 }
 
-// A column with an unexpected type is damaged; an empty value makes its digest check fail.
+// A column with an unexpected type is damaged; the default value makes the digest check fail.
 fn blob(value: ValueRef<'_>) -> &[u8] {
     value.as_blob().unwrap_or_default()
 }
