@@ -7,11 +7,11 @@
 //! ```text
 //!   level 2                      [ A  B ]                        root: the first level of one node
 //!                              ┌───┘  └────┐
-//!   level 1              [ a  b  c ]     [ d  e ]                children: name, count, span of keys
+//!   level 1              [ a  b  c ]     [ d  e ]                children: content id, count, span of keys
 //!                       ┌──┘  │  └──┐      │  └──┐
 //!   level 0          [··│] [···│] [·│]  [····│] [··]             leaves: the cells themselves
 //!
-//!   │ a cell whose hash says "a chunk ends here": about one in `Cell::AVERAGE`
+//!   │ a cell whose hash marks the end of a chunk: about one in `Cell::AVERAGE`
 //! ```
 //!
 //! A chunk boundary depends only on the cells of the chunk. So a change affects its chunk, sometimes the

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   base      a b c d e
-//!   ours      a B c d e        b became B
-//!   theirs    a b c d e f      f came
+//!   ours      a B c d e        b changed to B
+//!   theirs    a b c d e f      f added
 //!             ─────────────
-//!   merged    a B c d e f      the changes do not touch: both are taken
+//!   merged    a B c d e f      the changes do not touch: both apply
 //! ```
 //!
 //! Different changes that touch each other are a conflict, and so are texts too large to compare: a merge

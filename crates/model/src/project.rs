@@ -14,7 +14,7 @@
 //! copy.
 //!
 //! ```text
-//!   evidence            recorded path   what is there now         verdict
+//!   evidence            recorded path   found there now           verdict
 //!   ──────────────────────────────────────────────────────────────────────────────────────────
 //!   proven              this one        –                         Same
 //!   mark                this one        –                         Same      (restored from a backup)
@@ -23,10 +23,10 @@
 //!     and marked        elsewhere       the recorded folder       Copied    (a snapshot of the file system)
 //!                       elsewhere       anything else             Moved
 //!   mark                elsewhere       this very folder          Same
-//!                       elsewhere       a folder with the mark    Copied    (the original stands)
-//!                       elsewhere       nothing, or a stranger    Moved     (to another file system), or Copied
+//!                       elsewhere       a folder with the mark    Copied    (the original exists)
+//!                       elsewhere       nothing, or another       Moved     (to another file system), or Copied
 //!                                                                           (contradicted, or the recorded
-//!                                                                           folder stands beside, renamed)
+//!                                                                           folder is beside it, renamed)
 //!   alike               this one        –                         Same      (unless the remotes differ)
 //!   path, same remote   this one        –                         Same      (cloned again)
 //!   path only           this one        –                         Replaced  (new, with a hint)

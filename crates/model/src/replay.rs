@@ -5,9 +5,9 @@
 //!
 //! ```text
 //!   undo of  a ──► b  (the step from b to a)        the file is b now      ──► a
-//!                                                   it is a already        ──► nothing to do
-//!                                                   someone made it b'     ──► merge of a and b' over b
-//!                                                   that does not merge    ──► it stays b'; a conflict, with both
+//!                                                   it is already a        ──► nothing to do
+//!                                                   it was changed to b'   ──► merge of a and b' over b
+//!                                                   they do not merge      ──► conflict; it stays b'
 //! ```
 //!
 //! A move that directly reverses another move (a redo after an undo) is exact: it restores the paths that the
@@ -15,8 +15,8 @@
 //! reverting or deleting it, the user's change stays:
 //!
 //! ```text
-//!   redo of  a ──► b  after an undo that left the file alone     it is as the undo left it   ──► it stays
-//!                                                                the user changed it since   ──► it stays; a conflict
+//!   redo of  a ──► b  after an undo that skipped the file        unchanged since    ──► it stays
+//!                                                                changed since      ──► conflict; it stays
 //! ```
 //!
 //! Paths that no step touches never change. After a conflict, later steps skip the path. A folder is removed

@@ -5,8 +5,8 @@
 //! as *sealed*, with its state before and after.
 //!
 //! ```text
-//!   Snapshot ── root "" ─┬─► Tree       what is held, in clear
-//!                        ├─► LeftOut    .env likely a secret
+//!   Snapshot ── root "" ─┬─► Tree       captured files, in plain text
+//!                        ├─► Excluded   .env likely a secret
 //!                        └─► Sealed     .env ──► digest · size · mode · encrypted parts
 //! ```
 //!

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   created --private      private
-//!   set to not private     not private     an operation records it, and is no step of undo
-//!   undo, redo, jump …     not private     no state that becomes current again brings its old marks with it
+//!   set to not private     not private     recorded by an operation that undo skips
+//!   undo, redo, jump …     not private     moving to an old state does not bring its settings back
 //! ```
 //!
 //! The settings are stored in the thread's row ([`crate::summary::ThreadSummary`]). The fields of the same

@@ -5,7 +5,7 @@
 //!   Snapshot ── root "" ──► Tree ─┬─ Cargo.toml   file, 0644, 412 bytes ──► blob
 //!       │                         ├─ run          link ──► "target/run"
 //!       │                         └─ src          folder, 0755 ──► Tree ── main.rs ──► blob
-//!       └────── left out ──► LeftOut: target ignored · .env likely a secret · fifo not a file
+//!       └────── excluded ──► Excluded: target ignored · .env likely a secret · fifo not a file
 //! ```
 //!
 //! A tree has no times or owners, so the same files have the same content id on every machine. A snapshot

@@ -1,8 +1,8 @@
 //! A position in a list: the branches from the root down to one node.
 //!
 //! ```text
-//!   step 0        [ A  B* ]            * the child that was taken
-//!   step 1        [ d  e*  f ]         below the last step: the node that the path leads to
+//!   step 0        [ A  B* ]            * the child that the path follows
+//!   step 1        [ d  e*  f ]         below the last step: the node at the end of the path
 //! ```
 
 use super::List;

@@ -10,7 +10,7 @@
 //!                     │       │
 //!   level 0        [···│]  [···│]  [····│]  [··│]
 //!                     └─ range ─┘      ▲
-//!                   left      right    └ taken in, if what is left of `d` does not end a chunk
+//!                   left      right    └ added if the rest of `d` does not end a chunk
 //! ```
 
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Detects renamed files among added and removed ones.
 //!
 //! ```text
-//!   src/old.rs  went          the same content          src/old.rs ──► src/new.rs
-//!   src/new.rs  came     ──►  else the most alike   ──►
-//!   notes.md    changed       else two files            notes.md   changed
+//!   src/old.rs  removed       equal content             src/old.rs ──► src/new.rs
+//!   src/new.rs  added    ──►  else the most similar ──►
+//!   notes.md    changed       else not renamed          notes.md   changed
 //! ```
 //!
 //! Files are paired by equal content first, then by similarity: the share of the larger file's bytes in lines

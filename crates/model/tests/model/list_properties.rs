@@ -1,4 +1,4 @@
-//! Lists behave as vectors do, and the same cells have the same root by whatever road.
+//! Lists behave like vectors, and equal cells have the same root regardless of the edits that led to them.
 
 use minicbor::{Decode, Encode};
 use proptest::collection::vec;
@@ -28,7 +28,7 @@ impl Cell for Number {
 fn number(value: u16, version: u8) -> Number {
     let mut key = [0; 16];
     key[6..8].copy_from_slice(&value.to_be_bytes());
-    // Keys that differ only after the part that spans are made of.
+    // Keys that differ only after the prefix used for spans.
     key[15] = version % 3;
     Number { key, version }
 }
@@ -37,7 +37,7 @@ fn numbers(most: usize) -> impl Strategy<Value = Vec<Number>> {
     vec((any::<u16>(), 0u8..6).prop_map(|(value, version)| number(value, version)), 0..most)
 }
 
-/// A splice of a list of any length: where it starts and how much it removes, both as shares.
+/// A splice for a list of any length: start and removed length, both as fractions.
 #[derive(Clone, Debug)]
 struct Change {
     start: f64,
@@ -52,7 +52,7 @@ fn change() -> impl Strategy<Value = Change> {
     (share, removed, cells).prop_map(|(start, removed, cells)| Change { start, removed, cells })
 }
 
-/// Makes the change to both, and gives the list that results.
+/// Applies the change to both and returns the resulting list.
 fn make(
     additions: &mut Additions<'_, Memory>,
     list: &List<Number>,
@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_cells_have_the_same_root_by_whatever_road(first in numbers(400), changes in vec(change(), 1..12)) {
+    fn equal_cells_have_the_same_root_regardless_of_edits(first in numbers(400), changes in vec(change(), 1..12)) {
         let base = Memory::default();
         let mut additions = Additions::new(&base);
         let mut list = List::from_cells(&mut additions, first.clone());
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn finding_is_right_in_any_order(cells in numbers(300), absent in any::<u16>()) {
+    fn find_is_correct_in_any_order(cells in numbers(300), absent in any::<u16>()) {
         let base = Memory::default();
         let mut additions = Additions::new(&base);
         let list = List::from_cells(&mut additions, cells.clone());

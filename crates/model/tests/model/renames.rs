@@ -1,4 +1,4 @@
-//! Files under another name are recognised, and nothing that differs is lost by it.
+//! Renamed files are detected, and no difference is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ fn a_file_under_another_name_is_renamed() {
 }
 
 #[test]
-fn the_same_content_counts_more_than_a_likeness_and_the_same_name_more_than_another() {
+fn equal_content_beats_similarity_and_equal_name_beats_another() {
     check(
         &[("a", LONG, 0o644), ("b", ALIKE, 0o644)],
         &[("c", ALIKE, 0o644), ("d", LONG, 0o644)],
@@ -89,7 +89,7 @@ fn empty_files_are_renamed_only_with_their_name() {
 }
 
 #[test]
-fn permissions_and_types_are_told_apart() {
+fn permission_and_type_changes_are_distinguished() {
     check(&[("a", LONG, 0o644)], &[("a", LONG, 0o755)], &["ModeChanged a"]);
     check(&[("a", LONG, 0o644)], &[("a", ALIKE, 0o755)], &["Changed a"]);
     check(&[("a", LONG, 0o644)], &[("a@", "b", 0)], &["TypeChanged a"]);
@@ -140,7 +140,7 @@ proptest! {
             prop_assert_eq!(difference.before.is_some(), covered.contains(&(difference.path.clone(), false)));
             prop_assert_eq!(difference.after.is_some(), covered.contains(&(difference.path.clone(), true)));
         }
-        // One path alone is told the same as in the whole.
+        // A single path gives the same result as the whole comparison.
         for name in ["a", "b", "x", "x/a", "x/y/c", "z", "none/at/all"] {
             let path = path(name);
             let (was, is) = (
