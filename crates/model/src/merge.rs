@@ -266,8 +266,8 @@ mod tests {
     fn check(base: &str, ours: &str, theirs: &str, expected: Result<&str, &str>) {
         let found = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), LABELS);
         let found = match &found {
-            Merged::Clean(bytes) => Ok(str::from_utf8(bytes).expect("text")),
-            Merged::Conflict { marked, .. } => Err(str::from_utf8(marked).expect("text")),
+            Merged::Clean(bytes) => Ok(str::from_utf8(bytes).expect("valid UTF-8")),
+            Merged::Conflict { marked, .. } => Err(str::from_utf8(marked).expect("valid UTF-8")),
             Merged::Binary => Err("binary"),
         };
         assert_eq!(found, expected, "{base:?} {ours:?} {theirs:?}");

@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn displayed_paths_parse_back() {
-        let whole = |bytes: &[u8]| TreePath::new(bytes).expect("a path");
+        let whole = |bytes: &[u8]| TreePath::new(bytes).expect("a valid path");
         for bytes in [&b"src/main.rs"[..], b"a\\b/\xff\\x41", b"\\\\", b"\xc3\x28", "größe/ü".as_bytes()] {
             let path = whole(bytes);
             assert_eq!(path.to_string().parse(), Ok(path), "{}", bytes.escape_ascii());
@@ -439,9 +439,9 @@ mod tests {
             bytes.extend(name);
             minicbor::decode::<FileName>(&bytes)
         };
-        assert!(decoded(b"CVS").expect("it was stored").is_repository());
-        assert!(decoded(".\u{17f}vn".as_bytes()).expect("it was stored").is_repository());
-        assert!(!decoded(b"src").expect("a name").is_repository());
+        assert!(decoded(b"CVS").expect("an old name decodes").is_repository());
+        assert!(decoded(".\u{17f}vn".as_bytes()).expect("an old name decodes").is_repository());
+        assert!(!decoded(b"src").expect("a valid name").is_repository());
         for never in [&b".git"[..], b"GIT~1", b"..", b".retake-tmp-1"] {
             assert!(decoded(never).is_err(), "{}", never.escape_ascii());
         }

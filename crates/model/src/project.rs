@@ -24,8 +24,8 @@
 //!                       elsewhere       anything else             Moved
 //!   mark                elsewhere       this very folder          Same
 //!                       elsewhere       a folder with the mark    Copied    (the original exists)
-//!                       elsewhere       nothing, or another       Moved     (to another file system), or Copied
-//!                                                                           (contradicted, or the recorded
+//!                       elsewhere       nothing, or another       Moved     (to another file system)
+//!                                                                 or Copied (contradicted, or the recorded
 //!                                                                           folder is beside it, renamed)
 //!   alike               this one        –                         Same      (unless the remotes differ)
 //!   path, same remote   this one        –                         Same      (cloned again)

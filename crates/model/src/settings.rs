@@ -220,7 +220,7 @@ mod tests {
         let values = ["a", "b", "c", "off", "0.7", "0.5", "100", "on", "anthropic", "opus", "max"];
         for (name, value) in NAMES.into_iter().zip(values) {
             let before = Settings::default();
-            let after = before.with(name, value).expect("a good value");
+            let after = before.with(name, value).expect("a valid value");
             assert_eq!(before.changed(&after), [name]);
             assert_eq!(decode::<Settings>(&encode(&after)), Ok(after));
         }
@@ -230,7 +230,7 @@ mod tests {
     fn value_equal_to_the_default_is_still_explicit() {
         for (name, value) in [("temperature", "0"), ("top_p", "1"), ("max_tokens", "8192")] {
             let default = Settings::default();
-            let chosen = default.with(name, value).expect("a good value");
+            let chosen = default.with(name, value).expect("a valid value");
             assert_eq!(chosen.get(name).as_deref(), Some(value));
             assert_eq!(decode::<Settings>(&encode(&chosen)).as_ref(), Ok(&chosen));
             assert_ne!(encode(&chosen), encode(&default), "{name}");

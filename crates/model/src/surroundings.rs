@@ -98,7 +98,7 @@ mod tests {
                 _ => return None,
             })
         };
-        let found = recorded_environment(variable).expect("one is plain");
+        let found = recorded_environment(variable).expect("one value is recorded");
         assert_eq!(found.into_iter().collect::<Vec<_>>(), [("LANG".to_owned(), "de_DE.UTF-8".to_owned())]);
         assert_eq!(recorded_environment(|_| None), None);
     }

@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn unknown_fields_of_a_file_are_preserved() {
         let text = r#"{"path":"a.txt","line":1.0,"more":{"b":[1e400],"a":null}}"#;
-        let item: FileItem = serde_json::from_str(text).expect("a file");
+        let item: FileItem = serde_json::from_str(text).expect("a valid file item");
         assert_eq!((item.path.as_str(), item.extra.len()), ("a.txt", 2));
         assert_eq!(
             serde_json::from_str::<FileItem>(&serde_json::to_string(&item).expect("JSON")).ok(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   the log      prompt ───────────────────────────► answer ─► tool result ─► …      one operation each
-//!   beside it        └ partial answer, updated often   ┘                             deleted once it is in the log
+//!   beside it        └ partial answer, updated often   ┘                             deleted afterwards
 //! ```
 //!
 //! A token does not become an operation. The partial answer is stored beside the log and replaced

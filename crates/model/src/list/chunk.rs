@@ -241,7 +241,7 @@ mod tests {
             for position in [0, 1, 300, 31, 590] {
                 cells.remove(position);
                 let at = position as u64;
-                list = list.splice(&mut additions, at..at + 1, Vec::new()).expect("all nodes are there");
+                list = list.splice(&mut additions, at..at + 1, Vec::new()).expect("all nodes are stored");
                 assert_eq!(list, List::from_cells(&mut additions, cells.clone()));
             }
         }

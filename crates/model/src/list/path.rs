@@ -123,7 +123,7 @@ impl Path {
         let depth = self.steps.len();
         self.steps.truncate(turn + 1);
         loop {
-            let step = self.steps.last().expect("the step that turned is still there");
+            let step = self.steps.last().expect("the changed step remains");
             let node = open(objects, step.child(), step.level - 1)?;
             match node {
                 Node::Branch(branch) if self.steps.len() < depth => {

@@ -63,7 +63,7 @@ fn operation_without_a_request_keeps_its_old_bytes() {
             filed,
         };
         let bytes = minicbor::to_vec(&old).expect("encoding into memory cannot fail");
-        let operation: Operation = decode(&bytes).expect("it is canonical still");
+        let operation: Operation = decode(&bytes).expect("still canonical");
         assert_eq!((operation.filed, operation.request), (filed, None));
         assert_eq!(encode(&operation), bytes);
         let request = Some(RequestId::of(b"a key"));

@@ -142,7 +142,7 @@ mod tests {
     use crate::time::Timestamp;
 
     fn attached(name: &str) -> Attached {
-        NewPicture::new(format!("GIF89a{name}").into_bytes()).expect("it begins as one does").attached
+        NewPicture::new(format!("GIF89a{name}").into_bytes()).expect("a GIF header").attached
     }
 
     #[test]

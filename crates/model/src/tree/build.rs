@@ -40,7 +40,7 @@ pub fn graft<O: Objects + ?Sized>(
             levels.push(below);
             continue;
         }
-        let Level { place, entries, .. } = levels.pop().expect("one was just there");
+        let Level { place, entries, .. } = levels.pop().expect("the stack is not empty");
         let entries = entries.into_iter().map(|(name, node)| TreeEntry { name, node });
         let tree = additions.add(&Tree::new(entries.collect()));
         match (levels.last_mut(), place) {

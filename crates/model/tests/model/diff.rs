@@ -35,7 +35,7 @@ fn draw(before: &str, after: &str, context: usize) -> String {
                 Side::Added => '+',
             });
             for part in &line.parts {
-                let text = str::from_utf8(&part.bytes).expect("text").trim_end_matches('\n');
+                let text = str::from_utf8(&part.bytes).expect("valid UTF-8").trim_end_matches('\n');
                 let (open, close) = if part.changed { ("[", "]") } else { ("", "") };
                 drawn.extend([open, text, close]);
             }

@@ -68,7 +68,7 @@ impl Objects for Counted<'_> {
 fn cost(range: Range<u64>, cells: Vec<EntryCell>) -> (usize, usize) {
     let (memory, list) = &*LONG;
     let mut additions = Additions::new(memory);
-    list.splice(&mut additions, range, cells).expect("all nodes are there");
+    list.splice(&mut additions, range, cells).expect("all nodes are stored");
     let bytes = additions.new_bytes();
     (additions.into_new().len(), bytes)
 }
@@ -104,9 +104,9 @@ fn no_op_changes_write_nothing() {
     let mut additions = Additions::new(memory);
     for position in [0, 777, ENTRIES - 1] {
         let same = list.splice(&mut additions, position..position + 1, vec![entry(position, 0)]);
-        assert_eq!(same.expect("all nodes are there"), *list);
+        assert_eq!(same.expect("all nodes are stored"), *list);
         let same = list.splice(&mut additions, position..position, Vec::new());
-        assert_eq!(same.expect("all nodes are there"), *list);
+        assert_eq!(same.expect("all nodes are stored"), *list);
     }
     let fork = *list;
     assert_eq!(fork, *list);
@@ -118,11 +118,11 @@ fn reading_opens_one_path() {
     let (memory, list) = &*LONG;
     let counted = Counted::new(memory);
     for number in [0, 1, 4711, ENTRIES - 1] {
-        let (got, reads) = counted.during(|| list.get(&counted, number).expect("all nodes are there"));
+        let (got, reads) = counted.during(|| list.get(&counted, number).expect("all nodes are stored"));
         assert_eq!(got, Some(entry(number, 0)));
         assert!(reads <= LEVELS, "{reads}");
         let (found, reads) =
-            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are there"));
+            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are stored"));
         assert_eq!(found, Some((number, entry(number, 0))));
         assert!(reads <= LEVELS + 2, "{reads}");
     }
@@ -140,14 +140,14 @@ fn finding_opens_one_path_even_after_inserts_everywhere() {
         // An entry created after all others, inserted among old ones.
         let position = step * 7919 % ENTRIES;
         let late = vec![entry(ENTRIES + step, 0)];
-        list = list.splice(&mut additions, position..position, late).expect("all nodes are there");
+        list = list.splice(&mut additions, position..position, late).expect("all nodes are stored");
     }
     let mut memory = memory.clone();
     memory.keep(additions.into_new());
     let counted = Counted::new(&memory);
     for number in [0, 1, 4711, 31_415, ENTRIES - 1] {
         let (found, reads) =
-            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are there"));
+            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are stored"));
         assert_eq!(found.map(|(_, cell)| cell), Some(entry(number, 0)));
         assert!(reads <= 3 * LEVELS, "{reads}");
     }
@@ -161,13 +161,13 @@ fn comparing_opens_only_differing_nodes() {
         let mut new = *list;
         for place in &places {
             let range = *place..place + 1;
-            new = new.splice(&mut additions, range, vec![entry(*place, 9)]).expect("all nodes are there");
+            new = new.splice(&mut additions, range, vec![entry(*place, 9)]).expect("all nodes are stored");
         }
         let mut both = memory.clone();
         both.keep(additions.into_new());
         let counted = Counted::new(&both);
         let (hunks, reads) =
-            counted.during(|| List::diff(&counted, list, &new).expect("all nodes are there"));
+            counted.during(|| List::diff(&counted, list, &new).expect("all nodes are stored"));
         let changed: Vec<u64> =
             hunks.iter().flat_map(|hunk| (hunk.old_start..).take(hunk.removed.len())).collect();
         assert_eq!(changed, places);
@@ -182,18 +182,18 @@ fn comparing_opens_only_differing_nodes() {
 fn visit_skips_known_nodes() {
     let (memory, list) = &*LONG;
     let mut additions = Additions::new(memory);
-    let fork = list.splice(&mut additions, 600..601, Vec::new()).expect("all nodes are there");
+    let fork = list.splice(&mut additions, 600..601, Vec::new()).expect("all nodes are stored");
     let mut seen = HashSet::new();
     let mut cells = Vec::new();
     list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |cell| {
         cells.push(*cell);
     })
-    .expect("all nodes are there");
+    .expect("all nodes are stored");
     assert_eq!(seen.len(), memory.len());
     assert_eq!(cells, (0..ENTRIES).map(|number| entry(number, 0)).collect::<Vec<_>>());
 
     let before = seen.len();
-    fork.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are there");
+    fork.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are stored");
     assert_eq!(seen.len() - before, additions.into_new().len());
 }
 
@@ -203,8 +203,8 @@ fn every_node_can_be_parsed_by_itself() {
     let mut nodes: Vec<ContentId> = list.root().into_iter().collect();
     let mut cells = 0;
     while let Some(id) = nodes.pop() {
-        let bytes = memory.bytes(Kind::Entries, id).expect("all nodes are there");
-        match parse_node::<EntryCell>(&bytes).expect("written as it should be") {
+        let bytes = memory.bytes(Kind::Entries, id).expect("all nodes are stored");
+        match parse_node::<EntryCell>(&bytes).expect("a valid node") {
             NodeContents::Cells(some) => cells += some.len() as u64,
             NodeContents::Nodes(below) => nodes.extend(below),
         }

@@ -126,7 +126,7 @@ fn claimed(root: ContentId, count: u64) -> List<TakeCell> {
         .expect(into_memory)
         .u64(count)
         .expect(into_memory);
-    minicbor::decode(&encoder.into_writer()).expect("a list by itself is well formed")
+    minicbor::decode(&encoder.into_writer()).expect("a well-formed list")
 }
 
 #[test]
@@ -173,9 +173,9 @@ fn a_few_nodes_can_claim_a_long_list() {
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 24);
     assert_eq!(list.len(), MOST_CELLS);
-    assert_eq!(list.get(&additions, MOST_CELLS - 1).expect("all nodes are there"), Some(take(1)));
+    assert_eq!(list.get(&additions, MOST_CELLS - 1).expect("all nodes are stored"), Some(take(1)));
     let mut seen = HashSet::new();
-    list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are there");
+    list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are stored");
     assert_eq!(seen.len(), 25);
 
     let (id, half) = (list.root().expect("not empty"), MOST_CELLS);
@@ -188,8 +188,8 @@ fn chunks_that_never_realign_only_cost_time() {
     let nothing = Memory::default();
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 12);
-    let changed = list.splice(&mut additions, 5..6, vec![take(2)]).expect("all nodes are there");
+    let changed = list.splice(&mut additions, 5..6, vec![take(2)]).expect("all nodes are stored");
     let mut expected = vec![take(1); 1 << 12];
     expected[5] = take(2);
-    assert_eq!(changed.page(&additions, 0..changed.len()).expect("all nodes are there"), expected);
+    assert_eq!(changed.page(&additions, 0..changed.len()).expect("all nodes are stored"), expected);
 }

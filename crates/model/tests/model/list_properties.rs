@@ -62,7 +62,7 @@ fn make(
     let start = (change.start * expected.len() as f64) as usize;
     let end = start + (change.removed * (expected.len() - start) as f64).ceil() as usize;
     expected.splice(start..end, change.cells.iter().cloned());
-    list.splice(additions, start as u64..end as u64, change.cells.clone()).expect("all nodes are there")
+    list.splice(additions, start as u64..end as u64, change.cells.clone()).expect("all nodes are stored")
 }
 
 fn apply(old: &[Number], hunks: &[Hunk<Number>]) -> Vec<Number> {
@@ -94,7 +94,7 @@ proptest! {
             let direct = List::from_cells(&mut additions, expected.clone());
             prop_assert_eq!(list, direct);
             prop_assert_eq!(list.len(), expected.len() as u64);
-            prop_assert_eq!(&list.page(&additions, 0..list.len()).expect("all nodes are there"), &expected);
+            prop_assert_eq!(&list.page(&additions, 0..list.len()).expect("all nodes are stored"), &expected);
         }
     }
 
@@ -106,14 +106,14 @@ proptest! {
         let (low, high) = (a.min(b), a.max(b));
         let clamped = |position: u64| cells.len().min(position as usize);
 
-        let page = list.page(&additions, low..high).expect("all nodes are there");
+        let page = list.page(&additions, low..high).expect("all nodes are stored");
         prop_assert_eq!(&page[..], &cells[clamped(low)..clamped(high)]);
-        let got = list.get(&additions, a).expect("all nodes are there");
+        let got = list.get(&additions, a).expect("all nodes are stored");
         prop_assert_eq!(got.as_ref(), cells.get(a as usize));
         let forward: Result<Vec<_>, _> = list.iter(&additions, a).collect();
-        prop_assert_eq!(&forward.expect("all nodes are there")[..], &cells[clamped(a)..]);
+        prop_assert_eq!(&forward.expect("all nodes are stored")[..], &cells[clamped(a)..]);
         let backward: Result<Vec<_>, _> = list.iter_back(&additions, a).collect();
-        let mut backward = backward.expect("all nodes are there");
+        let mut backward = backward.expect("all nodes are stored");
         backward.reverse();
         prop_assert_eq!(&backward[..], &cells[..clamped(a)]);
     }
@@ -124,7 +124,7 @@ proptest! {
         let mut additions = Additions::new(&base);
         let list = List::from_cells(&mut additions, cells.clone());
         for key in cells.iter().map(Cell::key).chain([number(absent, 1).key()]) {
-            match list.find(&additions, key).expect("all nodes are there") {
+            match list.find(&additions, key).expect("all nodes are stored") {
                 Some((position, cell)) => {
                     prop_assert_eq!(cell.key(), key);
                     prop_assert_eq!(Some(&cell), cells.get(position as usize));
@@ -147,7 +147,7 @@ proptest! {
         for (from, from_cells, to, to_cells) in
             [(&old, &first, &new, &expected), (&new, &expected, &old, &first)]
         {
-            let hunks = List::diff(&additions, from, to).expect("all nodes are there");
+            let hunks = List::diff(&additions, from, to).expect("all nodes are stored");
             prop_assert_eq!(&apply(from_cells, &hunks), to_cells);
             for hunk in &hunks {
                 prop_assert!(!hunk.removed.is_empty() || !hunk.added.is_empty());

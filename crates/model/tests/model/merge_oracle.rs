@@ -78,15 +78,15 @@ proptest! {
 /// The merge by git: the merged text, or `None` on a conflict.
 fn git(folder: &Path, base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     for (name, bytes) in [("base", base), ("ours", ours), ("theirs", theirs)] {
-        std::fs::write(folder.join(name), bytes).expect("a file");
+        std::fs::write(folder.join(name), bytes).expect("writing the file");
     }
     let output = Command::new("git")
         .args(["merge-file", "-p", "-q", "ours", "base", "theirs"])
         .current_dir(folder)
         .stderr(Stdio::inherit())
         .output()
-        .expect("git is there");
-    let code = output.status.code().expect("it ended by itself");
+        .expect("git is installed");
+    let code = output.status.code().expect("git exits normally");
     assert!(code < 128, "git failed");
     (code == 0).then_some(output.stdout)
 }
@@ -97,12 +97,12 @@ fn clean_merges_equal_those_of_git() {
     use proptest::test_runner::TestRunner;
 
     let folder = std::env::temp_dir().join(format!("retake-merge-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::create_dir_all(&folder).expect("creating the folder");
     let mut runner = TestRunner::deterministic();
     let (mut both, mut only_git, mut only_ours, mut neither) = (0, 0, 0, 0);
     let mut differing = Vec::new();
     for _ in 0..2500 {
-        let (base, ours, theirs) = changes().new_tree(&mut runner).expect("a value").current();
+        let (base, ours, theirs) = changes().new_tree(&mut runner).expect("a generated value").current();
         let found = match merge(&base, &ours, &theirs, LABELS) {
             Merged::Clean(bytes) => Some(bytes),
             Merged::Conflict { .. } => None,
@@ -116,7 +116,7 @@ fn clean_merges_equal_those_of_git() {
             (None, None) => neither += 1,
         }
     }
-    std::fs::remove_dir_all(&folder).expect("ours");
+    std::fs::remove_dir_all(&folder).expect("removing the folder");
     println!("both clean {both}, only git {only_git}, only ours {only_ours}, both conflicts {neither}");
     for (base, ours, theirs, found, expected) in &differing {
         let show = |text: &[u8]| text.escape_ascii().to_string();

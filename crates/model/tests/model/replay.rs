@@ -37,7 +37,7 @@ impl World {
             nodes.insert(self::path(path), Some(node));
         }
         let empty = additions.add(&Tree::default());
-        let tree = graft(&mut additions, empty, &nodes).expect("all is in memory");
+        let tree = graft(&mut additions, empty, &nodes).expect("content is in memory");
         let root =
             SnapshotRoot { name: String::new(), tree, left_out: None, files: 0, bytes: 0, sealed: None };
         let id = additions.add(&Snapshot { roots: vec![root] });
@@ -47,7 +47,7 @@ impl World {
     }
 
     fn load(&self, id: ContentId) -> Snapshot {
-        load(&self.memory, id).expect("it was made here")
+        load(&self.memory, id).expect("just created")
     }
 
     fn replay(&mut self, present: ContentId, steps: &[(ContentId, ContentId)], on: OnConflict) -> Replayed {
@@ -55,7 +55,7 @@ impl World {
         let way = Way { back: Vec::new(), steps };
         let mut additions = Additions::new(&self.memory);
         let replayed =
-            replay(&mut additions, &self.load(present), &way, on, LABELS).expect("all is in memory");
+            replay(&mut additions, &self.load(present), &way, on, LABELS).expect("content is in memory");
         let new = additions.into_new();
         self.memory.keep(new);
         replayed
@@ -64,17 +64,17 @@ impl World {
     /// Every file and empty folder of a snapshot.
     fn files(&self, snapshot: &Snapshot) -> Vec<(String, String)> {
         let tree = snapshot.roots[0].tree;
-        let all = differences(&self.memory, None, Some(tree)).expect("all is in memory");
+        let all = differences(&self.memory, None, Some(tree)).expect("content is in memory");
         let mut files = Vec::new();
         for difference in &all {
             match &difference.after {
                 Some(Node::File { content, .. }) => {
                     let bytes = self.memory.bytes(Kind::Blob, *content);
-                    let text = String::from_utf8_lossy(&bytes.expect("all is in memory")).into_owned();
+                    let text = String::from_utf8_lossy(&bytes.expect("content is in memory")).into_owned();
                     files.push((difference.path.to_string(), text));
                 }
                 Some(Node::Folder { tree, .. }) => {
-                    let inside: Tree = load(&self.memory, *tree).expect("all is in memory");
+                    let inside: Tree = load(&self.memory, *tree).expect("content is in memory");
                     if inside.entries().is_empty() {
                         files.push((format!("{}/", difference.path), String::new()));
                     }
@@ -87,7 +87,7 @@ impl World {
 }
 
 fn path(text: &str) -> TreePath {
-    TreePath::new(text.trim_end_matches('/').as_bytes()).expect("a good path")
+    TreePath::new(text.trim_end_matches('/').as_bytes()).expect("a valid path")
 }
 
 /// Undoes the step from `before` to `after` on top of `present`.
@@ -174,7 +174,7 @@ fn restoring_makes_the_chosen_paths_exact() {
     let mut check = |only: &[&str], expected: Files<'_>| {
         let only: Vec<RootPath> = only.iter().map(|text| RootPath::main(path(text))).collect();
         let mut additions = Additions::new(&world.memory);
-        let restored = take_over(&mut additions, &present, &target, &only).expect("all is in memory");
+        let restored = take_over(&mut additions, &present, &target, &only).expect("content is in memory");
         let new = additions.into_new();
         world.memory.keep(new);
         let expected: Vec<(String, String)> =
@@ -213,8 +213,8 @@ proptest! {
         let back = world.replay(new, &[(new, old)], OnConflict::Keep);
         prop_assert_eq!(world.files(&back.snapshot), pairs(&before));
         // The comparison gives the same nodes as a lookup of each path.
-        for difference in differences(&world.memory, Some(world.load(old).roots[0].tree), Some(world.load(new).roots[0].tree)).expect("in memory") {
-            let now = resolve(&world.memory, world.load(new).roots[0].tree, &difference.path).expect("in memory");
+        for difference in differences(&world.memory, Some(world.load(old).roots[0].tree), Some(world.load(new).roots[0].tree)).expect("content is in memory") {
+            let now = resolve(&world.memory, world.load(new).roots[0].tree, &difference.path).expect("content is in memory");
             prop_assert_eq!(now, difference.after);
         }
     }
@@ -247,8 +247,8 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let redo = Way { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
     for (present, way) in [(full, undo), (empty, redo)] {
         let mut additions = Additions::new(&counted);
-        let present = load(&counted, present).expect("it was made here");
-        replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("all is in memory");
+        let present = load(&counted, present).expect("just created");
+        replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("content is in memory");
     }
     counted.read.get()
 }
@@ -279,11 +279,11 @@ fn time_of_deep_folders(depth: usize) -> std::time::Duration {
             let mut additions = Additions::new(&world.memory);
             let present = world.load(present);
             let replayed = replay(&mut additions, &present, way, OnConflict::Keep, LABELS);
-            assert!(replayed.expect("all is in memory").paths.len() > depth);
+            assert!(replayed.expect("content is in memory").paths.len() > depth);
         }
         started.elapsed()
     };
-    (0..5).map(run).min().expect("some runs")
+    (0..5).map(run).min().expect("at least one run")
 }
 
 #[test]
@@ -315,7 +315,8 @@ fn a_step_between_folders_leaves_sealed_files_alone() {
         let way = Way { back: Vec::new(), steps: vec![step] };
         let mut additions = Additions::new(&world.memory);
         let present = world.load(project);
-        let replayed = replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("in memory");
+        let replayed =
+            replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("content is in memory");
         assert_eq!(replayed.paths.len(), paths);
     }
 }

@@ -29,8 +29,8 @@ fn every_version_of_a_valid_list_passes() {
     let mut list = List::from_cells(&mut additions, (0..500).map(cell));
     let mut next = 1000;
     for step in 0..300_u64 {
-        checked.advance(&additions, list).expect("an honest list");
-        let cells = list.page(&additions, 0..list.len()).expect("all nodes are there");
+        checked.advance(&additions, list).expect("a valid list");
+        let cells = list.page(&additions, 0..list.len()).expect("all nodes are stored");
         let mut keys: Vec<[u8; 16]> = checked.keys.iter().copied().collect();
         keys.sort_unstable();
         assert_eq!(keys, sorted(cells));
@@ -44,7 +44,7 @@ fn every_version_of_a_valid_list_passes() {
         };
         let cells = (next..next + count).map(cell).collect();
         next += count;
-        list = list.splice(&mut additions, range, cells).expect("all nodes are there");
+        list = list.splice(&mut additions, range, cells).expect("all nodes are stored");
     }
 }
 
@@ -54,9 +54,10 @@ fn only_differing_nodes_are_opened() {
     let mut additions = Additions::new(&base);
     let mut checked = CheckedList::default();
     let list = List::from_cells(&mut additions, (0..20_000).map(cell));
-    checked.advance(&additions, list).expect("an honest list");
-    let longer = list.splice(&mut additions, 10_000..10_000, vec![cell(30_000)]).expect("all is there");
-    let turnover = checked.advance(&additions, longer).expect("an honest list");
+    checked.advance(&additions, list).expect("a valid list");
+    let longer =
+        list.splice(&mut additions, 10_000..10_000, vec![cell(30_000)]).expect("all nodes are stored");
+    let turnover = checked.advance(&additions, longer).expect("a valid list");
     assert!(turnover.come.len() < 300, "{}", turnover.come.len());
     assert!(turnover.gone.len() < 300, "{}", turnover.gone.len());
 }
@@ -111,7 +112,7 @@ fn retained_nodes_cannot_be_repeated_in_a_later_version() {
     let list = List::from_cells(&mut additions, cells.clone());
     for repeated in [0, 1, 700, 1500] {
         let mut checked = CheckedList::default();
-        checked.advance(&additions, list).expect("an honest list");
+        checked.advance(&additions, list).expect("a valid list");
         // Canonical in every way, but a long run of cells occurs twice.
         let twice = cells.iter().chain(&cells[repeated..repeated + 400]).copied();
         let twice = List::from_cells(&mut additions, twice);
