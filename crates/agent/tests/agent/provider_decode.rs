@@ -313,7 +313,7 @@ fn the_ways_of_compatible_servers_are_understood() {
         r#"[{"type":"tool_call","call":"a","name":"x","input":{}},{"type":"tool_call","call":"b","name":"y","input":{}}]"#,
         Stop::ToolUse,
     );
-    // No indexes and no ids in later pieces; or the id repeated in each piece.
+    // Calls without indexes and ids, and a call that repeats its id in each piece.
     check(
         Wire::Chat,
         &[
