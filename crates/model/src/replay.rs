@@ -66,8 +66,8 @@ impl Step {
 /// All steps of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// Steps that reverse the moves made from the target of this one, newest first. They decide every path
-    /// that they touch, and no other path changes unless conflicts are resolved automatically.
+    /// Steps that reverse the moves from the target of this one to the current state, newest first. They decide
+    /// every path that they touch, and with [`OnConflict::Keep`] no other path changes.
     pub back: Vec<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
@@ -164,7 +164,7 @@ pub fn replay<O: Objects + ?Sized>(
             let mut differences: Vec<_> = compared.known.into_iter().chain(restorable).collect();
             differences.sort_by(|left, right| left.path.cmp(&right.path));
             for difference in differences {
-                // Other modes than `Keep` resolve all conflicts, including those that the reversed move
+                // Modes other than `Keep` resolve all conflicts, including those that the reversed move
                 // skipped.
                 if way.is_exact(number) && on_conflict == OnConflict::Keep {
                     let path = here(difference.path);

@@ -37,7 +37,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// The actor for a client name.
+    /// The agent if the name is `agent`, else a client with that name.
     pub fn named(name: &str) -> Self {
         if name == "agent" { Self::Agent } else { Self::Client { name: name.to_owned() } }
     }

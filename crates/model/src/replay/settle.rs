@@ -89,7 +89,7 @@ fn holders_of_excluded<O: Objects + ?Sized>(
     Ok(holders)
 }
 
-/// Lets a path stay as it is. A folder that is only not empty is no conflict: the step did not remove its
+/// Lets a path stay as it is. A folder that stays because it is not empty is no conflict: no step removes its
 /// content.
 fn stay(at: &mut Touched) {
     let theirs = std::mem::replace(&mut at.wanted, at.present.clone());
