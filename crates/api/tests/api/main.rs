@@ -1,9 +1,9 @@
 //! Tests of the API through a real server on a real port, with a separate store and folder.
 //!
 //! ```text
-//!   world   a store, a project, servers, other processes on the store      process  a server in a separate process
+//!   world   a store, a project, servers, other processes    process  a server in a separate process
 //!   http    a client that sends arbitrary requests and parses strictly
-//!   routes  the routes of the served document               scene   data for each of them
+//!   routes  the routes of the served document               scene    data for each of them
 //! ```
 
 mod http;

@@ -1,4 +1,4 @@
-//! Requests while a turn runs: those that would remove its take or folder are refused, and the turn stays visible.
+//! Requests during a turn: removing its take or folder is refused, and the turn stays visible.
 
 use std::time::Duration;
 
