@@ -66,8 +66,8 @@ impl Step {
 /// All steps of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// Steps that reverse the moves from the target of this one to the current state, newest first. They decide
-    /// every path that they touch, and with [`OnConflict::Keep`] no other path changes.
+    /// Steps that reverse the moves from the target of this one to the current state, newest first. They
+    /// decide every path that they touch, and with [`OnConflict::Keep`] no other path changes.
     pub back: Vec<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
