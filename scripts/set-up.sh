@@ -1,16 +1,16 @@
-# Sets up what building needs on a fresh machine. Sourced, not run: it may have to extend PATH.
-# Whoever sources it says who they are in $name.
+# Installs the build tools on a fresh machine. Sourced, not run, because it may extend PATH.
+# The sourcing script sets $name, the prefix of messages.
 
 fail() {
   echo "$name: $*" >&2
   exit 1
 }
 
-# Installs Debian packages where we may; says what to install where we may not.
+# Installs Debian packages if permitted; otherwise prints which ones to install.
 install_packages() {
   local as_root=()
   if [ "$(id -u)" -ne 0 ]; then
-    # -n: a check never stops to ask for a password.
+    # -n: never prompt for a password.
     sudo -n true 2>/dev/null || fail "please install: $* (for example: sudo apt-get install $*)"
     as_root=(sudo -n)
   fi
@@ -20,22 +20,22 @@ install_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-# A component is missing more often than not on minimal toolchains.
+# Minimal toolchains usually lack these components.
 need_component() {
   cargo "$1" --version >/dev/null 2>&1 && return
-  command -v rustup >/dev/null || fail "cargo $1 is missing, and there is no rustup to add it with"
+  command -v rustup >/dev/null || fail "cargo $1 is missing, and rustup is not installed to add it"
   echo "$name: adding $2"
   rustup component add "$2"
 }
 
-# schemathesis is a Python program, and lives in an environment of its own.
+# schemathesis is a Python program, installed in a separate virtual environment.
 need_python() {
   command -v python3 >/dev/null || install_packages python3 python3-venv
-  # Debian splits the part that makes environments off.
+  # Debian packages venv separately.
   python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages python3-venv
 }
 
-# The studio is tested in a real browser, and fails without one. A driver understands the browser of its own release.
+# The studio's tests need a real browser. Browser and driver must be of the same release.
 need_browser() {
   command -v chromium >/dev/null && command -v chromedriver >/dev/null && return
   install_packages chromium chromium-driver
@@ -47,20 +47,20 @@ need_node() {
 }
 
 set_up() {
-  # rustup writes its PATH line into shell profiles, which a bare machine may not have read yet.
+  # rustup adds its PATH line to shell profiles, which this shell may not have read.
   if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/root}/.cargo}/bin/cargo" ]; then
     PATH="${CARGO_HOME:-${HOME:-/root}/.cargo}/bin:$PATH"
     export PATH
   fi
   command -v cargo >/dev/null || fail "cargo is missing; install Rust from https://rustup.rs, then try again"
-  # The bundled SQLite and zstd are compiled from C, and the linker comes with the compiler.
+  # The bundled SQLite and zstd are compiled from C, and Rust needs the compiler's linker.
   if ! command -v cc >/dev/null && ! command -v gcc >/dev/null; then
     install_packages gcc libc6-dev
   fi
-  # The power cuts of the proof need a file system of their own, which only root can mount.
+  # The power-cut campaign needs a separate file system, which only root can mount.
   if [ "$(id -u)" -eq 0 ] && ! PATH="$PATH:/usr/sbin:/sbin" command -v mkfs.ext4 >/dev/null; then
     install_packages e2fsprogs
   fi
-  # The walk-through in docs/api.md is run as it stands there.
+  # A test runs the examples of docs/api.md, which use curl.
   command -v curl >/dev/null || install_packages curl
 }

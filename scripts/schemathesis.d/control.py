@@ -1,4 +1,4 @@
-"""Writes documents that are wrong on purpose; says of each what is wrong, its file, and the route to look at."""
+"""Writes documents that are wrong on purpose; prints the mistake, the file and the route of each."""
 
 import copy
 import json
@@ -25,19 +25,19 @@ def answer_of(document, operation):
 
 
 def other_field(document):
-    """An answer must have a field that it does not have."""
+    """Requires a field that the response does not have."""
     schema = {"type": "object", "required": ["statuz"], "properties": {"statuz": {"type": "string"}}}
     answer_of(document, "get_health")["200"]["content"]["application/json"]["schema"] = schema
 
 
 def other_status(document):
-    """An answer has a status that it never has."""
+    """Documents a status that is never returned."""
     responses = answer_of(document, "post_v1_threads")
     responses["200"] = responses.pop("201")
 
 
 def other_kind(document):
-    """An answer is of another kind."""
+    """Documents another content type."""
     content = answer_of(document, "get_docs_css")["200"]["content"]
     content["text/plain"] = content.pop(next(iter(content)))
 

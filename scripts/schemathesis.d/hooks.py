@@ -1,4 +1,4 @@
-"""What schemathesis sends, mended where it would only ever be refused, or could leave the temporary place."""
+"""Adjusts requests that would always be refused, or that could leave the temporary folder."""
 
 import itertools
 import os
@@ -11,7 +11,7 @@ PLACE = os.environ["RETAKE_PLACE"]
 
 @schemathesis.hook
 def map_headers(context, headers):
-    """A key is for one request: most of them are made different, the others are found to be used already."""
+    """Makes most idempotency keys unique; the others test reuse."""
     key = (headers or {}).get("Idempotency-Key")
     number = next(NUMBERS)
     if isinstance(key, str) and 0 < len(key) < 150 and number % 4:
@@ -21,7 +21,7 @@ def map_headers(context, headers):
 
 @schemathesis.serializer("application/x-ndjson")
 def lines(context, value):
-    """Of what can be imported, text is all that the document says; a share of it is something that was exported."""
+    """The document describes imports only as text, so a third of the bodies is a real export."""
     if isinstance(value, str) and next(NUMBERS) % 3 == 0:
         with open(os.path.join(PLACE, "export"), "rb") as exported:
             return exported.read()
@@ -30,9 +30,9 @@ def lines(context, value):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Folders of this machine can be named: only ever ones that are there for that."""
+    """Requests can name folders of this machine: redirects them into the temporary folder."""
     body = case.body
     folder = body.get("folder") if isinstance(body, dict) else None
-    # One that does not begin with a slash is refused.
+    # Relative paths are refused by the server.
     if isinstance(folder, str) and folder.startswith("/") and not (folder.startswith(PLACE) and ".." not in folder):
         body["folder"] = os.path.join(PLACE, "folders", folder.replace("/", "_").replace("..", "_"))

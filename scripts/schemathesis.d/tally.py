@@ -1,6 +1,6 @@
-"""Says what the server's log counted: how many requests, how many of them were carried out, and which routes never were.
+"""Summarises the server's log: the number of requests, how many succeeded, and the routes that never did.
 
-A route that was only ever refused was not looked at.
+A route whose requests were all refused was not really tested.
 """
 
 import collections
@@ -19,10 +19,10 @@ def main():
             routes[f"{event['method']} {event['route']}"][event["status"] // 100] += 1
     asked = sum(sum(counts.values()) for counts in routes.values())
     done = sum(counts[2] for counts in routes.values())
-    print(f"schemathesis: {asked} requests to {len(routes)} routes, {done} of them carried out")
+    print(f"schemathesis: {asked} requests to {len(routes)} routes, {done} succeeded")
     never = sorted(route for route, counts in routes.items() if not counts[2])
     if never:
-        print(f"schemathesis: never carried out: {', '.join(never)}")
+        print(f"schemathesis: never succeeded: {', '.join(never)}")
 
 
 main()

@@ -1,11 +1,10 @@
-"""A small world in the server, and the names of what is in it.
+"""Creates sample data in the server, and lists its ids.
 
-    world.py make TEMPLATE   fills the server; writes schemathesis's configuration with the names of what is there
-    world.py tend FILE       keeps going back to the moment that `make` left, until it is killed
+    world.py make TEMPLATE   creates the data; writes the configuration of schemathesis with its ids
+    world.py tend FILE       jumps back to the version that `make` left, again and again, until it is killed
 
-Random ids name nothing: without names, nearly every request would end at "it is not there". And where everything that
-the document allows is done, threads are put away and cleared before long; every state that there ever was can be
-reached again, so tending is a jump.
+Random ids do not exist: without real ones, nearly every request would end with 404. Random requests also archive and clear
+threads soon, so that `tend` restores the data by a jump.
 """
 
 import json
@@ -16,7 +15,7 @@ import urllib.error
 import urllib.request
 
 URL, TOKEN, PLACE = (os.environ[name] for name in ("RETAKE_URL", "RETAKE_TOKEN", "RETAKE_PLACE"))
-# The beginning of a picture is enough of one.
+# The header is enough to be recognised as a picture.
 PICTURE = "R0lGODlhIGE="
 WORDS = ["a name", "another name", "x"]
 PROMPTS = ["say hello", "create b.txt with two", "read a.txt", "list", "wait 1", "ask which", "fail always", "run true"]
@@ -41,7 +40,7 @@ def run(home, prompt):
 
 
 def make():
-    """A thread with entries, takes, turns that wrote files, a named moment and a draft with a picture."""
+    """Creates a thread with entries, takes, turns that wrote files, a saved version and a draft with a picture."""
     thread = ask("POST", "/v1/threads", {"title": "A thread"})["thread"]
     home = f"/v1/threads/{thread}"
     ask("POST", f"{home}/current")
@@ -80,7 +79,7 @@ def make():
         "text": ["say a draft"],
         "provider": ["offline"],
         "model": ["offline/offline"],
-        # Nothing outside of the temporary place is ever touched.
+        # Only folders in the temporary folder.
         "folder": [f"{PLACE}/{folder}" for folder in ("project", "home", "nowhere")],
         "If-Match": ["*"],
     }
@@ -95,7 +94,7 @@ def tend(file):
         try:
             ask("POST", f"/v1/threads/{thread}/jump", {"version": version})
         except (urllib.error.URLError, OSError):
-            # A turn runs there, or the server is gone: another time.
+            # A turn is running, or the server has stopped: try again.
             pass
 
 

@@ -1,4 +1,4 @@
-//! Where the agent of a take stands, and what comes next: one pure function of a state and an event.
+//! The agent's state machine: a pure function from a state and an event to the next state and its actions.
 //!
 //! ```text
 //!              Prompted                 Answered (no calls): the turn ends
@@ -13,23 +13,25 @@
 //!                        Executing ─────────────────────────► PostTools
 //! ```
 //!
-//! The state is kept inside the take's state, so any saved moment can be gone on from. The driver has one duty
-//! from which everything else follows: **the new state is on disk before its actions are carried out**. A tool is
-//! then known as running before it runs, and a crash leaves "interrupted", never a silent second run.
+//! The state is part of the take's state, so a turn can resume from any saved version. The driver must
+//! follow one rule: **the new state is on disk before its actions run**. A tool is therefore recorded as
+//! running before it runs, and a crash leaves "interrupted", never a silent second run.
 //!
-//! Decisions that a reader may wonder about:
+//! Design decisions:
 //!
-//! - *A message during a turn* is the same event as a prompt. It is remembered where it would be lost otherwise:
-//!   while an answer comes in, which may have no calls and would end the turn. [`Action::CallModel`] always brings
-//!   in what was queued first.
-//! - *A tool goes from pending to running to completed*. Only a call that never ran (denied, interrupted) skips
-//!   the middle. `RunTool` is given once per call, over all crashes: on resume a running call is closed as
-//!   interrupted, one that is pending is decided on again, for it never ran, and what allowed it may be gone.
-//! - *The hook after the tools may run twice*, once before a crash and once after: it must bear that.
-//! - *A call is closed in the same operation as the state that says so*, where that can be; if a crash comes between,
-//!   the call has no result, and [`crate::projection`] tells the model that it was interrupted.
-//! - *Shutting down closes what is open*, and remembers that the turn is not finished; resuming calls the model,
-//!   which sees what was interrupted.
+//! - *A message during a turn* is the same event as a prompt. The state records it only while an answer
+//!   streams in, because an answer without calls would otherwise end the turn. [`Action::CallModel`] always
+//!   adds the queued messages first.
+//! - *A tool goes from pending to running to completed*. Only a call that never ran (denied, interrupted)
+//!   skips the middle. `RunTool` occurs once per call, across all crashes: on resume a running call is
+//!   closed as interrupted, and a pending one is decided on again, because its approval may no longer
+//!   apply.
+//! - *The hook after the tools may run twice*, once before a crash and once after, so it must be
+//!   idempotent.
+//! - *A call is closed in the same operation as the state change* where possible. If a crash comes between
+//!   the two, the call has no result, and [`crate::projection`] reports it to the model as interrupted.
+//! - *Shutting down closes open calls* and records that the turn is unfinished. Resuming calls the model,
+//!   which sees the interrupted calls.
 
 mod retry;
 mod step;
@@ -44,264 +46,266 @@ pub use step::step;
 
 use crate::id::TurnId;
 
-/// Where the agent of a take stands. A take where nothing runs and nothing failed has none.
+/// The state of a take's agent. An idle take, with neither a running nor a failed turn, stores none.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agent {
-    /// The turn that it works on.
+    /// The current turn.
     #[n(0)]
     pub turn: TurnId,
-    /// How far it is.
+    /// The progress of that turn.
     #[n(1)]
     #[serde(flatten)]
     pub state: AgentState,
 }
 
-/// How far a turn is.
+/// The progress of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum AgentState {
-    /// Nothing runs; the next move is a person's.
+    /// Idle: waits for the user.
     #[n(0)]
     Waiting,
-    /// The model was asked and has said nothing yet.
+    /// The request was sent; no answer has arrived yet.
     #[n(1)]
     Calling {
-        /// Which attempt at this call it is, from one.
+        /// The number of this attempt, from 1.
         #[n(0)]
         attempt: u32,
-        /// Whether a message came since the model was asked.
+        /// Whether the user sent a message after the request.
         #[n(1)]
         steered: bool,
     },
-    /// The answer is coming in.
+    /// The answer is streaming in.
     #[n(2)]
     Processing {
-        /// Which attempt at this call it is, from one.
+        /// The number of this attempt, from 1.
         #[n(0)]
         attempt: u32,
-        /// Whether a message came since the model was asked.
+        /// Whether the user sent a message after the request.
         #[n(1)]
         steered: bool,
     },
-    /// The tools that the model asked for are being decided on and run.
+    /// The requested tools wait for approval or run.
     #[n(3)]
     Executing {
-        /// The calls of this round, in the order that the model made them.
+        /// The calls of this round, in the model's order.
         #[n(0)]
         calls: Vec<ToolRun>,
     },
-    /// All tools are done, and the model has not been told yet.
+    /// All tools have completed; the model has not received the results yet.
     #[n(4)]
     PostTools {
         /// The calls of this round, all completed.
         #[n(0)]
         calls: Vec<ToolRun>,
     },
-    /// Something went wrong.
+    /// The turn failed.
     #[n(5)]
     Failed {
-        /// Where it went wrong.
+        /// The source of the fault.
         #[n(0)]
         origin: Origin,
-        /// What a person is told.
+        /// The error message for the user.
         #[n(1)]
         message: String,
-        /// How often it was tried.
+        /// The number of attempts made.
         #[n(2)]
         attempts: u32,
-        /// After how many milliseconds it is tried again by itself; `None` if a person has to decide.
+        /// Milliseconds until the automatic retry; `None` if the user has to decide.
         #[n(3)]
         retry_in: Option<u64>,
     },
-    /// The program ends.
+    /// The process is exiting.
     #[n(6)]
     ShuttingDown {
-        /// Whether a turn was going on, which can be resumed.
+        /// Whether an unfinished turn can be resumed.
         #[n(0)]
         unfinished: bool,
     },
 }
 
-/// One call of a tool, and how far it is.
+/// A tool call and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolRun {
-    /// The call's name, as in its entry.
+    /// The call's id, as in its entry.
     #[n(0)]
     pub call: String,
-    /// The tool.
+    /// The tool's name.
     #[n(1)]
     pub name: String,
-    /// How far it is.
+    /// The call's status.
     #[n(2)]
     #[serde(flatten)]
     pub status: ToolStatus,
 }
 
-/// How far a call is.
+/// The status of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// Nobody has decided on it.
+    /// No decision yet.
     #[n(0)]
     Pending,
-    /// A person is being asked.
+    /// Waits for the user's approval.
     #[n(1)]
     Asking,
-    /// It runs, or ran when the program died.
+    /// Runs, or ran when the process crashed.
     #[n(2)]
     Running,
-    /// It has a result.
+    /// Has a result.
     #[n(3)]
     Completed {
-        /// What came of it.
+        /// The outcome.
         #[n(0)]
         outcome: ToolOutcome,
     },
 }
 
-/// What came of a call.
+/// The outcome of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
-    /// The tool did what it was asked.
+    /// The tool succeeded.
     #[n(0)]
     Succeeded,
-    /// The tool said that it could not.
+    /// The tool reported an error.
     #[n(1)]
     Failed,
-    /// It was not allowed to run.
+    /// The user or a rule denied the call.
     #[n(2)]
     Denied,
-    /// It was stopped, or never got to run.
+    /// The call was stopped, or never ran.
     #[n(3)]
     Interrupted,
 }
 
-/// Where something went wrong; decides whether it is tried again by itself.
+/// The source of a fault; decides whether it is retried automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FaultOrigin"))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The provider answered with an error.
+    /// The provider returned an error.
     #[n(0)]
     Model,
-    /// The provider could not be reached, or the line was cut.
+    /// The provider was unreachable, or the connection broke.
     #[n(1)]
     Network,
-    /// A tool, or the hook after the tools, broke down. What it did is not known: never tried again by itself.
+    /// A tool, or the hook after the tools, crashed. Its effects are unknown, so it is never retried
+    /// automatically.
     #[n(2)]
     Tool,
-    /// What happened could not be written down. Nothing goes on before a person has looked.
+    /// The store could not record the change. The turn stops until the user resumes it.
     #[n(3)]
     Store,
-    /// The request could not be made: no key, no such model. Trying again would fail again.
+    /// The request could not be built, for example without a key or with an unknown model. A retry would
+    /// fail again.
     #[n(4)]
     Setup,
 }
 
-/// What happened.
+/// An input of the state machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A person sent a message. While a turn runs it steers that turn.
+    /// The user sent a message. During a turn it steers that turn.
     Prompted,
-    /// The first of an answer came in.
+    /// The answer started.
     AnswerBegan,
     /// The answer is complete.
     Answered {
-        /// The calls that it makes: their names, which must differ, and their tools.
+        /// The ids of its calls, which must differ, and their tools.
         calls: Vec<(String, String)>,
     },
-    /// Something went wrong that is not a tool's own answer.
+    /// Something other than a tool's own result failed.
     Faulted {
-        /// What went wrong.
+        /// The fault.
         fault: Fault,
     },
-    /// The pause before another attempt is over.
+    /// The delay before the next attempt has passed.
     RetryDue,
-    /// A person has to be asked about a call.
+    /// A call needs the user's approval.
     ToolAsked {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
-    /// A call may run, and is to run now.
+    /// A call is approved and runs now.
     ToolAllowed {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
-    /// A call may not run.
+    /// A call is denied.
     ToolDenied {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
-    /// A running tool says how far it is. That changes no state.
+    /// A running tool reported progress. The state does not change.
     ToolProgress {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
     /// A running tool has ended.
     ToolEnded {
-        /// Which call.
+        /// The call's id.
         call: String,
-        /// What came of it.
+        /// Its outcome.
         outcome: ToolOutcome,
     },
-    /// What runs after the tools is done.
+    /// The hook after the tools is done.
     HookDone,
-    /// A person wants the turn to stop.
+    /// The user interrupted the turn.
     Interrupted,
-    /// The program starts with a state that another run of it saved, and that nobody works on any more.
+    /// The process loaded a state that an earlier process saved and no longer works on.
     Resumed,
-    /// The program is to end.
+    /// The process has to exit.
     ShutDown,
 }
 
-/// What the driver has to do, in order, once the state that came with it is on disk.
+/// An action for the driver. Actions run in order, after their state is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Bring in the messages that were queued, then ask the model.
+    /// Add the queued messages, then call the model.
     CallModel,
-    /// Stop listening to the model. What it said so far is kept, marked as interrupted.
+    /// Cancel the request. The partial answer stays, marked as interrupted.
     StopModel,
-    /// Find out whether a call may run: by the rules, or by asking.
+    /// Decide whether a call may run: by the rules, or by asking the user.
     Decide {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
     /// Run a call.
     RunTool {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
     /// Stop a running call.
     StopTool {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
-    /// Give a call the result that it was interrupted.
+    /// Record the result "interrupted" for a call.
     CloseCall {
-        /// Which call.
+        /// The call's id.
         call: String,
     },
-    /// Do what is to be done after the tools of a round.
+    /// Run the hook after a round of tools.
     RunHook,
-    /// Come back with [`Event::RetryDue`] after a pause.
+    /// Send [`Event::RetryDue`] after a delay.
     Wait {
-        /// How long.
+        /// The delay in milliseconds.
         millis: u64,
     },
-    /// The turn is over, or stands still: say so, and let others have the take.
+    /// The turn has ended or paused: report it and release the take.
     EndTurn {
-        /// How it ended.
+        /// How the turn ended.
         how: Ended,
     },
-    /// Leave.
+    /// Exit.
     Quit,
 }
 
@@ -310,16 +314,16 @@ pub enum Action {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// The model has said all it had to say.
+    /// The model finished its answer.
     Completed,
-    /// A person stopped it.
+    /// The user interrupted it.
     Interrupted,
-    /// Something went wrong that a person has to look at; the turn can be resumed.
+    /// A fault needs the user's attention; the turn can be resumed.
     Failed,
 }
 
 impl Agent {
-    /// What a take keeps of an agent in that state: nothing, if the next move is a person's.
+    /// The agent that a take stores for that state; `None` while idle.
     pub fn kept(turn: TurnId, state: AgentState) -> Option<Self> {
         let idle = matches!(state, AgentState::Waiting | AgentState::ShuttingDown { unfinished: false });
         (!idle).then_some(Self { turn, state })
@@ -327,7 +331,7 @@ impl Agent {
 }
 
 impl AgentState {
-    /// Whether something goes on: a call, a tool, or a pause before another attempt.
+    /// Whether a model call, a tool or a retry delay is in progress.
     pub fn is_running(&self) -> bool {
         match self {
             Self::Waiting | Self::ShuttingDown { .. } => false,
@@ -339,7 +343,7 @@ impl AgentState {
         }
     }
 
-    /// The calls of the round of tools that it is in.
+    /// The calls of the current round of tools.
     pub fn calls(&self) -> &[ToolRun] {
         match self {
             Self::Executing { calls } | Self::PostTools { calls } => calls,
@@ -349,7 +353,7 @@ impl AgentState {
 }
 
 impl ToolStatus {
-    /// Whether it has a result.
+    /// Whether the call has a result.
     pub fn is_completed(self) -> bool {
         matches!(self, Self::Completed { .. })
     }

@@ -1,8 +1,8 @@
-//! Calls that were allowed for good are remembered by a fingerprint.
+//! Fingerprints of calls that the user always allows.
 //!
-//! It covers the tool, all that it is given, the project, and the version of the tools: a call that differs in a
-//! single character is another one, and is asked about again. The order of fields and the call's own id say
-//! nothing about what it does, and are left out.
+//! A fingerprint covers the tool, its input, the project and the version of the tools: a call that differs
+//! in a single character needs a new approval. Field order and the call's id do not affect the call, so the
+//! fingerprint ignores them.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::content::{ContentId, Kind};
 
-/// The version of what the tools do. It goes up when a call comes to mean something else, so that what was allowed
-/// for good is asked about again.
+/// The version of the tools' behavior. Increase it when a call changes its meaning, so that earlier
+/// approvals expire.
 pub const TOOLS_VERSION: u32 = 1;
 
-/// The fingerprint of a call in a project, as tools of that version understand it.
+/// Returns the fingerprint of a call in a project, for that version of the tools.
 pub fn fingerprint(tool: &str, input: &Value, project: &str, version: u32) -> ContentId {
     let mut text = String::from("approval of a call\n");
-    // Each part is JSON on a line of its own, so that none can pass for two.
+    // Each part is JSON on a separate line, so that parts cannot run into each other.
     for part in [Value::from(version), Value::from(project), Value::from(tool)] {
         canonical(&part, &mut text);
         text.push('\n');
@@ -26,7 +26,7 @@ pub fn fingerprint(tool: &str, input: &Value, project: &str, version: u32) -> Co
     ContentId::of(Kind::Blob, text.as_bytes())
 }
 
-/// JSON with its fields in the order of their names and no white space.
+/// Writes JSON with sorted fields and without white space.
 fn canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(fields) => {

@@ -1,15 +1,15 @@
-//! Checking content from elsewhere: nothing gets in that no command could have made.
+//! Validation of imported content: accepts only content that a command could have created.
 //!
 //! ```text
-//!   by itself     content(kind, bytes)     names, sizes, times and values of one piece
-//!                 operation(operation)     the same for a line of the log
-//!   together      Accepted::state          takes with names and identities of their own, one of them active,
-//!                                          lists that are cut right and hold nothing twice
-//!                 Measures::content        trees that are not too large, files as long as they say
+//!   single     content(kind, bytes)     names, sizes, times and values of one object
+//!              operation(operation)     the same for one operation
+//!   combined   StateChecker::state      takes with distinct names and ids, one of them active,
+//!                                       lists with correct chunks and without duplicates
+//!              FileChecker::content     trees within the size limits, files with the declared size
 //! ```
 //!
-//! What references lead to is not asked here: who takes content in does that first, piece by piece
-//! (see [`crate::reference`]).
+//! These checks do not follow references: the importer resolves them first, object by object (see
+//! [`crate::reference`]).
 
 mod agent;
 mod files;
@@ -36,73 +36,73 @@ pub use files::Measures;
 pub use operation::operation;
 pub use state::Accepted;
 
-/// Why content from elsewhere was refused.
+/// Why imported content was rejected.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BadContent {
-    /// The bytes are not what they should be.
+    /// The bytes are malformed.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// A name is not one.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] BadName),
-    /// A name is not written as it would have been stored.
-    #[error("a name has white space around it, or is there twice")]
+    /// A name differs from its stored form.
+    #[error("a name has surrounding white space, or occurs twice")]
     NameForm,
-    /// A setting is not one.
+    /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] BadSetting),
-    /// Text that should be JSON is not.
+    /// Invalid JSON.
     #[error(transparent)]
     Json(#[from] NotJson),
-    /// A field that has a place of its own is kept as one that is not known.
-    #[error("{0:?} is kept as something unknown, and is not")]
+    /// A known field is stored as an unknown one.
+    #[error("{0:?} is a known field or type, but is stored as an unknown one")]
     FieldName(String),
-    /// More than there may be.
+    /// A limit is exceeded.
     #[error("{what}: at most {limit}")]
     TooMuch {
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// The most there may be.
+        /// The limit.
         limit: usize,
     },
-    /// No clock said that.
-    #[error("{0} ms since 1970 is no time that can be")]
+    /// The time is out of range.
+    #[error("{0} ms since 1970 is out of range")]
     Time(i64),
-    /// A list is not one.
+    /// A list is invalid.
     #[error(transparent)]
     List(#[from] BadList),
-    /// A take is listed under another identity than its own.
-    #[error("a take is listed under another identity than its own")]
+    /// A take is listed under a different id.
+    #[error("a take is listed under a different id")]
     TakeIdentity,
-    /// The agent of a take stands where no turn leads.
-    #[error("the agent of a take stands where no turn leads")]
+    /// The agent's state cannot result from any turn.
+    #[error("the agent of a take has a state that no turn can reach")]
     Agent,
-    /// Two takes of a thread have one name.
-    #[error("two takes have one name")]
+    /// Two takes of a thread have the same name.
+    #[error("two takes have the same name")]
     TakeName,
-    /// The take that is being worked on is not there.
+    /// The active take does not exist.
     #[error("the active take is not among the takes")]
     NoActiveTake,
-    /// A thread is made by its first operation and by no other.
-    #[error("a thread must be made by its first operation, and only by that")]
+    /// The operation that creates a thread must come first, and only once.
+    #[error("the first operation, and only the first, must create the thread")]
     NotTheFirst,
-    /// A file is said to have another size than it has.
-    #[error("a file does not have the size that its folder says")]
+    /// A file's size differs from the size in its folder.
+    #[error("a file's size differs from the size in its folder")]
     FileSize,
-    /// A folder holds something that no snapshot would.
-    #[error("a folder of files holds {name:?}: {reason}")]
+    /// A folder contains a name that no snapshot would contain.
+    #[error("a folder contains an invalid name {name:?}: {reason}")]
     FileName {
-        /// Its name.
+        /// The name.
         name: FileName,
-        /// Why it cannot be there.
+        /// The reason.
         reason: BadPath,
     },
-    /// Something could not be read.
+    /// An object could not be read.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
-/// Checks one piece of content by itself. List nodes are checked where their list is.
+/// Checks one object. List nodes are checked together with their list.
 pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), BadContent> {
     match kind {
         Kind::Entry => entry(&decode(bytes)?),
@@ -122,7 +122,7 @@ pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), BadContent> {
 
 fn tree(tree: &Tree) -> Result<(), BadContent> {
     tree.check()?;
-    // A tree of this machine may be older than the list of protected names; one from elsewhere is held to it.
+    // A local tree may predate the list of protected names; an imported one must respect it.
     match tree.entries().iter().find(|entry| entry.name.is_repository()) {
         None => Ok(()),
         Some(entry) => Err(BadContent::FileName { name: entry.name.clone(), reason: BadPath::Repository }),
@@ -130,10 +130,10 @@ fn tree(tree: &Tree) -> Result<(), BadContent> {
 }
 
 fn entry(entry: &EntryVersion) -> Result<(), BadContent> {
-    // Clients may leave white space around the roles of entries, and it is kept.
+    // Clients may send roles with surrounding white space, which is stored unchanged.
     check(Naming::Role, &entry.role)?;
     at_most("bytes of an entry", entry.size(), ENTRY_BYTES)?;
-    // When something was said is told by whoever brings it, and may be long ago.
+    // The importer supplies these times, so they may be long ago.
     for time in entry.edited.iter().chain([&entry.created]) {
         if !time.has_text() {
             return Err(BadContent::Time(time.millis()));
@@ -151,7 +151,7 @@ fn entry(entry: &EntryVersion) -> Result<(), BadContent> {
     fields(&entry.extra.clone().into_iter().collect(), ENTRY_FIELDS)
 }
 
-/// The fields of a block that have a place of their own. A type that is known is not kept as one that is not.
+/// The known fields of a block. A block of a known type must not be stored as an unknown one.
 fn known_fields(block: &Block) -> Result<&'static [&'static str], BadContent> {
     match (block, block_fields(block.kind())) {
         (Block::Unknown { kind, .. }, Some(_)) => Err(BadContent::FieldName(kind.clone())),
@@ -160,7 +160,8 @@ fn known_fields(block: &Block) -> Result<&'static [&'static str], BadContent> {
     }
 }
 
-/// Fields that are not known: well-formed, and none that has a place of its own, or it would be there twice.
+/// Checks unknown fields: they must be valid JSON, and no known field may be among them, or it would occur
+/// twice.
 fn fields(fields: &Fields, known: &[&str]) -> Result<(), BadContent> {
     for (name, value) in fields.iter() {
         if known.contains(&name) {
@@ -171,13 +172,13 @@ fn fields(fields: &Fields, known: &[&str]) -> Result<(), BadContent> {
     Ok(())
 }
 
-/// Git names a commit by 40 or 64 digits.
+/// Git writes a commit id as 40 or 64 digits.
 const COMMIT_DIGITS: usize = 64;
 
 fn take(take: &Take) -> Result<(), BadContent> {
     take_name(&take.name)?;
     clock_time(take.created)?;
-    // A fork makes a draft of a whole message, so a draft may be as long as an entry.
+    // A fork copies a whole message into a draft, so a draft may be as long as an entry.
     at_most("bytes of a draft", take.draft.len(), ENTRY_BYTES)?;
     let media = take.attached.iter().map(|attached| attached.media.len()).sum();
     at_most("bytes of the kinds of pictures", media, ENTRY_BYTES)?;
@@ -194,7 +195,7 @@ fn take(take: &Take) -> Result<(), BadContent> {
 
 fn settings(settings: &Settings) -> Result<(), BadContent> {
     let checked = settings.clone().checked()?;
-    // Minus zero equals zero and has other bytes, which would be a second name for the same settings.
+    // Minus zero equals zero but encodes differently, which would give the same settings a second id.
     let same = crate::content::encode(&checked) == crate::content::encode(settings);
     if same { Ok(()) } else { Err(Malformed { kind: Kind::Settings }.into()) }
 }
@@ -219,7 +220,7 @@ fn surroundings(around: &Surroundings) -> Result<(), BadContent> {
     for (name, value) in variables {
         at_most("bytes of an environment variable", name.len() + value.len(), OBSERVATION_BYTES)?;
     }
-    // Folders may have any name, so only the length can be asked about.
+    // Folders may have any name, so only the length is checked.
     [
         &around.workspace_root,
         &around.working_directory,
@@ -233,12 +234,13 @@ fn surroundings(around: &Surroundings) -> Result<(), BadContent> {
     .try_for_each(|text| at_most("bytes of a folder or branch", text.len(), OBSERVATION_BYTES))
 }
 
-/// A name as it is stored: checked, and without white space around it.
+/// Checks a name in its stored form: valid, and without surrounding white space.
 fn name(naming: Naming, text: &str) -> Result<(), BadContent> {
     if check(naming, text)? == text { Ok(()) } else { Err(BadContent::NameForm) }
 }
 
-/// The name of a take. Names that Retake once gave have a number behind a name that may be as long as a name can be.
+/// Checks the name of a take. Older versions appended a number to names that already had the maximum
+/// length.
 fn take_name(text: &str) -> Result<(), BadContent> {
     const DIGITS: usize = 20;
     let beginning = base(text);
@@ -257,7 +259,7 @@ fn clock_time(time: Timestamp) -> Result<(), BadContent> {
 }
 
 fn json(json: &Json) -> Result<(), BadContent> {
-    // Decoding keeps the text without looking at it.
+    // Decoding does not validate the text.
     Json::new(json.as_str())?;
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Commands: what a user can ask of a thread, and the pure function that does it.
+//! Commands: the changes a user can make to a thread, and the pure function that applies them.
 //!
-//! [`apply`] takes a state and a command and gives the next state, what happened, and (in the additions) the
-//! new content. It never touches what is stored; a command that is refused leaves nothing behind.
+//! [`apply`] takes a state and a command and returns the next state and the kind of operation; new content
+//! goes into the additions. It never changes stored content, so a failed command has no effect.
 
 mod draft;
 mod entries;
@@ -29,114 +29,115 @@ pub use takes::{Promotion, promote};
 pub use thread::checked_roles;
 pub use turns::check_prompt;
 
-/// What a user can ask of a thread.
+/// A change that a user can make to a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Put entries into a take.
+    /// Insert entries into a take.
     AddEntries {
-        /// Which take.
+        /// The take.
         take: TakeId,
-        /// Where.
+        /// The position.
         at: Spot,
         /// The entries, in order.
         entries: Vec<NewEntry>,
     },
-    /// Put the draft of a take behind its last entry, and empty the draft.
+    /// Append the draft of a take as an entry, and clear the draft.
     SendDraft {
-        /// Which take.
+        /// The take.
         take: TakeId,
-        /// Who speaks; `None` for the first of the thread's roles.
+        /// The role of the entry; `None` for the thread's first role.
         role: Option<String>,
     },
-    /// Change the text of an entry.
+    /// Edit the text of an entry.
     EditEntry {
-        /// Which take.
+        /// The take.
         take: TakeId,
-        /// Which entry.
+        /// The entry.
         entry: EntryId,
         /// The new text.
         text: String,
     },
-    /// Change everything about an entry but its identity.
+    /// Replace everything in an entry except its id.
     RewriteEntry {
-        /// Which take.
+        /// The take.
         take: TakeId,
-        /// Which entry.
+        /// The entry.
         entry: EntryId,
         /// The new content.
         version: EntryVersion,
     },
     /// Change the role of an entry.
     ChangeRole {
-        /// Which take.
+        /// The take.
         take: TakeId,
-        /// Which entry.
+        /// The entry.
         entry: EntryId,
         /// The new role.
         role: String,
     },
-    /// Take entries out. Those that are gone already are passed over.
+    /// Delete entries. Entries that no longer exist are skipped.
     DeleteEntries {
-        /// Which take.
+        /// The take.
         take: TakeId,
-        /// Which entries.
+        /// The entries to delete.
         entries: Vec<EntryId>,
     },
-    /// Put other entries in the place of all there are.
+    /// Replace all entries of a take.
     ReplaceEntries {
-        /// Which take.
+        /// The take.
         take: TakeId,
         /// The entries, in order.
         entries: Vec<NewEntry>,
     },
     /// Keep only the last pairs of user and AI entries.
     Truncate {
-        /// Which take.
+        /// The take.
         take: TakeId,
-        /// How many pairs.
+        /// The number of pairs to keep.
         pairs: u64,
     },
-    /// Take all entries out of one take.
+    /// Delete all entries of one take.
     Clear {
-        /// Which take.
+        /// The take.
         take: TakeId,
     },
-    /// Make a take with everything up to and including an entry, and go there.
+    /// Create a take with all entries up to and including an entry, and switch to it.
     Branch {
-        /// From which take.
+        /// The source take.
         from: TakeId,
-        /// The last entry that both will share; `None` for an empty take.
+        /// The last shared entry; `None` for an empty take.
         at: Option<EntryId>,
-        /// Its name; `None` for the next free one.
+        /// The name of the new take; `None` for the next free one.
         name: Option<String>,
     },
-    /// Make a take with everything before a user message, that message as its draft, and go there.
+    /// Create a take with all entries before a user message, with that message as its draft, and switch to
+    /// it.
     Fork {
-        /// From which take.
+        /// The source take.
         from: TakeId,
         /// The user message.
         at: EntryId,
-        /// Its name; `None` for the next free one.
+        /// The name of the new take; `None` for the next free one.
         name: Option<String>,
     },
-    /// Work on another take.
+    /// Switch to another take.
     Switch {
-        /// Which take.
+        /// The take.
         take: TakeId,
     },
-    /// Give a take another name.
+    /// Rename a take.
     RenameTake {
-        /// Which take.
+        /// The take.
         take: TakeId,
         /// The new name.
         name: String,
     },
-    /// Take a take away.
+    /// Delete a take.
     DeleteTake {
-        /// Which take.
+        /// The take.
         take: TakeId,
     },
-    /// Give the thread another title.
+    /// Rename the thread.
     Rename {
         /// The new title.
         title: String,
@@ -148,27 +149,27 @@ pub enum Command {
         /// Tags to remove.
         remove: Vec<String>,
     },
-    /// Keep the thread on top of lists, or no longer.
+    /// Pin the thread to the top of lists, or unpin it.
     Pin {
-        /// Whether it is to be pinned.
+        /// Whether the thread is pinned.
         pinned: bool,
     },
-    /// Say who may see the thread. `None` leaves a part as it is.
+    /// Change the thread's visibility. `None` leaves a field unchanged.
     Share {
-        /// Who may see it.
+        /// The new visibility.
         visibility: Option<Visibility>,
-        /// Whether it never leaves this machine.
+        /// Whether the thread never leaves this machine.
         private: Option<bool>,
-        /// Whether support may see it.
+        /// Whether support may see the thread.
         shared_with_support: Option<bool>,
     },
-    /// Put the thread away.
+    /// Archive the thread.
     Delete,
-    /// Take the thread back into use.
+    /// Restore the thread from the archive.
     Restore,
-    /// Say which roles there are.
+    /// Set the thread's roles.
     SetRoles {
-        /// The roles, in order; none is fine.
+        /// The roles, in order; may be empty.
         roles: Vec<String>,
     },
     /// Change settings.
@@ -176,181 +177,182 @@ pub enum Command {
         /// Names and values.
         values: Vec<(String, String)>,
     },
-    /// Record what is being typed.
+    /// Set the draft.
     SetDraft {
-        /// Of which take.
+        /// The take.
         take: TakeId,
         /// The whole text.
         text: String,
     },
-    /// Let pictures go along with what is being typed.
+    /// Attach pictures to the draft.
     Attach {
-        /// Of which take.
+        /// The take.
         take: TakeId,
-        /// The pictures; those that go along already stay where they are.
+        /// The pictures. Those already attached stay in their position.
         pictures: Vec<NewPicture>,
     },
-    /// Let a picture go along no more.
+    /// Detach a picture from the draft.
     Detach {
-        /// Of which take.
+        /// The take.
         take: TakeId,
         /// The picture.
         picture: ContentId,
     },
-    /// Throw away what is being typed, with its pictures.
+    /// Discard the draft and its pictures.
     ClearDraft {
-        /// Of which take.
+        /// The take.
         take: TakeId,
     },
-    /// Say which files a take names.
+    /// Set one of a take's file lists.
     SetFiles {
-        /// Of which take.
+        /// The take.
         take: TakeId,
-        /// In which list.
+        /// The list to set.
         list: FileList,
-        /// The whole list.
+        /// Its new items.
         items: Vec<FileItem>,
     },
-    /// Record what was given to the model.
+    /// Record the text that was sent to the model.
     RecordSend {
-        /// Of which take.
+        /// The take.
         take: TakeId,
-        /// Conversation and context.
+        /// The conversation and its context.
         markdown: String,
         /// The system prompt.
         system_prompt: String,
     },
-    /// Begin a turn: the prompt goes in, and the agent's next move is to call the model.
+    /// Start a turn: insert the prompt and set the agent to call the model.
     StartTurn {
-        /// In which take.
+        /// The take.
         take: TakeId,
-        /// What it begins with.
+        /// The content of the turn's first operation.
         start: Start,
     },
-    /// Make a take with everything before a user message, go there, and begin a turn with that message or another.
+    /// Create a take with all entries before a user message, switch to it, and start a turn with that
+    /// message or another one.
     Retry {
-        /// From which take.
+        /// The source take.
         from: TakeId,
         /// The user message.
         at: EntryId,
         /// The name of the new take; `None` for the next free one.
         name: Option<String>,
-        /// What the turn begins with; without a prompt, the message as it is.
+        /// The content of the turn's first operation; by default the prompt is the original message.
         start: Start,
     },
-    /// Go on with a turn.
+    /// Record the next step of a turn.
     AdvanceTurn {
-        /// In which take.
+        /// The take.
         take: TakeId,
-        /// What it does.
+        /// The step.
         advance: Advance,
     },
-    /// Put a summary in the place of the first entries.
+    /// Replace the first entries with a summary.
     Compress {
-        /// In which take.
+        /// The take.
         take: TakeId,
-        /// What is replaced, and by what.
+        /// The summary and the entries that it replaces.
         compression: Compression,
     },
     /// Clear entries, settings, drafts and files of the whole thread.
     Reset,
-    /// Give the present moment a name.
+    /// Name the current version.
     Save {
         /// The name.
         name: String,
     },
 }
 
-/// What a turn begins with.
+/// The start of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     /// The turn.
     pub turn: TurnId,
-    /// What goes along with the prompt, before it: context files and pictures.
+    /// Context files and pictures, inserted before the prompt.
     pub context: Vec<NewEntry>,
     /// The prompt.
     pub prompt: Prompt,
-    /// Settings that hold from here on, such as another model.
+    /// Settings that apply from now on, such as another model.
     pub settings: Vec<(String, String)>,
-    /// What is given to the model beside the entries.
+    /// The text that the model receives in addition to the entries.
     pub sent: Option<SentText>,
 }
 
-/// What a person asks.
+/// The source of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prompt {
-    /// That entry.
+    /// A new entry.
     Entry(NewEntry),
-    /// What is being typed, which is empty then.
+    /// The draft, which is then cleared.
     Draft {
-        /// Its role; `None` for the first of the thread's own roles.
+        /// The role of the entry; `None` for the thread's first role.
         role: Option<String>,
     },
-    /// The message that is tried again.
+    /// The message that is retried.
     Same,
 }
 
-/// What is given to the model beside the entries.
+/// Text that the model receives in addition to the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentText {
-    /// Context files and prompt, as Markdown.
+    /// Context files and prompt as Markdown.
     pub markdown: String,
     /// The system prompt.
     pub system_prompt: String,
 }
 
-/// What a turn does next.
+/// The next step of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advance {
     /// The turn.
     pub turn: TurnId,
-    /// Entries that it brings, behind the last one.
+    /// New entries, appended to the take.
     pub entries: Vec<NewEntry>,
-    /// Settings that hold from here on, such as another model.
+    /// Settings that apply from now on, such as another model.
     pub settings: Vec<(String, String)>,
-    /// Where the agent stands then.
+    /// The agent's new state.
     pub state: AgentState,
-    /// What it does, for the log.
+    /// The kind of step, for the log.
     pub step: TurnStep,
 }
 
-/// A summary in the place of the first entries of a take.
+/// A summary that replaces the first entries of a take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compression {
-    /// The turn that it is a part of, if it is a part of one: once that turn is gone, nothing is changed.
+    /// The turn it belongs to, if any. If that turn no longer runs, the command has no effect.
     pub turn: Option<TurnId>,
-    /// The take's entries when they were summarised. Of the first `end` none may have changed since.
+    /// The take's entries when the summary was written. The first `end` must not have changed since.
     pub seen: List<EntryCell>,
-    /// How many of the first entries are replaced.
+    /// The number of entries to replace.
     pub end: u64,
-    /// Those of them that stay all the same, before the summary.
+    /// Entries among them that stay, before the summary.
     pub kept: Vec<EntryId>,
     /// The summary.
     pub summary: NewEntry,
 }
 
-/// Where entries are put.
+/// An insert position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
-    /// Behind the last entry.
+    /// After the last entry.
     End,
-    /// Just before that entry.
+    /// Directly before that entry.
     Before(EntryId),
-    /// Just behind that entry.
+    /// Directly after that entry.
     After(EntryId),
-    /// Before all entries.
+    /// Before the first entry.
     Start,
 }
 
-/// An entry that is to be put in.
+/// An entry to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEntry {
-    /// Its identity, if the caller chose one; a second entry with the same identity is refused, so that a
-    /// caller who does not know whether its first try arrived can safely try again.
+    /// Its id, if the caller chose one. A second entry with the same id is refused, so a caller can safely
+    /// retry after a lost response.
     pub id: Option<EntryId>,
     /// Its content.
     pub version: EntryVersion,
-    /// The bytes of pictures that it shows and that are not stored yet.
+    /// Bytes of pictures in the entry that are not stored yet.
     pub blobs: Vec<Vec<u8>>,
 }
 
@@ -361,7 +363,7 @@ impl From<EntryVersion> for NewEntry {
 }
 
 impl NewEntry {
-    /// An entry with pictures behind its text, given as their bytes.
+    /// Creates an entry with pictures after its text, given as their bytes.
     pub fn with_pictures(version: EntryVersion, pictures: Vec<Vec<u8>>) -> Result<Self, NotAPicture> {
         let mut entry = Self::from(version);
         for bytes in pictures {
@@ -373,39 +375,39 @@ impl NewEntry {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Applied {
-    /// The thread has a new state.
+    /// The command changed the thread.
     Changed {
         /// The new state.
         state: ThreadState,
-        /// What happened.
+        /// The kind of operation, for the log.
         kind: OperationKind,
     },
-    /// The thread is already as it was asked to be.
+    /// The thread already is in the requested state.
     Unchanged,
 }
 
-/// Why a command was refused. Nothing was changed.
+/// Why a command failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The thread has no such take.
+    /// No such take in the thread.
     #[error("there is no such take in this thread; `retake tree` shows those there are")]
     NoSuchTake,
-    /// The take has no such entry.
+    /// No such entry in the take.
     #[error("there is no such entry in this take; it may have been deleted, and `retake history` shows when")]
     NoSuchEntry,
-    /// An entry with that identity is there already.
+    /// An entry with that id already exists.
     #[error("entry {} is in this take already", .0.short())]
     EntryExists(EntryId),
-    /// An entry shows a picture that is not stored and did not come along.
+    /// The entry shows a picture that is neither stored nor supplied.
     #[error("the entry shows picture {}, which is not stored; `retake entry add --attach` brings one along", .0.short())]
     NoSuchPicture(ContentId),
-    /// No such picture goes along with the draft.
+    /// No such picture is attached to the draft.
     #[error("the draft has no picture {}; `retake draft` shows those it has", .0.short())]
     NotAttached(ContentId),
-    /// There is nothing to send.
+    /// The draft is empty.
     #[error("the draft of {take:?} is empty, so there is nothing to send; `retake draft set` writes one")]
     EmptyDraft {
         /// The take's name.
@@ -414,80 +416,80 @@ pub enum Refusal {
     /// Another take has that name.
     #[error("a take called {0:?} exists already; choose another name")]
     NameTaken(String),
-    /// A thread always has a take.
+    /// A thread needs at least one take.
     #[error("this is the thread's last take; delete the thread instead, or clear the take")]
     LastTake,
-    /// The thread's only take cannot become a thread of its own.
+    /// The only take of a thread cannot be promoted.
     #[error("this is the thread's only take, so it is a thread of its own already")]
     OnlyTake,
-    /// There is nothing to ask the model.
+    /// The prompt is empty.
     #[error("the prompt is empty, so there is nothing to ask; nothing was changed")]
     EmptyPrompt,
-    /// The model gave no summary.
+    /// The summary is empty.
     #[error(
         "the summary is empty, so it cannot stand for the entries; nothing was changed. Try again, or with another model"
     )]
     EmptySummary,
-    /// The turn is not the one that the take is in any more.
-    #[error("the turn was undone, or ended elsewhere; it does not go on")]
+    /// The take is no longer in that turn.
+    #[error("the turn was undone or has ended elsewhere; nothing was changed")]
     TurnGone,
-    /// A turn of the take has not ended.
+    /// The take has an unfinished turn.
     #[error("a turn of this take has not ended; `retake resume` goes on with it, `retake stop` ends it")]
     TurnUnfinished,
-    /// An entry that was summarised is not what the summary was made of.
+    /// An entry changed after it was summarized.
     #[error("an entry was changed while the summary of it was written; nothing was compressed, try again")]
     SummaryOutdated,
-    /// There is nothing to summarise.
+    /// No entry would be replaced.
     #[error("there is nothing to compress: no entry would be replaced")]
     NothingToCompress,
-    /// A fork starts at a user message.
+    /// A fork must start at a user message.
     #[error("the entry's role is {role:?}; a fork starts at a user message, `take branch` at any entry")]
     NotAUserMessage {
-        /// The role it has.
+        /// The entry's role.
         role: String,
     },
-    /// A prompt has the role of a user.
+    /// A prompt must not have an assistant's role.
     #[error(
         "the prompt would have the role {role:?}, which is an assistant's; nothing was changed. Put a user's role first: \
          `retake role` lists the roles"
     )]
     AssistantPrompt {
-        /// The role it has.
+        /// The prompt's role.
         role: String,
     },
-    /// A name is not one.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] BadName),
-    /// A setting is not one.
+    /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] BadSetting),
-    /// More than there may be.
+    /// A limit is exceeded.
     #[error("{what}: at most {limit}")]
     TooMuch {
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// The most there may be.
+        /// The limit.
         limit: usize,
     },
-    /// The store failed.
+    /// An object could not be read.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
-/// What commands need besides the state.
+/// The inputs of a command besides the state.
 pub struct Context<'call, 'base, O: Objects + ?Sized, F: Fresh> {
-    /// Where content is read and new content is left.
+    /// The source of stored content and the target of new content.
     pub additions: &'call mut Additions<'base, O>,
-    /// Time and dice.
+    /// The clock and the source of random bytes.
     pub fresh: &'call mut F,
     /// Whether the thread has a take with that name. A thread can have thousands of takes, so the caller
-    /// answers from an index.
+    /// looks the name up in an index.
     pub take_named: &'call dyn Fn(&str) -> Result<bool, Unavailable>,
-    /// The git commit that the thread is at: what a new branch is anchored to.
+    /// The thread's current git commit, recorded in new branches.
     pub git_commit: Option<&'call str>,
 }
 
-/// Does what the command asks.
+/// Applies a command.
 pub fn apply<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     command: Command,
@@ -541,7 +543,7 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
     }
 }
 
-/// The state with another version of one of its takes.
+/// Returns the state with a new version of one take.
 fn with_take<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     take: &crate::take::Take,

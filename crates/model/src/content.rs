@@ -1,8 +1,8 @@
-//! Names of content: the BLAKE3 hash of one canonical encoding.
+//! Content ids: the BLAKE3 hash of a canonical encoding.
 //!
-//! The same content has the same name on every machine, whatever road led to it. The encoding is CBOR with
-//! fixed field order and shortest lengths, as the derived encoders write it; [`decode`] accepts those bytes
-//! and no others, so that content from elsewhere cannot go by two names.
+//! The same content has the same id on every machine, regardless of how it was created. The encoding is
+//! CBOR with fixed field order and shortest lengths, as the derived encoders write it. [`decode`] accepts
+//! only those bytes, so imported content cannot have two ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use std::str::FromStr;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// The name of immutable content.
+/// The id of immutable content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct ContentId(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]);
 
-/// What a piece of content is; part of what is hashed, so that no bytes can pass for another kind.
+/// The type of an object. It is part of the hash, so the same bytes have a different id for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 #[repr(u8)]
@@ -38,10 +38,10 @@ pub enum Kind {
     /// The settings of a thread.
     #[n(5)]
     Settings = 5,
-    /// The whole of a thread at one moment.
+    /// The whole state of a thread.
     #[n(6)]
     State = 6,
-    /// Where an operation was made: folder, branch, commit.
+    /// The environment of an operation: folder, branch, commit.
     #[n(7)]
     Surroundings = 7,
     /// One operation of a thread's log.
@@ -53,36 +53,36 @@ pub enum Kind {
     /// The parts of a long file.
     #[n(10)]
     Parts = 10,
-    /// The files of a workspace at one moment.
+    /// A snapshot of a workspace's files.
     #[n(11)]
     Snapshot = 11,
-    /// What a snapshot does not hold.
+    /// The paths that a snapshot excludes.
     #[n(12)]
     LeftOut = 12,
-    /// Encrypted bytes of a file that snapshots leave out.
+    /// Encrypted bytes of a file that snapshots exclude.
     #[n(13)]
     Sealed = 13,
-    /// The sealed files of a root at one moment.
+    /// The sealed files of a root in one snapshot.
     #[n(14)]
     SealedFiles = 14,
 }
 
 /// Content with a kind and one canonical encoding.
 pub trait Content: Encode<()> + for<'bytes> Decode<'bytes, ()> {
-    /// What this content is.
+    /// The kind of this content.
     const KIND: Kind;
 }
 
-/// The bytes are not the canonical encoding of the content that they should be.
+/// The bytes are not the canonical encoding of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("content is not a well-formed {kind:?}")]
 pub struct Malformed {
-    /// What was expected.
+    /// The expected kind.
     pub kind: Kind,
 }
 
 impl Kind {
-    /// Every kind, in the order of its number.
+    /// All kinds, ordered by number.
     pub const ALL: [Self; 15] = [
         Self::Blob,
         Self::Entry,
@@ -101,14 +101,14 @@ impl Kind {
         Self::SealedFiles,
     ];
 
-    /// The kind with that number, if there is one.
+    /// Returns the kind with that number, if any.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 }
 
 impl ContentId {
-    /// The name of these bytes as content of that kind.
+    /// Returns the id of these bytes as content of that kind.
     pub fn of(kind: Kind, bytes: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&[kind as u8]);
@@ -116,56 +116,56 @@ impl ContentId {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The name with exactly these bytes.
+    /// Creates an id from its bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes of the name.
+    /// Returns the bytes of the id.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The first eight bytes as a number, for an index that is checked against the whole name.
+    /// Returns the first eight bytes as a number, for indexes that verify the whole id afterwards.
     pub fn prefix(&self) -> i64 {
         let mut prefix = [0; 8];
         prefix.copy_from_slice(&self.0[..8]);
         i64::from_be_bytes(prefix)
     }
 
-    /// The first characters of the text form.
+    /// Returns the first characters of the text form.
     pub fn short(&self) -> String {
         data_encoding::HEXLOWER.encode(&self.0[..6])
     }
 }
 
-/// The canonical bytes of some content.
+/// Encodes content canonically.
 pub fn encode<C: Content>(content: &C) -> Vec<u8> {
-    // Most content fits; growing from nothing would copy it several times.
+    // Most content fits into this capacity; growing from zero would copy it several times.
     let mut bytes = Vec::with_capacity(512);
     minicbor::encode(content, &mut bytes).expect("encoding into memory cannot fail");
     bytes
 }
 
-/// The content that these canonical bytes stand for.
+/// Decodes content and rejects any bytes that are not canonical.
 pub fn decode<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
     let content: C = minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })?;
-    // Unknown fields, longer lengths or trailing bytes would give one content two names.
+    // Unknown fields, longer lengths or trailing bytes would give the same content two ids.
     let mut expected = Expected(bytes);
     let same = minicbor::encode(&content, &mut expected).is_ok() && expected.0.is_empty();
     if same { Ok(content) } else { Err(Malformed { kind: C::KIND }) }
 }
 
-/// The content that these bytes stand for, where they are known to be canonical: whatever has a name came by it
-/// through [`encode`] or was let in by [`decode`], and its bytes have been checked against the name.
+/// Decodes bytes that are known to be canonical: stored content comes from [`encode`] or passed [`decode`],
+/// and its bytes were verified against the id.
 pub(crate) fn decode_canonical<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
     minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })
 }
 
-/// Takes the bytes that are expected, and no others.
+/// A writer that accepts only the expected bytes.
 struct Expected<'bytes>(&'bytes [u8]);
 
-/// Other bytes came than were expected.
+/// The written bytes differ from the expected ones.
 struct Unexpected;
 
 impl minicbor::encode::Write for Expected<'_> {
@@ -189,7 +189,7 @@ impl fmt::Debug for ContentId {
     }
 }
 
-/// The text is not the name of any content.
+/// The text is not a content id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a content id has 64 hexadecimal digits")]
 pub struct NotAContentId;

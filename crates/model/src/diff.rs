@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line, and word by word within lines.
+//! Text diff by line, and by word within lines.
 //!
 //! ```text
 //!   before   after        changes                     hunks (with one line around)
@@ -9,12 +9,12 @@
 //!            d
 //! ```
 //!
-//! [`changes`] is all that counting, attributing and showing need; [`hunks`] makes what people read of it. A
-//! line is what ends with a line feed, or the rest: a carriage return belongs to its line, and so does a missing
-//! last line end. Texts are bytes here; whether they are UTF-8 is a question for whoever shows them.
+//! [`changes`] is sufficient for counting, attribution and display; [`hunks`] formats changes for reading.
+//! A line includes its line feed; the last line may lack one, and a carriage return belongs to its line.
+//! Texts are bytes here; callers that display them handle the character encoding.
 //!
-//! Two texts are compared up to [`LONGEST_TEXT`] bytes and [`MOST_LINES`] lines each; beyond, it is only said
-//! that they differ. Whatever has a zero byte is not text.
+//! Texts of up to [`MAX_TEXT_BYTES`] bytes and [`MAX_LINES`] lines are compared; larger ones are only
+//! reported as different. Content with a zero byte counts as binary.
 
 mod hunks;
 mod words;
@@ -29,39 +29,39 @@ pub use crate::merge::{LONGEST_TEXT, MOST_LINES};
 pub use hunks::{Hunk, HunkLine, Part, Side, hunks};
 pub use words::{LONGEST_WORDS, MOST_WORDS, Run, words};
 
-/// Lines of one text that stand where other lines stood. Lines are counted from 0.
+/// A range of lines that replaces another range. Lines are counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The lines that went.
+    /// The removed lines.
     pub before: Range<usize>,
-    /// The lines that came.
+    /// The added lines.
     pub after: Range<usize>,
 }
 
-/// How many lines came and went.
+/// The numbers of added and removed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LineCounts"))]
 pub struct Counts {
-    /// Lines that came.
+    /// Added lines.
     pub added: u64,
-    /// Lines that went.
+    /// Removed lines.
     pub removed: u64,
 }
 
-/// Why two contents are not compared line by line.
+/// Why two contents cannot be compared by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Incomparable {
-    /// One of them is not text.
+    /// One of them is binary.
     #[error("it is not text")]
     Binary,
-    /// One of them is longer than [`LONGEST_TEXT`] or has more lines than [`MOST_LINES`].
+    /// One of them exceeds [`MAX_TEXT_BYTES`] or [`MAX_LINES`].
     #[error("it is too large to compare")]
     TooLarge,
 }
 
-/// What differs between two texts, from the top down. Changes never touch each other.
+/// Returns the changes between two texts, from top to bottom. Changes are never adjacent.
 pub fn changes(before: &[u8], after: &[u8]) -> Result<Vec<Change>, Incomparable> {
     check(before)?;
     check(after)?;
@@ -72,7 +72,7 @@ pub fn changes(before: &[u8], after: &[u8]) -> Result<Vec<Change>, Incomparable>
     Ok(compare(&before, &after))
 }
 
-/// Whether bytes are text that is short enough to be compared.
+/// Checks that bytes are text within the size limits.
 pub fn check(bytes: &[u8]) -> Result<(), Incomparable> {
     if bytes.len() > LONGEST_TEXT {
         return Err(Incomparable::TooLarge);
@@ -80,13 +80,13 @@ pub fn check(bytes: &[u8]) -> Result<(), Incomparable> {
     if bytes.contains(&0) { Err(Incomparable::Binary) } else { Ok(()) }
 }
 
-/// The lines of a text, each with its end.
+/// Returns the lines of a text, each including its line feed.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|&byte| byte == b'\n')
 }
 
 impl Counts {
-    /// How many lines came and went with these changes.
+    /// Counts the lines that these changes add and remove.
     pub fn of(changes: &[Change]) -> Self {
         changes.iter().fold(Self::default(), |counts, change| Self {
             added: counts.added + change.after.len() as u64,
@@ -95,9 +95,9 @@ impl Counts {
     }
 }
 
-/// What differs between two rows of pieces: lines, or words.
+/// Compares two sequences of lines or words.
 fn compare<'text>(before: &[&'text [u8]], after: &[&'text [u8]]) -> Vec<Change> {
-    // Numbers are compared faster than texts, and most pieces are met more than once.
+    // Comparing numbers is faster than comparing texts, and most pieces occur more than once.
     let mut numbers = HashMap::new();
     let mut number = |pieces: &[&'text [u8]]| -> Vec<u32> {
         let numbered = pieces.iter().map(|piece| {
@@ -108,8 +108,7 @@ fn compare<'text>(before: &[&'text [u8]], after: &[&'text [u8]]) -> Vec<Change> 
     };
     let (before, after) = (number(before), number(after));
     let mut changes: Vec<Change> = Vec::new();
-    // This algorithm bounds its own work by counting steps, not by a clock: the same texts always give the same
-    // answer.
+    // This algorithm bounds its work by counting steps, not by a clock, so the result is deterministic.
     for operation in capture_diff_slices(Algorithm::Myers, &before, &after) {
         if matches!(operation, DiffOp::Equal { .. }) {
             continue;

@@ -1,8 +1,7 @@
-//! Entries: the messages, tool calls, results and notes that a conversation is made of.
+//! Entries: the messages, tool calls, results and notes of a conversation.
 //!
-//! An entry has an identity ([`crate::id::EntryId`]) that never changes, and versions that are each immutable
-//! content. Editing an entry replaces its text and nothing else: role, time, usage, thinking, tool blocks
-//! and fields that Retake does not know all survive.
+//! An entry has an id ([`crate::id::EntryId`]) that never changes, and immutable versions. An edit replaces
+//! only the text: role, time, usage, thinking, tool blocks and unknown fields remain.
 //!
 //! ```text
 //!   entry  ──► version 1 { role, blocks: [thinking, text, tool call], created, usage, model, extra… }
@@ -39,22 +38,22 @@ use crate::time::Timestamp;
 /// One version of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct EntryVersion {
-    /// Who speaks: any text, from the thread's list of roles or not.
+    /// The role: any text, not necessarily from the thread's list of roles.
     #[n(0)]
     pub role: String,
-    /// What is said, in order.
+    /// The content, in order.
     #[n(1)]
     pub blocks: Vec<Block>,
-    /// When the entry was first made.
+    /// When the entry was created.
     #[n(2)]
     pub created: Timestamp,
-    /// Fields that Retake does not know, kept as they came.
+    /// Unknown fields, stored verbatim.
     #[n(3)]
     pub extra: BTreeMap<String, Json>,
-    /// When the text was last changed by hand.
+    /// When a user last edited the text.
     #[n(4)]
     pub edited: Option<Timestamp>,
-    /// Tokens, as the provider counted them.
+    /// Token counts from the provider.
     #[n(5)]
     pub usage: Option<Usage>,
     /// The model that wrote it.
@@ -67,7 +66,7 @@ impl Content for EntryVersion {
 }
 
 impl EntryVersion {
-    /// An entry with that text. What an assistant thought aloud becomes thinking blocks of their own.
+    /// Creates an entry from text. In an assistant's text, thinking tags become thinking blocks.
     pub fn from_text(role: &str, text: &str, created: Timestamp) -> Self {
         let blocks = if RoleKind::of(role) == RoleKind::Assistant {
             split_thinking(text)
@@ -85,13 +84,14 @@ impl EntryVersion {
         }
     }
 
-    /// The text that a person reads and edits: the text blocks, a blank line between them.
+    /// Returns the text blocks, separated by blank lines.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.blocks.iter().filter_map(Block::text).collect();
         texts.join("\n\n")
     }
 
-    /// The text that an edit changes: [`Self::text`], or what a tool answered, where that is all there is.
+    /// Returns the text that an edit changes: [`Self::text`], or the tool's output if the entry is only a
+    /// tool result.
     pub fn editable(&self) -> String {
         match self.only_result() {
             Some(Block::ToolResult { text, .. }) => text.clone(),
@@ -99,7 +99,7 @@ impl EntryVersion {
         }
     }
 
-    /// The result of a tool, if the entry is one and says nothing else.
+    /// Returns the tool result if the entry consists of nothing else.
     fn only_result(&self) -> Option<&Block> {
         match self.blocks.as_slice() {
             [result @ Block::ToolResult { .. }] => Some(result),
@@ -107,8 +107,8 @@ impl EntryVersion {
         }
     }
 
-    /// The same entry after an edit of [`Self::editable`]: of what a tool answered, the answer is changed, so that the model
-    /// reads what a person made of it.
+    /// Returns the entry with an edited [`Self::editable_text`]. If the entry is only a tool result, the
+    /// edit changes its output, so that the model reads the edited version.
     #[must_use]
     pub fn with_edit(&self, text: &str, edited: Timestamp) -> Self {
         if self.only_result().is_none() {
@@ -121,8 +121,8 @@ impl EntryVersion {
         changed
     }
 
-    /// The same entry with other text. All that is not text stays, what Retake does not know of the text blocks
-    /// too; the new text stands where the first text block stood.
+    /// Returns the entry with new text in place of the first text block. Everything else stays, including
+    /// unknown fields of the text blocks.
     #[must_use]
     pub fn with_text(&self, text: &str, edited: Timestamp) -> Self {
         let texts = self.blocks.iter().filter(|block| block.text().is_some());
@@ -135,25 +135,25 @@ impl EntryVersion {
         Self { blocks, edited: Some(edited), ..self.clone() }
     }
 
-    /// Who served the model that wrote it, if that is known.
+    /// Returns the provider of the model, if known.
     pub fn provider(&self) -> Option<String> {
         serde_json::from_str(self.extra.get("provider")?.as_str()).ok()
     }
 
-    /// One line that stands for the entry where there is no room for more.
+    /// Returns a one-line preview.
     pub fn preview(&self) -> String {
         let text = self.blocks.iter().find_map(Block::text).map_or_else(|| self.substitute(), str::to_owned);
         preview(&text)
     }
 
-    /// Every word that a search should find, in the order of the blocks.
+    /// Returns all text that search indexes, in the order of the blocks.
     pub fn searchable(&self) -> String {
         let mut all = String::new();
         self.blocks.iter().for_each(|block| block.add_words(&mut all));
         all
     }
 
-    /// How many bytes its texts have.
+    /// Returns the number of bytes in its texts.
     pub fn size(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(Block::size).sum();
         let extra: usize = self.extra.iter().map(|(name, value)| name.len() + value.as_str().len()).sum();
@@ -174,9 +174,9 @@ impl EntryVersion {
     }
 }
 
-/// The first characters of a text on one line, with white space folded.
+/// Returns the first characters of a text on one line, with white space collapsed.
 pub fn preview(text: &str) -> String {
-    // Only the beginning is looked at: an entry may be megabytes long.
+    // Read only the beginning: an entry may be megabytes long.
     let beginning: String = text.chars().take(PREVIEW_CHARS * 8).collect();
     let folded = beginning.split_whitespace().collect::<Vec<_>>().join(" ");
     if folded.chars().count() <= PREVIEW_CHARS {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_answered_is_edited_in_its_place() {
+    fn editing_a_tool_result_changes_its_output() {
         let result = |text: &str| Block::ToolResult {
             call: "1".to_owned(),
             text: text.to_owned(),
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(answered.editable(), "old");
         let edited = answered.with_edit("new", Timestamp::from_millis(2));
         assert_eq!((edited.blocks, edited.edited), (vec![result("new")], Some(Timestamp::from_millis(2))));
-        // Where there is a text beside it, that is what is edited.
+        // If the entry also has text, the edit changes the text.
         let both = entry(vec![result("old"), text("said")]);
         assert_eq!(both.editable(), "said");
         let edited = both.with_edit("new", Timestamp::from_millis(2));
@@ -272,19 +272,20 @@ mod tests {
     }
 
     #[test]
-    fn content_from_before_there_were_unknown_fields_keeps_its_bytes() {
-        // What was stored by the version before: a list of the variant's number and its fields, and no more.
+    fn old_content_without_unknown_fields_keeps_its_bytes() {
+        // The encoding of the previous version: the variant's number and its fields, without unknown
+        // fields.
         let old = [0x82, 0x00, 0x81, 0x62, b'h', b'i'];
         assert_eq!(minicbor::decode::<Block>(&old).expect("a block"), text("hi"));
-        assert_eq!(minicbor::to_vec(text("hi")).expect("memory is enough"), old);
+        assert_eq!(minicbor::to_vec(text("hi")).expect("encoding into memory cannot fail"), old);
         let usage = [0x84, 0x03, 0x00, 0x00, 0x00];
         let decoded: Usage = minicbor::decode(&usage).expect("usage");
         assert_eq!(decoded, Usage { input_tokens: 3, ..Usage::default() });
-        assert_eq!(minicbor::to_vec(decoded).expect("memory is enough"), usage);
+        assert_eq!(minicbor::to_vec(decoded).expect("encoding into memory cannot fail"), usage);
     }
 
     #[test]
-    fn no_fields_have_one_spelling() {
+    fn empty_fields_have_one_encoding() {
         let good = entry(vec![text("hi")]);
         let bytes = crate::content::encode(&good);
         let place =

@@ -1,26 +1,28 @@
-//! Undo, redo and jump, worked out from the log alone.
+//! Undo, redo and jump, derived from the log alone.
 //!
-//! Steps form *chains*: one for each take, and one for the thread itself (title, tags, roles, settings, takes made,
-//! removed or switched, reset). A chain is a tree: the parent of a change is the change of the same chain that was
-//! current when it was made. Undo, redo and jump make no node; they move the *position* of chains. The *tip* is where
-//! redo leads.
+//! Steps form *chains*: one for each take, and one for the thread (title, tags, roles, settings, reset, and
+//! creating, deleting or switching takes). A chain is a tree: the parent of a change is the change of the
+//! same chain that was current when it was made. Undo, redo and jump add no node; they move the *position*
+//! of chains. Redo moves towards the *tip*.
 //!
 //! ```text
 //!   log      1       2       3       4       5       6
 //!   thread   1 ───────────── 3                             1 created, 3 renamed
 //!   take A           2 ───────────── 4 ───── 5             after an undo in A: position 4, tip 5
-//!   take B                                           6     untouched by it
+//!   take B                                           6     unaffected
 //! ```
 //!
-//! In a take, undo takes back the newest step of the take's chain and the thread's: steps of other takes are passed over, and
-//! so are their running turns. The operations of one turn go together, whatever lies between them. Redo makes first what was
-//! taken back last; each chain knows the move that took back its next step, and finds the one before in the log. A move that
-//! took back steps of several chains has written down in which order.
+//! Undo in a take reverts the newest step of the take's chain and the thread's chain. It skips steps of
+//! other takes and their running turns. The operations of one turn move together, even with other
+//! operations between them. Redo repeats the most recently undone step first: each chain stores the move
+//! that undid its next step, and the log leads to the move before that. A move that undoes steps of several
+//! chains records their order.
 //!
-//! A chain may have a hundred thousand changes, and redo from the far end must cost no more than an undo, so
-//! each change also knows one far ancestor (`jump`), placed such that any ancestor is found in O(log n) hops.
+//! A chain may have a hundred thousand changes, and redo from the far end must not cost more than an undo.
+//! Each change therefore stores one distant ancestor (`jump`), chosen so that any ancestor is found in
+//! O(log n) hops.
 //!
-//! Logs from before takes had chains are one chain: all their operations count as steps of the thread.
+//! Logs from before takes had chains form one chain: all their operations count as steps of the thread.
 
 mod cursor;
 #[cfg(test)]
@@ -32,29 +34,29 @@ use crate::time::Timestamp;
 
 pub use cursor::{Cursor, RouteStep, View};
 
-/// What the walks below need to know of one operation.
+/// The parts of an operation that the algorithms below need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Where it stands in its chain.
+    /// Its links in its chain.
     pub place: Place,
-    /// What it is undone with.
+    /// The turn with which it is undone.
     pub turn: TurnId,
-    /// Its chain, and where the others are.
+    /// Its chain, and the positions of the others.
     pub chains: Option<Chains>,
-    /// Whether it is no step of undo: see [`OperationKind::moves_only`].
+    /// Whether undo skips it: see [`OperationKind::is_not_undoable`].
     pub moves_only: bool,
-    /// The take that it made.
+    /// The take that it created.
     pub made: Option<TakeId>,
-    /// Whether it emptied every take.
+    /// Whether it cleared every take.
     pub resets: bool,
-    /// Whether it changed files in the project's folder.
+    /// Whether it changed files in the project folder.
     pub in_project: bool,
-    /// The take that it changed, or whose files.
+    /// The take whose entries or files it changed.
     pub worked_in: Option<TakeId>,
 }
 
 impl Step {
-    /// What is needed of an operation.
+    /// Extracts the step from an operation.
     pub fn of(operation: &Operation) -> Self {
         Self {
             place: operation.place,
@@ -68,23 +70,23 @@ impl Step {
         }
     }
 
-    /// The take whose step it is; `None` for the thread's.
+    /// Returns the take whose chain it belongs to; `None` for the thread's chain.
     pub fn take(&self) -> Option<TakeId> {
         self.chains.as_ref().and_then(|chains| chains.take)
     }
 }
 
-/// The log of one thread, read one operation at a time.
+/// The log of one thread, read by operation.
 pub trait Log {
-    /// Why an operation could not be read.
+    /// The error of a failed read.
     type Error;
-    /// The operation with that version, which must exist.
+    /// Returns the operation with that version, which must exist.
     fn step(&self, version: Version) -> Result<Step, Self::Error>;
-    /// The active take after that operation.
+    /// Returns the active take after that operation.
     fn active(&self, version: Version) -> Result<TakeId, Self::Error>;
 }
 
-/// How much one undo or redo moves.
+/// The unit of an undo or redo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// All operations of a turn.
@@ -93,10 +95,10 @@ pub enum Unit {
     Operation,
 }
 
-/// Where the first operation of a thread stands.
+/// The links of a thread's first operation.
 pub const FIRST: Place = Place { parent: 0, depth: 0, jump: 1, position: 1, tip: 1 };
 
-/// Where the thread's own chain is after an operation.
+/// Returns the position of the thread's chain after an operation.
 pub fn thread_position(step: &Step, version: Version) -> ChainPosition {
     match &step.chains {
         Some(chains) => chains.thread,
@@ -110,7 +112,7 @@ pub fn thread_position(step: &Step, version: Version) -> ChainPosition {
     }
 }
 
-/// Where the chain of a take is after the operation with that version.
+/// Returns the position of a take's chain after the operation with that version.
 pub fn take_position<L: Log>(log: &L, version: Version, take: TakeId) -> Result<ChainPosition, L::Error> {
     let mut version = version;
     while version > 0 {
@@ -128,7 +130,7 @@ pub fn take_position<L: Log>(log: &L, version: Version, take: TakeId) -> Result<
     Ok(ChainPosition::default())
 }
 
-/// Where a new change stands: a step of that take, or of the thread.
+/// Returns the links of a new change in that take's chain, or in the thread's.
 pub fn link_change<L: Log>(
     log: &L,
     head: Version,
@@ -145,7 +147,7 @@ pub fn link_change<L: Log>(
     Ok((place, Chains { take, thread, takes: Vec::new(), other: other(&last, head, take), order: None }))
 }
 
-/// Where an operation stands that changes nothing in any chain, such as a name for a version.
+/// Returns the links of an operation that changes no chain, such as naming a version.
 pub fn link_note<L: Log>(log: &L, head: Version) -> Result<(Place, Chains), L::Error> {
     let last = log.step(head)?;
     let Place { position, tip, .. } = last.place;
@@ -155,7 +157,7 @@ pub fn link_note<L: Log>(log: &L, head: Version) -> Result<(Place, Chains), L::E
     Ok((place_of_move(&last.place, position, tip), chains))
 }
 
-/// Where an operation stands that moves chains.
+/// Returns the links of an operation that moves chains.
 pub fn link_move<L: Log>(
     log: &L,
     head: Version,
@@ -173,7 +175,7 @@ pub fn link_move<L: Log>(
     Ok((place, chains))
 }
 
-/// How an operation is linked into the log, for checking.
+/// The links of an operation, for validation.
 #[derive(Clone, Debug)]
 pub struct Link {
     place: Place,
@@ -183,22 +185,22 @@ pub struct Link {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LinkRole {
-    /// It changes a take, or the thread.
+    /// Changes a take or the thread.
     Change(Option<TakeId>),
-    /// It moves chains.
+    /// Moves chains.
     Move,
-    /// It does neither.
+    /// Neither.
     Note,
 }
 
 impl Link {
-    /// What an operation says of itself.
+    /// Extracts the links from an operation.
     pub fn of(operation: &Operation) -> Self {
         let role = match operation.files {
             _ if operation.kind.moves_chains() => LinkRole::Move,
             _ if operation.kind.moves_only() => LinkRole::Note,
             Some(files) if operation.kind.changes_files_only() => LinkRole::Change(Some(files.take)),
-            // An export without files does not say whose they were.
+            // An export without files does not name their take, so the chain does.
             None if operation.kind.changes_files_only() => {
                 LinkRole::Change(operation.chains.as_ref().and_then(|chains| chains.take))
             }
@@ -207,18 +209,18 @@ impl Link {
         Self { place: operation.place, chains: operation.chains.clone(), role }
     }
 
-    /// Whether it moves chains.
+    /// Whether the operation moves chains.
     pub fn is_move(&self) -> bool {
         self.role == LinkRole::Move
     }
 
-    /// Whether it is in a log from before takes had chains.
+    /// Whether the operation predates chains of takes.
     pub fn is_old(&self) -> bool {
         self.chains.is_none()
     }
 
-    /// Whether the operation stands where one of its kind may stand in the log that it follows: changes and notes in
-    /// exactly one way, moves wherever their chains can be.
+    /// Whether these links are valid directly after `head`. For changes and notes exactly one set of links
+    /// is valid; a move may lead to any reachable position.
     pub fn follows<L: Log>(&self, log: &L, head: Version) -> Result<bool, L::Error> {
         if head == 0 {
             return Ok(self.place == FIRST && self.chains.is_none() && self.role == LinkRole::Change(None));
@@ -241,7 +243,7 @@ impl Link {
 
     fn follows_old<L: Log>(&self, log: &L, head: Version) -> Result<bool, L::Error> {
         let last = log.step(head)?;
-        // Once takes have chains, the log goes on with them.
+        // A log with chains must not return to the old format.
         if last.chains.is_some() {
             return Ok(false);
         }
@@ -267,7 +269,7 @@ fn moves_are_sound<L: Log>(log: &L, head: Version, chains: &Chains) -> Result<bo
     if !chains.takes.is_sorted_by(|left, right| left.take < right.take) {
         return Ok(false);
     }
-    // No step is taken back twice.
+    // A move cannot undo more steps than the log has.
     let runs = chains.order.iter().flatten();
     let passed = runs.clone().try_fold(0, |sum: u64, run| sum.checked_add(run.steps));
     if passed.is_none_or(|passed| passed > head) || runs.clone().any(|run| run.steps == 0) {
@@ -282,7 +284,7 @@ fn moves_are_sound<L: Log>(log: &L, head: Version, chains: &Chains) -> Result<bo
     Ok(true)
 }
 
-/// Whether a move can bring a chain there.
+/// Whether a move can bring a chain to that position.
 fn can_be<L: Log>(
     log: &L,
     take: Option<TakeId>,
@@ -291,7 +293,7 @@ fn can_be<L: Log>(
     version: Version,
 ) -> Result<bool, L::Error> {
     for change in [at.position, at.tip] {
-        // Only the chain of a take has a position before its first step.
+        // Only a take's chain has a position before its first step.
         if change == 0 && take.is_some() {
             continue;
         }
@@ -312,7 +314,7 @@ fn can_be<L: Log>(
     Ok(by_a_move && continues && contains(log, at.tip, at.position)?)
 }
 
-/// The newest earlier operation that is not a change of the same chain.
+/// Returns the newest earlier operation that is not a change of the same chain.
 fn other(last: &Step, head: Version, take: Option<TakeId>) -> Version {
     match &last.chains {
         Some(chains) if !last.moves_only && chains.take == take => chains.other,
@@ -320,7 +322,7 @@ fn other(last: &Step, head: Version, take: Option<TakeId>) -> Version {
     }
 }
 
-/// Where a change stands that is made on another one of its chain.
+/// Returns the links of a change whose parent is `on`.
 fn place_of_change<L: Log>(log: &L, on: Version, version: Version) -> Result<Place, L::Error> {
     if on == 0 {
         return Ok(Place { parent: 0, depth: 0, jump: version, position: version, tip: version });
@@ -338,7 +340,8 @@ fn place_of_move(head: &Place, position: Version, tip: Version) -> Place {
     Place { parent: head.position, depth: 0, jump: 0, position, tip }
 }
 
-/// Whether the change at a position of a chain came about by way of another one; everything did by way of none.
+/// Whether a change is an ancestor of a position, or the position itself. The start (0) is an ancestor of
+/// every position.
 pub fn contains<L: Log>(log: &L, position: Version, change: Version) -> Result<bool, L::Error> {
     if change == 0 {
         return Ok(true);
@@ -350,7 +353,7 @@ pub fn contains<L: Log>(log: &L, position: Version, change: Version) -> Result<b
     Ok(log.step(position)?.place.depth >= depth && ancestor_at(log, position, depth)? == change)
 }
 
-/// Whether a change is done, in the log up to an operation.
+/// Whether a change is in effect after the operation `head`.
 pub fn is_done<L: Log>(log: &L, head: Version, change: Version) -> Result<bool, L::Error> {
     let at = match log.step(change)?.take() {
         Some(take) => take_position(log, head, take)?,
@@ -359,12 +362,12 @@ pub fn is_done<L: Log>(log: &L, head: Version, change: Version) -> Result<bool, 
     contains(log, at.position, change)
 }
 
-/// How many changes lie between a position of a chain and the tip that redo would lead back to.
+/// Returns the number of changes between a position and its tip.
 fn distance<L: Log>(log: &L, at: ChainPosition) -> Result<u64, L::Error> {
     steps_between(log, at.position, at.tip)
 }
 
-/// How many changes of a chain lead from a position to a later one.
+/// Returns the number of changes from a position to a later one in the same chain.
 fn steps_between<L: Log>(log: &L, position: Version, later: Version) -> Result<u64, L::Error> {
     let count = |version: Version| -> Result<u64, L::Error> {
         Ok(if version == 0 { 0 } else { log.step(version)?.place.depth + 1 })
@@ -372,7 +375,7 @@ fn steps_between<L: Log>(log: &L, position: Version, later: Version) -> Result<u
     Ok(count(later)?.saturating_sub(count(position)?))
 }
 
-/// The last change that the ways to two positions of a chain have in common; 0 if there is none.
+/// Returns the last common ancestor of two positions of a chain; 0 if there is none.
 fn common<L: Log>(log: &L, left: Version, right: Version) -> Result<Version, L::Error> {
     if left == 0 || right == 0 {
         return Ok(0);
@@ -384,14 +387,14 @@ fn common<L: Log>(log: &L, left: Version, right: Version) -> Result<Version, L::
         if here.depth == 0 {
             return Ok(0);
         }
-        // Changes of one depth have hops of one length, so both sides stay level.
+        // Changes at the same depth have hops of the same length, so both sides stay level.
         (left, right) =
             if here.jump == there.jump { (here.parent, there.parent) } else { (here.jump, there.jump) };
     }
     Ok(left)
 }
 
-/// The steps that lead from one position of a chain to another.
+/// Returns the steps from one position of a chain to another.
 pub fn route_between<L: Log>(log: &L, from: Version, to: Version) -> Result<Vec<RouteStep>, L::Error> {
     let meeting = common(log, from, to)?;
     let back_to_meeting = |mut version: Version| -> Result<Vec<Version>, L::Error> {
@@ -407,7 +410,7 @@ pub fn route_between<L: Log>(log: &L, from: Version, to: Version) -> Result<Vec<
     Ok(back.chain(forward).collect())
 }
 
-/// The change after a position of a chain, on the way to a tip; `None` at the tip.
+/// Returns the next change from a position towards a tip; `None` at the tip.
 fn next_on<L: Log>(log: &L, position: Version, tip: Version) -> Result<Option<Version>, L::Error> {
     if position == tip {
         return Ok(None);
@@ -416,7 +419,7 @@ fn next_on<L: Log>(log: &L, position: Version, tip: Version) -> Result<Option<Ve
     ancestor_at(log, tip, depth).map(Some)
 }
 
-/// Whether a new operation continues the typing that the last change of its take recorded, and so is undone with it.
+/// Whether a new operation continues the typing of the take's last change, and is therefore undone with it.
 pub fn continues_typing(
     last: &Operation,
     kind: &OperationKind,
@@ -433,7 +436,7 @@ pub fn continues_typing(
     before == after && last.actor == *actor && (0..pause).contains(&elapsed)
 }
 
-/// The ancestor of `version` (or itself) at that depth.
+/// Returns the ancestor of `version` (or itself) at that depth.
 fn ancestor_at<L: Log>(log: &L, version: Version, depth: u64) -> Result<Version, L::Error> {
     let mut version = version;
     let mut place = log.step(version)?.place;

@@ -1,12 +1,12 @@
-//! Identities that survive edits.
+//! Ids that survive edits.
 //!
-//! An entry, a take, a thread, a turn or a project keeps its identity while its content changes; the content
-//! itself is named by its hash ([`crate::content::ContentId`]). An identity is 16 bytes: 48 bits of creation
-//! time in milliseconds, then 80 random bits, so that identities made one after another sort in that order.
+//! An entry, a take, a thread, a turn or a project keeps its id while its content changes; the hash of the
+//! content is a separate id ([`crate::content::ContentId`]). An id has 16 bytes: 48 bits of creation time
+//! in milliseconds, then 80 random bits, so ids sort by creation time.
 //!
 //! ```text
-//!   bytes   time (6) | random (10)          sorts by time: lists can be searched by identity
-//!   text    random (16 chars) time (10)     base32, random part first: a short prefix already tells two apart
+//!   bytes   time (6) | random (10)          sorts by time: lists can be searched by id
+//!   text    random (16 chars) time (10)     base32, random part first: short prefixes are distinct
 //! ```
 
 use std::fmt;
@@ -18,15 +18,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// Where fresh identities come from: the caller's clock and the caller's dice.
+/// The source of new ids: the caller's clock and random generator.
 pub trait Fresh {
-    /// The present moment.
+    /// Returns the current time.
     fn now(&mut self) -> Timestamp;
-    /// Ten random bytes, never the same twice.
+    /// Returns ten random bytes that never repeat.
     fn random(&mut self) -> [u8; 10];
 }
 
-/// The text is not an identity.
+/// The text is not an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{shown:?} is not an id: an id has 26 letters and digits")]
 pub struct NotAnId {
@@ -35,18 +35,17 @@ pub struct NotAnId {
 
 const TIME_BYTES: usize = 6;
 const RANDOM_BYTES: usize = 10;
-/// Characters of the random part of the text form.
 const RANDOM_TEXT: usize = 16;
-/// Bytes of an identity.
+/// The length of an id in bytes.
 pub const ID_BYTES: usize = TIME_BYTES + RANDOM_BYTES;
-/// Characters of an identity's text form.
+/// The length of an id's text form in characters.
 pub const ID_TEXT: usize = 26;
 
-/// Crockford's letters, which leave out those that are easily misread.
+/// Crockford's base32 alphabet, which omits letters that are easily misread.
 fn alphabet() -> Encoding {
     let mut specification = Specification::new();
     specification.symbols.push_str("0123456789abcdefghjkmnpqrstvwxyz");
-    specification.encoding().expect("the 32 symbols are distinct")
+    specification.encoding().expect("the 32 symbols differ")
 }
 
 fn fresh_bytes(fresh: &mut impl Fresh) -> [u8; ID_BYTES] {
@@ -71,7 +70,7 @@ fn rotated(bytes: [u8; ID_BYTES]) -> [u8; ID_BYTES] {
     key
 }
 
-/// The lowest and highest keys whose text begins with that prefix; `None` if no identity's text does.
+/// Returns the lowest and highest keys whose text starts with a prefix; `None` if no id's text can.
 pub fn keys_with_prefix(prefix: &str) -> Option<([u8; ID_BYTES], [u8; ID_BYTES])> {
     let bound = |fill: char, last: char| -> Option<[u8; ID_BYTES]> {
         let mut text = prefix.to_owned();
@@ -81,7 +80,7 @@ pub fn keys_with_prefix(prefix: &str) -> Option<([u8; ID_BYTES], [u8; ID_BYTES])
         }
         from_text(&text).ok().map(rotated)
     };
-    // The last letter has three bits to say, and not five.
+    // The last character encodes three bits instead of five.
     Some((bound('0', '0')?, bound('z', 'w')?))
 }
 
@@ -108,27 +107,27 @@ macro_rules! identity {
         pub struct $name(#[cbor(n(0), with = "minicbor::bytes")] [u8; ID_BYTES]);
 
         impl $name {
-            /// A new identity.
+            /// Generates a new id.
             pub fn fresh(fresh: &mut impl Fresh) -> Self {
                 Self(fresh_bytes(fresh))
             }
 
-            /// The identity with exactly these bytes.
+            /// Creates an id from its bytes.
             pub const fn from_bytes(bytes: [u8; ID_BYTES]) -> Self {
                 Self(bytes)
             }
 
-            /// The bytes, which sort by creation time.
+            /// Returns the bytes, which sort by creation time.
             pub const fn bytes(&self) -> &[u8; ID_BYTES] {
                 &self.0
             }
 
-            /// The bytes in the order of the text form, random part first: what a short prefix is looked up by.
+            /// Returns the bytes in the order of the text form, random part first, for lookups by prefix.
             pub fn key(&self) -> [u8; ID_BYTES] {
                 rotated(self.0)
             }
 
-            /// The identity whose [`key`](Self::key) this is.
+            /// Creates an id from its [`key`](Self::key).
             pub fn from_key(key: [u8; ID_BYTES]) -> Self {
                 let mut bytes = [0; ID_BYTES];
                 bytes[..TIME_BYTES].copy_from_slice(&key[RANDOM_BYTES..]);
@@ -136,7 +135,7 @@ macro_rules! identity {
                 Self(bytes)
             }
 
-            /// The first characters of the text form: enough for a person to tell a few thousand apart.
+            /// Returns the first characters of the text form, enough to distinguish a few thousand ids.
             pub fn short(&self) -> String {
                 let mut text = self.to_string();
                 text.truncate(8);
@@ -180,38 +179,38 @@ macro_rules! identity {
 }
 
 identity!(
-    /// A folder of the user's, wherever it is now.
+    /// A project: a folder of the user, even after it moves.
     ProjectId
 );
 identity!(
-    /// One conversation.
+    /// A conversation.
     ThreadId
 );
 identity!(
-    /// One branch of a thread.
+    /// A branch of a thread.
     TakeId
 );
 identity!(
-    /// One message, tool call with its result, or note, through all its versions.
+    /// A message, a tool call with its result, or a note, across all its versions.
     EntryId
 );
 identity!(
-    /// Operations that are undone together.
+    /// A turn: operations that are undone together.
     TurnId
 );
 identity!(
-    /// A folder that files are kept of: that of a project, or one that a take has for itself.
+    /// A tracked folder: the folder of a project, or a take's worktree.
     FolderId
 );
 
 identity!(
-    /// What somebody asked for once, however often it is repeated. It is a hash and not fresh: the same question has
-    /// the same name.
+    /// A request and all its repetitions. It is a hash of the request instead of a random id, so that a
+    /// repeated request has the same id.
     RequestId
 );
 
 impl RequestId {
-    /// The name of a request, from all that tells it from others: who asks, and what they call it.
+    /// Derives the id from the bytes that identify the request, such as an idempotency key.
     pub fn of(question: &[u8]) -> Self {
         let mut bytes = [0; ID_BYTES];
         bytes.copy_from_slice(&blake3::hash(question).as_bytes()[..ID_BYTES]);
@@ -220,7 +219,7 @@ impl RequestId {
 }
 
 impl FolderId {
-    /// The folder of a project.
+    /// Returns the id of a project's folder.
     pub fn of_project(project: ProjectId) -> Self {
         Self::from_bytes(*project.bytes())
     }
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_sort_by_creation_and_read_back() {
+    fn ids_sort_by_creation_and_round_trip() {
         let mut fresh = Scripted(1_700_000_000_000, 3);
         let ids: Vec<EntryId> = (0..100).map(|_| EntryId::fresh(&mut fresh)).collect();
         assert!(ids.is_sorted());
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_bounds_the_keys_that_begin_with_it() {
+    fn prefix_bounds_all_keys_that_start_with_it() {
         let mut fresh = Scripted(1_700_000_000_000, 5);
         let id = TakeId::fresh(&mut fresh);
         for length in 0..=ID_TEXT {
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_refused() {
+    fn invalid_text_is_rejected() {
         let long = "0".repeat(4096);
         let not_canonical = format!("{}z", "0".repeat(25));
         for text in

@@ -1,11 +1,11 @@
-//! Intents: what is being done to a folder, written down before the first file moves.
+//! Intents: pending file moves in a folder, recorded before the first file changes.
 //!
 //! ```text
-//!   1  intent durable ──► 2  files move, path by path ──► 3  operation published, intent gone
-//!        └── a crash from here on: whoever comes next finishes 2 and does 3
+//!   1  intent durable ──► 2  files move, path by path ──► 3  operation published, intent deleted
+//!        └── a crash from here on: the next process finishes 2 and does 3
 //! ```
 //!
-//! An intent holds the whole operation, so that finishing it needs nothing but the store and the folder.
+//! An intent contains the whole operation, so recovery needs only the store and the folder.
 
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
@@ -15,40 +15,42 @@ use crate::id::{FolderId, ProjectId, TakeId, ThreadId, TurnId};
 use crate::operation::{Actor, FileChange, Operation};
 use crate::time::Timestamp;
 
-/// A folder that files are kept of.
+/// A tracked folder.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FolderRecord {
-    /// Its identity: that of its project, or one of its own.
+    /// Its id: derived from its project, or generated for a worktree.
     #[n(0)]
     pub id: FolderId,
     /// The project it belongs to.
     #[n(1)]
     pub project: ProjectId,
-    /// Where its roots are, by name; the main root has the empty name and comes first.
+    /// The paths of its roots, by name; the main root has the empty name and comes first.
     #[n(2)]
     pub roots: Vec<(String, String)>,
-    /// What it was when Retake last knew it.
+    /// The last recorded snapshot.
     #[n(3)]
     pub snapshot: Option<ContentId>,
-    /// The take that lives in it apart from the others; none for the folder of the project itself.
+    /// The take whose worktree this is; `None` for the project folder.
     #[n(4)]
     pub apart: Option<Apart>,
-    /// What runs in it: what changes meanwhile is its doing. After a crash it says whose the changes are.
+    /// The current run. Changes during a run are attributed to it, also after a crash.
     #[n(5)]
     pub running: Option<Running>,
-    /// Which folder on the disk it is, where the path alone does not say that: that of a take.
+    /// The identity on disk of a worktree, because its path alone does not prove that it is the same
+    /// folder.
     #[n(6)]
     pub identity: Option<FolderIdentity>,
-    /// The snapshot whose files are being removed from it. Such a folder is no take's any more.
+    /// The snapshot whose files are being removed. Such a folder no longer belongs to a take.
     #[n(7)]
     pub removing: Option<ContentId>,
-    /// When the files were last captured; unknown in records of older versions, and where the system has no boot id.
+    /// When the files were last captured; `None` in records of older versions, and on systems without a
+    /// boot id.
     #[n(8)]
     pub captured: Option<CaptureTime>,
-    /// What else runs in it.
+    /// Further concurrent runs.
     #[n(9)]
     pub others: Option<Vec<Running>>,
-    /// Which folders on the disk its further roots are, by path; unknown in records of older versions.
+    /// The identities of its other roots, by path; `None` in records of older versions.
     #[n(10)]
     pub root_identities: Option<Vec<(String, FolderIdentity)>>,
 }
@@ -56,96 +58,96 @@ pub struct FolderRecord {
 /// When the files of a folder were captured.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CaptureTime {
-    /// Names the time between two starts of the system.
+    /// The system's boot id.
     #[n(0)]
     pub boot: String,
-    /// The time just before the files were read.
+    /// The time directly before the files were read.
     #[n(1)]
     pub time: Timestamp,
 }
 
-/// Which folder of a file system one is, whatever its path.
+/// The identity of a folder in a file system, independent of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FolderIdentity {
-    /// The device that holds it.
+    /// The device id.
     #[n(0)]
     pub device: u64,
-    /// Its number on that device.
+    /// The inode number.
     #[n(1)]
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    /// The creation time in nanoseconds since 1970, if the file system records it.
     #[n(2)]
     pub born: Option<i64>,
-    /// Whether it carries a mark with the folder's id.
+    /// Whether the folder carries a marker with its id.
     #[n(3)]
     pub marked: bool,
 }
 
-/// A tool or a program that was let loose on a folder.
+/// A tool or program that is running in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Running {
-    /// For which thread.
+    /// The thread.
     #[n(0)]
     pub thread: ThreadId,
-    /// For which take.
+    /// The take.
     #[n(1)]
     pub take: TakeId,
-    /// In which turn; whoever runs it keeps that alive.
+    /// The turn, which the running process keeps alive.
     #[n(2)]
     pub turn: TurnId,
-    /// Who.
+    /// The actor to which changes are attributed.
     #[n(3)]
     pub actor: Actor,
-    /// The paths below the main root that it is known to write, and no others; `None` if it may write anything.
+    /// The only paths below the main root that it writes; `None` if it may write anywhere.
     #[n(4)]
     pub paths: Option<Vec<ByteVec>>,
 }
 
-/// A take that has a folder of its own.
+/// A take with a worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Apart {
-    /// Of which thread.
+    /// The thread.
     #[n(0)]
     pub thread: ThreadId,
-    /// Which take.
+    /// The take.
     #[n(1)]
     pub take: TakeId,
 }
 
-/// A move of files that has begun.
+/// A file move in progress.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Intent {
-    /// The folder whose files move.
+    /// The folder whose files change.
     #[n(0)]
     pub folder: FolderId,
-    /// Where its roots are, by name.
+    /// The paths of its roots, by name.
     #[n(1)]
     pub roots: Vec<(String, String)>,
-    /// The files as they were and as they are to be.
+    /// The files before and after the move.
     #[n(2)]
     pub files: FileChange,
-    /// What is published when they are.
+    /// The operation to publish once the files are in place.
     #[n(3)]
     pub operation: Operation,
-    /// What temporary files are named after; no two intents share it.
+    /// A unique token in the names of the move's temporary files.
     #[n(4)]
     pub token: String,
 }
 
 impl Running {
-    /// The paths that it is known to write.
+    /// Iterates over the paths that it is known to write.
     pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.paths.iter().flatten().map(|path| path.as_slice())
     }
 }
 
 impl FolderRecord {
-    /// Everything that runs in it, in the order in which it began.
+    /// Iterates over all runs in the folder, in the order in which they started.
     pub fn runs(&self) -> impl Iterator<Item = &Running> {
         self.running.iter().chain(self.others.iter().flatten())
     }
 
-    /// The same folder with exactly that running in it.
+    /// Returns the folder with exactly these runs.
     #[must_use]
     pub fn with_runs(self, runs: Vec<Running>) -> Self {
         let mut runs = runs.into_iter();
@@ -154,7 +156,7 @@ impl FolderRecord {
         Self { running, others: (!others.is_empty()).then_some(others), ..self }
     }
 
-    /// The path of the main root.
+    /// Returns the path of the main root.
     pub fn path(&self) -> &str {
         self.roots.first().map_or("", |(_, path)| path)
     }

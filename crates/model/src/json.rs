@@ -1,31 +1,30 @@
-//! JSON that is kept as it came.
+//! Verbatim JSON.
 //!
-//! Fields that Retake does not know, and the inputs that a model gives to a tool, must come out again to the
-//! byte. They are held as checked text, not as a parsed value, so that neither key order nor the spelling of
-//! a number changes.
+//! Unknown fields and tool inputs must survive byte for byte. They are stored as validated text instead of
+//! a parsed value, so that key order and number formats do not change.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize, de::Error as _, ser::Error as _};
 use serde_json::value::RawValue;
 
-/// Well-formed JSON, exactly as it was written.
+/// Valid JSON, exactly as written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Json(#[n(0)] String);
 
-/// The text is not JSON.
+/// The text is not valid JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not valid JSON: {0}")]
 pub struct NotJson(String);
 
-/// How deep JSON may be nested: what other programs that read it accept.
+/// The maximum nesting depth, which other JSON readers also accept.
 const DEEPEST: usize = 128;
 
 impl Json {
-    /// Checks the text; keeps every byte of it.
+    /// Validates the text and stores it verbatim.
     pub fn new(text: impl Into<String>) -> Result<Self, NotJson> {
         let text = text.into();
-        // Not parsed into a value: a number too large for one is still a number.
+        // Not parsed into a value: a number too large for one is still valid JSON.
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(|error| NotJson(error.to_string()))?;
         if depth(&text) > DEEPEST {
             return Err(NotJson(format!("nested deeper than {DEEPEST} levels")));
@@ -33,18 +32,18 @@ impl Json {
         Ok(Self(text))
     }
 
-    /// A JSON string with that content.
+    /// Creates a JSON string.
     pub fn string(content: &str) -> Self {
-        Self(serde_json::to_string(content).expect("a string is always JSON"))
+        Self(serde_json::to_string(content).expect("strings serialize to JSON"))
     }
 
-    /// The text as it was written.
+    /// Returns the text as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// How deep well-formed JSON is nested.
+/// Returns the nesting depth of valid JSON.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in text.bytes() {
@@ -63,7 +62,7 @@ fn depth(text: &str) -> usize {
 
 impl Serialize for Json {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Stored text was checked when it came in, but may be shown by a program that did not check it.
+        // Stored text was validated on input, but decoding does not validate it again.
         let raw = RawValue::from_string(self.0.clone()).map_err(S::Error::custom)?;
         raw.serialize(serializer)
     }
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_survives_to_the_byte() {
+    fn text_round_trips_verbatim() {
         for text in ["1.0", "1e400", r#"{"b":1,"a":[ 2 ]}"#, "18446744073709551616", r#""\u00e9""#] {
             let json: Json = serde_json::from_str(text).expect("valid JSON");
             assert_eq!(serde_json::to_string(&json).expect("raw text"), text);
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_and_deep_nesting_are_refused() {
+    fn invalid_and_deeply_nested_json_is_rejected() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         for text in ["", "{", "nul", "1 2", &deep] {
             assert!(Json::new(text).is_err());

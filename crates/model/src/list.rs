@@ -1,38 +1,36 @@
-//! An immutable list that is cheap to change, to fork and to compare, however long it is.
+//! An immutable list with cheap edits, forks and comparisons at any length.
 //!
-//! The cells of a list are cut into chunks; each chunk is stored as one node, named by its content; what is
-//! known of each node (name, number of cells, span of keys) is a cell of the level above, which is cut in
-//! the same way, until one node is left: the root.
+//! The cells of a list are split into chunks. Each chunk is stored as one node, addressed by its content. A
+//! summary of each node (content id, number of cells, span of keys) is an item of the level above, which is
+//! split in the same way, until one node remains: the root.
 //!
 //! ```text
 //!   level 2                      [ A  B ]                        root: the first level of one node
 //!                              ┌───┘  └────┐
-//!   level 1              [ a  b  c ]     [ d  e ]                children: name, count, span of keys
+//!   level 1              [ a  b  c ]     [ d  e ]                children: content id, count, span of keys
 //!                       ┌──┘  │  └──┐      │  └──┐
 //!   level 0          [··│] [···│] [·│]  [····│] [··]             leaves: the cells themselves
 //!
-//!   │ a cell whose hash says "a chunk ends here": about one in `Cell::AVERAGE`
+//!   │ a cell whose hash marks the end of a chunk: about one in `Cell::AVERAGE`
 //! ```
 //!
-//! Where a chunk ends depends on the cells in it and on nothing else. So a change disturbs the chunk that it
-//! falls in, sometimes the next, and their ancestors: a handful of nodes, all others are shared between the
-//! old list and the new. So also the same cells have the same root however they came about, which makes
-//! comparing two lists a matter of comparing names and opening only what differs ([`diff`](List::diff)). A
-//! fork is a copy of the root's name.
+//! A chunk boundary depends only on the cells of the chunk. So a change affects its chunk, sometimes the
+//! next, and their ancestors; the old and the new list share all other nodes. Equal cells also have the same
+//! root regardless of how they were written, so comparing two lists means comparing content ids and opening
+//! only nodes that differ ([`diff`](List::diff)). A fork copies the content id of the root.
 //!
-//! Two limits make this hold for any content, also for content that was made to break it: a chunk has at
-//! most eight times the average number of cells, and never ends after its first cell, so that every level
-//! has at most half as many nodes as the level below.
+//! Two limits make this hold for any content, even adversarial content: a chunk has at most eight times the
+//! average number of cells, and never ends after its first cell, so that every level has at most half as many
+//! nodes as the level below.
 //!
-//! Everything here reads through [`Objects`] and leaves new nodes in [`Additions`]. Nodes may come from
-//! elsewhere: each is checked against what the node above says of it, and a contradiction is reported as
-//! [`Unavailable::Damaged`](crate::object::Unavailable::Damaged).
+//! All code here reads through [`Objects`] and adds new nodes to [`Additions`]. Nodes may come from another
+//! machine: each is checked against its summary in the parent node, and a mismatch is reported as
+//! `ObjectError::Damaged`.
 //!
-//! What such checks cannot see: nodes that refer to the same node again and again, and so describe a list far
-//! longer than what is stored. Nor can they see cells that were chosen so that chunks never end together
-//! again after a change, which then rewrites the rest of the list. [`MOST_CELLS`] bounds the work in both
-//! cases; who takes in lists from elsewhere refuses the first, and lists that are cut elsewhere than they
-//! should be, with a [`CheckedList`].
+//! These checks do not detect nodes that refer to the same node repeatedly and so describe a list far longer
+//! than its stored nodes. They also do not detect cells chosen so that chunk boundaries never realign after a
+//! change, which then rewrites the rest of the list. `MAX_CELLS` bounds the work in both cases. Code that
+//! imports lists uses a [`CheckedList`] to reject repeated nodes and wrong chunk boundaries.
 
 mod cell;
 mod check;
@@ -59,13 +57,13 @@ pub use diff::Hunk;
 pub use node::{NodeContents, parse_node};
 pub use read::{Backward, Forward};
 
-/// The most cells that a list can have, some 16 million: far more than a conversation has, and few enough
-/// that a list from elsewhere, which may be made of few nodes, cannot keep a machine busy for long.
+/// Maximum number of cells of a list, about 16 million: far more than a conversation has, and few enough that
+/// an imported list, which may consist of few nodes, cannot occupy a machine for long.
 pub const MOST_CELLS: u64 = 1 << 24;
 
-/// An immutable list of cells; a small value that is copied freely.
+/// An immutable list of cells; a small value that is cheap to copy.
 ///
-/// Two lists are equal if and only if they hold the same cells.
+/// Two lists are equal if and only if they contain the same cells.
 pub struct List<C> {
     root: Option<ContentId>,
     count: u64,
@@ -73,34 +71,33 @@ pub struct List<C> {
 }
 
 impl<C> List<C> {
-    /// The list without cells.
+    /// The empty list.
     pub const fn empty() -> Self {
         Self { root: None, count: 0, cells: PhantomData }
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub const fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether there are no cells.
+    /// Whether the list has no cells.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The name of the topmost node; none if the list is empty.
+    /// Content id of the root node; `None` if the list is empty.
     pub const fn root(&self) -> Option<ContentId> {
         self.root
     }
 
-    /// The list of that many cells with that root.
     const fn rooted(root: ContentId, count: u64) -> Self {
         Self { root: Some(root), count, cells: PhantomData }
     }
 }
 
 impl<C: Cell> List<C> {
-    /// The list of these cells.
+    /// Builds a list from cells.
     pub fn from_cells<O: Objects + ?Sized>(
         additions: &mut Additions<'_, O>,
         cells: impl IntoIterator<Item = C>,
@@ -153,7 +150,7 @@ impl<C> fmt::Debug for List<C> {
     }
 }
 
-/// `[]` for the empty list, else `[root, count]`: an empty list has one form only.
+/// Encoded as `[]` if empty, else as `[root, count]`, so that an empty list has only one form.
 impl<C, Context> Encode<Context> for List<C> {
     fn encode<W: encode::Write>(
         &self,
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_a_field_of_a_derived_struct() {
+    fn lists_can_be_fields_of_derived_structs() {
         let holder =
             Holder { first: List::empty(), second: List::rooted(ContentId::from_bytes([7; 32]), 300) };
         let bytes = minicbor::to_vec(&holder).expect("encoding into memory cannot fail");

@@ -1,57 +1,56 @@
-//! Two changes of one text brought together, line by line.
+//! Three-way merge of texts, by lines.
 //!
 //! ```text
 //!   base      a b c d e
-//!   ours      a B c d e        b became B
-//!   theirs    a b c d e f      f came
+//!   ours      a B c d e        b changed to B
+//!   theirs    a b c d e f      f added
 //!             ─────────────
-//!   merged    a B c d e f      the changes do not touch: both are taken
+//!   merged    a B c d e f      the changes do not touch: both apply
 //! ```
 //!
-//! Changes that touch each other and are not the same are a conflict, and so is everything that is too large to
-//! be compared with care: a merge never guesses. Where a change could stand in several places (a line that was
-//! added between lines like it), all of these places count as touched, so that the answer does not depend on
-//! which of them the comparison happened to choose.
+//! Different changes that touch each other are a conflict, and so are texts too large to compare: a merge
+//! never guesses. If a change has several possible positions (a line added between equal lines), it touches
+//! all of them, so that the result does not depend on the position that the diff algorithm picks.
 //!
-//! A line is what ends with a line feed, or the rest. Its carriage return belongs to it, and so a file keeps its
-//! line ends and its missing last line end byte by byte.
+//! A line ends with a line feed or at the end of the text. A carriage return is part of its line, so line
+//! ends and a missing final line end are preserved byte by byte.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// The longest text that is merged by lines, in bytes.
+/// Maximum size of a text that is merged by lines, in bytes.
 pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
-/// The most lines that a text to be merged has.
+/// Maximum number of lines of a text that is merged.
 pub const MOST_LINES: usize = 400_000;
 
-/// What became of a merge.
+/// Result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// Both changes are in these bytes.
+    /// The merged text with both changes.
     Clean(Vec<u8>),
-    /// Some changes exclude each other.
+    /// Some changes contradict each other.
     Conflict {
-        /// The text with both versions of each such place between markers.
+        /// The text with both versions of each conflict between markers.
         marked: Vec<u8>,
-        /// How many such places there are.
+        /// Number of conflicts.
         count: usize,
     },
-    /// The bytes are not text, and both sides changed them.
+    /// Both sides changed bytes that are not text.
     Binary,
 }
 
-/// What the markers of a conflict call the two sides.
+/// Labels of the two sides in conflict markers.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'text> {
-    /// The side that is there.
+    /// The current side.
     pub ours: &'text str,
-    /// The side that comes.
+    /// The incoming side.
     pub theirs: &'text str,
 }
 
-/// Brings the changes from `base` to `ours` and from `base` to `theirs` together.
+/// Merges the changes from `base` to `ours` and from `base` to `theirs`.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: Labels<'_>) -> Merged {
     if ours == theirs || theirs == base {
         return Merged::Clean(ours.to_vec());
@@ -75,7 +74,7 @@ pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: Labels<'_>) -> Mer
     }
 }
 
-/// The lines of a text, each with its end.
+/// Splits a text into lines, each with its line end.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|&byte| byte == b'\n')
 }
@@ -84,14 +83,13 @@ fn collect(text: &[u8]) -> Vec<&[u8]> {
     lines(text).collect()
 }
 
-/// One change of one side.
 #[derive(Clone, Debug)]
 struct Change {
-    /// The lines of the base that it replaces.
+    /// The replaced lines of the base.
     base: Range<usize>,
-    /// The lines of the side that it puts there.
+    /// The replacing lines of the side.
     side: Range<usize>,
-    /// The lines of the base among which it could as well stand.
+    /// The lines of the base among which the change could equally be placed.
     reach: Range<usize>,
 }
 
@@ -133,10 +131,10 @@ fn merge_lines<'text>(base: &[&'text [u8]], sides: [&[&'text [u8]]; 2], output: 
     output.lines(&base[done..]);
 }
 
-/// What one side changed, from the top down.
+/// The changes of one side, in order.
 fn changes(base: &[u32], side: &[u32]) -> Vec<Change> {
-    // This algorithm gives up on the shortest answer where that would take too long, by counting its steps and
-    // not by a clock: the same texts always give the same answer.
+    // This algorithm accepts a longer diff when the shortest would take too long. It counts steps instead of
+    // time, so the same texts always give the same result.
     let mut changes: Vec<Change> = Vec::new();
     for operation in capture_diff_slices(Algorithm::Myers, base, side) {
         if matches!(operation, DiffOp::Equal { .. }) {
@@ -159,7 +157,7 @@ fn changes(base: &[u32], side: &[u32]) -> Vec<Change> {
     changes
 }
 
-/// How far a pure insertion or removal could be moved up and down and still be the same change.
+/// How far a pure insertion or removal can move up and down without changing its meaning.
 fn reach(base: &[u32], side: &[u32], change: &Change, within: Range<usize>) -> Range<usize> {
     let (text, moved) = if change.base.is_empty() {
         (side, change.side.clone())
@@ -175,14 +173,14 @@ fn reach(base: &[u32], side: &[u32], change: &Change, within: Range<usize>) -> R
     change.base.start - up..change.base.end + down
 }
 
-/// Changes that touch each other, and the lines that they are about.
+/// Changes that touch each other, and the lines they affect.
 struct Group {
     base: Range<usize>,
-    /// The lines of each side that changed anything here.
+    /// The lines of each side that has a change here.
     sides: [Option<Range<usize>>; 2],
 }
 
-/// The next changes that touch each other, from the top down.
+/// Takes the next group of changes that touch each other.
 fn take_group(changes: &[Vec<Change>; 2], next: &mut [usize; 2]) -> Option<Group> {
     let first = [0, 1].into_iter().filter_map(|side| changes[side].get(next[side])).map(|c| c.reach.start);
     let mut base = first.min().map(|start| start..start)?;
@@ -200,7 +198,7 @@ fn take_group(changes: &[Vec<Change>; 2], next: &mut [usize; 2]) -> Option<Group
             [only] => (only, only),
             [first, .., last] => (first, last),
         };
-        // Between and around its changes a side has the lines of the base.
+        // Between and around its changes, a side equals the base.
         let above = first.base.start - base.start;
         let below = base.end - last.base.end;
         Some(first.side.start - above..last.side.end + below)
@@ -209,7 +207,6 @@ fn take_group(changes: &[Vec<Change>; 2], next: &mut [usize; 2]) -> Option<Group
     Some(Group { base, sides })
 }
 
-/// The merged text as it grows.
 struct Output<'text> {
     bytes: Vec<u8>,
     count: usize,
@@ -269,15 +266,15 @@ mod tests {
     fn check(base: &str, ours: &str, theirs: &str, expected: Result<&str, &str>) {
         let found = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), LABELS);
         let found = match &found {
-            Merged::Clean(bytes) => Ok(str::from_utf8(bytes).expect("text")),
-            Merged::Conflict { marked, .. } => Err(str::from_utf8(marked).expect("text")),
+            Merged::Clean(bytes) => Ok(str::from_utf8(bytes).expect("valid UTF-8")),
+            Merged::Conflict { marked, .. } => Err(str::from_utf8(marked).expect("valid UTF-8")),
             Merged::Binary => Err("binary"),
         };
         assert_eq!(found, expected, "{base:?} {ours:?} {theirs:?}");
     }
 
     #[test]
-    fn both_changes_are_taken_where_they_do_not_touch() {
+    fn changes_that_do_not_touch_are_both_applied() {
         check("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", Ok("A\nb\nC\n"));
         check("a\nb\nc\n", "a\nb\nc\nd\n", "b\nc\n", Ok("b\nc\nd\n"));
         check("a\nb\nc\n", "a\nx\nb\nc\n", "a\nb\ny\nc\n", Ok("a\nx\nb\ny\nc\n"));
@@ -293,12 +290,13 @@ mod tests {
         check("a\nb\n", "A\nb\n", "a\nB\n", Err("<<<<<<< ours\nA\nb\n=======\na\nB\n>>>>>>> theirs\n"));
         check("", "a\n", "b\n", Err("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"));
         check("a\n", "", "b\n", Err("<<<<<<< ours\n=======\nb\n>>>>>>> theirs\n"));
-        // Which of the two lines went is not known, so what comes between them has no place of its own.
+        // Which of the two lines was removed is unknown, so the position of an insertion between them is
+        // ambiguous.
         check("a\na\n", "a\n", "a\nx\na\n", Err("a\n<<<<<<< ours\n=======\nx\na\n>>>>>>> theirs\n"));
     }
 
     #[test]
-    fn line_ends_and_a_missing_last_one_are_kept() {
+    fn line_ends_and_a_missing_final_newline_are_preserved() {
         check("a\r\nb\r\nc\r\n", "A\r\nb\r\nc\r\n", "a\r\nb\r\nc", Ok("A\r\nb\r\nc"));
         check("a\nb\nc", "a\nb\nc", "A\nb\nc", Ok("A\nb\nc"));
         check("a\nb\nc", "A\nb\nc", "a\nb\nc\n", Ok("A\nb\nc\n"));
@@ -307,13 +305,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_not_merged() {
+    fn binary_content_is_not_merged() {
         check("a\0", "b\0", "c\0", Err("binary"));
         check("a\0", "a\0", "c\0", Ok("c\0"));
     }
 
     #[test]
-    fn what_is_too_large_is_one_conflict() {
+    fn oversized_texts_are_one_conflict() {
         let long = "x".repeat(LONGEST_TEXT + 1);
         let many = "\n".repeat(MOST_LINES + 1);
         for text in [long, many] {

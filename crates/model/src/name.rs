@@ -1,11 +1,11 @@
-//! Names that people give: titles, take names, tags, roles.
+//! Names that users give: titles, take names, tags, roles.
 //!
-//! A name is one line of printable text. It is checked where it enters, so that nothing behind the boundary
-//! has to ask whether it could break a line, a path or a terminal.
+//! A name is one line of printable text. It is checked on input, so that later code can rely on a name that
+//! does not break a line, a path or a terminal.
 
 use crate::limits::{NAME_CHARS, TITLE_CHARS};
 
-/// What is being named.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// A thread's title.
@@ -16,37 +16,37 @@ pub enum Naming {
     Tag,
     /// A role.
     Role,
-    /// A saved moment.
+    /// A saved version.
     Save,
     /// A context preset.
     Preset,
 }
 
-/// Why a name was refused.
+/// Reason why a name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
-    /// Nothing is left after trimming.
+    /// The name is empty after trimming.
     #[error("{} must not be empty", what(*.0))]
     Empty(Naming),
     /// Longer than the limit.
     #[error("{} has at most {limit} characters", what(*.naming))]
     TooLong {
-        /// What was being named.
+        /// The kind of the name.
         naming: Naming,
-        /// The most characters it may have.
+        /// Maximum number of characters.
         limit: usize,
     },
-    /// It holds a character that has no place in a name.
+    /// It contains a character that names must not have.
     #[error("{} must not contain {character:?}", what(*.naming))]
     Character {
-        /// What was being named.
+        /// The kind of the name.
         naming: Naming,
         /// The first such character.
         character: char,
     },
 }
 
-/// The name without surrounding white space, or why it cannot be one.
+/// Trims and validates a name.
 pub fn check(naming: Naming, text: &str) -> Result<String, BadName> {
     let text = text.trim();
     if text.is_empty() {
@@ -62,12 +62,12 @@ pub fn check(naming: Naming, text: &str) -> Result<String, BadName> {
     }
 }
 
-/// The text without what a title must not have in it.
+/// Removes characters that a title must not contain.
 pub fn for_title(text: &str) -> String {
     text.chars().filter(|character| !forbidden(Naming::Title, *character)).collect()
 }
 
-/// The base of a take's name: what stands before `_take_`.
+/// The base of a take name: the part before `_take_`.
 pub fn base(name: &str) -> &str {
     name.split_once("_take_").map_or(name, |(base, _)| base)
 }
@@ -86,11 +86,11 @@ fn what(naming: Naming) -> &'static str {
 fn forbidden(naming: Naming, character: char) -> bool {
     let invisible = character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    // Zero-width joiners hold emoji together and are shown as part of them.
+    // Zero-width joiners connect emoji and are shown as part of them.
     let invisible = invisible && character != '\u{200d}';
     match naming {
         Naming::Title | Naming::Role | Naming::Save => invisible,
-        // `thread/take` and `tag,tag` are how the command line writes them.
+        // The command line uses `thread/take` and `tag,tag` as separators.
         Naming::Take | Naming::Preset => invisible || character == '/',
         Naming::Tag => invisible || character == ',' || character.is_whitespace(),
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_of_a_take_stands_before_its_number() {
+    fn base_of_a_take_name_precedes_its_number() {
         assert_eq!(base("auth_take_12"), "auth");
         assert_eq!(base("auth"), "auth");
     }

@@ -1,36 +1,36 @@
-//! How pure code reaches content: it reads through [`Objects`] and collects what is new in [`Additions`].
+//! Access to content for pure code: it reads through [`Objects`] and collects new content in [`Additions`].
 //!
-//! Nothing is written here. A change reads what it needs, leaves its new content in `Additions`, and the
-//! store makes all of it durable together with the operation that needs it.
+//! Nothing is written here. A change reads its inputs and adds new content to `Additions`; the store makes
+//! all of it durable together with the operation that refers to it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::content::{Content, ContentId, Kind, decode_canonical, encode};
 
-/// A place that content can be read from.
+/// A source of content.
 pub trait Objects {
-    /// The canonical bytes of that content, already checked against its name.
+    /// The canonical bytes of a content id, already checked against that id.
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable>;
 }
 
-/// Content that should be there could not be had.
+/// Failure to read content that should exist.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Unavailable {
     /// No such content is stored.
     #[error("{kind:?} {} is missing from the store; run `retake verify`", id.short())]
     Missing {
-        /// What was asked for.
+        /// Kind of the requested content.
         kind: Kind,
-        /// Its name.
+        /// Its content id.
         id: ContentId,
     },
-    /// What is stored is not what its name says.
+    /// The stored bytes do not match the content id.
     #[error("{kind:?} {} is damaged in the store; run `retake verify`", id.short())]
     Damaged {
-        /// What was asked for.
+        /// Kind of the requested content.
         kind: Kind,
-        /// Its name.
+        /// Its content id.
         id: ContentId,
     },
     /// The store could not be read.
@@ -38,13 +38,13 @@ pub enum Unavailable {
     Unreadable(Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// Reads one piece of content.
+/// Loads and decodes one piece of content.
 pub fn load<C: Content>(objects: &(impl Objects + ?Sized), id: ContentId) -> Result<C, Unavailable> {
     let bytes = objects.bytes(C::KIND, id)?;
     decode_canonical(&bytes).map_err(|_| Unavailable::Damaged { kind: C::KIND, id })
 }
 
-/// New content on top of what is already stored.
+/// New content on top of stored content.
 pub struct Additions<'base, O: Objects + ?Sized> {
     base: &'base O,
     new: HashMap<ContentId, (Kind, Arc<[u8]>)>,
@@ -52,17 +52,17 @@ pub struct Additions<'base, O: Objects + ?Sized> {
 }
 
 impl<'base, O: Objects + ?Sized> Additions<'base, O> {
-    /// No new content yet.
+    /// Starts without new content.
     pub fn new(base: &'base O) -> Self {
         Self { base, new: HashMap::new(), order: Vec::new() }
     }
 
-    /// Adds content and names it.
+    /// Adds content and returns its id.
     pub fn add<C: Content>(&mut self, content: &C) -> ContentId {
         self.add_bytes(C::KIND, encode(content))
     }
 
-    /// Adds canonical bytes and names them.
+    /// Adds canonical bytes and returns their id.
     pub fn add_bytes(&mut self, kind: Kind, bytes: Vec<u8>) -> ContentId {
         let id = ContentId::of(kind, &bytes);
         if self.new.insert(id, (kind, bytes.into())).is_none() {
@@ -71,7 +71,7 @@ impl<'base, O: Objects + ?Sized> Additions<'base, O> {
         id
     }
 
-    /// The new content, each piece after those that it refers to.
+    /// The new content, each piece after those it refers to.
     pub fn into_new(self) -> Vec<NewObject> {
         let Self { mut new, order, .. } = self;
         order
@@ -80,18 +80,18 @@ impl<'base, O: Objects + ?Sized> Additions<'base, O> {
             .collect()
     }
 
-    /// How many bytes of new content there are.
+    /// Total size of the new content in bytes.
     pub fn new_bytes(&self) -> usize {
         self.new.values().map(|(_, bytes)| bytes.len()).sum()
     }
 }
 
-/// One piece of content that is to be stored.
+/// A piece of content to be stored.
 #[derive(Clone, Debug)]
 pub struct NewObject {
-    /// Its name.
+    /// Its content id.
     pub id: ContentId,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its canonical bytes.
     pub bytes: Arc<[u8]>,
@@ -106,24 +106,24 @@ impl<O: Objects + ?Sized> Objects for Additions<'_, O> {
     }
 }
 
-/// Objects in memory: what tests and importers read from.
+/// Objects in memory, for tests and importers.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     held: HashMap<ContentId, (Kind, Arc<[u8]>)>,
 }
 
 impl Memory {
-    /// Keeps these objects too.
+    /// Inserts these objects.
     pub fn keep(&mut self, objects: impl IntoIterator<Item = NewObject>) {
         self.held.extend(objects.into_iter().map(|object| (object.id, (object.kind, object.bytes))));
     }
 
-    /// How many objects are held.
+    /// Number of objects.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Whether nothing is held.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

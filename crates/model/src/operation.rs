@@ -1,4 +1,4 @@
-//! Operations: the log of a thread. The log only grows; everything a thread was can be read off it.
+//! The operations that form the log of a thread. The log is append-only and contains the whole history.
 //!
 //! ```text
 //!   version   1 ─────► 2 ─────► 3 ─────► 4 ─────► 5
@@ -6,8 +6,8 @@
 //!   after     S1       S2       S3       S2       S5
 //! ```
 //!
-//! An operation names the one before it by its hash, so a log cannot be cut or altered in the middle without
-//! showing it.
+//! An operation contains the hash of its predecessor, so cutting or altering the log in the middle is
+//! detectable.
 
 mod actor;
 mod chains;
@@ -29,7 +29,7 @@ pub use actor::Actor;
 pub use chains::{ChainMoves, ChainPosition, ChainRun, Chains, TakePosition};
 pub use turn::{Added, Forked, TurnStep};
 
-/// How many operations a thread has had. The first has version 1.
+/// Number of operations in the log of a thread. The first operation has version 1.
 pub type Version = u64;
 
 /// One change of a thread.
@@ -38,58 +38,59 @@ pub struct Operation {
     /// The thread.
     #[n(0)]
     pub thread: ThreadId,
-    /// Its place in the log.
+    /// Its position in the log.
     #[n(1)]
     pub version: Version,
-    /// The name of the operation before it.
+    /// Content id of the previous operation.
     #[n(2)]
     pub previous: Option<ContentId>,
-    /// The state that it led to.
+    /// The state after the operation.
     #[n(3)]
     pub after: ContentId,
-    /// What was done.
+    /// The kind of change.
     #[n(4)]
     pub kind: OperationKind,
-    /// The operations that it is undone with.
+    /// The turn it belongs to: all operations of a turn are undone together.
     #[n(5)]
     pub turn: TurnId,
-    /// Who did it.
+    /// Author of the change.
     #[n(6)]
     pub actor: Actor,
-    /// When.
+    /// Time of the change.
     #[n(7)]
     pub time: Timestamp,
-    /// Where it stands in the tree of changes.
+    /// Its position in the tree of changes.
     #[n(8)]
     pub place: Place,
-    /// Where it was made.
+    /// The environment it was made in.
     #[n(9)]
     pub surroundings: Option<ContentId>,
     /// The files that it changed.
     #[n(10)]
     pub files: Option<FileChange>,
-    /// The last operation of the thread that has `files`, this one included.
+    /// The last operation of the thread with `files`, this one included.
     #[n(11)]
     pub filed: Option<Version>,
-    /// The request that it was made for: one that is repeated finds what it did the first time.
+    /// The request that caused it. A repeated request returns the result of the first.
     #[n(12)]
     pub request: Option<RequestId>,
-    /// Which chain it belongs to, and where the others are: see [`crate::history`]. `None` in logs from before takes
-    /// had chains of their own; fields at the end that are `None` are not written, so those keep their bytes.
+    /// The chain it belongs to and the positions of the other chains: see [`crate::history`]. `None` in logs
+    /// that predate chains per take. Trailing `None` fields are not encoded, so old operations keep their
+    /// bytes.
     #[n(13)]
     pub chains: Option<Chains>,
 }
 
-/// Where an operation stands in its chain: see [`crate::history`].
+/// Position of an operation in its chain: see [`crate::history`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Place {
-    /// The change of the same chain that this one was made on; 0 for the first of a chain.
+    /// The previous change of the same chain; 0 for the first of a chain.
     #[n(0)]
     pub parent: Version,
-    /// How many changes lie between this one and the first of its chain.
+    /// Number of changes between this one and the first of its chain.
     #[n(1)]
     pub depth: u64,
-    /// A change further up, for finding ancestors in few steps.
+    /// An earlier change of the chain, for finding ancestors in few steps.
     #[n(2)]
     pub jump: Version,
     /// The change whose state is current after this operation.
@@ -100,8 +101,8 @@ pub struct Place {
     pub tip: Version,
 }
 
-/// The files before and after an operation. What differs between the two is what the operation changed; they
-/// are the same where files were looked at and found unchanged.
+/// The files before and after an operation. The operation changed the paths that differ; both snapshots are
+/// the same if the files were scanned and had not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileChange {
@@ -114,154 +115,154 @@ pub struct FileChange {
     /// The take whose files they are.
     #[n(2)]
     pub take: TakeId,
-    /// Whether they are in a folder that the take has for itself, and not in the project's.
+    /// Whether they are in a worktree of the take instead of the project folder.
     #[n(3)]
     pub apart: bool,
-    /// The take whose files they were before, if another one is the active one since.
+    /// The take that owned the files before, if the operation switched the active take.
     #[n(4)]
     pub left: Option<TakeId>,
-    /// Whether others may have made the change.
+    /// Whether another author may have contributed to the change.
     #[n(5)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<Sharing>,
 }
 
-/// Who else may have made a change of files.
+/// Another possible author of a file change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum Sharing {
-    /// Another command or tool ran at the same time, which an undo of this change is not about.
+    /// Another command or tool ran at the same time. Undo of this change does not cover that run.
     #[n(0)]
     OtherRuns,
-    /// The thread is a copy, and the one that it is a copy of, in the same project, has the same change.
+    /// The thread is a copy, and its original, in the same project, has the same change.
     #[n(1)]
     OtherThread,
 }
 
-/// What an operation did.
+/// The kind of an operation.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OperationKind {
-    /// The thread was made.
+    /// The thread was created.
     #[n(0)]
     ThreadCreated {
         /// The project it belongs to.
         #[n(0)]
         project: ProjectId,
     },
-    /// Entries came in.
+    /// Entries were added.
     #[n(1)]
     EntriesAdded {
-        /// Into which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// The first of them.
+        /// The first added entry.
         #[n(1)]
         entry: EntryId,
         /// Its content.
         #[n(2)]
         version: ContentId,
-        /// How many.
+        /// Number of entries.
         #[n(3)]
         count: u64,
-        /// Where the first one stands, counted from 0.
+        /// Position of the first one, from 0.
         #[n(4)]
         position: u64,
     },
     /// An entry's content was changed.
     #[n(2)]
     EntryEdited {
-        /// In which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// Which entry.
+        /// The entry.
         #[n(1)]
         entry: EntryId,
-        /// What it was.
+        /// Content before.
         #[n(2)]
         from: ContentId,
-        /// What it became.
+        /// Content after.
         #[n(3)]
         to: ContentId,
     },
     /// An entry's role was changed.
     #[n(3)]
     RoleChanged {
-        /// In which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// Which entry.
+        /// The entry.
         #[n(1)]
         entry: EntryId,
-        /// The role it had.
+        /// Role before.
         #[n(2)]
         from: String,
-        /// The role it has.
+        /// Role after.
         #[n(3)]
         to: String,
     },
-    /// Entries were taken out.
+    /// Entries were deleted.
     #[n(4)]
     EntriesDeleted {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// The first of them.
+        /// The first deleted entry.
         #[n(1)]
         entry: EntryId,
         /// Its content.
         #[n(2)]
         version: ContentId,
-        /// How many.
+        /// Number of entries.
         #[n(3)]
         count: u64,
     },
-    /// All entries of a take were replaced by others.
+    /// All entries of a take were replaced.
     #[n(5)]
     EntriesReplaced {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// How many there were.
+        /// Number of entries before.
         #[n(1)]
         from: u64,
-        /// How many there are.
+        /// Number of entries after.
         #[n(2)]
         to: u64,
     },
-    /// Old entries were cut off.
+    /// The oldest entries were removed.
     #[n(6)]
     Truncated {
-        /// In which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// How many user and AI pairs were kept.
+        /// Number of user and AI pairs that remain.
         #[n(1)]
         pairs: u64,
-        /// How many entries went.
+        /// Number of removed entries.
         #[n(2)]
         removed: u64,
     },
-    /// All entries of a take were taken out.
+    /// All entries of a take were deleted.
     #[n(7)]
     Cleared {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// How many there were.
+        /// Number of removed entries.
         #[n(1)]
         removed: u64,
     },
-    /// A take was branched off, up to and including an entry.
+    /// A take was branched from another, up to and including an entry.
     #[n(8)]
     TakeBranched {
         /// The new take.
         #[n(0)]
         take: TakeId,
-        /// The take it came from.
+        /// The source take.
         #[n(1)]
         from: TakeId,
         /// The last entry that both share.
@@ -271,13 +272,13 @@ pub enum OperationKind {
         #[n(3)]
         name: String,
     },
-    /// A take was forked at a user message, which became its draft.
+    /// A take was forked at a user message, which became the draft of the new take.
     #[n(9)]
     TakeForked {
         /// The new take.
         #[n(0)]
         take: TakeId,
-        /// The take it came from.
+        /// The source take.
         #[n(1)]
         from: TakeId,
         /// The user message.
@@ -287,85 +288,85 @@ pub enum OperationKind {
         #[n(3)]
         name: String,
     },
-    /// Another take became the active one.
+    /// The active take changed.
     #[n(10)]
     TakeSwitched {
-        /// The one before.
+        /// The previously active take.
         #[n(0)]
         from: TakeId,
-        /// The one now.
+        /// The take that is active now.
         #[n(1)]
         to: TakeId,
     },
-    /// A take got another name.
+    /// A take was renamed.
     #[n(11)]
     TakeRenamed {
-        /// Which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// The name it had.
+        /// Name before.
         #[n(1)]
         from: String,
-        /// The name it has.
+        /// Name after.
         #[n(2)]
         to: String,
     },
     /// A take was deleted.
     #[n(12)]
     TakeDeleted {
-        /// Which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// The name it had.
+        /// Its name.
         #[n(1)]
         name: String,
     },
-    /// A take became a thread of its own.
+    /// A take was moved into a new thread.
     #[n(13)]
     TakePromoted {
-        /// Which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// The name it had.
+        /// Its name.
         #[n(1)]
         name: String,
-        /// The thread it became.
+        /// The new thread.
         #[n(2)]
         into: ThreadId,
     },
-    /// The thread was made from a take of another.
+    /// The thread was created from a take of another thread.
     #[n(14)]
     ThreadPromoted {
         /// The project it belongs to.
         #[n(0)]
         project: ProjectId,
-        /// The thread it came from.
+        /// The source thread.
         #[n(1)]
         from: ThreadId,
-        /// The take it was.
+        /// The promoted take.
         #[n(2)]
         take: TakeId,
-        /// The operation of that thread that let it go.
+        /// The operation of the source thread that removed the take.
         #[n(3)]
         by: Version,
     },
-    /// The thread got another title.
+    /// The thread was renamed.
     #[n(15)]
     Renamed {
-        /// The title it had.
+        /// Title before.
         #[n(0)]
         from: String,
-        /// The title it has.
+        /// Title after.
         #[n(1)]
         to: String,
     },
     /// Tags were added or removed.
     #[n(16)]
     Tagged {
-        /// Tags that were added.
+        /// Added tags.
         #[n(0)]
         added: Vec<String>,
-        /// Tags that were removed.
+        /// Removed tags.
         #[n(1)]
         removed: Vec<String>,
     },
@@ -376,200 +377,201 @@ pub enum OperationKind {
         #[n(0)]
         pinned: bool,
     },
-    /// Who may see the thread was changed, as a step of undo. Only older programs wrote it; see [`Self::SharingSet`].
+    /// The sharing settings changed, as an undoable step. Only older versions wrote it; see
+    /// [`Self::SharingSet`].
     #[n(18)]
     SharingChanged {
-        /// Who may see it.
+        /// The new visibility.
         #[n(0)]
         visibility: Visibility,
-        /// Whether it never leaves this machine.
+        /// Whether the thread never leaves this machine.
         #[n(1)]
         private: bool,
         /// Whether support may see it.
         #[n(2)]
         shared_with_support: bool,
     },
-    /// The thread was put away.
+    /// The thread was archived.
     #[n(19)]
     Deleted,
-    /// The thread was taken back into use.
+    /// The thread was restored from the archive.
     #[n(20)]
     Restored,
-    /// The list of roles was changed.
+    /// The list of roles changed.
     #[n(21)]
     RolesChanged {
-        /// Roles that were added.
+        /// Added roles.
         #[n(0)]
         added: Vec<String>,
-        /// Roles that were removed.
+        /// Removed roles.
         #[n(1)]
         removed: Vec<String>,
     },
-    /// Settings were changed.
+    /// Settings changed.
     #[n(22)]
     SettingsChanged {
-        /// Their names.
+        /// Names of the changed settings.
         #[n(0)]
         names: Vec<String>,
     },
-    /// The text of the draft was changed.
+    /// The text of the draft changed.
     #[n(23)]
     DraftChanged {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
     },
-    /// A list of files was changed.
+    /// A list of files changed.
     #[n(24)]
     FilesListed {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// Which list.
+        /// The changed list.
         #[n(1)]
         list: FileList,
-        /// How many files it has.
+        /// Number of files in it.
         #[n(2)]
         count: u64,
     },
-    /// What was given to the model was recorded.
+    /// The context sent to the model was recorded.
     #[n(25)]
     SendRecorded {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
     },
     /// Entries, settings, drafts and files were all cleared.
     #[n(26)]
     Reset,
-    /// The moment was given a name.
+    /// The current version was saved under a name.
     #[n(27)]
     Saved {
         /// The name.
         #[n(0)]
         name: String,
     },
-    /// Changes were taken back.
+    /// Changes were undone.
     #[n(28)]
     Undone {
-        /// The change that was current.
+        /// The current change before.
         #[n(0)]
         from: Version,
-        /// The change that is current.
+        /// The current change after.
         #[n(1)]
         to: Version,
     },
-    /// Changes that had been taken back were made again.
+    /// Undone changes were redone.
     #[n(29)]
     Redone {
-        /// The change that was current.
+        /// The current change before.
         #[n(0)]
         from: Version,
-        /// The change that is current.
+        /// The current change after.
         #[n(1)]
         to: Version,
     },
-    /// The state of another moment was made current.
+    /// The state of another version became current.
     #[n(30)]
     Jumped {
-        /// The change that was current.
+        /// The current change before.
         #[n(0)]
         from: Version,
-        /// The change that is current.
+        /// The current change after.
         #[n(1)]
         to: Version,
     },
-    /// Files were found changed by hand since Retake last looked.
+    /// The user changed files outside Retake since the last snapshot.
     #[n(31)]
     FilesSeen {
-        /// How many paths.
+        /// Number of paths.
         #[n(0)]
         paths: u64,
     },
-    /// Files were changed by the agent, a tool or a client.
+    /// The agent, a tool or a client changed files.
     #[n(32)]
     FilesChanged {
-        /// How many paths.
+        /// Number of paths.
         #[n(0)]
         paths: u64,
     },
-    /// Files were made exactly what they were at another moment.
+    /// Files were restored from another version.
     #[n(33)]
     FilesRestored {
-        /// The files of that moment.
+        /// The snapshot of that version.
         #[n(0)]
         snapshot: ContentId,
-        /// How many paths.
+        /// Number of paths.
         #[n(1)]
         paths: u64,
     },
-    /// Files were moved along the log while the conversation stayed.
+    /// Files moved to another change while the conversation stayed.
     #[n(34)]
     FilesMoved {
-        /// The change that was current.
+        /// The current change before.
         #[n(0)]
         from: Version,
-        /// The change whose files are there now.
+        /// The change whose files are in the folder now.
         #[n(1)]
         to: Version,
-        /// How many paths.
+        /// Number of paths.
         #[n(2)]
         paths: u64,
     },
-    /// A turn of the agent's went on.
+    /// An agent turn advanced.
     #[n(35)]
     TurnAdvanced {
-        /// In which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// What it did.
+        /// The step of the turn.
         #[n(1)]
         step: TurnStep,
-        /// The entries that it brought.
+        /// The entries it added.
         #[n(2)]
         added: Option<Added>,
     },
-    /// Entries were replaced by a summary of them.
+    /// Entries were replaced by a summary.
     #[n(36)]
     Compressed {
-        /// In which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// The summary.
+        /// The summary entry.
         #[n(1)]
         entry: EntryId,
         /// Its content.
         #[n(2)]
         version: ContentId,
-        /// How many entries went.
+        /// Number of replaced entries.
         #[n(3)]
         removed: u64,
     },
-    /// Pictures came to the draft, or went.
+    /// Pictures were attached to the draft or removed from it.
     #[n(37)]
     DraftAttached {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
-        /// How many it has then.
+        /// Number of pictures after the change.
         #[n(1)]
         pictures: u64,
     },
-    /// The draft was thrown away, with its pictures.
+    /// The draft was discarded, with its pictures.
     #[n(38)]
     DraftCleared {
-        /// Of which take.
+        /// The take.
         #[n(0)]
         take: TakeId,
     },
-    /// Who may see the thread was set. The marks are outside history: this records that they were set, and no undo,
-    /// redo, jump, reset or import changes them (see [`crate::sharing`]).
+    /// The sharing settings changed. They are outside history: this operation records the change, and no
+    /// undo, redo, jump, reset or import changes them (see [`crate::sharing`]).
     #[n(39)]
     SharingSet {
-        /// Who may see it once it is on a hub.
+        /// Visibility on a hub.
         #[n(0)]
         visibility: Visibility,
-        /// Whether it never leaves this machine.
+        /// Whether the thread never leaves this machine.
         #[n(1)]
         private: bool,
         /// Whether support may see it.

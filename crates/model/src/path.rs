@@ -1,17 +1,17 @@
-//! Paths inside a folder of the user's, safe by construction.
+//! Paths inside a folder of the user, safe by construction.
 //!
-//! A path is a row of names. A name is bytes, as the file system gives them; it need not be text. What could
-//! lead out of the folder, or into a repository's own data, is no name at all: such a path cannot be made, so
-//! nothing further down has to look for it.
+//! A path is a sequence of names. A name is bytes, as in the file system, and need not be UTF-8. Names that
+//! would lead out of the folder, or into the data of a repository, are invalid: no such path can be
+//! constructed, so other code need not check for it.
 //!
 //! ```text
 //!   src/main.rs      ..        /etc/passwd      a//b      .git/hooks      .HG./hgrc      GIT~1      CVS/Root
 //!   a path           no        no               no        no              no             no         no
 //! ```
 //!
-//! [`REPOSITORIES`] is the one list of folders that belong to version control systems: snapshots, restores, tools and
-//! imports all ask this module. Trees that were stored before a name was on the list can still be read
-//! ([`FileName::is_repository`] tells), but they are never written to a disk.
+//! [`REPOSITORIES`] is the only list of folders that belong to version control systems; snapshots, restores,
+//! tools and imports all use it. Trees stored before a name was added to the list stay readable
+//! ([`FileName::is_repository`] detects them) but are never written to disk.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -19,68 +19,68 @@ use std::str::FromStr;
 use minicbor::{Decode, Encode};
 use serde::{Serialize, Serializer};
 
-/// The longest name that common file systems take, in bytes.
+/// Maximum length of a name in bytes, as in common file systems.
 pub const LONGEST_NAME: usize = 255;
-/// The longest path inside a folder, in bytes.
+/// Maximum length of a path inside a folder, in bytes.
 pub const LONGEST_PATH: usize = 4096;
-/// What the names of our own temporary files begin with; nothing that is so named is ever held or restored.
+/// Prefix of Retake's temporary files. Such files are never captured or restored.
 pub const TEMPORARY: &[u8] = b".retake-tmp-";
 
-/// The folders in which version control systems keep their own data. What is written there may be executed (hooks, and
-/// commands in configuration), so no name that some file system takes for one of these is a [`FileName`].
+/// Folders in which version control systems store their data. Files in them can cause code to run (hooks,
+/// commands in configuration), so no name that a file system may resolve to one of these is a [`FileName`].
 pub const REPOSITORIES: [&str; 7] = [".git", ".hg", ".svn", ".jj", ".bzr", "CVS", "_darcs"];
 
-/// The name of something in a folder.
+/// The name of a folder entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
 #[cbor(transparent)]
 pub struct FileName(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>);
 
-/// The way from a root to something below it: at least one name.
+/// A path relative to a root: at least one name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreePath(Vec<FileName>);
 
-/// A path, and the root that it starts from. The main root of a workspace has the empty name.
+/// A path and the root it starts from. The main root of a workspace has the empty name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RootPath {
     /// The root.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub root: String,
-    /// The way from there.
+    /// The path relative to the root.
     pub path: TreePath,
 }
 
-/// Why bytes are not a name or a path that Retake would ever write to.
+/// Reason why bytes are not a valid name or path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
-    /// Nothing, `.`, `..`, a slash or a zero byte.
+    /// Empty, `.`, `..`, or contains a slash or a zero byte.
     #[error("it does not name something inside the folder")]
     NotInside,
-    /// Longer than file systems take.
+    /// Longer than file systems allow.
     #[error("it is longer than file systems take")]
     TooLong,
-    /// The folder of a version control system, in any of the spellings that some file system takes for it.
+    /// The folder of a version control system, in any spelling that a file system may resolve to it.
     #[error("it would be taken for a repository's own data")]
     Repository,
-    /// Our own temporary files.
+    /// Reserved for Retake's temporary files.
     #[error("it is kept for Retake's own temporary files")]
     Reserved,
 }
 
 impl FileName {
-    /// The name with these bytes.
+    /// Validates a name.
     pub fn new(bytes: &[u8]) -> Result<Self, BadPath> {
         check(bytes)?;
         Ok(Self(bytes.to_vec()))
     }
 
-    /// The bytes of the name.
+    /// The name as bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether it belongs to a version control system. Only a tree that was stored before the name was protected has
-    /// such a name; it must not be written to a disk.
+    /// Whether it belongs to a version control system. Only trees stored before the name was protected
+    /// contain such a name; it must not be written to disk.
     pub fn is_repository(&self) -> bool {
         is_repository(&self.0)
     }
@@ -91,8 +91,9 @@ impl<'bytes, Context> Decode<'bytes, Context> for FileName {
         decoder: &mut minicbor::Decoder<'bytes>,
         _: &mut Context,
     ) -> Result<Self, minicbor::decode::Error> {
-        // Trees come from other machines too: what is no name must not become one by being decoded. Stores of older
-        // versions may hold a `CVS` folder; it stays readable, and whoever writes files asks `is_repository`.
+        // Trees also come from other machines, so decoding must reject invalid names. Stores of older
+        // versions may contain a `CVS` folder; it stays readable, and code that writes files checks
+        // `is_repository`.
         let bytes = decoder.bytes()?;
         match check(bytes) {
             Ok(()) => Ok(Self(bytes.to_vec())),
@@ -103,7 +104,7 @@ impl<'bytes, Context> Decode<'bytes, Context> for FileName {
 }
 
 impl TreePath {
-    /// The path with these bytes, names separated by slashes.
+    /// Parses a path with names separated by slashes.
     pub fn new(bytes: &[u8]) -> Result<Self, BadPath> {
         if bytes.len() > LONGEST_PATH {
             return Err(BadPath::TooLong);
@@ -111,12 +112,12 @@ impl TreePath {
         bytes.split(|&byte| byte == b'/').map(FileName::new).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The path of one name.
+    /// A path of one name.
     pub fn of(name: FileName) -> Self {
         Self(vec![name])
     }
 
-    /// The names, from the root down; never none.
+    /// The names from the root down; never empty.
     pub fn names(&self) -> &[FileName] {
         &self.0
     }
@@ -126,17 +127,17 @@ impl TreePath {
         self.0.last().expect("a path has a name")
     }
 
-    /// The names of the folder that it stands in; none for the root itself.
+    /// The names of the parent folders; empty at the top level.
     pub fn parents(&self) -> &[FileName] {
         &self.0[..self.0.len() - 1]
     }
 
-    /// The path of the folder that it stands in, unless that is the root.
+    /// The parent folder, unless that is the root.
     pub fn parent(&self) -> Option<Self> {
         (self.0.len() > 1).then(|| Self(self.parents().to_vec()))
     }
 
-    /// The path of something in the folder that this path names.
+    /// The path of an entry in this folder.
     #[must_use]
     pub fn join(&self, name: FileName) -> Self {
         let mut names = self.0.clone();
@@ -144,17 +145,17 @@ impl TreePath {
         Self(names)
     }
 
-    /// Whether some name on it belongs to a version control system: see [`FileName::is_repository`].
+    /// Whether a name on the path belongs to a version control system: see [`FileName::is_repository`].
     pub fn is_repository(&self) -> bool {
         self.0.iter().any(FileName::is_repository)
     }
 
-    /// Whether this is that path, or something below it.
+    /// Whether this path equals `other` or is below it.
     pub fn starts_with(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 
-    /// The bytes, with slashes.
+    /// The path as bytes, with slashes.
     pub fn bytes(&self) -> Vec<u8> {
         self.0.iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/')
     }
@@ -167,7 +168,7 @@ impl RootPath {
     }
 }
 
-/// Whether bytes can be a name.
+/// Checks that bytes are a valid name.
 pub fn check(name: &[u8]) -> Result<(), BadPath> {
     if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') || name.contains(&0) {
         return Err(BadPath::NotInside);
@@ -184,16 +185,16 @@ pub fn check(name: &[u8]) -> Result<(), BadPath> {
     Ok(())
 }
 
-/// Whether some file system would take the name for one of [`REPOSITORIES`].
+/// Whether a file system may resolve the name to one of [`REPOSITORIES`].
 fn is_repository(name: &[u8]) -> bool {
     is_one_of(&REPOSITORIES, name)
 }
 
-/// Whether some file system would take the name for one of these: without regard to case (of all letters, so that `ſ`
-/// is an `s`), with characters that HFS+ and ext4 ignore, with the dots, spaces and streams that NTFS ignores, or as the
-/// short name that NTFS gives it.
+/// Whether a file system may resolve the name to one of these: without regard to case (of all letters, so
+/// that `ſ` is an `s`), with characters that HFS+ and ext4 ignore, with the dots, spaces and streams that
+/// NTFS ignores, or as an NTFS short name.
 fn is_one_of(repositories: &[&str], name: &[u8]) -> bool {
-    // The shortest way out for most names: none of the list, nor a short name of it, begins like this.
+    // Fast path for most names: no listed name or short name starts with this byte.
     let first = name.first().map_or(b' ', u8::to_ascii_lowercase);
     if first.is_ascii() && !b"._ghsjbc".contains(&first) {
         return false;
@@ -208,22 +209,22 @@ fn is_one_of(repositories: &[&str], name: &[u8]) -> bool {
     })
 }
 
-/// A character without regard to case. Both ways, because letters such as `ſ` and the Kelvin sign meet an ASCII letter
-/// in one of the cases alone.
+/// Folds the case of a character in both directions, because letters such as `ſ` and the Kelvin sign match an
+/// ASCII letter in only one of the cases.
 fn fold_case(character: char) -> impl Iterator<Item = char> {
     character.to_uppercase().flat_map(char::to_lowercase)
 }
 
-/// Whether a name is the short one that NTFS gives to a name with a leading dot: `GIT~1` to `GIT~4` for `.git`. Beyond
-/// four names that begin alike, the short name is made from a hash.
+/// Whether a name is the NTFS short name of a name with a leading dot: `GIT~1` to `GIT~4` for `.git`. After
+/// four names with the same prefix, NTFS builds the short name from a hash.
 fn is_short_name(name: &str, plain: &str) -> bool {
     name.rsplit_once('~').is_some_and(|(stem, number)| {
         stem.eq_ignore_ascii_case(plain) && matches!(number, "1" | "2" | "3" | "4")
     })
 }
 
-/// Characters that a file system ignores when it compares names: HFS+ some of them, and ext4 with case folding all that
-/// Unicode calls default ignorable.
+/// Characters that a file system ignores when it compares names: some of them on HFS+, and all Unicode
+/// default ignorable characters on ext4 with case folding.
 fn is_ignored(character: char) -> bool {
     matches!(
         character,
@@ -247,7 +248,7 @@ fn is_ignored(character: char) -> bool {
     )
 }
 
-/// Text as it is; bytes that are not text as `\xNN`, and a backslash as two.
+/// Writes text unchanged, bytes that are not UTF-8 as `\xNN`, and a backslash as two.
 fn write_name(name: &[u8], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     for chunk in name.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -290,8 +291,8 @@ impl fmt::Display for TreePath {
 impl FromStr for TreePath {
     type Err = BadPath;
 
-    /// Reads a path as it is shown, so that whoever was shown one can name it. A backslash that begins nothing stands
-    /// for itself.
+    /// Parses the displayed form of a path, so that users can copy one. A backslash that starts no escape
+    /// stands for itself.
     fn from_str(text: &str) -> Result<Self, BadPath> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
@@ -347,8 +348,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_is_shown_can_be_read() {
-        let whole = |bytes: &[u8]| TreePath::new(bytes).expect("a path");
+    fn displayed_paths_parse_back() {
+        let whole = |bytes: &[u8]| TreePath::new(bytes).expect("a valid path");
         for bytes in [&b"src/main.rs"[..], b"a\\b/\xff\\x41", b"\\\\", b"\xc3\x28", "größe/ü".as_bytes()] {
             let path = whole(bytes);
             assert_eq!(path.to_string().parse(), Ok(path), "{}", bytes.escape_ascii());
@@ -363,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_or_into_a_repository_is_no_path() {
+    fn paths_that_escape_or_enter_a_repository_are_refused() {
         let check = |bytes: &[u8], expected: Result<&str, BadPath>| {
             let found = TreePath::new(bytes).map(|path| path.to_string());
             assert_eq!(found.as_deref().map_err(|error| *error), expected, "{}", bytes.escape_ascii());
@@ -432,15 +433,15 @@ mod tests {
     }
 
     #[test]
-    fn a_protected_name_of_an_old_store_can_be_read_and_is_known_as_one() {
+    fn protected_names_of_old_stores_decode_and_are_recognised() {
         let decoded = |name: &[u8]| {
             let mut bytes = vec![0x40 + u8::try_from(name.len()).expect("short")];
             bytes.extend(name);
             minicbor::decode::<FileName>(&bytes)
         };
-        assert!(decoded(b"CVS").expect("it was stored").is_repository());
-        assert!(decoded(".\u{17f}vn".as_bytes()).expect("it was stored").is_repository());
-        assert!(!decoded(b"src").expect("a name").is_repository());
+        assert!(decoded(b"CVS").expect("an old name decodes").is_repository());
+        assert!(decoded(".\u{17f}vn".as_bytes()).expect("an old name decodes").is_repository());
+        assert!(!decoded(b"src").expect("a valid name").is_repository());
         for never in [&b".git"[..], b"GIT~1", b"..", b".retake-tmp-1"] {
             assert!(decoded(never).is_err(), "{}", never.escape_ascii());
         }

@@ -1,19 +1,20 @@
-//! Which project a folder is.
+//! Identifies the project of a folder.
 //!
-//! A path is a poor identity: folders are renamed, moved to another disk, copied, deleted and made again under
-//! the same name. So a project is recognised by everything its folder shows ([`Folder`]), weighed against what
-//! was recorded when it was last seen ([`ProjectRecord`]) and against what stands at the recorded path now
-//! ([`Candidate`]). Looking at disks is the caller's part; the decision here is pure.
+//! A path is a poor identity: folders are renamed, moved to another disk, copied, deleted and created again
+//! under the same name. So this module compares the observed identity of a folder ([`Folder`]) with the last
+//! recorded one ([`ProjectRecord`]) and with the folder now at the recorded path (`ProjectCandidate`). The
+//! caller reads the disk; the decision is pure.
 //!
-//! Evidence, strongest first. A folder is *proven* to be the recorded one if inode and birth time agree (and
-//! the device, which is only stable enough to be asked for where the path differs). It is *alike* if device and
-//! inode agree and a birth time is missing: inodes are reused, so this alone adopts nobody. The *mark* is an
-//! attribute on the folder that names its project; it survives renames and moves, but a copy carries it too.
-//! So the mark alone moves no project where the file system *contradicts* it: a rename keeps the inode, and a
-//! marked folder on the recorded device with another inode or birth time is a copy, wherever the original is.
+//! Evidence, strongest first. A folder is *proven* to be the recorded one if inode and creation time match
+//! (and the device, which is stable enough to compare only if the path differs). It is *alike* if device and
+//! inode match and a creation time is missing: inodes are reused, so this alone does not identify a project.
+//! The *mark* is an attribute on the folder that names its project; it survives renames and moves, but copies
+//! have it too. So the mark alone does not move a project if the file system *contradicts* it: a rename
+//! preserves the inode, and a marked folder on the recorded device with another inode or creation time is a
+//! copy.
 //!
 //! ```text
-//!   evidence            recorded path   what is there now         verdict
+//!   evidence            recorded path   found there now           verdict
 //!   ──────────────────────────────────────────────────────────────────────────────────────────
 //!   proven              this one        –                         Same
 //!   mark                this one        –                         Same      (restored from a backup)
@@ -22,10 +23,10 @@
 //!     and marked        elsewhere       the recorded folder       Copied    (a snapshot of the file system)
 //!                       elsewhere       anything else             Moved
 //!   mark                elsewhere       this very folder          Same
-//!                       elsewhere       a folder with the mark    Copied    (the original stands)
-//!                       elsewhere       nothing, or a stranger    Moved     (to another file system), or Copied
-//!                                                                           (contradicted, or the recorded
-//!                                                                           folder stands beside, renamed)
+//!                       elsewhere       a folder with the mark    Copied    (the original exists)
+//!                       elsewhere       nothing, or another       Moved     (to another file system)
+//!                                                                 or Copied (contradicted, or the recorded
+//!                                                                           folder is beside it, renamed)
 //!   alike               this one        –                         Same      (unless the remotes differ)
 //!   path, same remote   this one        –                         Same      (cloned again)
 //!   path only           this one        –                         Replaced  (new, with a hint)
@@ -35,94 +36,96 @@
 //!   nothing             –               –                         New
 //! ```
 //!
-//! Rows are tried from the top, each over all candidates, the one seen last first. Whatever the verdict, the
-//! caller records what the folder shows now and marks it; the next folder to show the same evidence then finds
-//! its original standing and becomes a project of its own. That is why two folders never share threads.
+//! Rows are tried from the top, each over all candidates, the most recently seen first. In every case the
+//! caller records the observed identity and marks the folder; the next folder with the same evidence then
+//! finds that the original still exists, and becomes a new project. Therefore two folders never share
+//! threads.
 //!
-//! One case cannot be decided: the original was renamed into another folder, and a copy was made on another file
-//! system. The copy then looks like a move to that file system, and is reported as one.
+//! One case is undecidable: the original was renamed into another folder, and a copy was made on another file
+//! system. The copy looks like a move to that file system and is reported as one.
 
 use crate::id::ProjectId;
 use crate::time::Timestamp;
 
-/// What a folder shows of itself.
+/// The observed identity of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     /// Its absolute path, without symbolic links.
     pub path: String,
     /// The device that holds it.
     pub device: u64,
-    /// Its number on that device.
+    /// Its inode on that device.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    /// Its creation time in nanoseconds since 1970, if the file system records it.
     pub born: Option<i64>,
-    /// The project that an attribute on the folder names.
+    /// The project named by an attribute on the folder.
     pub mark: Option<ProjectId>,
-    /// Where its git repository comes from, without credentials.
+    /// The remote of its git repository, without credentials.
     pub remote: Option<String>,
 }
 
-/// What a project's folder showed when it was last seen.
+/// The identity of a project's folder when Retake last saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectRecord {
     /// The project.
     pub id: ProjectId,
-    /// Where its folder was.
+    /// Path of the folder.
     pub path: String,
-    /// The device that held it.
+    /// Its device.
     pub device: u64,
-    /// Its number on that device.
+    /// Its inode on that device.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970, if that was known.
+    /// Its creation time in nanoseconds since 1970, if known.
     pub born: Option<i64>,
-    /// Where its git repository came from, without credentials.
+    /// The remote of its git repository, without credentials.
     pub remote: Option<String>,
-    /// When that was.
+    /// Time of the observation.
     pub last_seen: Timestamp,
 }
 
-/// A known project, and what is at its recorded path now.
+/// A known project and the folder now at its recorded path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// What was recorded.
+    /// The recorded identity.
     pub record: ProjectRecord,
-    /// The folder at the recorded path, or nothing if there is none or it cannot be read.
+    /// The folder at the recorded path; `None` if it does not exist or cannot be read.
     pub there: Option<Folder>,
-    /// Whether the recorded folder itself, by device, inode and birth time, now has another name beside its old one.
+    /// Whether the recorded folder, by device, inode and creation time, now has another name in the same
+    /// parent folder.
     pub renamed: bool,
 }
 
-/// Which project a folder is.
+/// The decision on the project of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict<'known> {
-    /// It is the folder of this project.
+    /// The folder belongs to this project.
     Same(ProjectId),
-    /// It is the folder of this project, at another path than before.
+    /// The folder belongs to this project and has moved.
     Moved {
         /// The project, which keeps its threads.
         project: ProjectId,
-        /// Where its folder was.
+        /// The previous path.
         from: &'known str,
     },
-    /// It is a copy of a folder that still stands: a project of its own.
+    /// The folder is a copy and the original still exists: a new project.
     Copied {
         /// The project of the original.
         of: ProjectId,
     },
-    /// Another folder has taken the path of a known project: a project of its own.
+    /// Another folder is at the path of a known project: a new project.
     Replaced {
-        /// The project that was at this path, worth naming to the user.
+        /// The project formerly at this path, to be named to the user.
         formerly: ProjectId,
     },
-    /// A folder that was not seen before: a project of its own.
+    /// An unknown folder: a new project.
     New {
-        /// A project that it may once have been, worth naming to the user, but not proven.
+        /// A project it may have been, without proof, to be named to the user.
         perhaps: Option<ProjectId>,
     },
 }
 
 impl ProjectRecord {
-    /// Whether this project can matter to the decision on that folder; all others may be left out.
+    /// Whether this project can affect the decision on `folder`; callers may skip all others.
     pub fn may_be(&self, folder: &Folder) -> bool {
         folder.mark == Some(self.id)
             || self.path == folder.path
@@ -134,8 +137,8 @@ impl ProjectRecord {
     }
 
     fn proven_by(&self, folder: &Folder) -> bool {
-        // Device numbers are given out anew at a restart on some systems, so at the recorded path the inode
-        // and the moment of birth suffice. Elsewhere they would also fit a snapshot of the whole file system.
+        // Some systems assign new device numbers at boot, so inode and creation time suffice at the recorded
+        // path. Elsewhere they would also match a snapshot of the whole file system.
         let same_device = self.device == folder.device || self.at_path_of(folder);
         same_device && self.inode == folder.inode && self.born.is_some() && self.born == folder.born
     }
@@ -145,8 +148,8 @@ impl ProjectRecord {
         birth_unknown && (self.device, self.inode) == (folder.device, folder.inode)
     }
 
-    /// Whether the file system says that a folder elsewhere is not the recorded one: on one device, a rename keeps
-    /// inode and birth time.
+    /// Whether the file system proves that a folder at another path is not the recorded one: on one device, a
+    /// rename preserves inode and creation time.
     fn contradicted_by(&self, folder: &Folder) -> bool {
         let other_birth = self.born.is_some() && folder.born.is_some() && self.born != folder.born;
         self.device == folder.device && (self.inode != folder.inode || other_birth)
@@ -162,24 +165,24 @@ impl ProjectRecord {
 }
 
 impl Candidate {
-    /// Whether the path where the project was shows the very folder that is asked about.
+    /// Whether the recorded path leads to `folder` itself.
     fn is_there(&self, folder: &Folder) -> bool {
         self.there.as_ref().is_some_and(|there| {
             (there.device, there.inode, there.born) == (folder.device, folder.inode, folder.born)
         })
     }
 
-    /// Whether the project's own folder is still where it was.
+    /// Whether the project's own folder is still at its recorded path.
     fn stands(&self) -> bool {
         self.there.as_ref().is_some_and(|there| match there.mark {
             Some(mark) if mark == self.record.id => true,
-            // A mark that names another project may have come over with a copied attribute.
+            // A mark that names another project may come from a copied attribute.
             Some(_) => self.record.proven_by(there),
             None => self.record.proven_by(there) || self.record.alike(there),
         })
     }
 
-    /// The verdict on a folder that the file system shows to be the recorded one, at another path.
+    /// The verdict on a folder at another path that the file system identifies as the recorded one.
     fn found_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
         let project = self.record.id;
         let still_there = |there: &Folder| {
@@ -194,7 +197,7 @@ impl Candidate {
         }
     }
 
-    /// The verdict on a folder at another path that only its mark connects with this project.
+    /// The verdict on a folder at another path that only its mark connects to this project.
     fn marked_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
         let project = self.record.id;
         if self.is_there(folder) {
@@ -207,7 +210,7 @@ impl Candidate {
     }
 }
 
-/// Decides which project a folder is.
+/// Decides which project a folder belongs to.
 pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'known> {
     let latest = |fits: &dyn Fn(&Candidate) -> bool| {
         known.iter().filter(|candidate| fits(candidate)).max_by_key(|candidate| candidate.record.last_seen)

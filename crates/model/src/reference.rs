@@ -1,4 +1,4 @@
-//! What content refers to what: the one place that garbage collection, verification and import ask.
+//! References between pieces of content, for garbage collection, verification and import.
 
 use crate::content::{Content, ContentId, Kind, Malformed, decode};
 use crate::entry::{Block, EntryVersion};
@@ -11,11 +11,11 @@ use crate::surroundings::Surroundings;
 use crate::take::Take;
 use crate::tree::{LeftOut, Node, Parts, Snapshot, Tree};
 
-/// A piece of content that another one needs.
+/// A reference to a piece of content.
 pub type Reference = (Kind, ContentId);
 
-/// Everything that these canonical bytes refer to directly. Bytes that are not what they should be are
-/// refused, so this is also the check that importers rely on.
+/// All direct references of these canonical bytes. Invalid bytes are refused, so importers also use this as
+/// validation.
 pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed> {
     Ok(match kind {
         Kind::Blob | Kind::Sealed => Vec::new(),
@@ -91,10 +91,10 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
     })
 }
 
-/// The versions of entries that an operation names itself. Most are in its state too, but those that it took out are
-/// only in an older one, and nothing but this keeps a forged log from naming what never was.
+/// The entry versions that an operation names itself. Most are in its state too, but versions it removed are
+/// only in an older one. Without this check, a forged log could name versions that never existed.
 ///
-/// The snapshot of a restore is not one of them: it says which files were asked for, and `files` holds what came of it.
+/// The snapshot of a restore is not included: it is the requested snapshot, and `files` has the result.
 pub fn named(kind: &OperationKind) -> [Option<Reference>; 2] {
     let entry = |id: ContentId| Some((Kind::Entry, id));
     match kind {
@@ -145,7 +145,7 @@ fn none<C: Content>(bytes: &[u8]) -> Result<Vec<Reference>, Malformed> {
     decode::<C>(bytes).map(|_| Vec::new())
 }
 
-/// What something in a folder needs.
+/// The content that a folder entry refers to.
 fn node_content(node: &Node) -> Option<Reference> {
     match node {
         Node::File { content, size, .. } => Some((Node::kind_of(*size), *content)),

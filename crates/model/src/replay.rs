@@ -1,27 +1,26 @@
-//! Replay: taking changes of files back, or making them again, on top of whatever is there now.
+//! Replay: applies file changes, or their inverse, to the current files.
 //!
-//! Each change is a step from one snapshot to another, and owns only the paths that differ between the two.
-//! The steps are carried over to the present files one after the other, path by path:
+//! Each change is a step from one snapshot to another and covers only the paths that differ between the two.
+//! The steps are applied to the current files one after the other, path by path:
 //!
 //! ```text
 //!   undo of  a ──► b  (the step from b to a)        the file is b now      ──► a
-//!                                                   it is a already        ──► nothing to do
-//!                                                   someone made it b'     ──► merge of a and b' over b
-//!                                                   that does not merge    ──► it stays b'; a conflict, with both
+//!                                                   it is already a        ──► nothing to do
+//!                                                   it was changed to b'   ──► merge of a and b' over b
+//!                                                   they do not merge      ──► conflict; it stays b'
 //! ```
 //!
-//! A move straight back over another move (a redo after an undo) is exact: it brings back what that move changed, and
-//! leaves alone what it left alone. What the user did to such a file in between, reverting or deleting it included, is
-//! the user's change and stays:
+//! A move that directly reverses another move (a redo after an undo) is exact: it restores the paths that the
+//! other move changed and skips those it skipped. If the user changed such a file in between, including
+//! reverting or deleting it, the user's change stays:
 //!
 //! ```text
-//!   redo of  a ──► b  after an undo that left the file alone     it is as the undo left it   ──► it stays
-//!                                                                the user changed it since   ──► it stays; a conflict
+//!   redo of  a ──► b  after an undo that skipped the file        unchanged since    ──► it stays
+//!                                                                changed since      ──► conflict; it stays
 //! ```
 //!
-//! Paths that no step touches are not touched, whoever changed them since. A path that conflicts once is left
-//! alone by the steps that follow. A folder goes only when nothing is left in it, and nothing is put where
-//! someone has made a file of a folder, or a folder of a file.
+//! Paths that no step touches never change. After a conflict, later steps skip the path. A folder is removed
+//! only if it is empty, and nothing is written where a folder was replaced by a file, or a file by a folder.
 
 mod path;
 mod sealed;
@@ -40,15 +39,15 @@ use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotRoot, TreeCursor, com
 
 use selection::Selection;
 
-/// A change of files that is to be carried over.
+/// A file change to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The snapshot that it starts from.
+    /// The snapshot before the change.
     pub from: ContentId,
-    /// The snapshot that it leads to.
+    /// The snapshot after the change.
     pub to: ContentId,
-    /// Whether the two are of different folders: a sealed file stays in its folder, so that one folder's list of them
-    /// says nothing about the other.
+    /// Whether the snapshots are of different folders. Sealed files stay in their folder, so the sealed lists
+    /// of two folders cannot be compared.
     pub between_folders: bool,
 }
 
@@ -64,76 +63,76 @@ impl Step {
     }
 }
 
-/// All that is to be carried over.
+/// All steps of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// Steps back over the moves that led here from just where this one leads, newest first: they say the last word on every
-    /// path that they touch, and, unless conflicts are to be decided, no other path changes.
+    /// Steps that reverse the moves from the target of this one to the current state, newest first. They
+    /// decide every path that they touch, and with [`OnConflict::Keep`] no other path changes.
     pub back: Vec<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
 }
 
 impl Way {
-    /// Whether the step of that number is one of those that have no say where moves are gone back over.
+    /// Whether the step with this index must not override the reversed moves.
     fn is_exact(&self, number: usize) -> bool {
         !self.back.is_empty() && number >= self.back.len()
     }
 }
 
-/// What to do with a file that two changed differently.
+/// How to resolve a file with conflicting changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
-    /// Leave the file as it is.
+    /// Keep the current file.
     #[default]
     Keep,
-    /// Take the other version; what was there is in the snapshot that was taken before.
+    /// Take the other version; the previous snapshot still has the current one.
     Take,
-    /// Write both versions into the file, marked; leave it as it is where it is not text.
+    /// Write both versions into the file with conflict markers; keep it if it is not text.
     Mark,
 }
 
-/// What is to become of the present files.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
-    /// The files as they are to be; what is new of it is in the additions.
+    /// The resulting files; new content is in the additions.
     pub snapshot: Snapshot,
     /// Each path that a step touches, in order.
     pub paths: Vec<ReplayedPath>,
 }
 
-/// What is to become of one path.
+/// The result for one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedPath {
-    /// Which.
+    /// The path.
     pub path: RootPath,
-    /// What is there.
+    /// The current node.
     pub present: Option<Node>,
-    /// What is to be there.
+    /// The resulting node.
     pub wanted: Option<Node>,
-    /// How that came about.
+    /// How the result was determined.
     pub how: How,
 }
 
-/// How the wanted content of a path came about.
+/// How the result for a path was determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It was as the step expected, or is already as the step leaves it.
+    /// The path was in the state before the step, or already in the state after it.
     Exact,
-    /// Someone had changed it since, and both changes stand.
+    /// The path had other changes, and both are merged.
     Merged,
-    /// A step left it out on one side, so that it is not known what the step did to it; it stays as it is.
+    /// One snapshot of a step excludes the path, so its change is unknown; the path stays as it is.
     NotHeld(Reason),
-    /// Someone had changed it since in a way that does not go together.
+    /// The path had other changes that do not merge.
     Conflict {
-        /// What the step would have put there.
+        /// The node that the step would have written.
         theirs: Option<Node>,
     },
 }
 
-/// Carries steps over to the present files, in order.
+/// Applies steps to the current files, in order.
 pub fn replay<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
@@ -143,7 +142,7 @@ pub fn replay<O: Objects + ?Sized>(
 ) -> Result<Replayed, Unavailable> {
     let mut touched: BTreeMap<RootPath, Touched> = BTreeMap::new();
     let mut unknown: BTreeMap<RootPath, Reason> = BTreeMap::new();
-    // Paths that the other move left alone, and what the steps would have made of them.
+    // Paths that the reversed move skipped, with the result that the steps would have given.
     let mut passed_over: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
     for (number, step) in way.back.iter().chain(&way.steps).enumerate() {
         if number == way.back.len() {
@@ -153,18 +152,20 @@ pub fn replay<O: Objects + ?Sized>(
         }
         let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
         for root in &present.roots {
-            // A root that one side does not know was not changed by the step.
+            // A root that one side does not have was not changed by the step.
             let (Some(before), Some(after)) = (from.root(&root.name), to.root(&root.name)) else { continue };
             let compared = compare(additions, Some(before), Some(after))?;
             let here = |path| RootPath { root: root.name.clone(), path };
             unknown.extend(compared.unknown.into_iter().map(|(path, reason)| (here(path), reason)));
             let mut now = TreeCursor::new(root.tree);
-            // A captured file that became too large, say: what replaced it is not held, and what it was is.
+            // Example: a captured file became too large. The new content is not captured, but the old content
+            // is.
             let restorable = compared.excluded.into_iter().filter(|difference| difference.before.is_none());
             let mut differences: Vec<_> = compared.known.into_iter().chain(restorable).collect();
             differences.sort_by(|left, right| left.path.cmp(&right.path));
             for difference in differences {
-                // Whoever wants conflicts decided gets them decided, also those that the other move left alone.
+                // Modes other than `Keep` resolve all conflicts, including those that the reversed move
+                // skipped.
                 if way.is_exact(number) && on_conflict == OnConflict::Keep {
                     let path = here(difference.path);
                     if !touched.contains_key(&path) {
@@ -197,7 +198,7 @@ pub fn replay<O: Objects + ?Sized>(
     Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
 }
 
-/// Names the paths that the steps would leave empty, and where something stands now that is not captured: it stays.
+/// Reports paths that the steps would remove and where an excluded file exists now, which stays.
 fn name_excluded<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
@@ -216,7 +217,7 @@ fn name_excluded<O: Objects + ?Sized>(
     Ok(())
 }
 
-/// The paths, which are in order, and those that a step may have touched as well.
+/// Merges the paths, which are sorted, with those that a step may have touched.
 fn with_unknown(mut paths: Vec<ReplayedPath>, mut unknown: BTreeMap<RootPath, Reason>) -> Vec<ReplayedPath> {
     unknown.retain(|path, _| paths.binary_search_by(|known| known.path.cmp(path)).is_err());
     paths.extend(unknown.into_iter().map(|(path, reason)| ReplayedPath {
@@ -229,8 +230,8 @@ fn with_unknown(mut paths: Vec<ReplayedPath>, mut unknown: BTreeMap<RootPath, Re
     paths
 }
 
-/// The present files with some paths exactly as they are in another snapshot, and the paths that differ. No
-/// path: all of them.
+/// Restores some paths of the current files from another snapshot, and returns the paths that differ. An
+/// empty selection means all paths.
 pub fn take_over<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
@@ -246,11 +247,12 @@ pub fn take_over<O: Objects + ?Sized>(
         let compared = compare(additions, Some(root), Some(wanted))?;
         let unheld = compared.unknown.into_iter().map(|(path, reason)| (here(path), reason));
         unknown.extend(unheld.filter(|(path, _)| selection.covers(path) || selection.is_below(path)));
-        // What is excluded now and was captured then comes back: a file that became too large, say.
+        // A file that is excluded now but was captured then is restored, for example one that became too
+        // large.
         let restorable = compared.excluded.into_iter().filter(|difference| difference.before.is_none());
         for difference in compared.known.into_iter().chain(restorable) {
             let path = here(difference.path);
-            // A folder on the way to what is wanted comes along if it is not there.
+            // A missing parent folder of a restored path is restored too.
             let on_the_way = difference.before.is_none() && selection.is_below(&path);
             if selection.covers(&path) || on_the_way {
                 let (present, wanted) = (difference.before, difference.after);
@@ -269,13 +271,13 @@ pub fn take_over<O: Objects + ?Sized>(
     Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
 }
 
-/// A path as the steps so far leave it.
+/// The state of a path after the steps applied so far.
 #[derive(Clone, Debug)]
 struct Touched {
     present: Option<Node>,
     wanted: Option<Node>,
     how: How,
-    /// No further step is to touch it.
+    /// Later steps skip the path.
     settled: bool,
 }
 
@@ -285,7 +287,7 @@ impl Touched {
     }
 }
 
-/// Whether two things are the same as far as one path is concerned: what is in a folder has paths of its own.
+/// Whether two nodes are equal for a single path. The content of folders has its own paths.
 fn same(left: Option<&Node>, right: Option<&Node>) -> bool {
     match (left, right) {
         (Some(Node::Folder { mode: left, .. }), Some(Node::Folder { mode: right, .. })) => left == right,
@@ -293,7 +295,7 @@ fn same(left: Option<&Node>, right: Option<&Node>) -> bool {
     }
 }
 
-/// The snapshot with what is wanted at each path.
+/// The snapshot with the resulting node at each path.
 pub fn graft_paths<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
@@ -317,7 +319,7 @@ pub fn graft_paths<O: Objects + ?Sized>(
     Ok(Snapshot { roots })
 }
 
-/// What is excluded, without the paths where something captured stands now.
+/// The exclusion list without the paths where a captured node exists now.
 fn without<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     list_id: Option<ContentId>,
@@ -336,7 +338,7 @@ fn without<O: Objects + ?Sized>(
     })
 }
 
-/// The root with another tree, its counts carried along.
+/// The root with another tree and updated counts.
 fn counted_again(
     objects: &(impl Objects + ?Sized),
     root: &SnapshotRoot,

@@ -1,8 +1,7 @@
-//! Schemas of what is written as JSON by hand, and so has to be described by hand: names, moments, and entries with
-//! whatever fields came along.
+//! JSON schemas of types with handwritten serialization: names, timestamps, and entries with unknown fields.
 //!
-//! Everything else derives its schema from its type. What is described here is exactly what is serialized; where the
-//! same type is read too, more is taken than is given.
+//! All other types derive their schema. The schemas describe the serialized form exactly; types that are also
+//! deserialized accept more than they emit.
 
 use std::borrow::Cow;
 
@@ -16,10 +15,11 @@ use crate::json::Json;
 use crate::path::{FileName, TreePath};
 use crate::time::Timestamp;
 
-/// Sixteen characters by chance, and ten that say when; the last of these has bits to spare, which are none.
+/// The text form of an id: random characters, then ten that encode the time. The unused bits of the last one
+/// are zero.
 const IDENTITY: &str = "^[0-9a-hjkmnp-tv-z]{25}[048cgmrw]$";
 
-/// A type that is written as one text.
+/// Implements the schema of a type that is serialized as a string.
 macro_rules! text {
     ($type:ident, $description:literal, { $($rest:tt)* }) => {
         impl JsonSchema for $type {
@@ -83,7 +83,7 @@ impl JsonSchema for Usage {
         let properties = counts.map(|(name, description)| (name, described(&count, description)));
         let description = "Tokens that an entry cost, and what else the provider counted.";
         let names = counts.map(|(name, _)| name);
-        // Where it is read, a count that is not there is none.
+        // A count that is missing in the input is zero.
         let required: &[&str] = if generator.contract().is_serialize() { &names } else { &[] };
         open_object(description, properties.into(), required)
     }
@@ -132,7 +132,7 @@ impl JsonSchema for Block {
         let flag = generator.subschema_for::<bool>();
         let any = generator.subschema_for::<Json>();
         let blob = generator.subschema_for::<ContentId>();
-        // Its type, what it is, what it always has, what it may have.
+        // Type, description, required fields, optional fields.
         let known: [(&str, &str, Parts<'_>, Parts<'_>); 5] = [
             ("text", "Text, Markdown as a rule.", &[("text", &text)], &[]),
             ("thinking", "What the model thought.", &[("text", &text)], &[("signature", &text)]),
@@ -157,7 +157,7 @@ impl JsonSchema for Block {
             let parts = always.iter().chain(maybe).map(|(name, schema)| (*name, schema.as_value().clone()));
             properties.extend(parts);
             let mut required = vec!["type"];
-            // Where it is read, a tool has not failed unless it says so.
+            // In the input, a missing `failed` means that the tool succeeded.
             let given = |name: &&str| generator.contract().is_serialize() || *name != "failed";
             required.extend(always.iter().map(|(name, _)| *name).filter(given));
             variants.push(open_object(description, properties, &required).into());
@@ -172,7 +172,7 @@ impl JsonSchema for Block {
 /// Fields of a part of an entry, each with its schema.
 type Parts<'a> = &'a [(&'static str, &'a Schema)];
 
-/// An object with these properties and whatever else.
+/// An object with these properties that allows additional ones.
 fn open_object(description: &str, properties: Vec<(&str, Value)>, required: &[&str]) -> Schema {
     let properties: Map<String, Value> =
         properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
@@ -185,7 +185,6 @@ fn open_object(description: &str, properties: Vec<(&str, Value)>, required: &[&s
     })
 }
 
-/// A schema with a description of its own.
 fn described(schema: &Schema, description: &str) -> Value {
     let mut schema = schema.clone();
     schema.insert("description".to_owned(), description.into());
@@ -196,13 +195,13 @@ fn described(schema: &Schema, description: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// The characters that an identity may have in a place, by what its schema says.
+    /// The characters that the schema allows at a position of an id.
     fn allowed(place: usize) -> &'static str {
         if place < 25 { "0123456789abcdefghjkmnpqrstvwxyz" } else { "048cgmrw" }
     }
 
     #[test]
-    fn an_identity_is_read_if_its_schema_says_so() {
+    fn ids_parse_exactly_if_the_schema_matches() {
         let good = "0".repeat(26);
         for place in 0..26 {
             for letter in (0..=127_u8).map(char::from) {
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_may_lack_what_is_always_written() {
+    fn input_may_omit_fields_that_output_always_has() {
         let required = |settings: schemars::generate::SchemaSettings| {
             let schema = settings.into_generator().into_root_schema_for::<Usage>();
             schema.get("required").and_then(Value::as_array).map(Vec::len)

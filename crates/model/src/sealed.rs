@@ -1,17 +1,17 @@
-//! Sealed files: what tools replace in files that snapshots leave out (ignored files, likely secrets).
+//! Sealed files: encrypted copies of excluded files (ignored files, likely secrets) that tools replace.
 //!
-//! A snapshot does not hold `.env`, and must not. But once a tool is about to replace it, an undo needs its bytes. They
-//! are encrypted with a key that is kept apart from the store, and from then on the snapshots of the folder know the
-//! path as *sealed*: how it was, and how it is.
+//! A snapshot must not contain `.env`. But if a tool is about to replace it, undo needs its bytes. They are
+//! encrypted with a key stored outside the store, and from then on the snapshots of the folder list the path
+//! as *sealed*, with its state before and after.
 //!
 //! ```text
-//!   Snapshot ── root "" ─┬─► Tree       what is held, in clear
-//!                        ├─► LeftOut    .env likely a secret
+//!   Snapshot ── root "" ─┬─► Tree       captured files, in plain text
+//!                        ├─► Excluded   .env likely a secret
 //!                        └─► Sealed     .env ──► digest · size · mode · encrypted parts
 //! ```
 //!
-//! Two versions are compared by a digest that only the owner of the key can make: without the key it says nothing
-//! about the content. This module knows no cryptography; the store seals and opens.
+//! Versions are compared by a keyed digest, which reveals nothing about the content without the key. This
+//! module contains no cryptography; the store encrypts and decrypts.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::object::{Objects, Unavailable, load};
 use crate::path::TreePath;
 use crate::tree::{Node, SnapshotRoot};
 
-/// The largest file that is sealed. Larger ones are known to have been there, and cannot be brought back.
+/// Maximum size of a sealed file. The existence of larger files is recorded, but they cannot be restored.
 pub const LARGEST_SEALED: u64 = 32 * 1024 * 1024;
 
 /// The sealed files of one root, in the order of their paths.
@@ -30,7 +30,6 @@ pub const LARGEST_SEALED: u64 = 32 * 1024 * 1024;
 #[cbor(transparent)]
 pub struct SealedFiles(#[n(0)] Vec<SealedPath>);
 
-/// One path, and what stands there.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 struct SealedPath {
     #[cbor(n(0), with = "minicbor::bytes")]
@@ -39,19 +38,19 @@ struct SealedPath {
     state: SealedState,
 }
 
-/// What stands at a path that snapshots leave out.
+/// The state of an excluded path.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum SealedState {
-    /// Nothing.
+    /// Nothing exists at the path.
     #[n(0)]
     Nothing,
-    /// A file, whose bytes are sealed.
+    /// A file with sealed bytes.
     #[n(1)]
     File(#[n(0)] SealedFile),
-    /// Something that was not sealed: too large, unreadable, no file, or there was no key.
+    /// Something that was not sealed: too large, unreadable, not a file, or no key was available.
     #[n(2)]
     NotKept {
-        /// Tells it from another one: made of what the system says about it, not of its bytes.
+        /// Distinguishes it from other versions; derived from file metadata, not from its bytes.
         #[n(0)]
         stamp: u64,
     },
@@ -63,10 +62,10 @@ pub struct SealedFile {
     /// The encrypted bytes, in parts.
     #[n(0)]
     pub parts: Vec<ContentId>,
-    /// What the bytes are compared by: a hash with a key that is kept apart.
+    /// The keyed digest by which bytes are compared; the key is stored separately.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub digest: [u8; 32],
-    /// How many bytes the file has.
+    /// Size of the file in bytes.
     #[n(2)]
     pub size: u64,
     /// Its nine permission bits.
@@ -82,7 +81,7 @@ impl Content for SealedFiles {
 }
 
 impl SealedFiles {
-    /// The list of these paths.
+    /// Creates the list from these states.
     pub fn new(states: &SealedMap) -> Self {
         let path = |(path, state): (&TreePath, &SealedState)| SealedPath {
             path: path.bytes(),
@@ -93,7 +92,7 @@ impl SealedFiles {
         Self(paths)
     }
 
-    /// The states, by path. A path that is none is passed over: it is never written to.
+    /// The states by path. Invalid paths are skipped, so they are never written to.
     pub fn states(&self) -> SealedMap {
         let path = |sealed: &SealedPath| Some((TreePath::new(&sealed.path).ok()?, sealed.state.clone()));
         self.0.iter().filter_map(path).collect()
@@ -110,7 +109,7 @@ impl SealedFiles {
             .copied()
     }
 
-    /// Refuses a list from elsewhere that is not in order, or names what is no path.
+    /// Refuses an imported list that is not sorted or contains an invalid path.
     pub fn check(&self) -> Result<(), Malformed> {
         let ordered = self.0.windows(2).all(|pair| pair[0].path < pair[1].path);
         let paths = self.0.iter().all(|sealed| TreePath::new(&sealed.path).is_ok());
@@ -123,8 +122,8 @@ impl SealedFiles {
 }
 
 impl SealedState {
-    /// Whether both stand for the same bytes with the same permissions. The encrypted parts are not compared:
-    /// they may have been made by another version of the program.
+    /// Whether both have the same bytes and permissions. The encrypted parts are not compared, because
+    /// another version of the program may have encrypted them.
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File(one), Self::File(other)) => one.digest == other.digest && one.mode == other.mode,
@@ -134,7 +133,7 @@ impl SealedState {
         }
     }
 
-    /// What reports show of it. The content is named by its digest, under which nothing is stored.
+    /// The node for reports. Its content id is the digest, which does not address any stored content.
     pub fn node(&self) -> Option<Node> {
         match self {
             Self::File(SealedFile { digest, size, mode, .. }) => {
@@ -145,7 +144,7 @@ impl SealedState {
     }
 }
 
-/// The sealed paths of a root at one moment.
+/// The sealed paths of a root of a snapshot.
 pub fn sealed_of(
     objects: &(impl Objects + ?Sized),
     root: Option<&SnapshotRoot>,
@@ -156,7 +155,7 @@ pub fn sealed_of(
     }
 }
 
-/// The paths that are known on both sides and differ, with what stood and stands there.
+/// The paths that both sides have and that differ, with their states before and after.
 pub fn sealed_changes(before: &SealedMap, after: &SealedMap) -> Vec<(TreePath, SealedState, SealedState)> {
     let changed = |(path, after): (&TreePath, &SealedState)| {
         let before = before.get(path)?;

@@ -1,4 +1,4 @@
-//! What a user can set for a thread, apart from its entries: prompts, sampling, model.
+//! The settings of a thread: prompts, sampling, model.
 
 mod effort;
 mod stored;
@@ -10,36 +10,36 @@ pub use effort::Effort;
 use crate::content::{Content, Kind};
 use crate::limits::TEXT_BYTES;
 
-/// The settings of a thread. The defaults are what a reset goes back to.
+/// The settings of a thread. A reset restores the defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The system prompt of the project.
     pub project_system_prompt: String,
-    /// The system prompt of all the user's projects.
+    /// The system prompt of all projects of the user.
     pub global_system_prompt: String,
-    /// The base system prompt, in use when `use_default_base_prompt` is off.
+    /// The base system prompt, used if `use_default_base_prompt` is off.
     pub base_system_prompt: String,
-    /// Whether the program's own base prompt is in use.
+    /// Whether the built-in base prompt is used.
     pub use_default_base_prompt: bool,
-    /// Sampling temperature; the provider's default if it is not set.
+    /// Sampling temperature; provider default if unset.
     pub temperature: Option<f64>,
-    /// Nucleus sampling; the provider's default if it is not set.
+    /// Nucleus sampling; provider default if unset.
     pub top_p: Option<f64>,
-    /// The most tokens that the model may answer with; the model's own limit decides if it is not set.
+    /// Maximum number of output tokens; the limit of the model if unset.
     pub max_tokens: Option<u32>,
-    /// Whether an entry before each prompt names the files that were changed since the last turn.
+    /// Whether an entry before each prompt lists the files changed since the last turn.
     pub auto_add_history: bool,
-    /// Who serves the model.
+    /// The provider to use.
     pub provider: Option<String>,
-    /// Which model answers.
+    /// The model to use.
     pub model: Option<String>,
-    /// How hard the model thinks; its own default if it is not set.
+    /// Reasoning effort; model default if unset.
     pub effort: Option<Effort>,
 }
 
-/// Names of the settings, as the command line, the API and the log call them.
+/// Names of the settings on the command line, in the API and in the log.
 pub const NAMES: [&str; 11] = [
     "project_system_prompt",
     "global_system_prompt",
@@ -54,18 +54,18 @@ pub const NAMES: [&str; 11] = [
     "effort",
 ];
 
-/// Why a setting was refused.
+/// Reason why a setting is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSetting {
-    /// There is no such setting.
+    /// The name is not a setting.
     #[error("there is no setting {0:?}; the settings are {names}", names = NAMES.join(", "))]
     Unknown(String),
-    /// The value does not fit.
+    /// The value is not valid for the setting.
     #[error("{name} must be {expected}")]
     Value {
-        /// Which setting.
+        /// The setting.
         name: &'static str,
-        /// What it takes.
+        /// The accepted values.
         expected: &'static str,
     },
 }
@@ -93,7 +93,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The value of a setting as text; `None` for a name that is not a setting.
+    /// The value of a setting as text; `None` if the name is not a setting.
     pub fn get(&self, name: &str) -> Option<String> {
         Some(match name {
             "project_system_prompt" => self.project_system_prompt.clone(),
@@ -111,7 +111,7 @@ impl Settings {
         })
     }
 
-    /// These settings with one of them changed.
+    /// Returns the settings with one of them changed.
     pub fn with(&self, name: &str, value: &str) -> Result<Self, BadSetting> {
         let mut settings = self.clone();
         match name {
@@ -136,9 +136,9 @@ impl Settings {
         settings.checked()
     }
 
-    /// These settings, if every value is one that can be used.
+    /// Validates all values.
     pub fn checked(mut self) -> Result<Self, BadSetting> {
-        // Minus zero and zero are the same temperature, and must have the same name as content.
+        // Minus zero and zero are the same temperature and must have the same content id.
         self.temperature = self.temperature.map(|temperature| temperature + 0.0);
         self.top_p = self.top_p.map(|top_p| top_p + 0.0);
         if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
@@ -168,7 +168,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// The settings after a reset of the thread: the defaults, but for the prompts that it shares with other threads.
+    /// The settings after a reset of the thread: the defaults, except for prompts shared with other threads.
     #[must_use]
     pub fn after_reset(&self) -> Self {
         Self {
@@ -195,7 +195,7 @@ fn flag(name: &'static str, value: &str) -> Result<bool, BadSetting> {
     }
 }
 
-/// A number, or nothing where the value is blank.
+/// Parses a number; `None` if the value is blank.
 fn number(name: &'static str, value: &str) -> Result<Option<f64>, BadSetting> {
     let parse = |value: String| value.parse().map_err(|_| BadSetting::Value { name, expected: "a number" });
     optional(value).map(parse).transpose()
@@ -216,21 +216,21 @@ mod tests {
     use crate::content::{decode, encode};
 
     #[test]
-    fn every_setting_can_be_read_set_and_told_apart() {
+    fn every_setting_can_be_read_and_set() {
         let values = ["a", "b", "c", "off", "0.7", "0.5", "100", "on", "anthropic", "opus", "max"];
         for (name, value) in NAMES.into_iter().zip(values) {
             let before = Settings::default();
-            let after = before.with(name, value).expect("a good value");
+            let after = before.with(name, value).expect("a valid value");
             assert_eq!(before.changed(&after), [name]);
             assert_eq!(decode::<Settings>(&encode(&after)), Ok(after));
         }
     }
 
     #[test]
-    fn a_value_that_is_like_the_default_is_still_chosen() {
+    fn value_equal_to_the_default_is_still_explicit() {
         for (name, value) in [("temperature", "0"), ("top_p", "1"), ("max_tokens", "8192")] {
             let default = Settings::default();
-            let chosen = default.with(name, value).expect("a good value");
+            let chosen = default.with(name, value).expect("a valid value");
             assert_eq!(chosen.get(name).as_deref(), Some(value));
             assert_eq!(decode::<Settings>(&encode(&chosen)).as_ref(), Ok(&chosen));
             assert_ne!(encode(&chosen), encode(&default), "{name}");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_are_refused() {
+    fn invalid_values_are_refused() {
         for (name, value) in [
             ("temperature", "NaN"),
             ("temperature", "-1"),

@@ -1,22 +1,22 @@
-//! Who may see a thread: marks that are outside history.
+//! Sharing settings of a thread, which are outside history.
 //!
 //! ```text
 //!   created --private      private
-//!   set to not private     not private     an operation records it, and is no step of undo
-//!   undo, redo, jump …     not private     no state that becomes current again brings its old marks with it
+//!   set to not private     not private     recorded by an operation that undo skips
+//!   undo, redo, jump …     not private     moving to an old state does not bring its settings back
 //! ```
 //!
-//! The marks are kept with the thread's row ([`crate::summary::ThreadSummary`]). The fields of the same names in a
-//! [`ThreadState`] are what a thread was created with, and what older programs wrote; only the first state of a log is
-//! asked for them.
+//! The settings are stored in the thread's row ([`crate::summary::ThreadSummary`]). The fields of the same
+//! names in a [`ThreadState`] hold the values at creation, and values written by older versions; only the
+//! first state of a log is used.
 
 use crate::operation::OperationKind;
 use crate::state::{ThreadState, Visibility};
 
-/// Who may see a thread.
+/// Sharing settings of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Who may see it once it is on a hub.
+    /// Visibility on a hub.
     pub visibility: Visibility,
     /// Whether it never leaves this machine.
     pub private: bool,
@@ -25,17 +25,17 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Only the owner, on this machine.
+    /// Visible only to the owner, on this machine.
     pub const NOBODY_ELSE: Self =
         Self { visibility: Visibility::Private, private: true, shared_with_support: false };
 
-    /// What a thread is created with, by its first state.
+    /// The settings at creation, from the first state.
     pub fn of_first(state: &ThreadState) -> Self {
         let ThreadState { visibility, private, shared_with_support, .. } = *state;
         Self { visibility, private, shared_with_support }
     }
 
-    /// What an operation sets the marks to; `None` for every operation that is not about them.
+    /// The settings that an operation sets; `None` for every other operation.
     pub fn set_by(kind: &OperationKind) -> Option<Self> {
         match *kind {
             OperationKind::SharingSet { visibility, private, shared_with_support }
@@ -46,7 +46,7 @@ impl Sharing {
         }
     }
 
-    /// The marks with some of them set.
+    /// The settings with some of them changed.
     #[must_use]
     pub fn with(
         self,
@@ -61,7 +61,7 @@ impl Sharing {
         }
     }
 
-    /// The operation that records that the marks were set.
+    /// The operation that records these settings.
     pub fn recorded(self) -> OperationKind {
         let Self { visibility, private, shared_with_support } = self;
         OperationKind::SharingSet { visibility, private, shared_with_support }

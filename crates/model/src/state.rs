@@ -1,4 +1,4 @@
-//! The whole of a thread at one moment.
+//! The complete state of a thread at one version.
 //!
 //! ```text
 //!   state ─┬─ title, tags, pinned, roles, active take
@@ -7,8 +7,8 @@
 //!                                     └─ entries ──► list ──► entry versions
 //! ```
 //!
-//! Two states with the same content have the same name, so going back to an older state writes nothing but
-//! the operation that does it.
+//! States with the same content have the same content id, so a return to an older state writes only the
+//! operation.
 
 use std::collections::BTreeSet;
 
@@ -24,28 +24,28 @@ use crate::settings::Settings;
 use crate::take::{FIRST_TAKE, Take};
 use crate::time::Timestamp;
 
-/// Everything that a thread is.
+/// The complete state of a thread.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct ThreadState {
-    /// What people call it.
+    /// Its title.
     #[n(0)]
     pub title: String,
-    /// Words to find it by.
+    /// Tags for finding it.
     #[n(1)]
     pub tags: BTreeSet<String>,
-    /// Whether it stays on top of lists.
+    /// Whether lists show it first.
     #[n(2)]
     pub pinned: bool,
-    /// Who may see it once it is on a hub, as the thread was created; see [`crate::sharing`].
+    /// Visibility on a hub at creation; see [`crate::sharing`].
     #[n(3)]
     pub visibility: Visibility,
-    /// Whether it never leaves this machine, as the thread was created.
+    /// Whether it never leaves this machine, at creation.
     #[n(4)]
     pub private: bool,
-    /// Whether support may see it, as the thread was created.
+    /// Whether support may see it, at creation.
     #[n(5)]
     pub shared_with_support: bool,
-    /// The roles that entries are given, in the user's order.
+    /// The roles available for entries, in the user's order.
     #[n(6)]
     pub roles: Vec<String>,
     /// Its settings.
@@ -54,43 +54,43 @@ pub struct ThreadState {
     /// Its takes, oldest first.
     #[n(8)]
     pub takes: List<TakeCell>,
-    /// The take that is being worked on.
+    /// The active take.
     #[n(9)]
     pub active: TakeId,
-    /// When it was put away; `None` while it is in use.
+    /// Time at which it was archived; `None` if it is not.
     #[n(10)]
     pub deleted: Option<Timestamp>,
-    /// Where it came from, if it was a take of another thread once. That thread may be gone.
+    /// Its origin, if it was promoted from a take of another thread. That thread may no longer exist.
     #[n(11)]
     pub parent: Option<ThreadParent>,
 }
 
-/// Who may see a thread.
+/// Visibility of a thread on a hub.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// Everyone of the organization.
+    /// All members of the organization.
     #[n(0)]
     #[default]
     Organization,
-    /// The owner.
+    /// Only the owner.
     #[n(1)]
     Private,
-    /// Everyone with the link.
+    /// Anyone with the link.
     #[n(2)]
     Public,
 }
 
-/// Where a promoted take came from.
+/// The origin of a promoted take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadParent {
-    /// The thread it was a take of.
+    /// The thread it was promoted from.
     #[n(0)]
     pub thread: ThreadId,
-    /// The take that it had been branched from.
+    /// The take it was branched from.
     #[n(1)]
     pub take: Option<TakeId>,
     /// The last entry that both share.
@@ -103,7 +103,7 @@ impl Content for ThreadState {
 }
 
 impl ThreadState {
-    /// A new thread with one empty take.
+    /// Creates a thread with one empty take.
     pub fn new<O: Objects + ?Sized>(
         title: String,
         additions: &mut Additions<'_, O>,
@@ -129,7 +129,7 @@ impl ThreadState {
         })
     }
 
-    /// One of its takes; `None` if it has no such take.
+    /// A take by id; `None` if the thread does not have it.
     pub fn take(&self, objects: &(impl Objects + ?Sized), id: TakeId) -> Result<Option<Take>, Unavailable> {
         match self.takes.find(objects, id.bytes())? {
             Some((_, cell)) => load(objects, cell.content).map(Some),
@@ -137,7 +137,7 @@ impl ThreadState {
         }
     }
 
-    /// The take that is being worked on.
+    /// The active take.
     pub fn active_take(&self, objects: &(impl Objects + ?Sized)) -> Result<Take, Unavailable> {
         self.take(objects, self.active)?.ok_or(Unavailable::Damaged { kind: Kind::State, id: self.settings })
     }

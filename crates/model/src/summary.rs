@@ -1,7 +1,7 @@
-//! What lists and trees show of a thread, worked out from its state so that no list has to open it.
+//! Summaries of threads and takes, derived from their state so that lists need not load it.
 //!
-//! A summary is derived: it can be thrown away and made again from the state and the log. The store keeps it
-//! beside the thread and `verify` compares the two.
+//! A summary can be discarded and rebuilt from the state and the log. The store saves it with the thread, and
+//! `verify` compares the two.
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::surroundings::Surroundings;
 use crate::take::Take;
 use crate::time::Timestamp;
 
-/// What lists show of one thread.
+/// The summary of a thread, for lists.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSummary {
@@ -27,19 +27,19 @@ pub struct ThreadSummary {
     /// The project it belongs to.
     #[n(1)]
     pub project: ProjectId,
-    /// How many operations it has had.
+    /// Number of its operations.
     #[n(2)]
     pub version: Version,
-    /// What people call it.
+    /// Its title.
     #[n(3)]
     pub title: String,
-    /// Words to find it by.
+    /// Tags for finding it.
     #[n(4)]
     pub tags: Vec<String>,
-    /// Whether it stays on top.
+    /// Whether lists show it first.
     #[n(5)]
     pub pinned: bool,
-    /// Who may see it once it is on a hub.
+    /// Visibility on a hub.
     #[n(6)]
     pub visibility: Visibility,
     /// Whether it never leaves this machine.
@@ -48,40 +48,40 @@ pub struct ThreadSummary {
     /// Whether support may see it.
     #[n(8)]
     pub shared_with_support: bool,
-    /// When it was made.
+    /// Time of its creation.
     #[n(9)]
     pub created: Timestamp,
-    /// When its last operation was made.
+    /// Time of its last operation.
     #[n(10)]
     pub updated: Timestamp,
-    /// How many takes it has.
+    /// Number of its takes.
     #[n(11)]
     pub takes: u64,
-    /// The take that is being worked on.
+    /// The active take.
     #[n(12)]
     pub active: TakeSummary,
-    /// Where its first operation was made.
+    /// The environment of its first operation.
     #[n(13)]
     pub first_seen: Surroundings,
-    /// Where its last operation was made.
+    /// The environment of its last operation.
     #[n(14)]
     pub last_seen: Surroundings,
-    /// When it was put away.
+    /// Time at which it was archived.
     #[n(15)]
     pub deleted: Option<Timestamp>,
-    /// The thread it was once a take of.
+    /// The thread it was promoted from.
     #[n(16)]
     pub parent: Option<ThreadParent>,
-    /// Who serves the model.
+    /// The provider in use.
     #[n(17)]
     pub provider: Option<String>,
-    /// Which model answers.
+    /// The model in use.
     #[n(18)]
     pub model: Option<String>,
 }
 
 impl ThreadSummary {
-    /// Who may see the thread.
+    /// The sharing settings.
     pub fn sharing(&self) -> Sharing {
         Sharing {
             visibility: self.visibility,
@@ -90,7 +90,7 @@ impl ThreadSummary {
         }
     }
 
-    /// The same with other marks.
+    /// The same summary with other sharing settings.
     #[must_use]
     pub fn with_sharing(self, sharing: Sharing) -> Self {
         let Sharing { visibility, private, shared_with_support } = sharing;
@@ -98,10 +98,10 @@ impl ThreadSummary {
     }
 }
 
-/// The summary of a thread after an operation, given the one before it.
+/// The summary of a thread after an operation, given the previous one.
 ///
-/// `None` if the operation is a thread's first and does not say which project it belongs to: no such log can
-/// come from Retake.
+/// `None` if the operation is the first of a thread and does not name its project; Retake never writes such a
+/// log.
 pub fn summarize_thread(
     before: Option<&ThreadSummary>,
     operation: &Operation,
@@ -117,7 +117,7 @@ pub fn summarize_thread(
     };
     let around: Option<Surroundings> = operation.surroundings.map(|id| load(objects, id)).transpose()?;
     let settings: Settings = load(objects, state.settings)?;
-    // Moving to another state never changes who may see the thread.
+    // Moving to another state never changes the sharing settings.
     let sharing = Sharing::set_by(&operation.kind)
         .or_else(|| before.map(ThreadSummary::sharing))
         .unwrap_or_else(|| Sharing::of_first(state));
@@ -145,7 +145,7 @@ pub fn summarize_thread(
     }))
 }
 
-/// What a tree shows of one take.
+/// The summary of a take, for trees.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TakeSummary {
@@ -155,34 +155,34 @@ pub struct TakeSummary {
     /// Its name.
     #[n(1)]
     pub name: String,
-    /// How many entries it has.
+    /// Number of its entries.
     #[n(2)]
     pub entries: u64,
-    /// The first thing the user said in it that its parent does not have.
+    /// The start of its first user message that its parent does not have.
     #[n(3)]
     pub preview: String,
-    /// When its last entry was made, or the take itself.
+    /// Time of its last entry, or of its creation.
     #[n(4)]
     pub last_entry: Timestamp,
-    /// The take that it was branched from.
+    /// The take it was branched from.
     #[n(5)]
     pub parent: Option<TakeId>,
     /// The last entry that it shares with its parent.
     #[n(6)]
     pub fork_point: Option<EntryId>,
-    /// How many entries it shares with its parent.
+    /// Number of entries it shares with its parent.
     #[n(7)]
     pub shared: u64,
-    /// The git commit that its source was at when it was branched off.
+    /// The git commit of its source at the time of the branch.
     #[n(8)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_commit: Option<String>,
 }
 
-/// How many entries after the fork point are looked at for a preview.
+/// Number of entries after the fork point to search for a preview.
 const LOOK_AHEAD: usize = 8;
 
-/// The summary of a take.
+/// Summarizes a take.
 pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeSummary, Unavailable> {
     let shared = match take.fork_point {
         Some(entry) => take.entries.find(objects, entry.bytes())?.map_or(0, |(position, _)| position + 1),
@@ -208,7 +208,7 @@ pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeS
     })
 }
 
-/// Siblings share how they begin, so what a person tells them apart by is what comes after the fork.
+/// Sibling takes start alike, so the preview shows the first user message after the fork.
 fn first_words(take: &Take, shared: u64, objects: &(impl Objects + ?Sized)) -> Result<String, Unavailable> {
     let mut fallback = None;
     for cell in take.entries.iter(objects, shared).take(LOOK_AHEAD) {

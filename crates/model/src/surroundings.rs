@@ -1,7 +1,7 @@
-//! Where an operation was made: the folder, the program, and what git said then.
+//! The environment of an operation: folder, program version, and git status.
 //!
-//! These are observations, not settings: an undo does not change which commit was checked out. So they hang
-//! on the operations, and a thread's branch, commits seen and folders are read off its log.
+//! These are observations, not settings: an undo does not change which commit is checked out. So they belong
+//! to operations, and the branch, commits and folders of a thread are derived from its log.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Content, Kind};
 
-/// What was around when an operation was made.
+/// The environment in which an operation was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -18,7 +18,7 @@ pub struct Surroundings {
     /// The project's folder.
     #[n(0)]
     pub workspace_root: Option<String>,
-    /// The folder that the program ran in.
+    /// The working directory of the program.
     #[n(1)]
     pub working_directory: Option<String>,
     /// The version of the program.
@@ -30,19 +30,19 @@ pub struct Surroundings {
     /// The commit that was checked out.
     #[n(4)]
     pub git_commit: Option<String>,
-    /// Where the repository is pushed to, without credentials.
+    /// The remote of the repository, without credentials.
     #[n(5)]
     pub git_remote: Option<String>,
-    /// Whether `git status` would have listed changed, staged or untracked files; `None` if that could not be decided.
+    /// Whether `git status` would list changed, staged or untracked files; `None` if unknown.
     #[n(6)]
     pub git_dirty: Option<bool>,
-    /// Environment variables that say how programs behave here, from a short list that has no secrets in it.
+    /// Environment variables that affect programs here, from a short list without secrets.
     #[n(7)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<BTreeMap<String, String>>,
 }
 
-/// The variables that are recorded. None of them is meant to hold a secret; whatever is not in this list is never read.
+/// The variables to record. None of them is meant to hold a secret; no other variable is read.
 pub const RECORDED_VARIABLES: [&str; 14] = [
     "CI",
     "COLORTERM",
@@ -63,8 +63,8 @@ pub const RECORDED_VARIABLES: [&str; 14] = [
 /// Longer values are not recorded.
 const LONGEST_VALUE: usize = 200;
 
-/// The variables of an environment that are recorded. A value that is long, not one line, or looks like an address with a
-/// password is left out.
+/// The variables of an environment to record. Values that are long, span lines, or look like a URL with a
+/// password are skipped.
 pub fn recorded_environment(variable: impl Fn(&str) -> Option<String>) -> Option<BTreeMap<String, String>> {
     let is_plain = |value: &String| {
         value.len() <= LONGEST_VALUE && !value.contains(['@', '=']) && !value.chars().any(char::is_control)
@@ -98,13 +98,13 @@ mod tests {
                 _ => return None,
             })
         };
-        let found = recorded_environment(variable).expect("one is plain");
+        let found = recorded_environment(variable).expect("one value is recorded");
         assert_eq!(found.into_iter().collect::<Vec<_>>(), [("LANG".to_owned(), "de_DE.UTF-8".to_owned())]);
         assert_eq!(recorded_environment(|_| None), None);
     }
 
     #[test]
-    fn surroundings_from_before_there_was_an_environment_keep_their_bytes() {
+    fn old_environments_without_variables_keep_their_bytes() {
         let around = Surroundings { git_dirty: Some(true), ..Surroundings::default() };
         let bytes = encode(&around);
         assert_eq!(bytes[0], 0x87);

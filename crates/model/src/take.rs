@@ -1,4 +1,4 @@
-//! Takes: the branches of a thread, each with entries, a draft and a context of its own.
+//! Takes: the branches of a thread, each with its own entries, draft and context.
 
 mod attached;
 
@@ -30,59 +30,59 @@ pub struct Take {
     /// Its name, unique within the thread.
     #[n(1)]
     pub name: String,
-    /// When it was made.
+    /// Time of its creation.
     #[n(2)]
     pub created: Timestamp,
     /// Its entries.
     #[n(3)]
     pub entries: List<EntryCell>,
-    /// What is being typed and not yet sent.
+    /// The text being typed and not yet sent.
     #[n(4)]
     pub draft: String,
-    /// Files of the take, files given to the model, and pictures given to the model.
+    /// Files of the take.
     #[n(5)]
     pub files: Vec<FileItem>,
-    /// Files whose content goes into the next request.
+    /// Files to include in the next request.
     #[n(6)]
     pub context_files: Vec<FileItem>,
-    /// Pictures that go into the next request.
+    /// Pictures to include in the next request.
     #[n(7)]
     pub screenshots: Vec<FileItem>,
-    /// The take that this one was branched from; it may be gone.
+    /// The take it was branched from, which may no longer exist.
     #[n(8)]
     pub parent: Option<TakeId>,
-    /// The last entry that this take shares with its parent; `None` if it shares none.
+    /// The last entry that it shares with its parent; `None` if it shares none.
     #[n(9)]
     pub fork_point: Option<EntryId>,
-    /// What the last send gave to the model.
+    /// The context of the last request to the model.
     #[n(10)]
     pub sent: Option<Sent>,
-    /// The turn that runs on it, or that failed. `None` is not written: takes from before there were turns keep
-    /// their bytes.
+    /// The turn that runs on it or failed. `None` is not encoded, so takes that predate turns keep their
+    /// bytes.
     #[n(11)]
     pub agent: Option<Agent>,
-    /// Pictures that go along with the draft.
+    /// Pictures attached to the draft.
     #[n(12)]
     pub attached: Attachments,
-    /// The git commit that its source was at when it was branched off; `None` for a take that was not, or outside git.
+    /// The git commit of its source at the time of the branch; `None` without a branch or outside git.
     #[n(13)]
     pub git_commit: Option<String>,
 }
 
-/// A file that a take names. Fields that Retake does not know are kept.
+/// A file that a take lists. Unknown fields are preserved.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileItem {
     /// The path, as the user gave it.
     #[n(0)]
     pub path: String,
-    /// Whatever else came with it.
+    /// Unknown fields.
     #[n(1)]
     #[serde(flatten)]
     pub extra: BTreeMap<String, Json>,
 }
 
-// By hand: text that is kept to the byte cannot be read into a flattened field.
+// Implemented manually because a flattened field cannot preserve text byte by byte.
 impl<'de> Deserialize<'de> for FileItem {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut extra = BTreeMap::<String, Json>::deserialize(deserializer)?;
@@ -92,19 +92,19 @@ impl<'de> Deserialize<'de> for FileItem {
     }
 }
 
-/// What was last given to the model, as blobs.
+/// The context last sent to the model, as blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sent {
     /// The conversation and context as Markdown.
     #[n(0)]
     pub markdown: ContentId,
-    /// The system prompt that was active.
+    /// The system prompt in use.
     #[n(1)]
     pub system_prompt: ContentId,
 }
 
-/// Which of a take's lists of files is meant.
+/// Selects one of the file lists of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cbor(index_only)]
@@ -126,7 +126,7 @@ impl Content for Take {
 }
 
 impl Take {
-    /// A take with nothing in it.
+    /// Creates an empty take.
     pub fn empty(id: TakeId, name: String, created: Timestamp) -> Self {
         Self {
             id,
@@ -146,16 +146,16 @@ impl Take {
         }
     }
 
-    /// Whether there is nothing in its draft that could be sent.
+    /// Whether its draft has nothing to send.
     pub fn has_no_draft(&self) -> bool {
         self.draft.trim().is_empty() && self.attached.is_empty()
     }
 
-    /// Takes the draft out, as what somebody in that role says.
+    /// Moves the draft into a message with that role.
     pub fn take_draft(&mut self, role: &str, now: Timestamp) -> EntryVersion {
         let text = std::mem::take(&mut self.draft);
         let mut entry = EntryVersion::from_text(role, &text, now);
-        // A picture that is sent without a word has no words, not empty ones.
+        // A picture sent without text has no text block, instead of an empty one.
         if text.trim().is_empty() && !self.attached.is_empty() {
             entry.blocks.clear();
         }
@@ -163,7 +163,7 @@ impl Take {
         entry
     }
 
-    /// The files in one of its lists.
+    /// One of its file lists.
     pub fn file_list(&self, which: FileList) -> &[FileItem] {
         match which {
             FileList::Files => &self.files,
@@ -172,7 +172,7 @@ impl Take {
         }
     }
 
-    /// The same take with another list of files.
+    /// Replaces one of its file lists.
     #[must_use]
     pub fn with_file_list(mut self, which: FileList, items: Vec<FileItem>) -> Self {
         match which {
@@ -185,7 +185,7 @@ impl Take {
 }
 
 impl FileItem {
-    /// A file with nothing but its path.
+    /// A file without extra fields.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), extra: BTreeMap::new() }
     }
@@ -199,10 +199,10 @@ mod tests {
     use crate::id::TurnId;
 
     #[test]
-    fn takes_from_before_there_were_turns_keep_their_bytes() {
+    fn takes_that_predate_turns_keep_their_bytes() {
         let take = Take::empty(TakeId::from_bytes([1; 16]), FIRST_TAKE.to_owned(), Timestamp::from_millis(1));
         let bytes = encode(&take);
-        // Nothing is written for what is not there at the end of the list of fields.
+        // Trailing `None` fields are not encoded.
         assert_eq!(bytes[0], 0x88);
         let state = AgentState::Calling { attempt: 2, steered: false };
         let agent = Agent::kept(TurnId::from_bytes([2; 16]), state);
@@ -220,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_a_file_is_kept_as_it_came() {
+    fn unknown_fields_of_a_file_are_preserved() {
         let text = r#"{"path":"a.txt","line":1.0,"more":{"b":[1e400],"a":null}}"#;
-        let item: FileItem = serde_json::from_str(text).expect("a file");
+        let item: FileItem = serde_json::from_str(text).expect("a valid file item");
         assert_eq!((item.path.as_str(), item.extra.len()), ("a.txt", 2));
         assert_eq!(
             serde_json::from_str::<FileItem>(&serde_json::to_string(&item).expect("JSON")).ok(),

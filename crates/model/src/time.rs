@@ -1,8 +1,7 @@
-//! Moments, as whole milliseconds since the Unix epoch.
+//! Timestamps in whole milliseconds since the Unix epoch.
 //!
-//! Milliseconds are what people and file formats of this field exchange; a whole number has one canonical
-//! encoding, where a fraction has many. Text (RFC 3339) exists only at the edge, through `Display` and
-//! `FromStr`.
+//! People and file formats commonly exchange milliseconds, and a whole number has one canonical encoding,
+//! unlike a fraction. Text (RFC 3339) exists only at the boundary, through `Display` and `FromStr`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +9,18 @@ use std::str::FromStr;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// A moment in time.
+/// A point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Timestamp(#[n(0)] i64);
 
-/// The text is not a moment that Retake can name.
+/// The text is not a valid timestamp.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a time such as 2026-11-15T20:49:00Z")]
 pub struct NotATime(String);
 
 impl Timestamp {
-    /// The moment that many milliseconds after the start of 1970 (UTC).
+    /// The time this many milliseconds after the start of 1970 (UTC).
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
@@ -31,25 +30,25 @@ impl Timestamp {
         self.0
     }
 
-    /// Whether the moment has a text form: nothing that came in as text lacks one.
+    /// Whether the time has a text form; every parsed time has one.
     pub fn has_text(self) -> bool {
         jiff::Timestamp::from_millisecond(self.0).is_ok()
     }
 
-    /// Whether a clock may have said so: from 1970 on, and with a text form.
+    /// Whether a clock can plausibly show this time: from 1970 on, and with a text form.
     pub fn may_be_clock_time(self) -> bool {
         self.0 >= 0 && self.has_text()
     }
 
-    /// What a clock says, held to what may be stored: a clock that was never set, or was set to the end of time, shows
-    /// the first or the last moment that it may. Nothing that is written by it can be taken for damage later.
+    /// Clamps a clock reading to the range that may be stored, so that a wrong clock cannot cause records
+    /// that later look damaged.
     #[must_use]
     pub fn of_clock(millis: i64) -> Self {
-        // A whole second: not every millisecond of the very last one has a text form.
+        // Whole seconds, because not every millisecond of the last one has a text form.
         Self(millis.clamp(0, jiff::Timestamp::MAX.as_second() * 1000))
     }
 
-    /// Milliseconds from `earlier` to this moment; negative if the clock went backwards.
+    /// Milliseconds from `earlier` to this time; negative if the clock went backwards.
     pub const fn millis_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_back() {
+    fn text_round_trip() {
         for millis in [0, 1, 1_763_239_740_123, -62_000_000_000_000] {
             let moment = Timestamp::from_millis(millis);
             assert_eq!(moment.to_string().parse(), Ok(moment), "{moment}");
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_clock_says_is_a_time_that_a_clock_may_say() {
+    fn every_clock_reading_becomes_a_plausible_time() {
         for millis in [i64::MIN, -1, 0, 1, 253_402_207_200_999, 253_402_207_201_000, i64::MAX] {
             assert!(Timestamp::of_clock(millis).may_be_clock_time(), "{millis}");
         }
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_times_are_refused() {
         for text in ["", "yesterday", "2026-13-01T00:00:00Z", "\u{1b}[31m"] {
             assert!(text.parse::<Timestamp>().is_err(), "{text:?}");
         }

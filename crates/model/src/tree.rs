@@ -1,15 +1,15 @@
-//! Files at one moment: folders as trees of content, so that what did not change is stored once and two moments
-//! are compared in time proportional to their difference.
+//! Snapshots of files: folders as trees of content, so that unchanged content is stored once and comparing
+//! two snapshots takes time proportional to their difference.
 //!
 //! ```text
 //!   Snapshot ── root "" ──► Tree ─┬─ Cargo.toml   file, 0644, 412 bytes ──► blob
 //!       │                         ├─ run          link ──► "target/run"
 //!       │                         └─ src          folder, 0755 ──► Tree ── main.rs ──► blob
-//!       └────── left out ──► LeftOut: target ignored · .env likely a secret · fifo not a file
+//!       └────── excluded ──► Excluded: target ignored · .env likely a secret · fifo not a file
 //! ```
 //!
-//! A tree says nothing about times or owners: the same files have the same name on every machine. A snapshot
-//! also states what it does not hold, and why.
+//! A tree has no times or owners, so the same files have the same content id on every machine. A snapshot
+//! also lists the paths it excludes, with reasons.
 
 mod build;
 mod cursor;
@@ -29,28 +29,28 @@ pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, Pa
 use crate::content::{Content, ContentId, Kind, Malformed};
 use crate::path::FileName;
 
-/// Files that are longer are stored in parts of this size, so that no step needs a whole file in memory.
+/// Longer files are stored in parts of this size, so that no code needs a whole file in memory.
 pub const PART: u64 = 4 * 1024 * 1024;
-/// The most things in one folder: content from elsewhere must not fill the memory.
+/// Maximum number of entries of a folder: imported content must not exhaust memory.
 pub const MOST_NAMES: usize = 1 << 20;
 
-/// One folder: what is in it, by name.
+/// A folder: its entries by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Tree(#[n(0)] Vec<TreeEntry>);
 
-/// One thing in a folder.
+/// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct TreeEntry {
     /// Its name.
     #[n(0)]
     pub name: FileName,
-    /// What it is.
+    /// The file, link or folder.
     #[n(1)]
     pub node: Node,
 }
 
-/// What stands under a name.
+/// A file, link or folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Node {
     /// A file.
@@ -59,7 +59,7 @@ pub enum Node {
         /// Its bytes: a blob up to [`PART`] bytes, [`Parts`] beyond.
         #[n(0)]
         content: ContentId,
-        /// How many bytes.
+        /// Size in bytes.
         #[n(1)]
         size: u64,
         /// Permissions: the nine bits for owner, group and others.
@@ -69,14 +69,14 @@ pub enum Node {
     /// A symbolic link.
     #[n(1)]
     Link {
-        /// Where it points to, as it stands.
+        /// Its target, unmodified.
         #[cbor(n(0), with = "minicbor::bytes")]
         target: Vec<u8>,
     },
     /// A folder.
     #[n(2)]
     Folder {
-        /// What is in it.
+        /// Its content.
         #[n(0)]
         tree: ContentId,
         /// Permissions.
@@ -90,7 +90,7 @@ pub enum Node {
 #[cbor(transparent)]
 pub struct Parts(#[n(0)] pub Vec<ContentId>);
 
-/// The files of a workspace at one moment.
+/// A snapshot of the files of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Snapshot {
     /// The roots, the main one first.
@@ -98,48 +98,49 @@ pub struct Snapshot {
     pub roots: Vec<SnapshotRoot>,
 }
 
-/// One root of a workspace at one moment.
+/// One root of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SnapshotRoot {
     /// Its name; empty for the main root.
     #[n(0)]
     pub name: String,
-    /// What is in it.
+    /// Its content.
     #[n(1)]
     pub tree: ContentId,
-    /// What it does not hold, if there is any: [`LeftOut`].
+    /// The paths it excludes, if any: an `Excluded` list.
     #[n(2)]
     pub left_out: Option<ContentId>,
-    /// How many files and links it holds.
+    /// Number of its files and links.
     #[n(3)]
     pub files: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     #[n(4)]
     pub bytes: u64,
-    /// Files that it leaves out and that a tool has replaced, sealed: [`crate::sealed::SealedFiles`]. It is the last
-    /// field, so that a root without any is encoded as it was before there were any.
+    /// Excluded files that a tool has replaced: [`crate::sealed::SealedFiles`]. As the last field, it leaves
+    /// the encoding of roots without sealed files unchanged.
     #[n(5)]
     pub sealed: Option<ContentId>,
 }
 
-/// Paths that a snapshot does not hold, or holds in part ([`Reason::ModeBits`]), in the order of their bytes. Of a
-/// folder that is left out whole, only the folder is named.
+/// Paths that a snapshot does not capture, or captures partly (`ExclusionReason::ModeBits`), in byte order.
+/// An excluded folder stands for everything below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct LeftOut(#[n(0)] pub Vec<LeftOutPath>);
 
-/// A path that a snapshot does not hold.
+/// A path that a snapshot excludes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct LeftOutPath {
-    /// Its bytes, with slashes. Not a [`crate::path::TreePath`]: that it cannot be one may be the reason.
+    /// Its bytes, with slashes. Not a [`crate::path::TreePath`], because it may be excluded for not being a
+    /// valid one.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub path: Vec<u8>,
-    /// Why.
+    /// The reason.
     #[n(1)]
     pub reason: Reason,
 }
 
-/// Why a path is not held.
+/// Reason why a path is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LeftOutReason"))]
 #[cbor(index_only)]
@@ -148,7 +149,7 @@ pub enum Reason {
     /// An ignore file names it.
     #[n(0)]
     Ignored,
-    /// It is likely to hold a secret.
+    /// It probably contains a secret.
     #[n(1)]
     Secret,
     /// It is larger than the limit.
@@ -160,7 +161,7 @@ pub enum Reason {
     /// It could not be read.
     #[n(4)]
     Unreadable,
-    /// It kept changing while it was read.
+    /// It kept changing during the read.
     #[n(5)]
     Changing,
     /// It belongs to a version control system, or to Retake itself.
@@ -169,16 +170,16 @@ pub enum Reason {
     /// Its name cannot be restored.
     #[n(7)]
     BadName,
-    /// It is another file system, mounted there.
+    /// Another file system is mounted there.
     #[n(8)]
     Mounted,
-    /// It is held, but its setuid, setgid or sticky bit is not: a restore must not make a program that runs as its
-    /// owner.
+    /// It is captured, but without its setuid, setgid or sticky bit: a restore must not create a program that
+    /// runs as its owner.
     #[n(9)]
     ModeBits,
-    /// A tool replaced it, and its bytes are not sealed here: it is too large, there was no key, or it happened on another
-    /// machine. No snapshot leaves a
-    /// path out for this reason; a move that cannot bring one back gives it.
+    /// A tool replaced it, and its bytes are not sealed here: it is too large, there was no key, or it
+    /// happened on another machine. No snapshot excludes a path for this reason; a move reports it for a path
+    /// that it cannot restore.
     #[n(10)]
     NotSealed,
     /// It is the folder of another project, or the worktree of a take.
@@ -203,25 +204,25 @@ impl Content for LeftOut {
 }
 
 impl Tree {
-    /// The folder with these things in it.
+    /// Creates a folder from these entries.
     pub fn new(mut entries: Vec<TreeEntry>) -> Self {
         entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
         entries.dedup_by(|right, left| left.name == right.name);
         Self(entries)
     }
 
-    /// What is in it, in the order of the names' bytes.
+    /// Its entries, in the byte order of their names.
     pub fn entries(&self) -> &[TreeEntry] {
         &self.0
     }
 
-    /// What stands under that name.
+    /// The node with that name.
     pub fn get(&self, name: &FileName) -> Option<&Node> {
         let found = self.0.binary_search_by(|entry| entry.name.cmp(name)).ok()?;
         Some(&self.0[found].node)
     }
 
-    /// The same folder with something else, or nothing, under that name.
+    /// The same folder with another node, or none, under that name.
     #[must_use]
     pub fn with(&self, name: &FileName, node: Option<Node>) -> Self {
         let mut entries = self.0.clone();
@@ -236,7 +237,7 @@ impl Tree {
         Self(entries)
     }
 
-    /// Refuses a tree from elsewhere that is not in order, or that names something twice.
+    /// Refuses an imported tree that is not sorted or has a duplicate name.
     pub fn check(&self) -> Result<(), Malformed> {
         let ordered = self.0.windows(2).all(|pair| pair[0].name < pair[1].name);
         let modes = self.0.iter().all(|entry| entry.node.mode().is_none_or(|mode| mode & !0o777 == 0));
@@ -249,12 +250,12 @@ impl Tree {
 }
 
 impl LeftOut {
-    /// Whether a path is left out, or is in a folder that is.
+    /// Whether a path is excluded, or is in an excluded folder.
     pub fn covers(&self, path: &[u8]) -> bool {
         self.covering(path).is_some()
     }
 
-    /// What is left out if that path is: the path itself, or a folder that it is in.
+    /// The exclusion that covers a path: of the path itself or of a folder above it.
     pub fn covering(&self, path: &[u8]) -> Option<&LeftOutPath> {
         if self.0.is_empty() {
             return None;
@@ -269,12 +270,12 @@ impl LeftOut {
 }
 
 impl Reason {
-    /// Whether it is about the file itself, which was captured while it was otherwise, and not about a rule.
+    /// Whether the reason depends on the file itself, which may have been captured before, and not on a rule.
     pub fn is_of_content(self) -> bool {
         matches!(self, Self::TooLarge | Self::Special | Self::Unreadable | Self::Changing)
     }
 
-    /// The reason in a few words.
+    /// A short description of the reason.
     pub fn words(self) -> &'static str {
         match self {
             Self::Ignored => "ignored",
@@ -294,7 +295,7 @@ impl Reason {
 }
 
 impl Node {
-    /// The permissions, for what has some.
+    /// The permissions, unless it is a link.
     pub fn mode(&self) -> Option<u16> {
         match self {
             Self::File { mode, .. } | Self::Folder { mode, .. } => Some(*mode),
@@ -307,14 +308,14 @@ impl Node {
         matches!(self, Self::Folder { .. })
     }
 
-    /// The kind of content that holds a file of that size.
+    /// The content kind of a file of that size.
     pub fn kind_of(size: u64) -> Kind {
         if size > PART { Kind::Parts } else { Kind::Blob }
     }
 }
 
 impl Snapshot {
-    /// Refuses a snapshot from elsewhere that names a root twice, or none.
+    /// Refuses an imported snapshot without roots or with a duplicate root.
     pub fn check(&self) -> Result<(), Malformed> {
         let mut names: Vec<&str> = self.roots.iter().map(|root| root.name.as_str()).collect();
         names.sort_unstable();
@@ -328,12 +329,12 @@ impl Snapshot {
         self.roots.iter().find(|root| root.name == name)
     }
 
-    /// How many files and links it holds.
+    /// Number of its files and links.
     pub fn files(&self) -> u64 {
         self.roots.iter().map(|root| root.files).sum()
     }
 
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub fn bytes(&self) -> u64 {
         self.roots.iter().map(|root| root.bytes).sum()
     }

@@ -1,12 +1,12 @@
-//! A turn while it runs: what is known of it that is not on the timeline yet, and the letters that reach it.
+//! Running turns: their state that is not in the log yet, and the messages sent to them.
 //!
 //! ```text
 //!   the log      prompt ───────────────────────────► answer ─► tool result ─► …      one operation each
-//!   beside it        └ the answer so far, every moment ┘                             gone once it is in the log
+//!   beside it        └ partial answer, updated often   ┘                             deleted afterwards
 //! ```
 //!
-//! A token does not become an operation. What has arrived of an answer is kept beside the log and replaced every
-//! moment; after a crash it becomes an entry that says that it was interrupted.
+//! A token does not become an operation. The partial answer is stored beside the log and replaced
+//! continuously; after a crash it becomes an entry marked as interrupted.
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::entry::Block;
 use crate::id::{EntryId, TakeId, ThreadId, TurnId};
 use crate::time::Timestamp;
 
-/// A turn that runs, or that its program did not live to end.
+/// A turn that is running, or whose process was killed.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningTurn {
@@ -28,37 +28,37 @@ pub struct RunningTurn {
     /// The turn.
     #[n(2)]
     pub turn: TurnId,
-    /// When it began.
+    /// Start time.
     #[n(3)]
     pub started: Timestamp,
-    /// The process that runs it, for people.
+    /// The process that runs it, for display.
     #[n(4)]
     pub process: u32,
-    /// What has arrived of the answer.
+    /// The partial answer.
     #[n(5)]
     pub partial: Option<PartialAnswer>,
 }
 
-/// What has arrived of an answer.
+/// The part of an answer received so far.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartialAnswer {
-    /// The entry that it becomes.
+    /// The entry it becomes.
     #[n(0)]
     pub entry: EntryId,
-    /// What has arrived.
+    /// The content received so far.
     #[n(1)]
     pub blocks: Vec<Block>,
-    /// The model that answers.
+    /// The model.
     #[n(2)]
     pub model: Option<String>,
-    /// When the answer began.
+    /// Start time of the answer.
     #[n(3)]
     pub began: Timestamp,
 }
 
 impl Letter {
-    /// The call that it decides about.
+    /// The tool call that the message decides.
     pub fn call(&self) -> Option<&str> {
         match self {
             Self::Decide { call, .. } => Some(call),
@@ -67,15 +67,15 @@ impl Letter {
     }
 }
 
-/// What somebody wants of a turn that runs, perhaps in another process.
+/// A message to a running turn, which may be in another process.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Letter {
-    /// End it as soon as possible.
+    /// Stop the turn as soon as possible.
     #[n(0)]
     Interrupt,
-    /// Tell the model something before it is called again.
+    /// Send a message to the model before its next call.
     #[n(1)]
     Steer {
         /// The entry that the message becomes.
@@ -85,19 +85,19 @@ pub enum Letter {
         #[n(1)]
         text: String,
     },
-    /// Answer to a tool call that waits for a person.
+    /// Decide a tool call that waits for approval.
     #[n(2)]
     Decide {
-        /// Which call.
+        /// The call.
         #[n(0)]
         call: String,
         /// Whether it may run.
         #[n(1)]
         allowed: bool,
-        /// Whether the same call need not be asked about again in this project.
+        /// Whether to allow the same call in this project from now on.
         #[n(2)]
         remember: bool,
-        /// What the model is told where it may not.
+        /// The reason to give to the model if the call is denied.
         #[n(3)]
         reason: Option<String>,
     },

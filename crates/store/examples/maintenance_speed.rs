@@ -1,7 +1,7 @@
-//! How long maintenance takes on a large store:
+//! Measures maintenance on a large store:
 //! `cargo run --release --package retake-store --example maintenance_speed`.
 
-// What only the tests use of this is not used here.
+// Some of the shared test helpers are unused here.
 #![allow(dead_code)]
 
 #[path = "../tests/store/support/mod.rs"]
@@ -46,9 +46,9 @@ fn main() {
     timed("verify again", &mut || drop(assert_clean(&store)));
     let now = Timestamp::from_millis(START);
     timed("gc dry run", &mut || {
-        store.collect(Duration::ZERO, now, Mode::DryRun).expect("runs");
+        store.collect(Duration::ZERO, now, Mode::DryRun).expect("run succeeds");
     });
     timed("repair", &mut || {
-        assert!(store.repair(&mut |_| {}, now).expect("runs").is_unchanged());
+        assert!(store.repair(&mut |_| {}, now).expect("run succeeds").is_unchanged());
     });
 }

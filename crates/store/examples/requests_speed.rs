@@ -1,4 +1,4 @@
-//! What it costs to write down requests from many threads at once, and to follow the log:
+//! Measures recording requests from many threads at once, and following the log:
 //! `cargo run --example requests_speed [threads]`.
 
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ fn main() {
     let threads = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(32_u32);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::open(folder.path()).expect("a store");
-    let ledger = store.ledger().expect("a ledger");
+    let ledger = store.ledger().expect("a runtime database");
     let began = Instant::now();
     let request = |thread: u32, number: u32| {
         let request = RequestId::of(format!("{thread} {number}").as_bytes());
         let begun = ledger.begin_request(request, &[1; 32], 0, "here", Timestamp::from_millis(1));
-        assert_eq!(begun.expect("it is written"), Begun::New);
-        ledger.finish_request(request, 200, vec![7; 300]).expect("it is written");
+        assert_eq!(begun.expect("write succeeds"), Begun::New);
+        ledger.finish_request(request, 200, vec![7; 300]).expect("write succeeds");
     };
     let done: u32 = std::thread::scope(|scope| {
         let working: Vec<_> = (0..threads)
@@ -31,7 +31,7 @@ fn main() {
                 })
             })
             .collect();
-        working.into_iter().map(|one| one.join().expect("it does not panic")).sum()
+        working.into_iter().map(|one| one.join().expect("no panic")).sum()
     });
     println!("{threads} threads: {:.0} requests a second", f64::from(done) / began.elapsed().as_secs_f64());
 
@@ -43,7 +43,7 @@ fn main() {
     println!("a look whether anything happened: {:?}", began.elapsed() / POLLS);
     let began = Instant::now();
     for _ in 0..POLLS {
-        ledger.stamp().expect("a ledger");
+        ledger.stamp().expect("a runtime database");
     }
     println!("a look whether any turn changed: {:?}", began.elapsed() / POLLS);
 }

@@ -1,7 +1,7 @@
-//! How fast the index is made and searched:
+//! Measures building and searching the index:
 //! `cargo run --release --package retake-store --example search_speed`.
 
-// What only the tests use of these is not used here.
+// Some of the shared test helpers are unused here.
 #![allow(dead_code)]
 
 #[path = "../tests/store/search/texts.rs"]
@@ -19,7 +19,7 @@ use crate::world::World;
 fn main() {
     let world = World::new();
     let mut dice = Dice(42);
-    // A few words are everywhere, most are rare.
+    // A few words are frequent, most are rare.
     let mut word = || {
         let roll = dice.below(1 << 30) as f64 / f64::from(1 << 30);
         format!("w{}", (roll.powi(4) * 30_000.0) as u64)
@@ -41,10 +41,10 @@ fn main() {
             world.say_all(thread, &said);
         }
     }
-    let reading = world.store.read().expect("a reading");
+    let reading = world.store.read().expect("a read transaction");
     let queries = reading.queries();
     let watch = Stopwatch::start();
-    let done = world.index.catch_up(&queries, &mut |_| ()).expect("caught up");
+    let done = world.index.catch_up(&queries, &mut |_| ()).expect("catch-up succeeds");
     println!("{} entries indexed: {}", done.added, watch.read());
     let file = world.folder.path().join("search.db");
     let size = std::fs::metadata(file).expect("the index").len();
@@ -52,7 +52,7 @@ fn main() {
 
     let time = |name: &str, query: &SearchQuery| {
         let watch = Stopwatch::start();
-        let found = world.index.search(&queries, query).expect("found").len();
+        let found = world.index.search(&queries, query).expect("search succeeds").len();
         println!("{name:30} {found:3} hits: {}", watch.read());
     };
     let words = SearchQuery::words;
@@ -69,15 +69,15 @@ fn main() {
     time("common word, one thread", &SearchQuery { threads: one, ..words("w0") });
 
     let watch = Stopwatch::start();
-    assert_eq!(world.index.check(&queries).expect("checked"), []);
+    assert_eq!(world.index.check(&queries).expect("check succeeds"), []);
     println!("check: {}", watch.read());
     let version = world.find(&words("w29001"))[0].version;
     let watch = Stopwatch::start();
-    world.index.forget(&[version]).expect("forgotten");
+    world.index.forget(&[version]).expect("erasure succeeds");
     println!("forget: {}", watch.read());
 }
 
-/// The time that passed, and the time that this thread had a processor: the machine may be busy.
+/// Wall time and CPU time of this thread, since the machine may be busy.
 struct Stopwatch {
     start: Instant,
     processor: f64,

@@ -1,13 +1,14 @@
-//! Settings that threads share: prompts, roles and context presets of one project, or of all.
+//! Settings shared between threads: the prompts, roles and context presets of one project, or of all
+//! projects.
 //!
 //! ```text
 //!   shared/global, shared/<project>     one small file each: hash, then one encoded record
 //!   write: lock ► read ► change ► temporary file ► sync ► rename ► sync of the folder
 //! ```
 //!
-//! They are not part of a thread's history, and yet a thread's undo takes back what the thread has set. So for each
-//! value the record names the threads that have set it, the latest last; which of them counts is decided when it is
-//! read, by what those threads say now (see `timeline/shared.rs`).
+//! They are not part of a thread's history, yet undo in a thread reverts the values which that thread set.
+//! The record therefore lists, for each value, the threads that set it, latest last. The reader picks the one
+//! that applies from the current state of those threads (see `timeline/shared.rs`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,37 +24,37 @@ use crate::location::{open_private, private_file, private_folder, sync_folder};
 use crate::redact::{REDACTED, Secrets, item_holds};
 use crate::{Store, StoreError};
 
-/// Where shared settings hold.
+/// Which threads shared settings apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingScope {
-    /// In all projects.
+    /// All projects.
     Global,
-    /// In all threads of one project.
+    /// All threads of one project.
     Project(ProjectId),
 }
 
-/// What is shared within a scope.
+/// The shared settings of one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SharedSettings {
-    /// How often it was changed.
+    /// Incremented with every change.
     #[n(0)]
     pub version: u64,
-    /// For each setting, who has set it, the latest last.
+    /// For each setting, the values that threads set, latest last.
     #[n(1)]
     pub values: BTreeMap<String, Vec<SharedValue>>,
-    /// Lists of context files, by name.
+    /// Context presets (lists of context files), by name.
     #[n(2)]
     pub presets: BTreeMap<String, Vec<FileItem>>,
-    /// Lists that were deleted or replaced, the latest last. An older program leaves them out.
+    /// Deleted or replaced presets, latest last. Older versions of Retake do not write this field.
     #[n(3)]
     #[cbor(default)]
     pub former_presets: Vec<FormerPreset>,
 }
 
-/// A list of context files that was deleted or replaced.
+/// A context preset that was deleted or replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FormerPreset {
-    /// The name that it had.
+    /// Its name.
     #[n(0)]
     pub name: String,
     /// The files, in order.
@@ -61,10 +62,10 @@ pub struct FormerPreset {
     pub items: Vec<FileItem>,
 }
 
-/// A value that a thread has set for others too.
+/// A shared value and the thread that set it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SharedValue {
-    /// The thread.
+    /// The thread that set it.
     #[n(0)]
     pub thread: ThreadId,
     /// The value.
@@ -72,19 +73,19 @@ pub struct SharedValue {
     pub value: String,
 }
 
-/// Earlier values are forgotten: an undo that reaches further back leaves the last one.
+/// Older values are dropped: an undo that reaches further back uses the oldest remaining one.
 const MOST_VALUES: usize = 100;
-/// Earlier lists are forgotten.
+/// Older former presets are dropped.
 const MOST_FORMER_PRESETS: usize = 1_000;
-/// The hash in front of the record.
+/// Length of the hash in front of the record.
 const HASH: usize = 32;
-/// Writers wait for each other here.
+/// Name of the file that writers lock.
 const LOCK: &str = "lock";
-/// The ending of a damaged record that was moved aside.
+/// File extension of a damaged record in quarantine.
 const DAMAGED: &str = "damaged";
 
 impl SharedSettings {
-    /// Adds a value that a thread sets.
+    /// Appends a value set by a thread.
     pub fn push(&mut self, name: &str, value: SharedValue) {
         let values = self.values.entry(name.to_owned()).or_default();
         values.push(value);
@@ -92,7 +93,7 @@ impl SharedSettings {
         values.drain(..surplus);
     }
 
-    /// Puts a list of context files in the place of another, which is kept as a former one. `None` deletes it.
+    /// Replaces a context preset, or deletes it for `None`. The previous list becomes a former preset.
     pub fn set_preset(&mut self, name: &str, items: Option<Vec<FileItem>>) {
         let former = match &items {
             Some(items) => self.presets.insert(name.to_owned(), items.clone()),
@@ -105,7 +106,7 @@ impl SharedSettings {
         }
     }
 
-    /// Brings back the latest list of that name that was deleted or replaced; the present one becomes a former one.
+    /// Restores the latest former preset of that name; the current one becomes a former preset.
     pub fn restore_preset(&mut self, name: &str) -> Option<Vec<FileItem>> {
         let at = self.former_presets.iter().rposition(|former| former.name == name)?;
         let items = self.former_presets.remove(at).items;
@@ -113,19 +114,19 @@ impl SharedSettings {
         Some(items)
     }
 
-    /// Whether nothing is shared, and nothing was.
+    /// True if there are neither current nor former values.
     pub fn is_empty(&self) -> bool {
         self.values.values().all(Vec::is_empty) && self.presets.is_empty() && self.former_presets.is_empty()
     }
 }
 
 impl Store {
-    /// What is shared within a scope; nothing if nobody has shared anything.
+    /// Reads the shared settings of a scope; empty if there are none.
     pub fn shared_settings(&self, scope: SettingScope) -> Result<SharedSettings, StoreError> {
         read(&path_of(&self.folder, scope))
     }
 
-    /// Changes what is shared within a scope. It is durable when this returns.
+    /// Changes the shared settings of a scope. The change is durable when this returns.
     pub fn change_shared_settings<E: From<StoreError>>(
         &self,
         scope: SettingScope,
@@ -145,7 +146,7 @@ impl Store {
 }
 
 impl Store {
-    /// Keeps other writers of shared settings out until the file is closed.
+    /// Locks out other writers of shared settings until the file is closed.
     fn lock_shared_settings(&self) -> Result<File, StoreError> {
         let folder = folder_of(&self.folder);
         private_folder(&folder)?;
@@ -155,7 +156,7 @@ impl Store {
         Ok(lock)
     }
 
-    /// The records that are damaged.
+    /// Paths of damaged records.
     pub(crate) fn damaged_shared_settings(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut damaged = Vec::new();
         for path in records(&self.folder)? {
@@ -168,7 +169,7 @@ impl Store {
         Ok(damaged)
     }
 
-    /// Moves damaged records aside, so that their settings can be set anew.
+    /// Moves damaged records to quarantine, so that their settings can be set again.
     pub(crate) fn set_aside_shared_settings(&self) -> Result<Vec<PathBuf>, StoreError> {
         let damaged = self.damaged_shared_settings()?;
         for path in &damaged {
@@ -179,21 +180,22 @@ impl Store {
         Ok(damaged)
     }
 
-    /// Destroys these texts in all records, as they are destroyed in the states of the threads that set them.
+    /// Removes these texts from all records, as redaction does in the states of the threads that set them.
     pub(crate) fn redact_shared_settings(&self, secrets: &Secrets) -> Result<u64, StoreError> {
         let mut changed = 0;
         if !folder_of(&self.folder).exists() {
             return Ok(0);
         }
         let _lock = self.lock_shared_settings()?;
-        // Unfinished copies go first: writing a record replaces its own.
+        // Delete unfinished copies first: writing a record replaces its own temporary file.
         let mut files = files_of(&folder_of(&self.folder))?;
         files.sort_by_key(|path| path.extension().is_none());
         for path in files {
             if path.ends_with(LOCK) {
                 continue;
             }
-            // A damaged record may hold them too, and is of no use; no more is one that was moved aside, or not finished.
+            // Damaged, quarantined and unfinished records can contain the texts too and are of no use: delete
+            // them.
             let mut settings = match read(&path) {
                 Ok(settings) if path.extension().is_none() => settings,
                 Err(error) if !error.is_damage() => return Err(error),
@@ -223,7 +225,7 @@ impl Store {
     }
 }
 
-/// The records of a store, as far as there are some. Nothing but records has a name without an ending.
+/// Paths of all records in a store. Only records have a name without an extension.
 fn records(store: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let folder = folder_of(store);
     let listed = match fs::read_dir(&folder) {
@@ -292,7 +294,7 @@ mod tests {
     use crate::{Change, Problem};
 
     #[test]
-    fn what_is_shared_is_read_back_and_damage_is_noticed() {
+    fn shared_settings_round_trip_and_damage_is_detected() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(&folder.path().join("store")).expect("a store");
         let scope = SettingScope::Project(ProjectId::from_bytes([7; 16]));
@@ -304,11 +306,14 @@ mod tests {
                 shared.presets.insert("mine".to_owned(), vec![FileItem::new("a.rs")]);
                 Ok(())
             });
-            assert_eq!(changed.expect("it is written").version, u64::from(number) + 1);
+            assert_eq!(changed.expect("write succeeds").version, u64::from(number) + 1);
         }
-        let found = store.shared_settings(scope).expect("it is read");
+        let found = store.shared_settings(scope).expect("settings readable");
         assert_eq!((found.values["roles"].len(), found.values["roles"][99].value.as_str()), (100, "149"));
-        assert_eq!(store.shared_settings(SettingScope::Global).expect("nothing"), SharedSettings::default());
+        assert_eq!(
+            store.shared_settings(SettingScope::Global).expect("settings readable"),
+            SharedSettings::default()
+        );
         let path = path_of(store.folder(), scope);
         let whole = fs::read(&path).expect("a file");
         for at in 0..whole.len() {
@@ -326,7 +331,7 @@ mod tests {
             ["shared_settings_set_aside"]
         );
         assert!(store.verify(&mut |_| {}).expect("a check").is_clean());
-        assert_eq!(store.shared_settings(scope).expect("nothing"), SharedSettings::default());
+        assert_eq!(store.shared_settings(scope).expect("settings readable"), SharedSettings::default());
         assert!(path.with_extension("damaged").exists(), "nothing is thrown away");
     }
 
@@ -347,7 +352,7 @@ mod tests {
                 shared.set_preset(&format!("with {KEY}"), None);
                 Ok(())
             });
-            changed.expect("it is written");
+            changed.expect("write succeeds");
         }
         let whole = fs::read(path_of(store.folder(), SettingScope::Global)).expect("a record");
         for ending in ["damaged", "new"] {
@@ -360,7 +365,7 @@ mod tests {
             let bytes = fs::read(file.expect("a file").path()).expect("readable");
             assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()));
         }
-        let left = store.shared_settings(SettingScope::Global).expect("it is read");
+        let left = store.shared_settings(SettingScope::Global).expect("settings readable");
         let values: Vec<_> =
             left.values["global_system_prompt"].iter().map(|set| set.value.as_str()).collect();
         assert_eq!(values, ["[redacted]", "Be kind."]);
@@ -386,7 +391,7 @@ mod tests {
         let presets = BTreeMap::from([("mine".to_owned(), vec![FileItem::new("a.rs")])]);
         let earlier = Earlier { version: 3, values: BTreeMap::new(), presets: presets.clone() };
         let record = minicbor::to_vec(earlier).expect("encoding into memory cannot fail");
-        let found: SharedSettings = minicbor::decode(&record).expect("it is read");
+        let found: SharedSettings = minicbor::decode(&record).expect("settings readable");
         assert_eq!((found.version, found.presets, found.former_presets), (3, presets, Vec::new()));
     }
 }

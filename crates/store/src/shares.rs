@@ -1,7 +1,7 @@
-//! Which project takes how much of the store.
+//! Disk usage per project.
 //!
-//! Content is stored once, whoever refers to it, so what two projects have in common counts for both, and what only
-//! one has is told apart from it: that much room there would be without the project.
+//! Content is stored once, no matter how many projects refer to it. Content that two projects share counts
+//! for both; `own_bytes` counts only the content that no other project uses.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,24 +11,25 @@ use serde::Serialize;
 use crate::reach::{OnDamage, Reached, each_operation};
 use crate::{Deleted, Store, StoreError, ThreadFilter};
 
-/// What one project takes.
+/// Disk usage of one project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StoreShare"))]
 pub struct Share {
     /// The project.
     pub project: ProjectId,
-    /// Its threads, those that were put away included.
+    /// Number of its threads, archived ones included.
     pub threads: u64,
-    /// Pieces of content that its threads refer to: conversations, and files.
+    /// Number of objects (conversations and files) that its threads refer to.
     pub objects: u64,
-    /// About how many bytes they take.
+    /// Approximate size of these objects.
     pub bytes: u64,
-    /// How many of those no other project refers to.
+    /// The part of `bytes` that no other project refers to.
     pub own_bytes: u64,
 }
 
 impl Store {
-    /// What each project takes. All of history is walked, so this takes about as long as a dry run of `collect`.
+    /// Disk usage of each project. Walks the whole history, so it takes about as long as a dry run of
+    /// `collect`.
     pub fn shares(&self) -> Result<Vec<Share>, StoreError> {
         let reading = self.read()?;
         let queries = reading.queries();

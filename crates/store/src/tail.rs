@@ -1,15 +1,15 @@
-//! Following the log: what anybody has written since, in whatever process.
+//! Follows the log: reads operations written since a position, by any process.
 //!
 //! ```text
-//!   sequence   1  2  3  4  5  6            whoever has seen 4 asks for what comes after it, and gets 5 and 6
-//!   purge      1  ·  ·  4  5  6  7         2 and 3 are gone, 7 says so: holes are no loss
+//!   sequence   1  2  3  4  5  6            a reader at position 4 gets 5 and 6
+//!   purge      1  ·  ·  4  5  6  7         2 and 3 are purged, 7 records the purge: gaps are not losses
 //! ```
 //!
-//! A number is never given twice, and none that comes later is lower than one that was given. A purge takes operations
-//! out and puts a mark behind all others. A repair that joins a log again adds its operations once more at the end.
+//! Sequence numbers are unique and only increase. A purge removes operations and appends a marker at the end.
+//! A repair that joins a log appends its operations again at the end.
 //!
-//! One asks often and cheaply: a connection of its own knows by one number of SQLite's whether anybody has committed
-//! anything, and only then is the log looked at.
+//! Polling is cheap: on a dedicated connection, SQLite's `data_version` shows whether anything was committed,
+//! and only then does the log need to be read.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use crate::open::connect;
 use crate::queries::Queries;
 use crate::{LogRow, Store, StoreError};
 
-/// A place from which the log is followed.
+/// A cursor that follows the log.
 pub struct Tail {
     connection: Connection,
     cache: Arc<Cache>,
-    /// What SQLite said when the last place was read, and that place.
+    /// SQLite's `data_version` at the last read, and the last sequence number at that time.
     seen: Option<(i64, i64)>,
 }
 
 impl Store {
-    /// Begins to follow the log.
+    /// Starts to follow the log.
     pub fn tail(&self) -> Result<Tail, StoreError> {
         let connection = connect(&database(&self.folder))?;
         Ok(Tail { connection, cache: Arc::clone(&self.cache), seen: None })
@@ -38,9 +38,10 @@ impl Store {
 }
 
 impl Tail {
-    /// The last place in the sequence of all operations. It takes microseconds where nothing was written since.
+    /// The last sequence number of all operations. Takes microseconds if nothing was written since the last
+    /// call.
     pub fn last(&mut self) -> Result<i64, StoreError> {
-        // Read first: what is committed between the two is looked at again the next time.
+        // Read this first: a commit between the two reads is then picked up by the next call.
         let now: i64 =
             self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if let Some((then, last)) = self.seen
@@ -56,12 +57,12 @@ impl Tail {
         Ok(last)
     }
 
-    /// The operations after a place, oldest first.
+    /// Operations after a sequence number, oldest first.
     pub fn since(&mut self, sequence: i64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
         if self.last()? <= sequence {
             return Ok(Vec::new());
         }
-        // One moment for the rows and for what is known of those before and after them.
+        // One transaction, so that all rows come from the same version of the database.
         let moment = self.connection.unchecked_transaction()?;
         let found = Queries::begin(&moment, &self.cache).operations_since(sequence, limit)?;
         moment.commit()?;

@@ -1,4 +1,4 @@
-//! The index of takes: what the tree shows, and which names are taken.
+//! The index of takes: their summaries for the tree, and their names.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,14 +16,14 @@ use crate::{StoreError, ThreadRow, Writing};
 /// A take in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakeRow {
-    /// The number of the thread that it belongs to.
+    /// Row number of its thread.
     pub thread: i64,
-    /// What is shown of it.
+    /// The summary that lists show.
     pub summary: TakeSummary,
 }
 
 impl Queries<'_> {
-    /// Whether a thread has a take of that name.
+    /// Finds a take of a thread by name.
     pub fn take_named(&self, thread: i64, name: &str) -> Result<Option<TakeRow>, StoreError> {
         let row = self
             .connection
@@ -39,7 +39,7 @@ impl Queries<'_> {
         self.as_many_takes_of(thread, expected)
     }
 
-    /// The same, where the row of the thread is at hand.
+    /// Like `takes_of`, for callers that already have the row of the thread.
     pub fn takes_of_row(&self, row: &ThreadRow) -> Result<Vec<TakeRow>, StoreError> {
         self.as_many_takes_of(row.number, row.summary.takes)
     }
@@ -66,7 +66,7 @@ impl Queries<'_> {
         }
     }
 
-    /// Takes of any thread whose identity begins with that text, at most `limit`.
+    /// Takes of any thread whose id starts with `prefix`, at most `limit`.
     pub fn takes_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<TakeRow>, StoreError> {
         let Some((low, high)) = keys_with_prefix(prefix) else {
             return Ok(Vec::new());
@@ -77,8 +77,8 @@ impl Queries<'_> {
         )
     }
 
-    /// The numbers of threads with a take whose name contains a text, whatever its case. The first take of every thread is
-    /// called alike, and says nothing.
+    /// Numbers of threads with a take whose name contains the text, ignoring case. Skips first takes: they
+    /// all have the same name.
     pub(crate) fn threads_with_take_called(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
         let lower = text.to_lowercase();
         let mut statement =
@@ -106,8 +106,8 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Brings the index of takes from one state of a thread to another. Only takes that differ are opened; the
-    /// summary of the active one is known already.
+    /// Updates the index of takes from one state of a thread to another. Opens only takes that differ; the
+    /// summary of the active one is already known.
     pub(crate) fn put_takes(
         &self,
         thread: i64,
@@ -132,14 +132,15 @@ impl Writing<'_> {
                 come.push(summary);
             }
         }
-        // All that goes goes first: a name may pass from one take to another.
+        // Delete before inserting: a name can move from one take to another.
         for take in gone {
             self.remove_take(thread, take)?;
         }
         come.iter().try_for_each(|summary| self.put_take(thread, summary))
     }
 
-    /// Changes what is shown of a take that keeps its name, which most changes do; says whether it does.
+    /// Updates the summary of a take that keeps its name, as most changes do. Returns false if the name
+    /// differs.
     fn update_take(&self, thread: i64, summary: &TakeSummary) -> Result<bool, StoreError> {
         let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
         let digest = digest(&record);
@@ -171,7 +172,7 @@ impl Writing<'_> {
     }
 }
 
-/// Refuses a list of takes that is not as long as its thread says.
+/// Fails if the number of takes differs from the number in the thread's row.
 fn check_count(expected: u64, found: usize) -> Result<(), StoreError> {
     if expected == found as u64 {
         Ok(())

@@ -1,16 +1,16 @@
-//! Tallies: what a lookup should find, so that a row that damage hides is missed.
+//! Row checksums: detect rows that a lookup misses because of damage.
 //!
-//! A row that is read can be checked by itself. A row that is not found cannot: one changed byte of a column that
-//! is searched by, and the row is as if it had never been. So for each value that rows are searched by, the hashes
-//! of the rows that have it are kept, folded into one number by exclusive or, in a table of its own.
+//! A row that is found carries its own checksum. A row that is not found cannot be checked: one flipped byte
+//! in an indexed column hides it. A separate table therefore stores, for each indexed value, the XOR of the
+//! hashes of all rows with that value.
 //!
 //! ```text
 //!   facet   tag, "draft", thread 4  ─┐
-//!           tag, "draft", thread 9  ─┴─► hash ⊕ hash  =  tally   tag, "draft"
+//!           tag, "draft", thread 9  ─┴─► hash ⊕ hash  =  checksum   tag, "draft"
 //! ```
 //!
-//! A search by a range compares what it found with all tallies in that range. No single damaged place can change
-//! both the rows and their tally.
+//! A range lookup compares its result with all checksums in that range. No single damaged location can change
+//! both the rows and their checksum.
 
 use std::collections::BTreeMap;
 
@@ -20,25 +20,25 @@ use rusqlite::{OptionalExtension, params};
 use crate::queries::{Queries, digest};
 use crate::{StoreError, Writing};
 
-/// What rows are searched by. Facets have the numbers below.
+/// What a lookup goes by. Facets use the numbers below these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i64)]
 pub(crate) enum Tally {
     /// Threads by their key.
     ThreadKey = 11,
-    /// Threads by the project that they are listed under.
+    /// Threads by the project that lists them.
     ThreadProject = 12,
     /// Threads by title.
     ThreadTitle = 13,
     /// Facets by thread.
     FacetsOfThread = 14,
-    /// How entries are shown, by thread.
+    /// Entry presentations, by thread.
     ShownOfThread = 15,
     /// Projects by their key.
     ProjectKey = 16,
 }
 
-/// A value that is searched by.
+/// An indexed value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Searched {
     Number(i64),
@@ -56,31 +56,27 @@ impl ToSql for Searched {
     }
 }
 
-/// The hash of a thread as a row that is searched for.
 pub(crate) fn of_thread(number: i64, key: &[u8]) -> i64 {
     digest(&[number.to_le_bytes().as_slice(), key].concat())
 }
 
-/// The hash of a facet.
 pub(crate) fn of_facet(kind: i64, value: &str, thread: i64) -> i64 {
     digest(&[&kind.to_le_bytes(), thread.to_le_bytes().as_slice(), value.as_bytes()].concat())
 }
 
-/// The hash of how an entry is shown.
 pub(crate) fn of_shown(entry: &[u8], shown: i64) -> i64 {
     digest(&[shown.to_le_bytes().as_slice(), entry].concat())
 }
 
-/// The hash of a project.
 pub(crate) fn of_project(key: &[u8]) -> i64 {
     digest(key)
 }
 
-/// All tallies, by what is searched by and for.
+/// All row checksums, by kind and value.
 pub(crate) type Tallies = BTreeMap<(i64, Searched), i64>;
 
 impl Queries<'_> {
-    /// Refuses what a search by a value found, if it is not all that there was.
+    /// Fails if a lookup by value did not find all rows.
     pub(crate) fn check_tally(
         &self,
         tally: Tally,
@@ -90,7 +86,7 @@ impl Queries<'_> {
         self.check_tallies(tally as i64, "value = ?", &[value], found)
     }
 
-    /// The same for a search by a condition on the column `value`.
+    /// Like `check_row_checksum`, for a condition on the column `value`.
     pub(crate) fn check_tallies(
         &self,
         kind: i64,
@@ -106,13 +102,13 @@ impl Queries<'_> {
         }
     }
 
-    /// Whether all threads that there are come to that.
+    /// Whether a checksum covers all threads of the store.
     pub(crate) fn tally_of_threads_is(&self, found: i64) -> Result<bool, StoreError> {
-        // Every thread is listed under one project, and projects are fewer than threads.
+        // Each thread belongs to exactly one project, and there are fewer projects than threads.
         Ok(self.tally_where(Tally::ThreadProject as i64, "true", &[])? == found)
     }
 
-    /// What all rows with a value come to.
+    /// The stored checksum of all rows with a value.
     pub(crate) fn tally_of(&self, tally: Tally, value: &Searched) -> Result<i64, StoreError> {
         self.tally_where(tally as i64, "value = ?", &[value])
     }
@@ -129,7 +125,7 @@ impl Queries<'_> {
         Ok(expected)
     }
 
-    /// The tallies as the rows say.
+    /// Computes all checksums from the rows.
     pub(crate) fn expected_tallies(&self) -> rusqlite::Result<Tallies> {
         let mut tallies = Tallies::new();
         let mut add = |kind: i64, value: Searched, hash: i64| {
@@ -170,7 +166,7 @@ impl Queries<'_> {
         Ok(tallies)
     }
 
-    /// The tallies that are kept.
+    /// Reads all stored checksums.
     pub(crate) fn kept_tallies(&self) -> rusqlite::Result<Tallies> {
         let mut statement = self.connection.prepare("SELECT kind, value, digest FROM tally")?;
         let mut rows = statement.query([])?;
@@ -189,12 +185,12 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Notes that a row came that has this value, or went: both are the same.
+    /// Adds a row to the checksum of a value, or removes it: XOR makes both the same.
     pub(crate) fn tally(&self, tally: Tally, value: &Searched, hash: i64) -> Result<(), StoreError> {
         self.tally_kind(tally as i64, value, hash)
     }
 
-    /// Notes what all rows with this value come to.
+    /// Stores the checksum of all rows with a value.
     pub(crate) fn set_tally(&self, tally: Tally, value: &Searched, hash: i64) -> Result<(), StoreError> {
         self.put_tally(tally as i64, value, hash)
     }
@@ -221,7 +217,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Brings all tallies to what the rows say; returns how many were wrong.
+    /// Recomputes all checksums from the rows; returns how many were wrong.
     pub(crate) fn tally_again(&self) -> Result<u64, StoreError> {
         let (expected, kept) = (self.expected_tallies()?, self.kept_tallies()?);
         let mut wrong = 0;

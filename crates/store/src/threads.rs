@@ -1,4 +1,4 @@
-//! The index of threads: what lists show, without opening any of them.
+//! The index of threads: summaries for lists, without opening any thread.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,48 +14,48 @@ use crate::queries::{Queries, digest};
 use crate::tally::{self, Searched, Tally};
 use crate::{StoreError, Writing};
 
-/// Fewer letters of an id say nothing about it.
+/// Shorter id prefixes match too many threads to be useful.
 const SHORTEST_PREFIX: usize = 4;
-/// So many are found by the beginning of an id.
+/// Limit of matches by id prefix.
 const MOST_BY_PREFIX: usize = 1000;
 
 /// A thread in the index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadRow {
-    /// Its number in this store, which other tables refer to.
+    /// Row number, which other tables refer to.
     pub number: i64,
-    /// The project that it is listed under here.
+    /// The project that lists it in this store.
     pub home: ProjectId,
-    /// What is shown of it.
+    /// The summary that lists show.
     pub summary: ThreadSummary,
 }
 
-/// Which threads are meant.
+/// Selects threads.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadFilter {
-    /// Of that project only.
+    /// Only threads of this project.
     pub project: Option<ProjectId>,
-    /// Also those that were put away.
+    /// Whether to include archived threads.
     pub deleted: Deleted,
-    /// Only those that have all of these.
+    /// Only threads with all of these facets.
     pub facets: Vec<(Facet, String)>,
-    /// Only those whose title contains that, whatever its case.
+    /// Only threads whose title contains this text, ignoring case.
     pub title: Option<String>,
-    /// Only those that somebody may mean by that: their title, a tag (written `#tag`) or the name of a take contains it,
-    /// whatever its case, or their id or that of a take begins with it.
+    /// Only threads whose title, a tag (written `#tag`) or a take name contains this text, ignoring case, or
+    /// whose id or a take's id starts with it.
     pub called: Option<String>,
-    /// Only those of a kind.
+    /// Only threads of one kind.
     pub only: Option<Only>,
 }
 
-/// A kind of threads.
+/// A kind of thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Only {
-    /// Those that stay on top.
+    /// Pinned threads.
     Pinned,
-    /// Those that never leave this machine.
+    /// Threads that are never synced.
     Private,
-    /// These.
+    /// Threads with these ids.
     These(BTreeSet<ThreadId>),
 }
 
@@ -69,29 +69,29 @@ impl Only {
     }
 }
 
-/// Which threads are meant, by whether they were put away.
+/// Whether to include archived threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deleted {
-    /// Those in use.
+    /// Only threads that are not archived.
     #[default]
     Hidden,
-    /// All.
+    /// All threads.
     Shown,
-    /// Those that were put away.
+    /// Only archived threads.
     Only,
 }
 
-/// A filter but for its facets, which are looked up.
+/// The conditions of a filter that need no lookup: all but the facets.
 pub(crate) struct Sieve<'filter> {
     filter: &'filter ThreadFilter,
     title: Option<String>,
     called: Option<Called>,
 }
 
-/// What somebody typed to find a thread by.
+/// A name query, prepared for matching.
 struct Called {
     lower: String,
-    /// The threads that are meant by their id, or by a take.
+    /// Threads matched by their id, or by the id or name of a take.
     numbers: BTreeSet<i64>,
 }
 
@@ -113,7 +113,7 @@ impl<'filter> Sieve<'filter> {
         Ok(Self { called, ..Self::of_rows(filter) })
     }
 
-    /// As far as rows say: which takes a thread has is looked up.
+    /// Uses only what rows contain; matching takes needs a lookup.
     fn of_rows(filter: &'filter ThreadFilter) -> Self {
         Self { filter, title: filter.title.as_ref().map(|title| title.to_lowercase()), called: None }
     }
@@ -125,8 +125,8 @@ impl<'filter> Sieve<'filter> {
         }
     }
 
-    /// The same, where the title in lower case is known. Goes by what the records say, which are guarded, and not by
-    /// columns.
+    /// For callers that already have the title in lower case. Compares the records, which have a checksum,
+    /// not the columns.
     pub(crate) fn lets_through_titled(&self, row: &ThreadRow, lower: &str) -> bool {
         let deleted = row.summary.deleted.is_some();
         self.filter.project.is_none_or(|project| row.home == project)
@@ -142,14 +142,14 @@ impl<'filter> Sieve<'filter> {
 }
 
 impl ThreadFilter {
-    /// Whether it lets a thread through, as far as its row says: facets and takes are looked up elsewhere.
+    /// Whether a thread's row matches. Does not check facets and takes, which need a lookup.
     pub fn lets_through(&self, row: &ThreadRow) -> bool {
         Sieve::of_rows(self).lets_through(row)
     }
 }
 
 impl Queries<'_> {
-    /// A thread by its identity.
+    /// Finds a thread by id.
     pub fn thread(&self, id: ThreadId) -> Result<Option<ThreadRow>, StoreError> {
         let row = self
             .connection
@@ -164,7 +164,7 @@ impl Queries<'_> {
         if row.summary.id == id { Ok(Some(row)) } else { Err(damaged()) }
     }
 
-    /// A thread by its number.
+    /// Finds a thread by row number.
     pub fn thread_numbered(&self, number: i64) -> Result<Option<ThreadRow>, StoreError> {
         let row = self
             .connection
@@ -174,7 +174,7 @@ impl Queries<'_> {
         row.map(read).transpose()
     }
 
-    /// Threads whose identity begins with that text, at most `limit`.
+    /// Threads whose id starts with `prefix`, at most `limit`.
     pub fn threads_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {
         let Some((low, high)) = keys_with_prefix(prefix) else {
             return Ok(Vec::new());
@@ -189,7 +189,7 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// Threads with exactly that title, in use or not.
+    /// Threads with exactly this title, archived or not.
     pub fn threads_titled(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
         let found = self.collect_threads(
             "SELECT number, record, digest, project FROM thread WHERE title = ?1",
@@ -199,7 +199,7 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// Threads that the filter lets through: pinned ones first, then the most lately changed.
+    /// Threads that match the filter: pinned ones first, then most recently changed.
     pub fn threads(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, StoreError> {
         let mut found = match (filter.facets.as_slice(), filter.project) {
             ([], None) => self.all_threads()?,
@@ -212,7 +212,7 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// The numbers of the threads whose id, or that of a take, begins with a text, or a take of which is called so.
+    /// Numbers of the threads whose id or a take's id starts with the text, or with a take of that name.
     fn meant_by(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
         let mut numbers = self.threads_with_take_called(text)?;
         if text.len() >= SHORTEST_PREFIX {
@@ -224,7 +224,7 @@ impl Queries<'_> {
 
     fn all_threads(&self) -> Result<Vec<ThreadRow>, StoreError> {
         let found = self.collect_threads("SELECT number, record, digest, project FROM thread", [])?;
-        // Every thread is listed under one project, and projects are fewer than threads.
+        // Each thread belongs to exactly one project, and there are fewer projects than threads.
         self.check_tallies(Tally::ThreadProject as i64, "true", &[], hashes(&found))?;
         Ok(found)
     }
@@ -244,7 +244,7 @@ impl Queries<'_> {
         numbers.into_iter().map(|number| self.thread_numbered(number)?.ok_or_else(damaged)).collect()
     }
 
-    /// The numbers of the threads that have all of these.
+    /// Numbers of the threads that have all of these facets.
     pub(crate) fn having_all(&self, facets: &[(Facet, String)]) -> Result<BTreeSet<i64>, StoreError> {
         let mut numbers: Option<BTreeSet<i64>> = None;
         for (facet, value) in facets {
@@ -273,7 +273,7 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Writes what lists show of a thread; gives its number.
+    /// Writes the row of a thread and returns its number.
     pub(crate) fn put_thread(
         &self,
         number: Option<i64>,
@@ -286,7 +286,7 @@ impl Writing<'_> {
         };
         let mut values = columns(summary, home);
         values.insert(0, number.into());
-        // Most changes leave project and title as they are, and with them the indexes on both.
+        // Most changes keep project and title, so that their indexes need no update.
         let updated = self
             .connection
             .prepare_cached(
@@ -309,13 +309,13 @@ impl Writing<'_> {
         Ok(number)
     }
 
-    /// Sets who may see a thread, without an operation.
+    /// Sets the sharing of a thread, without an operation.
     pub fn put_sharing(&self, row: &ThreadRow, sharing: Sharing) -> Result<(), StoreError> {
         let summary = row.summary.clone().with_sharing(sharing);
         self.put_thread(Some(row.number), &summary, row.home).map(|_| ())
     }
 
-    /// Counts a thread's row in, or out before it changes.
+    /// Toggles a thread's row in the checksums: call it before and after a change.
     fn tally_thread(&self, number: i64) -> Result<(), StoreError> {
         let row: Option<(Vec<u8>, Vec<u8>, String)> = self
             .connection
@@ -329,8 +329,8 @@ impl Writing<'_> {
         self.tally(Tally::ThreadTitle, &Searched::Text(title), hash)
     }
 
-    /// A number that no thread has had. The log remembers those of purged threads too, which the table of
-    /// threads does not.
+    /// A number that no thread ever had. The log, unlike the table of threads, also has the numbers of purged
+    /// threads.
     fn next_thread_number(&self) -> Result<i64, StoreError> {
         Ok(self
             .connection
@@ -342,7 +342,7 @@ impl Writing<'_> {
     }
 }
 
-/// What stands in a thread's row behind its number: key, project, title, record, digest.
+/// The columns of a thread's row after its number: key, project, title, record, digest.
 pub(crate) fn columns(summary: &ThreadSummary, home: ProjectId) -> Vec<Value> {
     let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
     let guard = guard(&record, &home.key());
@@ -355,7 +355,7 @@ pub(crate) fn columns(summary: &ThreadSummary, home: ProjectId) -> Vec<Value> {
     ]
 }
 
-/// What guards a row: what is shown of a thread, and where it is listed, which nothing else knows.
+/// The digest of a row. It covers the project too, which is stored nowhere else.
 fn guard(record: &[u8], home: &[u8]) -> i64 {
     digest(&[record, home].concat())
 }

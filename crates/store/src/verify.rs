@@ -1,16 +1,16 @@
-//! Verification: everything that is stored is read, and everything that can be known twice is compared.
+//! Verification: reads everything stored and compares all redundant data.
 //!
 //! ```text
-//!   the file         SQLite's own check of its pages and indexes
-//!   every object     unpacked, hashed, found in the index under its name, well-formed
-//!   every reference  leads to an object, or to one that was redacted or is a known loss
-//!   every log        versions in a row, each operation naming the one before, each in its place
-//!   every folder     and every move of files that has begun: guarded, in step with its log, all content there
-//!   every index      equal to what it is derived from
+//!   the file         SQLite's check of its pages and indexes
+//!   every object     decompressed, hashed, found in the index by name, well-formed
+//!   every reference  points to an object, or to a redacted one or a known loss
+//!   every log        consecutive versions, each operation refers to the previous one
+//!   every folder     and every pending move of files: checksum, matches its log, all content available
+//!   every index      equal to the data that it derives from
 //! ```
 //!
-//! Nothing is changed and nothing stops the check early: a row that cannot be read is a problem like any
-//! other. It all happens on one [`Reading`](crate::Reading), so writers may go on beside it.
+//! Verification changes nothing and never stops early: an unreadable row is a problem like any other. It runs
+//! in one [`ReadTransaction`](crate::ReadTransaction), so writers are not blocked.
 
 mod derived;
 mod folders;
@@ -41,49 +41,49 @@ pub(crate) use folders::{FolderRows, is_next};
 pub(crate) use log::{Log, Logs, gather};
 pub(crate) use objects::read_index;
 
-/// What was found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// Objects that were read.
+    /// Objects read.
     pub objects: u64,
-    /// Bytes of their content, unpacked.
+    /// Their decompressed size.
     pub object_bytes: u64,
-    /// Operations that were read.
+    /// Operations read.
     pub operations: u64,
-    /// Threads that have a log.
+    /// Threads with a log.
     pub threads: u64,
-    /// Takes of all threads, as they are now.
+    /// Takes of all threads, in their current states.
     pub takes: u64,
-    /// Pieces of content that an earlier repair found gone. They are no problem any more, and still a loss.
+    /// Objects that an earlier repair recorded as lost. They no longer count as problems.
     pub known_losses: u64,
-    /// All that is wrong.
+    /// All problems found.
     pub problems: Vec<Problem>,
 }
 
-/// How far a long run is.
+/// Progress of a long maintenance run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaintenanceProgress {
-    /// How many are done.
+    /// Items done.
     pub done: u64,
-    /// How many there are, as far as is known.
+    /// Estimated total number of items.
     pub total: u64,
-    /// What is being looked at.
+    /// The current stage.
     pub what: Stage,
 }
 
-/// What a long run is looking at.
+/// A stage of a maintenance run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VerifyStage"))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The database file.
     Database,
-    /// Content.
+    /// Objects.
     Objects,
     /// The log.
     Operations,
-    /// What is derived of each thread.
+    /// The derived rows of each thread.
     Threads,
 }
 
@@ -99,14 +99,14 @@ impl fmt::Display for Stage {
 }
 
 impl Verified {
-    /// Whether nothing is wrong.
+    /// True if there are no problems.
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
 impl Store {
-    /// Checks everything that is stored. Only a failure of the check itself is an error.
+    /// Checks the whole store. Returns an error only if the check itself fails.
     pub fn verify(&self, progress: &mut dyn FnMut(MaintenanceProgress)) -> Result<Verified, StoreError> {
         let lost_end = self.lost_end()?;
         let reading = self.read()?;
@@ -168,7 +168,7 @@ fn verify(
     Ok(verified)
 }
 
-/// What is wrong with the file as such: with SQLite's own structures, or with what it says of our tables.
+/// Problems of the file: damaged SQLite structures, or a schema that differs from ours.
 pub(crate) fn check_file(connection: &Connection) -> Result<Vec<Problem>, StoreError> {
     let mut problems = check_structures(connection)?;
     let expected = schema::described()?;
@@ -198,7 +198,7 @@ fn check_structures(connection: &Connection) -> Result<Vec<Problem>, StoreError>
     }
 }
 
-/// Content that an earlier repair found gone.
+/// Content that an earlier repair recorded as lost.
 fn losses(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<HashSet<ContentId>, StoreError> {
     tolerate(problems, "lost", || {
         let mut statement = queries.connection.prepare("SELECT id FROM lost")?;
@@ -208,14 +208,14 @@ fn losses(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<HashSet<
     })
 }
 
-/// Says of a thread that not all of its states can be read, and which is the newest that can.
+/// Reports a thread with states that cannot be read, and its newest complete version.
 fn incomplete(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Option<Problem>, StoreError> {
     let states = log.sound().map(|(version, operation)| (version, (Kind::State, operation.after)));
     let (versions, newest_whole) = count_broken(states, wholeness)?;
     Ok((versions > 0).then(|| Problem::ThreadIncomplete { thread: log.which(), versions, newest_whole }))
 }
 
-/// Says of a thread that not all of its files can be had back, and which are the newest that can.
+/// Reports a thread with files that cannot be restored, and the newest version with complete files.
 fn files_incomplete(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Option<Problem>, StoreError> {
     let files = log
         .sound()
@@ -224,7 +224,7 @@ fn files_incomplete(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Opti
     Ok((versions > 0).then(|| Problem::FilesIncomplete { thread: log.which(), versions, newest_whole }))
 }
 
-/// How many versions need content that cannot be read in full, and the newest that does not.
+/// Counts the versions with incomplete content, and finds the newest complete one.
 fn count_broken(
     needs: impl Iterator<Item = (Version, Reference)>,
     wholeness: &mut Wholeness<'_, '_>,
@@ -241,7 +241,7 @@ fn count_broken(
     Ok((versions, newest_whole))
 }
 
-/// What a query gives, or nothing and a problem where the table cannot be read.
+/// Runs a query; if the table cannot be read, reports a problem and returns the default.
 fn tolerate<T: Default>(
     problems: &mut Vec<Problem>,
     table: &'static str,
@@ -257,7 +257,7 @@ fn tolerate<T: Default>(
     }
 }
 
-/// A column that holds something else than its type was damaged.
+/// A column with an unexpected type is damaged.
 fn unexpected_type(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
     matches!(

@@ -1,4 +1,4 @@
-//! Whether content is whole: it and all that it refers to can be read.
+//! Checks completeness: whether content and everything it refers to can be read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use retake_model::reference::{Reference, references};
 use crate::StoreError;
 use crate::queries::Queries;
 
-/// Content, and what it refers to once that is known.
+/// Content, and its references once it was read.
 type Opened = (Kind, ContentId, Option<Vec<Reference>>);
 
-/// Remembers which content is whole. States share most of what they are made of, so going through all states
-/// of a thread opens each piece once. Bytes of files and pictures are not opened at all where the caller has
-/// hashed them already: they refer to nothing, and there are far too many of them to be read twice.
+/// Caches which content is complete. The states of a thread share most of their content, so a check of all
+/// states reads each object once. Blobs that the caller has already hashed are not read again: they refer to
+/// nothing, and there are too many to read twice.
 pub(crate) struct Wholeness<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     known: HashMap<ContentId, bool>,
@@ -21,8 +21,7 @@ pub(crate) struct Wholeness<'queries, 'transaction> {
 }
 
 impl<'queries, 'transaction> Wholeness<'queries, 'transaction> {
-    /// Nothing is known yet, but that `forgiven` content counts as whole, and that what is in `hashed` is what
-    /// its name says.
+    /// Treats `forgiven` content as complete, and trusts that the content in `hashed` matches its name.
     pub(crate) fn new(
         queries: &'queries Queries<'transaction>,
         forgiven: &HashSet<ContentId>,
@@ -31,9 +30,9 @@ impl<'queries, 'transaction> Wholeness<'queries, 'transaction> {
         Self { queries, known: forgiven.iter().map(|&id| (id, true)).collect(), hashed }
     }
 
-    /// Whether that content and everything below it can be read.
+    /// Whether this content and everything below it can be read.
     pub(crate) fn is_whole(&mut self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
-        // By hand, not by recursion: content from elsewhere may be nested deeper than a stack is.
+        // An explicit stack instead of recursion: nesting of foreign content is not limited.
         let mut open: Vec<Opened> = vec![(kind, id, None)];
         while let Some((kind, id, below)) = open.pop() {
             if self.known.contains_key(&id) {
@@ -63,7 +62,7 @@ impl<'queries, 'transaction> Wholeness<'queries, 'transaction> {
         Ok(self.known.get(&id) == Some(&true))
     }
 
-    /// What that content refers to; `None` if it cannot be read.
+    /// References of this content; `None` if it cannot be read.
     fn below(&self, kind: Kind, id: ContentId) -> Result<Option<Vec<Reference>>, StoreError> {
         if kind == Kind::Blob && self.hashed.contains(&(kind, id)) {
             return Ok(Some(Vec::new()));
@@ -85,17 +84,17 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn bytes_that_were_hashed_are_not_read_again() {
+    fn hashed_blobs_are_not_read_again() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(&folder.path().join("home")).expect("a store");
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         let queries = reading.queries();
-        // A blob that is not there: only whoever reads it would notice.
+        // This blob does not exist, which only a read detects.
         let blob = ContentId::of(Kind::Blob, b"nowhere");
         let (nothing, hashed) = (HashSet::new(), HashSet::from([(Kind::Blob, blob)]));
         let mut trusting = Wholeness::new(&queries, &HashSet::new(), &hashed);
-        assert!(trusting.is_whole(Kind::Blob, blob).expect("it runs"));
+        assert!(trusting.is_whole(Kind::Blob, blob).expect("run succeeds"));
         let mut reads = Wholeness::new(&queries, &HashSet::new(), &nothing);
-        assert!(!reads.is_whole(Kind::Blob, blob).expect("it runs"), "the control");
+        assert!(!reads.is_whole(Kind::Blob, blob).expect("run succeeds"), "the control");
     }
 }

@@ -1,4 +1,4 @@
-//! The one writer of this process: jobs that wait are gathered into one transaction with one sync.
+//! The single writer of a process: batches waiting jobs into one transaction with one sync.
 //!
 //! ```text
 //!   caller A ──┐                 ┌──────────── job A ─┐
@@ -6,17 +6,17 @@
 //!   caller C ──┘                 └─ savepoint: job C ─┘
 //! ```
 //!
-//! There is no thread of the writer's own, since waking one takes as long as many a job. The first caller
-//! leads: it runs its job and all that come to wait meanwhile, commits, tells the others, and calls the first
-//! of those who have come since to lead next.
+//! There is no writer thread, since waking one takes as long as many jobs do. The first caller is the leader:
+//! it runs its own job and all jobs queued by then, commits, sends the results, and makes the first caller
+//! that has queued since the next leader.
 //!
-//! A job that fails is rolled back, to its savepoint or, as the first, with the whole transaction, and takes
-//! nothing of the others with it. If the commit fails, none of them happened, and each caller is told so.
-//! A job that panics is rolled back like one that fails, and its caller gets the panic's message: that is a defect of
-//! the program and says nothing about the disk.
+//! A failed job is rolled back to its savepoint (the first job: with the whole transaction) without affecting
+//! the others. If the commit fails, no job took effect, and each caller gets the error. A job that panics is
+//! rolled back like a failed one, and its caller gets the panic message: a panic is a bug in the job, not a
+//! disk error.
 //!
-//! After a failed sync what is on disk is not known, and a second try could succeed falsely: the writer then
-//! refuses until the store is opened again.
+//! After a failed sync the content on disk is unknown, and a retry could falsely succeed. The writer then
+//! refuses all writes until the store is reopened.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -37,13 +37,13 @@ use crate::open::{Locked, connect};
 use crate::queries::Queries;
 use crate::{Store, StoreError};
 
-/// The most jobs in one transaction: the first of them waits for the last.
+/// Maximum number of jobs in a transaction: the first job waits for the last one.
 const LARGEST_BATCH: usize = 256;
 
-/// Why a write did not happen. Nothing was changed.
+/// Why a write failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError<E> {
-    /// The job itself said no.
+    /// The job returned an error.
     #[error(transparent)]
     Refused(E),
     /// The store failed.
@@ -51,7 +51,7 @@ pub enum WriteError<E> {
     Store(#[from] StoreError),
 }
 
-/// The store as one write sees it, its own changes included.
+/// A write transaction. Its reads see its own changes.
 pub struct Writing<'transaction> {
     queries: Queries<'transaction>,
 }
@@ -73,8 +73,8 @@ impl<'transaction> Writing<'transaction> {
 impl Store {
     /// Runs a job inside a write transaction and returns once it is durable.
     ///
-    /// The job sees the newest state of the store and no other writer runs beside it, in this process or in
-    /// another. It should compute and write, not wait.
+    /// The job sees the newest state of the store, and no other writer runs at the same time, in this process
+    /// or in another. It should compute and write, not wait.
     pub fn write<T, E>(
         &self,
         job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
@@ -86,8 +86,8 @@ impl Store {
         self.writer.submit(job)
     }
 
-    /// Runs a job inside a write transaction that is rolled back afterwards: the job sees what it writes, and nothing
-    /// of it stays. So a preview runs the very code that the change itself runs.
+    /// Runs a job inside a write transaction that is then rolled back. The job sees its own writes, and none
+    /// of them persist, so a preview runs the same code as the change.
     pub fn rehearse<T, E>(
         &self,
         job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
@@ -110,24 +110,24 @@ pub(crate) struct Writer {
     cache: Arc<Cache>,
     poisoned: AtomicBool,
     queue: Mutex<Queue>,
-    /// Opened by the first who leads; nobody else touches it.
+    /// Opened by the first leader; only the leader uses it.
     connection: Mutex<Option<Connection>>,
 }
 
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Box<dyn Job>>,
-    /// Whether some caller leads, or was called to.
+    /// Whether a caller is the leader or was signalled to become it.
     led: bool,
 }
 
-/// A job that waits to be run inside a transaction, and a caller who waits to be told.
+/// A queued job and its waiting caller.
 trait Job: Send {
-    /// Runs the job; says whether what it wrote is to be kept.
+    /// Runs the job; returns false if its writes must be rolled back.
     fn run(&mut self, writing: &Writing<'_>) -> bool;
-    /// Tells the caller, once it is known whether the transaction was committed.
+    /// Sends the result to the caller after the commit.
     fn finish(self: Box<Self>, committed: Result<(), StoreError>);
-    /// Calls the caller to lead.
+    /// Signals the caller to become the leader.
     fn call(&self);
 }
 
@@ -137,11 +137,11 @@ struct Waiting<J, T, E> {
     tell: Sender<Told<T, E>>,
 }
 
-/// What a caller is told.
+/// A message to a waiting caller.
 enum Told<T, E> {
-    /// Its turn has come to run what waits, its own job first.
+    /// Become the leader: run the queue, starting with your own job.
     Lead,
-    /// What came of its job.
+    /// The result of the job.
     Done(Result<T, WriteError<E>>),
 }
 
@@ -153,7 +153,8 @@ where
 {
     fn run(&mut self, writing: &Writing<'_>) -> bool {
         self.result = self.job.take().map(|job| {
-            // What it wrote is rolled back, as for a job that fails: nothing half-done is seen by the next.
+            // The writes of a panicking job are rolled back like those of a failed one, so the next job does
+            // not see them.
             match catch_unwind(AssertUnwindSafe(|| job(writing))) {
                 Ok(result) => result.map_err(WriteError::Refused),
                 Err(panic) => Err(StoreError::panicked(&*panic).into()),
@@ -169,7 +170,7 @@ where
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(WriteError::Store(StoreError::Poisoned)),
         };
-        // The caller waits for nothing else.
+        // An error means that the caller no longer waits.
         let _ = self.tell.send(Told::Done(answer));
     }
 
@@ -190,12 +191,12 @@ impl Writer {
         }
     }
 
-    /// Refuses after a failed sync.
+    /// Fails after a failed sync.
     pub(crate) fn check_usable(&self) -> Result<(), StoreError> {
         if self.poisoned.load(Ordering::SeqCst) { Err(StoreError::Poisoned) } else { Ok(()) }
     }
 
-    /// What a failed commit means; after a failed sync nothing more is written.
+    /// Converts a commit error; after a failed sync it also stops all later writes.
     pub(crate) fn commit_failed(&self, error: rusqlite::Error) -> StoreError {
         if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
             self.poisoned.store(true, Ordering::SeqCst);
@@ -231,10 +232,10 @@ impl Writer {
         }
     }
 
-    /// Runs what waits in one transaction, tells those who waited for it, and calls the next to lead.
+    /// Runs the queued jobs in one transaction, sends their results, and signals the next leader.
     fn lead(&self) {
         let mut jobs = Vec::new();
-        // A defect outside the jobs takes the transaction with it, and must not take the writer with it too.
+        // A panic outside the jobs rolls back the transaction; the writer must survive it.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.transact(&mut jobs)));
         let committed = outcome.unwrap_or_else(|panic| Err(StoreError::panicked(&*panic)));
         {
@@ -249,9 +250,9 @@ impl Writer {
         }
     }
 
-    /// Runs the first job, and all that wait behind it, in one transaction.
+    /// Runs the first job, and all jobs queued behind it, in one transaction.
     fn transact(&self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
-        // Taken before anything can fail: whoever leads answers at least one.
+        // Take a job before anything can fail: each leader must answer at least one caller.
         jobs.extend(self.next());
         let Some(first) = jobs.first_mut() else { return Ok(()) };
         self.check_usable()?;
@@ -264,7 +265,7 @@ impl Writer {
         let transaction = Transaction::begin(connection)?;
         let queries = Queries::begin(&transaction, &self.cache);
         let moment = queries.moment();
-        // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
+        // The first job needs no savepoint: if it fails, rolling back the transaction is cheaper.
         if !first.run(&Writing::new(queries)) {
             return transaction.roll_back();
         }
@@ -272,7 +273,7 @@ impl Writer {
             && let Some(mut job) = self.next()
         {
             transaction.run("SAVEPOINT job")?;
-            // Queries of its own: what the last job read may have been rolled back.
+            // New queries for each job: the previous job's reads may have been rolled back.
             let keep = job.run(&Writing::new(Queries::at(&transaction, &self.cache, moment)));
             jobs.push(job);
             if !keep {
@@ -286,29 +287,28 @@ impl Writer {
         Ok(())
     }
 
-    /// How far the log has been, as far as is known.
+    /// The highest known sequence number of the log.
     pub(crate) fn mark(&self) -> Option<i64> {
         mark::read(&self.lock)
     }
 
-    /// Says how far the log has been.
     pub(crate) fn leave_mark(&self, sequence: i64) {
         mark::leave(&self.lock, sequence);
     }
 
-    /// The job that has waited longest.
+    /// Takes the oldest queued job.
     fn next(&self) -> Option<Box<dyn Job>> {
         self.queue().waiting.pop_front()
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // Nothing that could panic runs while it is held.
+        // No code that can panic runs under this lock.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A write transaction, rolled back if it is not committed. Its few commands are prepared once and kept: preparing
-/// them takes longer than running them.
+/// A write transaction, rolled back unless committed. Its statements are prepared once: preparing them takes
+/// longer than running them.
 struct Transaction<'connection>(&'connection Connection);
 
 impl<'connection> Transaction<'connection> {
@@ -341,13 +341,13 @@ impl Deref for Transaction<'_> {
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if !self.0.is_autocommit() {
-            // What cannot be rolled back is when the connection is closed.
+            // If the rollback fails, closing the connection rolls back.
             let _ = self.0.execute_batch("ROLLBACK");
         }
     }
 }
 
-/// The same error once more: every caller of a batch is told.
+/// Duplicates an error, because every caller of a batch gets one.
 pub(crate) fn same_meaning(error: &StoreError) -> StoreError {
     match error {
         StoreError::DiskFull => StoreError::DiskFull,

@@ -1,4 +1,4 @@
-//! Conversations that are compressed while they are worked on, and turns that are too long by themselves.
+//! Compression of conversations that change at the same time, and of turns that are too long.
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,19 @@ use serde_json::json;
 
 use crate::world::{Witness, World, calls, text};
 
-/// A whole turn stops within this: 200 ms are promised for what it waits for, and its end is a sync on a busy machine.
+/// Time limit for stopping a turn: 200 ms is the goal for a wait, and ending includes a sync on a busy
+/// machine.
 const PROMPTLY: Duration = Duration::from_secs(2);
 
-/// Longer than a test has for a stop, and longer than anything else takes.
+/// Longer than the time limit for a stop, and longer than all other steps.
 const LONG: Duration = Duration::from_secs(15);
 
-/// A summary that takes a while.
+/// A delayed summary.
 fn slow(summary: &str, pause: Duration) -> Script {
     text(summary).with(2, Act::Pause(pause))
 }
 
-/// A world in which the next turn has to compress the conversation; the scripts are for that turn.
+/// A world in which the next turn, which gets the scripts, has to compress the conversation.
 fn too_long(scripts: Vec<Script>) -> World {
     let mut world = World::new([vec![text("An answer.")], scripts].concat());
     world.run(&"a long prompt ".repeat(2_000));
@@ -29,7 +30,7 @@ fn too_long(scripts: Vec<Script>) -> World {
     world
 }
 
-/// Runs a turn, and does something while the first summary is written; gives how long the turn lasted after that.
+/// Runs a turn, performs the action during the first summary, and returns how long the turn ran after it.
 fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Outcome, TurnError>, Duration) {
     let asked = world.server.requests().len();
     std::thread::scope(|scope| {
@@ -45,7 +46,7 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Outcome, TurnError
     })
 }
 
-/// Whether a request asks for a summary.
+/// Whether a request is for a summary.
 fn is_summary(world: &World, number: usize) -> bool {
     world.server.requests()[number].body.contains("You summarise the conversation")
 }
@@ -178,7 +179,7 @@ fn a_message_while_a_turn_compresses_itself_is_heard_by_the_next_call() {
     world.check_rest();
 }
 
-/// A call whose result has about that many bytes.
+/// A call with a result of about that many bytes.
 fn prints(id: &str, bytes: usize) -> Script {
     calls(&[(id, "shell", json!({ "command": format!("yes word | head -c {bytes}") }))])
 }
@@ -205,7 +206,7 @@ fn a_turn_that_is_too_long_by_itself_is_compressed_between_its_rounds() {
         "{said:?}"
     );
     assert!(world.last_messages()[0].to_string().contains("print everything there is"));
-    // The last round before the cut stays as it was.
+    // The last round before the cut is unchanged.
     assert!(world.server.requests()[4].body.contains("\"c\""), "{said:?}");
     world.check_requests();
     world.undo();
@@ -233,7 +234,7 @@ fn a_conversation_that_the_provider_finds_too_long_is_compressed_and_sent_again(
         let body = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#;
         Script::status(400, body)
     };
-    // The text to summarise is too long for it as well.
+    // The text to summarise is too long as well.
     let scripts = vec![refusal(), refusal(), text("A summary of it all."), text("Short again.")];
     let world = World::new([vec![text("An answer.")], scripts].concat());
     world.run(&"a long prompt ".repeat(2_000));

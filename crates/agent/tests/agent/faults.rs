@@ -1,4 +1,4 @@
-//! What goes wrong with a model: tried again where that helps, kept where it does not.
+//! Model failures: retried where that helps; otherwise the turn keeps the partial answer.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn what_trying_again_does_not_mend_is_not_tried_again() {
         assert_eq!(outcome.how, Ended::Failed, "{status}");
         assert_eq!(world.server.requests().len(), 1, "{status}");
         assert!(outcome.message.is_some_and(|message| !message.is_empty()));
-        // The prompt stays, and the next one is heard.
+        // The prompt stays, and the next turn works.
         assert_eq!(world.said(), ["User: hello"]);
     }
 }
@@ -103,7 +103,7 @@ fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
         text("After."),
         text("Second."),
     ]);
-    // A program that dies while the tool runs: its driver is never heard of again.
+    // The process dies while the tool runs: the driver never continues.
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut witness = Witness::default();
         *witness.at.get_mut().expect("one thread") = Some(Box::new(|event| {
@@ -128,7 +128,7 @@ fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
 
 #[test]
 fn a_conversation_that_does_not_fit_is_compressed_first() {
-    // The model fails to summarise at first: that is tried again like any other answer.
+    // The first summary request fails and is retried like any other.
     let mut world = World::new(vec![
         text("An answer."),
         Script::status(529, "{}"),

@@ -1,4 +1,4 @@
-//! Reaching a turn that runs, from wherever.
+//! Messages to a running turn.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::world::{Witness, World, calls, text};
 
-/// Does something when the turn has come to that event.
+/// Performs an action at an event of the turn.
 fn at(wanted: fn(&TurnEvent) -> bool, mut action: impl FnMut() + Send + 'static) -> Witness {
     let mut witness = Witness::default();
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
@@ -107,7 +107,7 @@ fn a_letter_decides_where_nobody_is_at_the_terminal() {
     assert_eq!(world.read("new.txt").as_deref(), Some("x"));
 }
 
-/// Passes on what it hears, and knows no answer to anything.
+/// Forwards events and answers no approval request.
 struct Far(mpsc::Sender<TurnEvent>);
 
 impl Audience for Far {

@@ -1,4 +1,5 @@
-//! Live models: every wire's list is read, a provider that fails does not keep the others, and nothing secret is shown.
+//! Live models: lists are read in every wire format, a failing provider does not affect others, no secret is
+//! shown.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,7 +80,8 @@ fn every_wire_lists_its_models_at_the_same_time() {
     let mut cache = LiveCache::read(folder.path());
     let began = Instant::now();
     let models = refreshed(&setup(&server), &mut cache, None);
-    // Local servers of the known providers are asked too; they are not there, which takes no time.
+    // The local servers of known providers are queried too; they do not run, so that the query fails
+    // immediately.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!(shown(&models, "a"), "claude-a claude-b|");
     assert_eq!(shown(&models, "c"), "gpt-x|");

@@ -1,4 +1,4 @@
-//! Whole turns against a server that says what a test wants, and fails as a test wants.
+//! Complete turns against a scripted server.
 
 mod compressing;
 mod faults;

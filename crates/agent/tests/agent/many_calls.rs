@@ -1,4 +1,4 @@
-//! Answers with many calls: as many run as may, each gets a result, and no step costs more for it.
+//! Answers with many calls: the limit applies, each call gets a result, and the cost per step does not grow.
 
 use std::sync::{Arc, Mutex};
 
@@ -80,7 +80,7 @@ fn the_state_of_a_turn_holds_few_calls_however_many_there_are() {
     world.check_rest();
 }
 
-/// Dies or is stopped when the call of that number runs.
+/// Panics or stops the turn when the given call runs.
 fn breaks_off_at(call: &'static str, action: impl Fn() + Send + 'static) -> Witness {
     let mut witness = Witness::default();
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {

@@ -1,4 +1,4 @@
-//! Tools that print more often than anybody looks: they are heard, stopped and bounded all the same.
+//! Tools that print faster than their output is read: output is reported and bounded, and stopping works.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,11 @@ use crate::world::{Witness, World, calls, text};
 const NOISY: &str =
     "i=0; while [ $i -lt 6000 ]; do echo noise; sleep 0.01; i=$((i+1)); done; echo late > late.txt";
 
-/// The promise is 200 ms for the tool. The machine may be busy, and the turn's end takes a snapshot and a sync.
+/// The goal is 200 ms for the tool. The machine may be busy, and ending a turn takes a snapshot and a sync.
 const PROMPTLY: Duration = Duration::from_secs(5);
 
-/// Runs a turn whose tool prints all the time, does something to it after a moment, and says how long it lasted then.
+/// Runs a turn with a noisy tool, performs the action after a moment, and returns how long the turn ran after
+/// it.
 fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Ended, String>, Duration) {
     let sender = Sender::new(&world.shop.timeline).expect("a sender");
     std::thread::scope(|scope| {
@@ -48,7 +49,7 @@ fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
     let (desk, thread) = (world.shop.desk.clone().expect("files are kept"), world.thread);
     let (ended, took) = meanwhile(&world, || {
-        // An undo that would move files is refused while a tool works on them.
+        // An undo that moves files is refused while a tool changes them.
         let handling = Handling { halves: Halves::Conversation, ..Handling::default() };
         desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), handling).expect("an undo");
     });
@@ -67,7 +68,7 @@ fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
         if matches!(event, TurnEvent::ToolProgress { .. }) && std::mem::take(&mut once) {
             sender.interrupt(take).expect("it is sent");
-            // As a reader does that goes on only once it hears of the stop.
+            // Simulates an observer that continues only after the stop.
             assert!(stop.wait_timeout(Duration::from_secs(30)), "the letter is read although nobody reads");
         }
     }));

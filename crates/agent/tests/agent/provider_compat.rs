@@ -1,4 +1,5 @@
-//! What compatible servers do differently, from recorded traffic: decoded as the vendors' own libraries do.
+//! Deviations of compatible servers, from recorded traffic. They must decode as in the vendors' own
+//! libraries.
 
 use retake_agent::provider::{Answer, Decoder, EventReader, Stop, Wire};
 use serde_json::{Value, json};
@@ -138,7 +139,7 @@ fn inline_thinking_becomes_thinking() {
         Stop::MaxTokens,
         None,
     );
-    // A model that ends as usual has only forgotten to close the tag.
+    // A model that stops normally has only left out the closing tag.
     check(
         Wire::Chat,
         &pieces(&["<think>hm, ", "yes"], "stop"),
@@ -192,7 +193,7 @@ fn unknown_items_and_events_of_responses_are_kept_or_passed_over() {
         Stop::ToolUse,
         None,
     );
-    // A proxy that streams nothing but the end.
+    // A proxy that streams only the final event.
     let output = json!([{"type": "message", "content": [{"type": "output_text", "text": "hi"}]}]);
     check(
         Wire::Responses,
@@ -209,7 +210,7 @@ fn a_stop_has_the_providers_reason() {
     let refusal = json!({"stop_reason": "refusal", "stop_details": {"type": "refusal", "category": "cyber", "explanation": "Not this."}});
     check(
         Wire::Anthropic,
-        // The start comes twice from some proxies.
+        // Some proxies send the start twice.
         &[
             start.clone(),
             start,

@@ -1,5 +1,5 @@
-//! Whatever a server says well is understood, however it is cut; whatever it says badly is an error that keeps all
-//! that came before.
+//! Valid streams decode regardless of how they are split; invalid ones return an error that keeps everything
+//! received before.
 
 use proptest::prelude::*;
 use retake_agent::fault_server::{Telling, call, events, said};
@@ -45,7 +45,7 @@ fn fields(fields: &[(&str, &str)]) -> Fields {
     fields.iter().map(|(name, text)| ((*name).to_owned(), Json::new(*text).expect("valid JSON"))).collect()
 }
 
-/// A thought as it comes back over a wire, with what that wire needs to have it returned.
+/// A thinking block with the data that its wire format needs to send it back.
 fn thought(wire: Wire, text: &str, seal: &str) -> Block {
     let quoted = serde_json::to_string(seal).expect("a string");
     let (signature, extra) = match wire {
@@ -61,7 +61,7 @@ fn thought(wire: Wire, text: &str, seal: &str) -> Block {
     Block::Thinking { text: text.to_owned(), signature, extra }
 }
 
-/// What a random block is made from.
+/// The seed of a random block.
 #[derive(Clone, Debug)]
 enum Seed {
     Text(String),
@@ -79,7 +79,8 @@ fn seeds() -> impl Strategy<Value = Vec<Seed>> {
     prop::collection::vec(one, 1..8)
 }
 
-/// The blocks of seeds. Where a wire knows no blocks, neighbours of one kind would be one: a call parts them.
+/// Builds blocks from seeds. Wire formats without blocks merge neighbours of one kind, so a call separates
+/// them.
 fn blocks(wire: Wire, seeds: &[Seed]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for (number, seed) in seeds.iter().enumerate() {
@@ -163,7 +164,7 @@ proptest! {
     }
 }
 
-/// Everything that was said, thought or given to a tool, as a screen saw it.
+/// All text, thinking and tool input that the deltas show.
 fn shown(deltas: &[Delta]) -> String {
     let mut all = [String::new(), String::new()];
     for delta in deltas {
@@ -188,13 +189,13 @@ fn texts(blocks: &[Block]) -> String {
     all.join("|")
 }
 
-/// The control of the property above: a decoder that did not care for order would pass it and fail here.
+/// Control for the property above: a decoder that ignores order would pass that test, but fails here.
 #[test]
 fn another_order_is_another_answer() {
     for wire in WIRES {
         let told = said("one two three four five six");
         let mut good = events(wire, &told);
-        // The finished item says it all once more, and would put the order right.
+        // The final item repeats everything and would restore the order.
         good.retain(|event| !event.contains("output_item.done"));
         let mut swapped = good.clone();
         let place = |word: &str| good.iter().position(|event| event.contains(word)).expect("a piece");
@@ -303,7 +304,7 @@ fn the_ways_of_compatible_servers_are_understood() {
         assert_eq!(answer.stop, stop);
     };
     let end = r#"{"choices":[{"finish_reason":"stop"}]}"#;
-    // Parallel calls that all have the same number, and a stop that does not speak of them.
+    // Parallel calls with the same index, and a stop reason that does not mention calls.
     check(
         Wire::Chat,
         &[
@@ -314,7 +315,7 @@ fn the_ways_of_compatible_servers_are_understood() {
         r#"[{"type":"tool_call","call":"a","name":"x","input":{}},{"type":"tool_call","call":"b","name":"y","input":{}}]"#,
         Stop::ToolUse,
     );
-    // No numbers and no ids; the id is said once more with each piece.
+    // Calls without indexes and ids, and a call that repeats its id in each piece.
     check(
         Wire::Chat,
         &[
@@ -329,7 +330,7 @@ fn the_ways_of_compatible_servers_are_understood() {
             {"type":"tool_call","call":"z","name":"w","input":{}}]"#,
         Stop::ToolUse,
     );
-    // A thought under another name, with details to be given back; a refusal.
+    // Thinking under another field name, with details to send back; a refusal.
     check(
         Wire::Chat,
         &[
@@ -343,7 +344,7 @@ fn the_ways_of_compatible_servers_are_understood() {
             "reasoning_details":[{"type":"x","data":"1"},{"type":"y"}]},{"type":"text","text":"no"}]"#,
         Stop::Refusal,
     );
-    // Calls without ids get one from the answer's; signatures stay on their parts.
+    // Calls without ids get one derived from the answer's id; signatures stay on their parts.
     check(
         Wire::Gemini,
         &[
@@ -361,7 +362,7 @@ fn the_ways_of_compatible_servers_are_understood() {
         Stop::ToolUse,
     );
     check(Wire::Gemini, &[r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#], "[]", Stop::Refusal);
-    // An item that was never streamed.
+    // An item that was not streamed.
     check(
         Wire::Responses,
         &[
@@ -375,7 +376,7 @@ fn the_ways_of_compatible_servers_are_understood() {
             {"type":"novelty","item":{"type":"novelty","data":1},"wire":"responses"}]"#,
         Stop::ToolUse,
     );
-    // Blocks that are not known, and thoughts that may not be read.
+    // Unknown blocks, and redacted thinking.
     check(
         Wire::Anthropic,
         &[

@@ -1,4 +1,4 @@
-//! Calls over a real connection, to a server that fails in every way that servers do.
+//! Calls over a real connection, to a server with many kinds of failure.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What a provider hands out with an answer goes back to it in the next request: the decoders and the projection
-//! agree on the names that blocks carry it under.
+//! Opaque data in an answer returns to its provider in the next request: decoders and projection agree on the
+//! names of the block fields.
 
 use retake_agent::provider::{Answer, Decoder, EventReader, Wire};
 use retake_model::entry::{Block, EntryVersion, Fields};
@@ -19,7 +19,7 @@ fn decode(wire: Wire, datas: &[&str]) -> Answer {
     decoder.finish(&mut |_| {}).expect("an answer")
 }
 
-/// The next request after an answer whose calls were all carried out.
+/// The next request after an answer, with results for all its calls.
 fn next_request(wire: Wire, answer: &Answer) -> Value {
     let now = Timestamp::from_millis(1);
     let mut said = EntryVersion::from_text("AI", "", now);
@@ -99,7 +99,7 @@ fn what_a_provider_sealed_goes_back_to_it() {
             r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call-1","function":{"name":"read","arguments":"{"}}]}}]}"#,
             r#"{"choices":[{"finish_reason":"tool_calls"}]}"#,
         ],
-        // Input that was not an object is sent back as one.
+        // Input that is not an object is sent back as one.
         &[r#""reasoning_content":"hm so""#, "call-1"],
     );
 }

@@ -1,4 +1,4 @@
-//! Redaction reaches all that a turn left beside the log.
+//! Redaction covers all data that a turn leaves outside the log.
 
 use retake_agent::approval::Mode;
 use retake_agent::{Cancel, Reply};
@@ -27,7 +27,7 @@ fn ledger_holds(world: &World, secret: &str) -> bool {
     raw || said
 }
 
-/// The entry that has a text anywhere in it.
+/// The entry that contains a text.
 fn entry_with(world: &World, text: &str) -> EntryId {
     let looking = world.shop.timeline.look().expect("a look");
     let state = looking.state(world.thread).expect("a state");
@@ -86,7 +86,7 @@ fn a_redaction_that_fails_at_any_step_is_finished_by_running_it_again() {
     let world = remembering(&[&format!("echo {secret}\necho more")]);
     let timeline = &world.shop.timeline;
     let request = || RedactionRequest { texts: vec![secret.to_owned()], ..RedactionRequest::default() };
-    // The index cannot be opened: the ledger comes before it, the store after it.
+    // The index cannot be opened: redaction handles the runtime database before it and the store after it.
     let search = world.folder.path().join("store/search.db");
     std::fs::create_dir(&search).expect("it is ours");
     let plan = timeline.plan_redaction(&request()).expect("a plan").expect("entries");
@@ -98,7 +98,7 @@ fn a_redaction_that_fails_at_any_step_is_finished_by_running_it_again() {
     std::fs::remove_dir(&search).expect("it is ours");
     let redacted = timeline.redact(&again).expect("it is finished");
     assert_eq!(redacted.remaining, []);
-    // Once more finds nothing to destroy, and is no error.
+    // A second run finds nothing to redact and succeeds.
     let entry = Some(again.entries[0].entry);
     let done = RedactionRequest { entry, ..RedactionRequest::default() };
     let plan = timeline.plan_redaction(&done).expect("a plan").expect("it is known");

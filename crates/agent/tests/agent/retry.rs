@@ -1,4 +1,4 @@
-//! Trying again: fork, files and the turn's beginning are one operation.
+//! Retry: the fork, the files and the start of the turn are one operation.
 
 use retake_agent::compare::compare;
 use retake_agent::provider::prices::Prices;
@@ -89,7 +89,7 @@ fn a_retry_that_cannot_begin_leaves_no_fork() {
             "{refused:?}"
         );
     }
-    // A key that cannot be sent: known before anything is done.
+    // A key that cannot be sent is detected before anything changes.
     if let Brain::Remote { endpoint, .. } = &mut world.shop.brain {
         endpoint.base_url = "http://example.org".to_owned();
     }

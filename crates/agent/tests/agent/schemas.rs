@@ -42,7 +42,7 @@ fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().for_serialize().into_generator()
 }
 
-/// The value is what its schema says.
+/// Checks a value against its schema.
 fn check<T: Serialize + JsonSchema>(value: &T) {
     let schema = generator().into_root_schema_for::<T>().to_value();
     let value = serde_json::to_value(value).expect("JSON");
@@ -72,7 +72,7 @@ fn no_two_types_have_one_name() {
     add!(OpenedApart, Project, Promoted, Recovered, Restored, Seen, Standing, Tree);
     let names: Vec<String> = all.definitions().keys().cloned().collect();
     assert!(names.len() > 90, "{}", names.len());
-    // A second type of the same name gets a number behind it.
+    // schemars appends a number to the name of a second type of the same name.
     let numbered = |name: &&String| name.ends_with(|letter: char| letter.is_ascii_digit());
     assert_eq!(names.iter().find(numbered), None);
 }
@@ -199,7 +199,7 @@ fn every_kind_of_change_is_as_described() {
     let second = timeline.look().expect("a look").tree(None, retake_timeline::store::Deleted::Hidden);
     let second = second.expect("a tree").threads[0].all_takes.last().expect("a take").id;
     check(&timeline.promote(thread, second, None, Caller::human()).expect("a promotion"));
-    // Now that it is not the last thread of its project.
+    // It is no longer the last thread of its project.
     check(&change(Command::Delete));
     check(&change(Command::Restore));
     let looking = timeline.look().expect("a look");

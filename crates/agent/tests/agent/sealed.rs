@@ -1,4 +1,5 @@
-//! What `write` and `edit` replace in ignored and secret files: undone byte for byte, and nowhere in clear.
+//! Ignored and secret files that `write` and `edit` replace: undo restores every byte, and no plaintext is
+//! stored.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -62,7 +63,7 @@ fn outcome<'a>(paths: &'a [PathReport], path: &str) -> &'a Outcome {
     &found.unwrap_or_else(|| panic!("{path} is not reported: {paths:?}")).outcome
 }
 
-/// What the files are: the content of each, or nothing.
+/// The content of each file; `None` if missing.
 fn files(world: &World) -> [Option<String>; 4] {
     [".env", "local.json", "cache/made.txt", "plain.txt"].map(|path| world.read(path))
 }
@@ -127,7 +128,7 @@ fn what_the_user_changed_since_stays_and_is_reported() {
     assert_eq!(world.read(".env").as_deref(), Some("TOKEN=by-hand\n"));
     assert_eq!(*outcome(&paths, "local.json"), Outcome::Written);
     assert!(world.read("local.json").is_some_and(|text| text.contains("8080")));
-    // Nor is it in the store in clear.
+    // The store has no plaintext of it either.
     assert_eq!(places(&world.folder.path().join("store"), b"by-hand"), Vec::<String>::new());
     redo(&world);
     assert_eq!(world.read(".env").as_deref(), Some("TOKEN=by-hand\n"));
@@ -148,7 +149,7 @@ fn without_the_key_each_path_is_reported_and_the_rest_moves() {
     assert_eq!(world.read("plain.txt").as_deref(), Some("in the store, because it is captured\n"));
     assert!(!key.exists(), "a move makes no new key");
 
-    // With the key back, an undo that decides what the other left alone brings them back.
+    // With the key restored, a second undo restores the paths that the first one skipped.
     fs::rename(key.with_extension("away"), &key).expect("it is ours");
     redo(&world);
     let desk = world.shop.desk.as_ref().expect("files are kept");
@@ -297,7 +298,7 @@ fn an_imported_thread_reports_sealed_paths_and_holds_none_of_their_bytes() {
     let import = std::io::Cursor::new(export);
     let imported = timeline.import(import, project, Importing::Same, |_, _| ()).expect("an import");
     let desk = Desk::at(timeline.clone(), project, Workspace::of(&there).expect("a workspace"));
-    // All that the export holds is in this store.
+    // This store contains everything in the export.
     let store = world.folder.path().join("other");
     assert!(!places(&store, b"because it is captured").is_empty());
     for secret in ["the-old-secret-2f81c0", "only-in-local-json-77"] {

@@ -1,5 +1,5 @@
-//! Sign-in to clouds, against servers that check it by themselves: with public keys and published recipes, not with the
-//! code that signs.
+//! Sign-in to cloud providers. The servers check it independently of the signing code, with public keys and
+//! published algorithms.
 
 mod azure;
 #[cfg(feature = "bedrock")]
@@ -15,7 +15,7 @@ use retake_agent::provider::config::{KeyFileError, Resolved, Surroundings, resol
 use retake_agent::provider::{Answer, CallError, Client, Endpoint};
 use serde_json::{Value, json};
 
-/// The endpoint that a configuration and an environment mean.
+/// The endpoint for a configuration and an environment.
 fn endpoint(
     name: &str,
     model: &str,

@@ -1,4 +1,4 @@
-//! Answers that stop before they are complete: reported for what they are, and not paid for again and again.
+//! Incomplete answers: the turn reports the reason and does not retry at cost without limit.
 
 use retake_agent::TurnEvent;
 use retake_agent::fault_server::{Act, FaultServer, Script, Telling, call, events, said};
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::world::{World, text};
 
-/// A stream of Anthropic's that ends with that reason and says nothing.
+/// An empty Anthropic stream with the given stop reason.
 fn nothing(delta: &Value) -> Script {
     let start = json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}});
     let datas = [start, json!({"type": "message_delta", "delta": delta}), json!({"type": "message_stop"})];
     Script::events(datas.iter().map(|data| format!("data: {data}\n\n")))
 }
 
-/// A call of `write` that the limit cuts.
+/// A call of `write` cut off by the output limit.
 fn cut(content: &str) -> Script {
     let input = json!({"path": "a.txt", "content": content});
     let told = Telling { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..said("") };
@@ -126,7 +126,7 @@ fn the_turn_stops_after_the_same_malformed_call_twice() {
     let (outcome, _) = world.run("list");
     assert_eq!((outcome.how, world.server.requests().len()), (Ended::Failed, 2));
     assert!(outcome.message.expect("a message").contains("same malformed tool call twice"));
-    // Another mistake is another matter: the model is told of it.
+    // A different mistake does not stop the turn: the model gets an error result.
     let world = World::new(vec![malformed("{nonsense"), malformed("{others"), text("I give up.")]);
     assert_eq!(world.run("list").0.how, Ended::Completed);
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use rusqlite::types::ValueRef;
 
-/// Every place of a store's folder that holds the bytes: in a file as it is, in a frame that is compressed, in a value
-/// of a database, or in a compressed one.
+/// All locations in a store's folder that contain the bytes: plain in a file, in a compressed frame, in a
+/// database value, or in a compressed one.
 pub(crate) fn places(store: &Path, bytes: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![store.to_owned()];
@@ -18,7 +18,8 @@ pub(crate) fn places(store: &Path, bytes: &[u8]) -> Vec<String> {
                 open.push(path);
                 continue;
             }
-            // Read with the process that has it open still there: the log beside the database is read as a file.
+            // The owning process may still have the database open, so its write-ahead log is searched as a
+            // file.
             if holds(&fs::read(&path).expect("a file"), bytes) {
                 found.push(path.display().to_string());
             }

@@ -1,4 +1,4 @@
-//! Thoughts that a provider binds to the request that they answer.
+//! Thinking blocks that a provider binds to the request they answer.
 
 use retake_agent::fault_server::{Script, Telling, events, said};
 use retake_agent::provider::known::dialect;
@@ -16,7 +16,7 @@ use crate::world::{World, text};
 const MODEL: &str = "claude-sonnet-5-5";
 const REFUSAL: &str = r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation"}}"#;
 
-/// An answer that begins with a thought.
+/// An answer that starts with a thinking block.
 fn thought(signature: &str) -> Script {
     let thought = Block::Thinking {
         text: "hm".to_owned(),
@@ -36,7 +36,7 @@ fn world(scripts: Vec<Script>) -> World {
     world
 }
 
-/// The signatures of the thoughts in each request.
+/// The signatures of the thinking blocks in each request.
 fn sent(world: &World) -> Vec<Vec<String>> {
     let of = |body: &str| {
         let body: Value = serde_json::from_str(body).expect("JSON");

@@ -1,4 +1,4 @@
-//! A project, a thread and a model that says what a test wants.
+//! A project, a thread and a scripted model.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -34,7 +34,7 @@ pub(crate) struct World {
 /// A callback for events.
 pub(crate) type Hook = Box<dyn FnMut(&TurnEvent) + Send>;
 
-/// Who watches, and what they say when they are asked.
+/// Records events and answers approval requests.
 #[derive(Default)]
 pub(crate) struct Witness {
     pub(crate) events: Vec<TurnEvent>,
@@ -55,12 +55,12 @@ impl Audience for Witness {
     }
 }
 
-/// Text, as the model streams it.
+/// A streamed text answer.
 pub(crate) fn text(text: &str) -> Script {
     Script::events(events(Wire::Anthropic, &said(text)))
 }
 
-/// Calls, as the model streams them.
+/// A streamed answer with tool calls.
 pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Script {
     let blocks: Vec<Block> = calls.iter().map(|(id, name, input)| call(id, name, input)).collect();
     let telling = Telling { blocks, stop: Stop::ToolUse, ..said("") };
@@ -157,7 +157,7 @@ impl World {
         page.into_iter().map(|view| view.entry).collect()
     }
 
-    /// What the entries say, one line each.
+    /// The entries, one line each.
     pub(crate) fn said(&self) -> Vec<String> {
         self.entries().iter().map(|entry| format!("{}: {}", entry.role, entry.preview())).collect()
     }
@@ -176,7 +176,7 @@ impl World {
             .expect("an undo");
     }
 
-    /// Every request that was sent keeps the rules of its provider.
+    /// Checks that every request follows its provider's rules.
     pub(crate) fn check_requests(&self) {
         for request in self.server.requests() {
             let body: Value = serde_json::from_str(&request.body).expect("JSON");
@@ -192,7 +192,7 @@ impl World {
         body["messages"].as_array().expect("messages").clone()
     }
 
-    /// Nothing is left of a turn: no lease, no record, no marker at the folder.
+    /// Checks that a turn left nothing behind: no lease, no record, no marker in the folder.
     pub(crate) fn check_rest(&self) {
         let store = self.shop.timeline.store();
         assert!(store.ledger().expect("a ledger").turns().expect("turns").is_empty(), "a turn was left");

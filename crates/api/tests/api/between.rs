@@ -1,4 +1,4 @@
-//! What differs between two moments, as a program that shows it asks for it.
+//! Compares two versions, as a client that shows the differences does.
 
 use serde_json::json;
 
@@ -21,11 +21,11 @@ fn what_an_operation_did_and_what_an_undo_would_do_are_told() {
         .done();
     let now = client.version(&thread);
 
-    // By default the last operation.
+    // The default is the last operation.
     let last = between("").done();
     assert_eq!(last["fields"], json!([{"name": "temperature", "before": "", "after": "0.5"}]), "{last}");
     assert_eq!(last["entries"], json!([]));
-    // From the beginning, and back.
+    // From the start to now, and back.
     let forth = between(&format!("?from={empty}&to={now}")).done();
     assert_eq!((&forth["entries_came"], &forth["entries_went"]), (&json!(2), &json!(0)), "{forth}");
     assert_eq!(forth["entries"][1]["after"]["content"], "second");

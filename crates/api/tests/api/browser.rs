@@ -1,4 +1,4 @@
-//! Browsers: a link that holds once becomes a cookie, and a cookie alone changes nothing.
+//! Browsers: a single-use link gives a cookie, and a cookie alone permits no changes.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::world::{Server, World};
 
 const SOON: Duration = Duration::from_secs(3);
 
-/// A link, as the command line makes it.
+/// A login link, as the command line creates it.
 fn link(world: &World) -> String {
     let timeline = world.timeline();
     let token = world.token().read().expect("a token");
     new_ticket(&timeline.store().ledger().expect("a ledger"), &token, timeline.now()).expect("a link")
 }
 
-/// What a browser sends: no token, and the cookie that it was given.
+/// A browser's requests: no token, but the cookie it received.
 struct Browser {
     client: Client,
     cookie: String,
@@ -100,7 +100,7 @@ fn a_cookie_looks_but_changes_only_from_a_page_of_this_server() {
     change().header("Sec-Fetch-Site", "same-site").send().refused(403, "origin_not_allowed");
     change().header("Origin", &own).send().done();
     change().header("Sec-Fetch-Site", "same-origin").send().done();
-    // A link of another site may lead here, and even then nothing is done by following it.
+    // Another site can link here, but following a link changes nothing.
     let followed = browser.request("GET", "/docs").header("Sec-Fetch-Site", "cross-site");
     assert_eq!(followed.clone().header("Sec-Fetch-Mode", "navigate").send().status, 200);
     followed.header("Sec-Fetch-Mode", "no-cors").send().refused(403, "origin_not_allowed");
@@ -137,7 +137,7 @@ fn a_link_holds_no_longer_than_the_token_that_it_was_made_under() {
     let world = World::new();
     let server = world.serve();
     let old = link(&world);
-    // Replaced by whatever means: nobody told the ledger.
+    // The token file was replaced without informing the runtime database.
     world.token().rotate().expect("a new token is written");
     let follow = |link: &str| server.client().request("GET", link).without("Authorization").send();
     follow(&old).refused(401, "unauthorized");
@@ -151,7 +151,7 @@ fn browsers_of_two_stores_do_not_take_each_others_cookies_away() {
     let (here, there) = (Browser::enter(&world, &server), Browser::enter(&elsewhere, &other));
     let name = |browser: &Browser| browser.cookie.split('=').next().expect("a name").to_owned();
     assert_ne!(name(&here), name(&there), "a browser sends both to both");
-    // As a browser does, which asks by machine and not by port.
+    // Browsers select cookies by host, not by port, and send both.
     let both = format!("{}; {}", there.cookie, here.cookie);
     for server in [&server, &second, &other] {
         let request = server.client().request("GET", "/v1/threads").without("Authorization");
@@ -203,7 +203,7 @@ fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
         let name = page.header("x-request-id").expect("a name");
         assert!(!name.is_empty() && text.contains(name), "{path} is in the log as {name}: {text}");
         assert!(!text.contains(used.trim_start_matches("/login/")), "a link is a secret");
-        // Programs get what they got before, and the name of the request with it.
+        // Other clients still get JSON, including the request id.
         for accept in ["*/*", "application/json", ""] {
             let problem = request.clone().header("Accept", accept).send();
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Turns over HTTP: of two that are begun at once one is, what waits is decided once, what failed can be gone on with.
+//! Concurrent requests on turns: one of two starts, a call is decided once, and a failed turn can be resumed.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn a_turn_with_a_key_is_begun_once() {
     assert_eq!(world.read("once.txt").as_deref().map(str::trim_end), Some("once"));
 }
 
-/// The calls that wait in a thread's turn.
+/// The pending approvals of a thread's turn.
 fn asked(client: &Client, thread: &str) -> Vec<Value> {
     client.turn(thread)["pending_approvals"].as_array().expect("a list").clone()
 }

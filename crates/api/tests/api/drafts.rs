@@ -1,4 +1,4 @@
-//! Drafts with their pictures, and what else a client says about a thread in a word.
+//! Drafts with pictures, and small changes to a thread.
 
 use std::collections::BTreeMap;
 

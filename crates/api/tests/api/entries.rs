@@ -1,4 +1,4 @@
-//! Entries: how they are shown, read by the page, and written.
+//! Entries: presentation, pages, and writing.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::routes::Route;
 use crate::scene::Scene;
 use crate::world::World;
 
-/// A thread with so many entries.
+/// A thread with the given number of entries.
 fn talk(client: &Client, title: &str, count: usize) -> String {
     let thread = client.thread(title);
     let entries: Vec<Value> =
@@ -65,7 +65,7 @@ fn an_entry_that_is_not_there_is_not_shown_in_any_way() {
     };
     show(&entry(&other, 0)).refused(404, "not_found");
     let last = entry(&thread, 1);
-    // It is found in whichever take it is.
+    // The route finds it in any take.
     client.post(&format!("/v1/threads/{thread}/branch"), &json!({"entry": entry(&thread, 0)})).done();
     show(&last).done();
     client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
@@ -106,7 +106,7 @@ fn pages_of_entries_are_of_one_moment() {
             client.post(&at("undo"), &json!({})).done();
         }
     }
-    // A page can begin anywhere.
+    // A page can start anywhere.
     assert_eq!(contents(&client.get(&at("entries?start=9")).done()), wanted[8..]);
     assert_eq!(contents(&client.get(&at("entries?start=11")).done()), [""; 0]);
     let next = client.get(&at("entries?limit=4&version=2")).done()["next"].as_str().expect("more").to_owned();
@@ -138,7 +138,7 @@ fn a_text_where_blocks_have_none_is_no_edit() {
     check(json!([{"type": "text", "text": "something else"}]), true);
 }
 
-/// A picture of one point; each number gives another one.
+/// A picture of one pixel; each number gives a different one.
 fn gif(number: u8) -> Vec<u8> {
     [b"GIF89a\x01\0\x01\0\0\0\0;".as_slice(), &[number]].concat()
 }
@@ -165,7 +165,7 @@ fn only_pictures_of_the_thread_are_given() {
     std::fs::write(world.project().join("secret.txt"), gif(3)).expect("our folder");
     client.post("/v1/snapshots", &json!({"thread": thread})).done();
     read(&thread, &blob_of(&gif(3))).refused(404, "not_found");
-    // What the thread showed once and can show again is given.
+    // Pictures of earlier versions remain available, since the thread can return to them.
     client.post(&format!("/v1/threads/{thread}/clear"), &json!({})).done();
     read(&thread, &own).done();
     read(&thread, &"0".repeat(64)).refused(404, "not_found");
@@ -213,7 +213,7 @@ fn thinking_in_a_text_is_stored_once() {
     // User text is stored unchanged.
     client.say(&thread, "User", "<think>hm</think>yes");
     assert_eq!(blocks(1), json!([{"type": "text", "text": "<think>hm</think>yes"}]));
-    // Beside blocks, another text is an edit of theirs.
+    // A text that differs from its blocks is an edit of them.
     let both = json!({"entries": [{"role": "AI", "content": "no", "blocks": [
         {"type": "thinking", "text": "hm"}, {"type": "text", "text": "yes"},
     ]}]});

@@ -1,7 +1,7 @@
-//! Events: whoever goes on from the last one that they saw misses nothing and hears nothing twice.
+//! Events: a client that resumes from its last event misses nothing and receives nothing twice.
 //!
-//! What there is to hear is read off the log by another program; the judge that compares both is itself tried on
-//! stories with a hole and with an echo.
+//! The expected events are read from the log through a second `Timeline`. The check that compares both is
+//! tested with a gap and with a duplicate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::world::{World, until};
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// The place of everything in the log.
+/// All sequence numbers in the log.
 fn log(world: &World) -> Vec<i64> {
     let mut tail = world.timeline().tail().expect("a tail");
     tail.since(0, usize::MAX >> 1).expect("the log").iter().map(|happened| happened.sequence).collect()
@@ -45,7 +45,7 @@ fn the_judge_notices_a_hole_and_an_echo() {
     }
 }
 
-/// Renames a thread, as another program does.
+/// Renames a thread, as another process does.
 fn rename(timeline: &retake_timeline::Timeline, thread: ThreadId, title: String) {
     timeline.change(thread, Command::Rename { title }, Caller::human()).expect("the change is made");
 }
@@ -80,7 +80,7 @@ fn a_client_that_is_cut_off_again_and_again_hears_everything_once() {
             loop {
                 let ended = !writing.load(Ordering::SeqCst);
                 let after = heard.last().copied().unwrap_or(0);
-                // By header and by query in turn, as browsers and programs do.
+                // Alternate between header and query, since browsers and other clients differ.
                 let mut stream = if connections % 2 == 0 {
                     client.events(after)
                 } else {
@@ -149,7 +149,7 @@ fn what_another_program_does_is_told_in_a_moment() {
         slowest = slowest.max(begun.elapsed());
         assert_eq!(event.data["version"], number + 2);
     }
-    // The goal is 150 ms, and is measured by the bench; a machine that has much to do may take longer.
+    // The goal is 150 ms, which the benchmark measures; a busy machine may take longer.
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
     println!("slowest event of another program: {slowest:?}");
 }
@@ -201,7 +201,7 @@ fn a_place_that_never_was_is_refused_and_the_newest_is_named() {
     seen("x").send().refused(400, "invalid_request");
     seen(&(newest + 1).to_string()).send().refused(409, "conflict");
     client.get(&format!("/v1/events?thread={}", "0".repeat(26))).refused(404, "not_found");
-    // The header comes first: whoever reconnects does so with the address that they began with.
+    // The header takes precedence: a reconnecting browser repeats its original URL.
     let mut stream = seen(&newest.to_string()).open();
     let hello = stream.next(SOON).expect("a greeting");
     assert_eq!((hello.kind.as_str(), hello.id), ("hello", Some(newest)));
@@ -226,7 +226,7 @@ fn a_new_token_ends_old_streams_before_they_hear_another_word() {
             let heard = stream.next(SOON);
             assert!(heard.is_none() && stream.is_over(), "round {round}: an old stream heard {heard:?}");
         }
-        // The control: with the new token the same is heard.
+        // Control: with the new token, the events arrive.
         let new = server.client();
         assert!(new.events(new.sequence() - 1).next_operation(SOON).is_some());
     }
@@ -239,7 +239,7 @@ fn a_client_that_does_not_read_is_cut_off_and_goes_on_where_it_was() {
     let server = world.serve();
     let client = server.client();
     let thread = client.thread("Much");
-    // Events that are as large as they get: there must be more than all buffers on the way hold.
+    // Send the largest possible events, to exceed all buffers on the way.
     let (timeline, id) = (world.timeline(), thread.parse().expect("an id"));
     let tags: Vec<String> = (0..250).map(|number| format!("{number:-<90}")).collect();
     for _ in 0..100 {
@@ -255,7 +255,7 @@ fn a_client_that_does_not_read_is_cut_off_and_goes_on_where_it_was() {
     let mut stream = client.request("GET", "/v1/events?after=0").open_narrow();
     until("the stream is given up", || counted("retake_event_streams ") == 0);
     assert_eq!(counted("retake_slow_readers_total "), 1);
-    // What had arrived is good; what had not is heard the next time.
+    // The received events are valid; the rest arrives on the next connection.
     let mut heard = Vec::new();
     while let Some(event) = stream.next_operation(SOON) {
         heard.extend(event.id);

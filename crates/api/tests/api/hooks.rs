@@ -1,4 +1,5 @@
-//! The hook API: a script reads and replaces a conversation, reads and sets fields, and calls what it knows by name.
+//! The hook API: a script reads and replaces a conversation, reads and sets fields, and calls callbacks by
+//! name.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +69,7 @@ fn every_field_is_read_and_those_that_can_be_set_are() {
         let name = field["name"].as_str().expect("a name");
         let read = client.get(&of(name)).done();
         let as_listed = ["name", "about", "settable"].iter().all(|fact| read[*fact] == field[*fact]);
-        // Each change before it counts up the version, and can be undone.
+        // Each earlier change increments the version and can be undone.
         let moves = matches!(name, "version" | "can_undo");
         assert!(as_listed && (moves || read["value"] == field["value"]), "{read}");
         let value = new(name, &field["value"]);

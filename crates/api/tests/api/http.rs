@@ -1,6 +1,6 @@
 //! A client that sends arbitrary requests, valid or not, and parses responses strictly.
 //!
-//! Each request has a connection of its own: nothing is repeated behind a test's back.
+//! Each request uses a new connection, so that nothing is retried implicitly.
 
 mod stream;
 
@@ -12,17 +12,17 @@ use serde_json::Value;
 
 pub(crate) use stream::Stream;
 
-/// Nothing here takes so long.
+/// Longer than any request takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Whoever asks, with a token.
+/// A client with a token.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     token: String,
 }
 
-/// A request that is being put together.
+/// A request under construction.
 #[derive(Clone)]
 pub(crate) struct Request {
     address: SocketAddr,
@@ -32,7 +32,7 @@ pub(crate) struct Request {
     body: Vec<u8>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     /// The request, for messages.
@@ -47,12 +47,11 @@ impl Client {
         Self { address, token: token.to_owned() }
     }
 
-    /// The secret that it sends.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// A request with the headers that each needs.
+    /// A request with the required headers.
     pub(crate) fn request(&self, method: &str, path: &str) -> Request {
         Request {
             address: self.address,
@@ -82,66 +81,65 @@ impl Client {
         self.request("PUT", path).json(body).send()
     }
 
-    /// Follows what happens, from behind a place in the log.
+    /// Opens the event stream after a sequence number.
     pub(crate) fn events(&self, after: i64) -> Stream {
         self.request("GET", &format!("/v1/events?after={after}")).open()
     }
 }
 
 impl Request {
-    /// Where it goes.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same with a header, in the place of another of its name.
+    /// Sets a header, replacing one of the same name.
     pub(crate) fn header(self, name: &str, value: &str) -> Self {
         let mut request = self.without(name);
         request.headers.push((name.to_owned(), value.to_owned()));
         request
     }
 
-    /// The same without a header.
+    /// Removes a header.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self
     }
 
-    /// The same with JSON in it.
+    /// Sets a JSON body.
     pub(crate) fn json(self, body: &Value) -> Self {
         self.body("application/json", body.to_string().as_bytes())
     }
 
-    /// The same with a body of that kind.
+    /// Sets a body and its content type.
     pub(crate) fn body(self, kind: &str, body: &[u8]) -> Self {
         Self { body: body.to_vec(), ..self.header("Content-Type", kind) }
     }
 
-    /// The same, made only if the thread is at that version.
+    /// Expects the thread to be at a version.
     pub(crate) fn if_match(self, version: u64) -> Self {
         self.header("If-Match", &format!("\"{version}\""))
     }
 
-    /// The same under a name.
+    /// Sets the idempotency key.
     pub(crate) fn key(self, key: &str) -> Self {
         self.header("Idempotency-Key", key)
     }
 
-    /// Sends it, and reads the answer.
+    /// Sends the request and reads the response.
     pub(crate) fn send(&self) -> Answer {
         self.try_send().unwrap_or_else(|error| panic!("{} {}: {error}", self.method, self.path))
     }
 
-    /// Sends it, and reads the answer, if there is somebody who gives one.
+    /// Sends the request and reads the response; fails if the server does not respond.
     pub(crate) fn try_send(&self) -> std::io::Result<Answer> {
         let mut connection = connect(self.address)?;
         connection.write_all(&self.head(true))?;
-        // A server that has refused already need not read the body.
+        // A server that has already refused need not read the body.
         let _ = connection.write_all(&self.body);
         read_answer(&self.asked(), &mut BufReader::new(connection))
     }
 
-    /// Sends it, and reads an answer that has no body.
+    /// Sends the request and reads a response without a body.
     pub(crate) fn send_head(&self) -> Answer {
         let mut connection = connect(self.address).expect("the server listens");
         connection.write_all(&self.head(true)).expect("the server reads");
@@ -149,14 +147,14 @@ impl Request {
         Answer { asked: self.asked(), status, headers, body: Vec::new() }
     }
 
-    /// Sends it, and reads a stream of events.
+    /// Sends the request and opens an event stream.
     pub(crate) fn open(&self) -> Stream {
         let mut connection = connect(self.address).expect("the server listens");
         connection.write_all(&self.head(true)).expect("the server reads");
         Stream::read(&self.asked(), connection)
     }
 
-    /// The same over a connection that takes in little at a time, so that who does not read is soon noticed.
+    /// Like `open`, with a small receive buffer, so that the server soon notices a client that does not read.
     pub(crate) fn open_narrow(&self) -> Stream {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
         let connection = runtime.block_on(async {
@@ -170,7 +168,7 @@ impl Request {
         Stream::read(&self.asked(), connection)
     }
 
-    /// Its first lines, as they are sent.
+    /// The request line and the headers, as sent.
     pub(crate) fn head(&self, with_length: bool) -> Vec<u8> {
         let mut lines = vec![format!("{} {} HTTP/1.1", self.method, self.path)];
         lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
@@ -201,20 +199,20 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{}: {error} in {:?}", self.asked, self.text()))
     }
 
-    /// The code of the problem; empty if it is none.
+    /// The code of the problem; empty for other responses.
     pub(crate) fn code(&self) -> String {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         body["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What came of a request that must have been carried out.
+    /// The body of a successful response; fails the test otherwise.
     #[track_caller]
     pub(crate) fn done(&self) -> Value {
         assert!((200..300).contains(&self.status), "{}: {} {}", self.asked, self.status, self.text());
         self.json()
     }
 
-    /// The problem of a request that must have been refused, for that reason.
+    /// The problem of a refused request; fails the test if it is not refused with this status and code.
     #[track_caller]
     pub(crate) fn refused(&self, status: u16, code: &str) -> Value {
         let found = (self.status, self.code());
@@ -230,7 +228,7 @@ impl Answer {
     }
 }
 
-/// A connection that is given up after a long time.
+/// A connection with a long timeout.
 pub(crate) fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     let connection = TcpStream::connect(address)?;
     connection.set_nodelay(true)?;
@@ -239,14 +237,14 @@ pub(crate) fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(connection)
 }
 
-/// Sends bytes as they are, and reads one answer.
+/// Sends raw bytes and reads one response.
 pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> std::io::Result<Answer> {
     let mut connection = connect(address)?;
     connection.write_all(bytes)?;
     read_answer("bytes", &mut BufReader::new(connection))
 }
 
-/// Reads one answer, whole; of one that does not end its head alone.
+/// Reads one response; for an unbounded body only its head.
 pub(crate) fn read_answer(asked: &str, reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
     let (status, headers) = stream::read_head(reader)?;
     let mut answer = Answer { asked: asked.to_owned(), status, headers, body: Vec::new() };

@@ -1,4 +1,4 @@
-//! Keys: a request with a name is carried out once, whoever repeats it, whenever, and whatever died in between.
+//! Idempotency keys: a request is executed once, regardless of repeats, servers and crashes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,7 +14,7 @@ use crate::routes::Route;
 use crate::scene::Scene;
 use crate::world::{World, until};
 
-/// Two answers to one request: the second is the first again, and says so.
+/// Checks that the second response repeats the first and is marked as a replay.
 #[track_caller]
 fn is_the_same(what: &str, first: &Answer, second: &Answer) {
     assert_eq!(second.header("idempotency-replayed"), Some("true"), "{what}: {}", second.text());
@@ -70,7 +70,7 @@ fn a_key_holds_after_a_restart_and_at_another_server() {
     let server = world.serve();
     is_the_same("a restart", &first, &say(&server.client()));
     assert_eq!(server.client().entries(&thread).len(), 1);
-    // The control: without a key, or with another one, it is said again.
+    // Control: without a key, or with another one, the request is executed again.
     server.client().say(&thread, "User", "once");
     assert_eq!(server.client().entries(&thread).len(), 2);
 }
@@ -141,7 +141,8 @@ fn of_sixteen_at_once_one_is_carried_out() {
     }
 }
 
-/// A server that begins a request and dies: what it leaves in the ledger, and in the log if it got so far.
+/// Simulates a server that dies during a request: its row in the runtime database and, if `done`, the
+/// operation.
 fn die(timeline: &Timeline, thread: &str, key: &str, body: &Value, done: bool) {
     let request = RequestId::of(key.as_bytes());
     let asked = format!("POST /v1/threads/{thread}/rename\n{body}");
@@ -168,7 +169,7 @@ fn a_crash_between_the_change_and_its_answer_is_made_good_from_the_log() {
     let ask = |key: &str, body: &Value| {
         client.request("POST", &format!("/v1/threads/{thread}/rename")).json(body).key(key).send()
     };
-    // It was done, and the answer was lost.
+    // Executed, but the response was lost.
     let body = json!({"title": "Done"});
     die(&timeline, &thread, "done", &body, true);
     let version = client.version(&thread);
@@ -179,7 +180,7 @@ fn a_crash_between_the_change_and_its_answer_is_made_good_from_the_log() {
     assert_eq!(found["kind"]["to"], "Done");
     is_the_same("what was found", &answer, &ask("done", &body));
     assert_eq!(client.version(&thread), version, "it was not done again");
-    // It was begun, and nothing was done.
+    // Started, but not executed.
     let body = json!({"title": "Not yet"});
     die(&timeline, &thread, "begun", &body, false);
     let answer = ask("begun", &body);
@@ -187,7 +188,7 @@ fn a_crash_between_the_change_and_its_answer_is_made_good_from_the_log() {
     assert_eq!(answer.header("idempotency-replayed"), None);
     assert_eq!(client.version(&thread), version + 1, "it is done now");
     is_the_same("what was done", &answer, &ask("begun", &body));
-    // It was begun for something else.
+    // Started for a different request.
     die(&timeline, &thread, "other", &json!({"title": "This"}), false);
     ask("other", &json!({"title": "That"})).refused(422, "key_reused");
 }
@@ -246,7 +247,7 @@ fn a_key_is_one_short_line() {
     request.key(&"k".repeat(200)).send().done();
 }
 
-/// Makes each write of an answer fail, or also each that says that nobody has a request; undone by the connection.
+/// Makes writes of responses fail, optionally also writes that release a request, until it is dropped.
 pub(crate) struct FailingLedger(rusqlite::Connection);
 
 impl FailingLedger {
@@ -307,7 +308,7 @@ fn what_is_only_looked_at_ahead_is_looked_at_each_time() {
     let second = ask("?dry_run=true");
     assert_eq!(second.header("idempotency-replayed"), None);
     assert_ne!(second.header("etag"), first.header("etag"), "it is foreseen from where the thread is now");
-    // Its key is still free for the real thing.
+    // The key is still free for the actual change.
     ask("").done();
     assert_eq!(client.entries(&thread).len(), 0);
 }
@@ -355,7 +356,7 @@ fn the_document_says_what_a_key_can_be_answered_with() {
     assert!(keyed > 15, "{keyed}");
 }
 
-/// The system's clock, set forward by hand.
+/// The system clock, with an offset set by the test.
 struct SetForward(AtomicI64);
 
 impl Clock for SetForward {

@@ -1,6 +1,6 @@
-//! Too much of everything: refused, with little memory, and the server is well afterwards.
+//! Oversized input: refused with little memory, and the server still works afterwards.
 //!
-//! The server runs in a process of its own, so that its memory can be read, and that a stack that overflows is seen.
+//! The server runs in a separate process, so that its memory can be measured and a stack overflow detected.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ use crate::world::{World, until};
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// Sends a body without saying how long it is, piece by piece, until somebody has had enough; says how much was sent.
+/// Sends a body of undeclared length in chunks until the server refuses; returns the number of bytes sent.
 fn pour(request: &Request, bytes: u64) -> (Answer, u64) {
     let mut connection = connect(request.address()).expect("the server listens");
     let head = request.clone().header("Transfer-Encoding", "chunked").head(false);
@@ -38,7 +38,7 @@ fn pour(request: &Request, bytes: u64) -> (Answer, u64) {
         }
         sent += piece.len() as u64;
     }
-    // All of it was sent: now it is over.
+    // Everything was sent: end the body.
     let _ = connection.write_all(b"0\r\n\r\n");
     let answer = answer.join().expect("no panic");
     (answer.unwrap_or_else(|error| panic!("{} {}: {error}", request.method, request.path)), sent)
@@ -52,12 +52,12 @@ fn a_body_of_a_gibibyte_is_refused_and_never_held() {
     let scene = Scene::set(&client);
     let before = (server.most_memory(), client.sequence());
     for route in Route::all(&client).iter().filter(|route| route.kind.is_some()) {
-        // Who says so at once is refused at once.
+        // A declared length is refused immediately.
         let request = route.request(&client, &scene);
         let head = request.clone().header("Content-Length", &GIB.to_string()).head(false);
         let answer = raw(client.address, &head).unwrap_or_else(|error| panic!("{}: {error}", route.name()));
         answer.refused(413, "body_too_large");
-        // Who does not is refused when it is too much.
+        // An undeclared one is refused when it exceeds the limit.
         let (answer, sent) = pour(&request, GIB);
         let problem = answer.refused(413, "body_too_large");
         let limit = problem["limit"].as_u64().expect("the limit is named");
@@ -69,7 +69,7 @@ fn a_body_of_a_gibibyte_is_refused_and_never_held() {
     assert_eq!(client.sequence(), before.1);
 }
 
-/// A text that opens brackets a hundred thousand times.
+/// A text with a hundred thousand opening brackets.
 fn deep(open: &str, close: &str) -> String {
     const DEPTH: usize = 100_000;
     format!("{}1{}", open.repeat(DEPTH), close.repeat(DEPTH))
@@ -105,7 +105,7 @@ fn json_of_a_hundred_thousand_levels_is_refused_wherever_it_stands() {
     assert_eq!(client.sequence(), before);
 }
 
-/// Whether the other end has let go; what it said last, if anything.
+/// Whether the server closed the connection; its last bytes, if any.
 fn let_go(connection: &mut TcpStream) -> Option<Vec<u8>> {
     let mut said = Vec::new();
     connection.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes a time");
@@ -129,12 +129,12 @@ fn five_hundred_slow_clients_are_let_go_and_nobody_waits_for_them() {
     let mut slow: Vec<TcpStream> = Vec::new();
     for number in 0..500 {
         let mut connection = connect(client.address).expect("there is room");
-        // Half of them do not even finish their first lines.
+        // Half of them do not finish their headers.
         let first = if number % 2 == 0 { &head[..head.len() - 2] } else { &head[..] };
         connection.write_all(first).expect("the server reads");
         slow.push(connection);
     }
-    // They dribble on while others are served.
+    // They keep sending slowly while others are served.
     let mut slowest = Duration::ZERO;
     for byte in body.bytes().take(8) {
         for (number, connection) in slow.iter_mut().enumerate() {
@@ -183,7 +183,7 @@ fn bodies_that_are_held_at_once_are_bounded_together() {
             let mut connection = connect(client.address).expect("there is room");
             let piece = vec![b' '; 1 << 20];
             connection.write_all(&head).expect("the server reads");
-            // All but the end, which never comes.
+            // Everything but the end, which is never sent.
             let _ = (0..15).try_for_each(|_| connection.write_all(&piece));
             let_go(&mut connection).expect("nobody is waited for without an end")
         };
@@ -218,7 +218,7 @@ fn what_is_packed_is_not_unpacked() {
     assert!(answer.is_ok_and(|answer| (400..500).contains(&answer.status)));
 }
 
-/// Sends bytes and says how the server took it: the status, or nothing if it hung up.
+/// Sends bytes and returns the status, or `None` if the server closed the connection.
 fn status_of(client: &Client, bytes: &[u8]) -> Option<u16> {
     raw(client.address, bytes).ok().map(|answer| answer.status)
 }
@@ -257,8 +257,8 @@ fn what_is_no_request_is_refused_and_does_no_harm() {
     assert_eq!(client.get("/v1/threads").done()["items"], Value::Array(Vec::new()));
 }
 
-/// The chunks are what counts, and whatever comes behind them on that connection is heard by nobody: what one who stands
-/// before the server took for the rest of a body is no request of its own.
+/// Chunked encoding takes precedence over a length, and the server ignores further bytes on that connection:
+/// a proxy that took them for the rest of a body must not smuggle in a request.
 #[test]
 fn behind_a_request_with_two_lengths_nothing_is_heard() {
     let world = World::new();
@@ -330,7 +330,7 @@ fn connections_without_a_credential_take_nobodys_place() {
         })
         .max();
     assert!(slowest < Some(Duration::from_secs(1)), "{slowest:?}");
-    // Each is heard for a moment before it is closed.
+    // The server gives each connection a moment to send a request before it closes it.
     let open = || {
         let metrics = client.get("/metrics").text();
         let gauge = metrics.lines().find_map(|line| line.strip_prefix("retake_connections "));
@@ -341,18 +341,18 @@ fn connections_without_a_credential_take_nobodys_place() {
         assert!(begun.elapsed() < Duration::from_secs(1), "{} are open", open());
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Those that are closed to make room have shown nothing; those that have stay.
+    // Only unauthenticated connections are closed to make room.
     for mut connection in streams {
         connection.write_all(&client.request("GET", "/health").head(true)).expect("it is open");
     }
-    // Soon there is none left.
+    // Soon all idle ones are closed.
     for mut connection in idle {
         assert!(let_go(&mut connection).is_some(), "it is still open");
     }
     assert!(server.is_well());
 }
 
-/// The same thing over and over: little on the way, and much in memory.
+/// Repetitive JSON: small on the wire, large in memory.
 fn many(item: &str, bytes: usize) -> String {
     format!("[{}{item}]", format!("{item},").repeat(bytes / (item.len() + 1)))
 }
@@ -395,7 +395,7 @@ fn json_that_is_just_not_too_large_is_bounded_when_many_send_it_at_once() {
     let request = client.request("PUT", &path).body("application/json", body.as_bytes());
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..6).map(|_| scope.spawn(|| request.send().status)).collect();
-        // Who sends little is served meanwhile.
+        // Small requests are served at the same time.
         for number in 0..20 {
             client.say(&scene.thread, "User", &number.to_string());
         }
@@ -437,7 +437,7 @@ fn a_page_of_large_entries_has_fewer() {
     let (mut cursor, mut seen, mut pages) = (String::new(), 0, 0);
     loop {
         let page = client.get(&format!("/v1/threads/{thread}/entries?limit=500{cursor}"));
-        // The text of an entry is in it twice.
+        // A page contains the text of an entry twice.
         assert!(page.body.len() < 24 << 20, "a page of {} bytes", page.body.len());
         let page = page.done();
         for item in page["items"].as_array().expect("a list") {
@@ -483,7 +483,7 @@ fn requests_that_wait_for_a_model_are_few_and_nobody_waits_behind_them() {
             let refused = compress(scene).expect("an answer");
             refused.refused(429, "too_many");
             assert!(refused.header("retry-after").is_some());
-            // By its other name too.
+            // The callback of the same name, too.
             let path = format!("/api/callbacks/compress?thread={}", scene.thread);
             client.post(&path, &json!({"arguments": {"keep": 1}})).refused(429, "too_many");
         }

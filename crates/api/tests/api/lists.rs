@@ -1,4 +1,4 @@
-//! Lists and what finds things: pages that lose nothing while others write, cursors, names and beginnings of ids.
+//! Lists and lookups: pages that lose nothing during writes, cursors, names and id prefixes.
 
 use serde_json::{Value, json};
 
@@ -74,11 +74,11 @@ fn a_thread_or_a_take_is_found_by_name_and_by_the_beginning_of_its_id() {
     find("nothing of that name").refused(404, "not_found");
     find("").refused(404, "not_found");
     client.get("/v1/find").refused(400, "invalid_request");
-    // More than one goes by it: the refusal says which.
+    // Several match: the error lists them.
     two_of_one_name(&world, &client);
     let several = find("Twice").refused(409, "conflict");
     assert_eq!(several["candidates"].as_array().map(Vec::len), Some(2), "{several}");
-    // One project's own comes first.
+    // A thread of the server's project takes precedence.
     let mine = client.get("/v1/threads?title=Twice").done()["items"][0].clone();
     let home = mine["home"].as_str().expect("a project");
     let found = client.get(&format!("/v1/find?q=Twice&project={home}")).done();

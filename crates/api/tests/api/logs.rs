@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::process::{Process, log_of};
 use crate::world::World;
 
-/// What stands in bodies, queries and headers, and must stand nowhere in the log.
+/// Occurs in bodies, queries and headers, and must not occur in the log.
 const SECRET: &str = "xyzzy-nobody-may-read-this";
 
-/// Which secrets are in a text.
+/// The secrets that a text contains.
 fn found<'a>(text: &str, secrets: &[&'a str]) -> Vec<&'a str> {
     secrets.iter().copied().filter(|secret| text.contains(secret)).collect()
 }
@@ -63,7 +63,7 @@ fn the_log_has_every_request_and_no_secret() {
     client.idle(&thread);
     let mut stream = client.events(0);
     while stream.next(Duration::from_millis(100)).is_some() {}
-    // Without a token nobody is in, and the log alone says why.
+    // Without a token all access is denied, and only the log gives the reason.
     let token = client.token().to_owned();
     let away = world.folder().join("token");
     std::fs::rename(world.token().path(), &away).expect("our folder");
@@ -94,7 +94,7 @@ fn the_log_has_every_request_and_no_secret() {
     secrets_are_kept_as_hashes(&world.store(), &[&token, cookie, &ticket]);
 }
 
-/// What lets somebody in is nowhere in the store but in the file that is there for it.
+/// The store contains the token only in the token file.
 fn secrets_are_kept_as_hashes(store: &Path, secrets: &[&str]) {
     let mut looked_at = 0;
     for entry in std::fs::read_dir(store).expect("our folder") {

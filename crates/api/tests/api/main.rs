@@ -1,9 +1,9 @@
-//! The API as its clients meet it: a real server on a real port, over a store and a folder of its own.
+//! Tests of the API through a real server on a real port, with a separate store and folder.
 //!
 //! ```text
-//!   world   a store, a project, servers, other programs at the store       process  a server of its own
+//!   world   a store, a project, servers, other processes    process  a server in a separate process
 //!   http    a client that sends arbitrary requests and parses strictly
-//!   routes  what the served document says there is          scene   something for each of them to do
+//!   routes  the routes of the served document               scene    data for each of them
 //! ```
 
 mod http;

@@ -1,18 +1,18 @@
-//! Every route × everything that must be refused. The routes come from the document.
+//! Every route × every reason for refusal. The routes come from the OpenAPI document.
 //!
-//! Each refusal is right only if the same request gets past the same gate with the right credential, so each row ends
-//! with that control; and none of the refused ones may have left a trace in the log.
+//! A refusal counts only if the same request passes with the right credential, so each row ends with that
+//! control. No refused request may leave a trace in the log.
 
 use crate::http::{Answer, Request};
 use crate::routes::Route;
 use crate::scene::Scene;
 use crate::world::World;
 
-/// Why a request stays out, whatever it asks for.
+/// Reasons for denying access, regardless of the route.
 const KEPT_OUT: [&str; 4] =
     ["unauthorized", "host_not_allowed", "origin_not_allowed", "unsupported_media_type"];
 
-/// A way to spoil a request, and what must come of it.
+/// A way to invalidate a request, and the expected response.
 type Spoilt = (&'static str, fn(Request) -> Request, u16, &'static str);
 
 const SPOILT: &[Spoilt] = &[
@@ -30,7 +30,7 @@ const SPOILT: &[Spoilt] = &[
     ("a page of another site", |request| request.header("Sec-Fetch-Site", "cross-site"), 403, FOREIGN),
 ];
 
-/// What a page of any site can send without being asked about, and what nobody unpacks.
+/// Content types that any site can send without a preflight, and encodings that the server does not decode.
 const WRONG_KINDS: &[Spoilt] = &[
     ("a form", |request| request.header("Content-Type", "application/x-www-form-urlencoded"), 415, KIND),
     ("a form with files", |request| request.header("Content-Type", "multipart/form-data"), 415, KIND),
@@ -52,7 +52,7 @@ fn other_alphabet(request: Request) -> Request {
     request.header("Content-Type", "application/json; charset=latin1")
 }
 
-/// What holds for every answer there is.
+/// Checks that apply to every response.
 fn says_nothing_to_others(what: &str, answer: &Answer) {
     for (name, _) in &answer.headers {
         assert!(!name.to_lowercase().starts_with("access-control-"), "{what}: {name}");
@@ -132,7 +132,7 @@ fn what_is_not_in_the_document_is_closed_too() {
             says_nothing_to_others(path, &answer);
         }
     }
-    // A question of a browser, before it sends what a page of another site wants.
+    // A preflight request of a browser for a page of another site.
     let asked = client
         .request("OPTIONS", "/v1/threads")
         .without("Authorization")
@@ -140,7 +140,7 @@ fn what_is_not_in_the_document_is_closed_too() {
     let answer = asked.header("Access-Control-Request-Method", "POST").send();
     answer.refused(403, "origin_not_allowed");
     says_nothing_to_others("a preflight", &answer);
-    // The control.
+    // Control.
     client.get("/nowhere").refused(404, "no_such_route");
     let other = client.delete("/v1/threads");
     other.refused(405, "method_not_allowed");

@@ -1,4 +1,4 @@
-//! Requests while a turn runs: those that would remove its take or folder are refused, and the turn stays visible.
+//! Requests during a turn: removing its take or folder is refused, and the turn stays visible.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::routes::Route;
 use crate::scene::Scene;
 use crate::world::{Server, World, until};
 
-/// Begins a turn in the active take, whose command runs until it is ended.
+/// Starts a turn in the active take whose command runs until it is stopped.
 fn run_on(client: &Client, thread: &str) {
     let body = json!({"prompt": "run while true; do date >> ticks.txt; sleep 0.05; done", "approve": "all"});
     client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
     until("the command runs", || client.turn(thread)["agent"]["state"] == "executing");
 }
 
-/// Whether the agent is shown as one that is at work.
+/// Whether the agent is shown as running.
 fn at_work(turn: &Value) -> bool {
     ["calling", "processing", "executing", "post_tools"].iter().any(|state| turn["agent"]["state"] == *state)
 }
 
-/// Ends whatever runs; afterwards no command goes on.
+/// Stops all turns and waits until no command runs.
 fn end(world: &World, client: &Client, thread: &str, what: &str) {
-    // One of the requests may have ended it already.
+    // One of the requests may have stopped it already.
     client.post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({}));
     until("nothing runs", || {
         let turns = client.get("/v1/turns").done();
@@ -81,19 +81,19 @@ fn what_a_turn_runs_in_is_not_taken_away() {
             }
         };
         refused();
-        // The turn would go on in a folder that is another take's.
+        // The turn would continue in the folder of another take.
         let other = json!({"scope": "conversation"});
         client.post(&of(&format!("/takes/{}/switch", scene.other)), &other).refused(409, "turn_running");
         assert_eq!(client.turn(thread)["running"], true, "{prompt}: the turn goes on");
         client.post(&of("/turn/interrupt"), &json!({})).done();
         client.idle(thread);
-        // The control: nothing runs, and nothing stands against it.
+        // Control: without a running turn, the request succeeds.
         client.delete(&of("")).done();
         client.post(&of("/restore"), &json!({})).done();
         let promoted = json!({"conversation_alone": true, "title": format!("Was {thread}")});
         client.post(&of(&format!("/takes/{active}/promote")), &promoted).done();
     };
-    // The last thread of a project is not deleted.
+    // The last thread of a project cannot be deleted.
     server.client().thread("Kept");
     check("wait 60", |turn| !turn["partial"].is_null());
     check("run sleep 60", |turn| turn["agent"]["state"] == "executing");

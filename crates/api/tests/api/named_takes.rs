@@ -1,11 +1,11 @@
-//! Undo, redo and jump in a take that is named, over HTTP.
+//! Undo, redo and jump in a named take, over HTTP.
 
 use serde_json::{Value, json};
 
 use crate::http::Client;
 use crate::world::{World, until};
 
-/// A thread with two takes, of which the first is the active one; gives the thread and the second take.
+/// Creates a thread with two takes, the first one active; returns the thread and the second take.
 fn two_takes(client: &Client) -> (String, String) {
     let thread = client.thread("Two takes");
     client.say(&thread, "User", "first");

@@ -1,6 +1,6 @@
-//! A server in a process of its own, so that what it takes can be measured, and that it dies can be survived.
+//! A server in a separate process, so that tests can measure its memory and kill it.
 //!
-//! The process is this very test program, with one test to run: the one that serves.
+//! The process is this test binary, running only the test that serves.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -14,22 +14,22 @@ use retake_api::Limits;
 use crate::http::Client;
 use crate::world::World;
 
-/// The variables that tell the process where to serve, and how long it waits for slow clients.
+/// Environment variables: the folder to serve, and the timeout for slow clients.
 const FOLDER: &str = "RETAKE_TEST_FOLDER";
 const PATIENCE: &str = "RETAKE_TEST_PATIENCE";
 
-/// What the process says before its address.
+/// Printed before the address.
 const LISTENING: &str = "listening at ";
 
-/// Where the process writes its log, whole: more than anybody turns on.
+/// The file with the full log of the process, at the most verbose level.
 pub(crate) fn log_of(world: &World) -> PathBuf {
     world.folder().join("server.log")
 }
 
-/// A server in a process of its own, until it is dropped.
+/// A server in a separate process; dropping it stops it.
 pub(crate) struct Process {
     child: Child,
-    /// Kept open: what it says at its end is heard by nobody, and is no failure.
+    /// Keeps the pipe open, so that output at shutdown does not fail.
     _output: BufReader<ChildStdout>,
     pub(crate) address: SocketAddr,
     token: String,
@@ -52,13 +52,13 @@ fn a_server_for_other_tests() {
     let world = World::of_another(PathBuf::from(folder), limits);
     let server = world.serve();
     println!("{LISTENING}{}", server.address);
-    // It serves until whoever started it lets go of it.
+    // Serve until the parent closes stdin.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     server.stop();
 }
 
 impl Process {
-    /// Starts a server that waits so long for slow clients; as long as usual if not said.
+    /// Starts a server with a timeout for slow clients, or with the default one.
     pub(crate) fn start(world: &World, patience: Option<Duration>) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program is there"));
         command
@@ -87,20 +87,20 @@ impl Process {
         Client::new(self.address, &self.token)
     }
 
-    /// The most memory that it ever took, in bytes.
+    /// Peak memory in bytes.
     pub(crate) fn most_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the system counts it");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
     }
 
-    /// Whether it still runs and answers as it should.
+    /// Whether it still runs and responds correctly.
     pub(crate) fn is_well(&mut self) -> bool {
         let running = self.child.try_wait().expect("a child can be asked").is_none();
         running && self.client().get("/health").done()["status"] == "ok"
     }
 
-    /// Kills it: no word, no time.
+    /// Kills it without a shutdown.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it is ours");
         self.child.wait().expect("a child can be waited for");
@@ -110,7 +110,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // Whoever does not end when it should is ended.
+        // Kill it if it does not exit in time.
         for _ in 0..200 {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;

@@ -1,4 +1,5 @@
-//! Races: of those who saw the same version exactly one wins, always; those who name none are all served, one by one.
+//! Races: of concurrent requests that expect the same version, exactly one wins; without a version, all
+//! succeed.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -9,7 +10,7 @@ use crate::http::{Answer, Client, Request};
 use crate::scene::Scene;
 use crate::world::World;
 
-/// Sends requests at the same moment.
+/// Sends requests at the same time.
 pub(crate) fn at_once(requests: &[Request]) -> Vec<Answer> {
     let start = Barrier::new(requests.len());
     std::thread::scope(|scope| {
@@ -26,7 +27,7 @@ pub(crate) fn at_once(requests: &[Request]) -> Vec<Answer> {
     })
 }
 
-/// Changes that do something whatever was done before them.
+/// Changes that have an effect regardless of earlier ones.
 fn changes(client: &Client, thread: &str, round: usize) -> Vec<Request> {
     let post =
         |rest: &str, body: Value| client.request("POST", &format!("/v1/threads/{thread}/{rest}")).json(&body);
@@ -49,7 +50,7 @@ fn changes(client: &Client, thread: &str, round: usize) -> Vec<Request> {
 fn of_two_clients_who_saw_the_same_version_exactly_one_wins() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
-    // At one server, and at two on one store.
+    // With one server, and with two on one store.
     for pair in [[0, 0], [0, 1]] {
         let clients = pair.map(|server: usize| servers[server].client());
         let thread = Scene::set(&clients[0]).thread;
@@ -122,7 +123,7 @@ fn of_many_who_saw_the_same_version_one_wins_and_its_change_is_the_one_that_is_t
     }
 }
 
-/// The control, and a promise of its own: who names no version is served, and each change has a version to itself.
+/// Control: requests without an expected version all succeed, and each change gets a separate version.
 #[test]
 fn who_names_no_version_is_served_and_no_two_share_one() {
     let world = World::new();
@@ -153,7 +154,7 @@ fn what_one_server_acknowledged_the_other_knows() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let clients = [servers[0].client(), servers[1].client()];
-    // The last thread of a project is not deleted.
+    // The last thread of a project cannot be deleted.
     clients[0].thread("Kept");
     for round in 0..30 {
         let (writer, reader) = (&clients[round % 2], &clients[(round + 1) % 2]);

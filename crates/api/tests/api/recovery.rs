@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::http::Client;
 use crate::world::World;
 
-/// A thread in whose folder an agent replaced a file; gives its id.
+/// Creates a thread in whose folder an agent replaced a file; returns its id.
 fn changed(world: &World, client: &Client) -> String {
     let thread = client.thread("Fix the login");
     fs::write(world.project().join("a"), "one\n").expect("our folder");
@@ -25,7 +25,7 @@ fn changed(world: &World, client: &Client) -> String {
     thread
 }
 
-/// Leaves what a process leaves that is killed on the way back, before the first file moves.
+/// Leaves the state of a process that was killed during an undo, before the first file moved.
 fn interrupt(timeline: &Timeline) {
     let looking = timeline.look().expect("a look");
     let row = looking.threads(&ThreadFilter::default()).expect("a list").remove(0);
@@ -77,7 +77,7 @@ fn a_preview_finishes_an_interrupted_move_and_reports_it() {
     assert_eq!(ahead["preview"].get("recovered"), None, "it is reported once");
     assert_eq!(pending(&client, &format!("/v1/threads/{thread}/history")), Value::Null);
 
-    // So does a preview of what moves no file.
+    // A preview of a change without files finishes it too.
     interrupt(&world.timeline());
     let ahead = client.post(&format!("/v1/threads/{thread}/reset?dry_run=true"), &json!({})).done();
     assert_eq!(ahead["preview"]["recovered"][0]["finished"], true, "{ahead}");
@@ -111,7 +111,7 @@ fn a_server_finishes_interrupted_moves_when_it_starts() {
     interrupt(&world.timeline());
     let away = world.project().with_file_name("away");
     fs::rename(world.project(), &away).expect("our folder");
-    // It starts without the folder, too.
+    // The server also starts without the folder.
     let server = world.serve();
     let client = server.client();
     assert_eq!(pending(&client, &format!("/v1/threads/{thread}/history"))["exists"], false);
@@ -122,7 +122,7 @@ fn a_server_finishes_interrupted_moves_when_it_starts() {
     assert_eq!(pending(&server.client(), &format!("/v1/threads/{thread}/history")), Value::Null);
 }
 
-/// The system's clock in some boot, set forward by so many milliseconds.
+/// The system clock of a given boot, advanced by some milliseconds.
 struct Booted(&'static str, i64);
 
 impl Clock for Booted {

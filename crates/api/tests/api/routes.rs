@@ -1,4 +1,4 @@
-//! Every route that there is, as the served document tells it: a new one is covered by being there.
+//! All routes of the served OpenAPI document: new routes are covered automatically.
 
 use serde_json::Value;
 
@@ -12,13 +12,13 @@ pub(crate) struct Route {
     pub(crate) method: String,
     /// With placeholders.
     pub(crate) path: String,
-    /// The kind of body that it takes; none if it takes none.
+    /// The content type of its body, if it takes one.
     pub(crate) kind: Option<String>,
-    /// Whether a version can be expected.
+    /// Whether it accepts an expected version.
     pub(crate) versioned: bool,
-    /// Whether it can be carried out once.
+    /// Whether it accepts an idempotency key.
     pub(crate) keyed: bool,
-    /// Whether it can say what it would do.
+    /// Whether it supports a dry run.
     pub(crate) foresees: bool,
     /// Whether its query can name a thread.
     asks_for_thread: bool,
@@ -27,7 +27,6 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// All routes.
     pub(crate) fn all(client: &Client) -> Vec<Self> {
         let document = client.get("/openapi.json").done();
         let paths = document["paths"].as_object().expect("a document has paths");
@@ -58,7 +57,7 @@ impl Route {
         }
     }
 
-    /// How it is called in messages, and in the table of bodies.
+    /// Its name in messages and in the table of bodies.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
@@ -80,7 +79,7 @@ impl Route {
         }
     }
 
-    /// The same as a dry run.
+    /// The same request as a dry run.
     pub(crate) fn looking_ahead(&self, client: &Client, scene: &Scene) -> Request {
         let mut request = self.request(client, scene);
         request.path.push(if request.path.contains('?') { '&' } else { '?' });

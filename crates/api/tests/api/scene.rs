@@ -1,4 +1,4 @@
-//! A thread in which there is something of everything, so that every route has something to do.
+//! A thread with a bit of everything, so that every route has something to do.
 
 use serde_json::{Value, json};
 
@@ -10,18 +10,18 @@ const PICTURE: &str = "R0lGODlhIGE=";
 /// A thread with entries, two takes, a draft, something to undo and something to redo.
 pub(crate) struct Scene {
     pub(crate) thread: String,
-    /// The take that is not the active one.
+    /// The inactive take.
     pub(crate) other: String,
-    /// A user message of both takes.
+    /// A user message in both takes.
     pub(crate) entry: String,
-    /// A moment at which its files were known.
+    /// A version with captured files.
     pub(crate) snapshot: String,
     /// A picture of the draft.
     pub(crate) picture: String,
 }
 
 impl Scene {
-    /// Sets it. The title is another one each time.
+    /// Creates the scene, with a different title each time.
     pub(crate) fn set(client: &Client) -> Self {
         let made = client.post("/v1/threads", &json!({})).done();
         let thread = made["thread"].as_str().expect("an id").to_owned();
@@ -53,7 +53,7 @@ impl Scene {
         Self { other, entry: entry(2), snapshot: snapshot.to_owned(), picture, thread }
     }
 
-    /// A path with ids of the scene for its parameters.
+    /// A path with the scene's ids as parameters.
     pub(crate) fn path(&self, pattern: &str) -> String {
         let known = [
             ("{thread}", self.thread.as_str()),
@@ -73,14 +73,14 @@ impl Scene {
         path.replace(['{', '}'], "")
     }
 
-    /// Does what must have been done before a route has something to do.
+    /// Sets up what a route needs.
     pub(crate) fn prepare(&self, client: &Client, route: &str) {
         if route.ends_with("/takes/{take}/worktree/remove") {
             client.post(&self.path("/v1/threads/{thread}/takes/{take}/worktree"), &json!({})).done();
         }
     }
 
-    /// Takes that back, if the route did not.
+    /// Reverts `prepare`, if the route did not.
     pub(crate) fn tidy(&self, client: &Client, route: &str) {
         if route.ends_with("/takes/{take}/worktree/remove") {
             client
@@ -92,7 +92,7 @@ impl Scene {
         }
     }
 
-    /// A file that a route takes.
+    /// A file for routes that take one.
     pub(crate) fn file(&self, client: &Client) -> Vec<u8> {
         client.get(&self.path("/v1/threads/{thread}/export")).body
     }

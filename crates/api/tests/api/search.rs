@@ -1,4 +1,4 @@
-//! Finding entries by their words.
+//! Full-text search over HTTP.
 
 use serde_json::{Value, json};
 

@@ -1,21 +1,22 @@
-//! Defects of another program's first API of this kind, each as a test over HTTP.
+//! Regression tests over HTTP for the defects of another program's first API of this kind.
 //!
-//! 1. *A retry that fails leaves a copy behind.* It copied the thread first and looked at the prompt, and at whether a turn
-//!    could begin, only then; either failing, an empty copy stayed in the list for ever.
-//! 2. *Files go back and the conversation does not.* Files were restored first; where the conversation could not follow (no
-//!    turn to undo, a write that failed) the two had parted for good.
-//! 3. *A failed restore is answered with success*, and the conversation is cut all the same.
-//! 4. *What to restore is guessed*: the newest of twenty snapshots that differs from the folder, a look that failed counting
-//!    as a difference. Somebody's own edits make any snapshot differ.
-//! 5. *Calls that a model made together come back apart*: one message for each, which the model's server then refuses, so
-//!    that a conversation that was picked up again could not go on.
-//! 6. *Snapshots of one folder, restored in another*: listing and restoring meant the server's folder, undo the thread's.
-//! 7. *Saving over what cannot be read*: any failure to load what was there counted as nothing being there.
-//! 8. *An undo is a new thread*, which the list then shows beside the old one.
-//! 9. *Problems are told apart by their words*: any message with "not found" in it was a 404, all else a 500.
-//! 10. *A thread is changed under a turn that runs in it.*
+//! 1. *A failed retry leaves a copy behind.* It copied the thread before it checked the prompt and whether a
+//!    turn could start; if either failed, an empty copy stayed in the list.
+//! 2. *Files go back and the conversation does not.* It restored files first; if the conversation could not
+//!    follow (no turn to undo, a failed write), the two stayed out of step.
+//! 3. *A failed restore reports success*, and the conversation is truncated anyway.
+//! 4. *The snapshot to restore is guessed*: the newest of twenty that differs from the folder, where a failed
+//!    comparison counts as a difference. Any edit by the user makes every snapshot differ.
+//! 5. *Parallel calls come back separately*: one message for each, which the provider refuses, so that a
+//!    reloaded conversation could not continue.
+//! 6. *Snapshots of one folder are restored in another*: list and restore used the server's folder, undo the
+//!    thread's.
+//! 7. *Saving over unreadable data*: any failure to load counted as no data.
+//! 8. *An undo creates a new thread*, which the list shows beside the old one.
+//! 9. *Errors are classified by their text*: any message with "not found" was a 404, everything else a 500.
+//! 10. *A thread changes under a running turn.*
 //!
-//! That all of it needs the token is the matrix's.
+//! `matrix.rs` checks that all routes need the token.
 
 use retake_agent::Setup;
 use retake_agent::fault_server::{FaultServer, Script, Telling, call, events, said};
@@ -27,7 +28,7 @@ use serde_json::{Value, json};
 use crate::http::Client;
 use crate::world::{World, until};
 
-/// All there is to see of a thread, its takes and the log.
+/// Everything visible of a thread, its takes and the log.
 fn picture(client: &Client, thread: &str) -> (i64, Value, Value, usize) {
     let takes = client.get(&format!("/v1/threads/{thread}/takes")).done();
     let shown = client.get(&format!("/v1/threads/{thread}")).done();
@@ -57,7 +58,7 @@ fn defect_1_a_retry_that_is_refused_leaves_nothing_behind() {
         assert!(!answer.code().is_empty(), "{body}");
         assert_eq!((picture(&client, thread), world.read("a.txt")), before, "{body}");
     };
-    // Nothing to say; nobody to say it to; nothing to try again; no such message.
+    // No prompt, unknown provider or model, nothing to retry, no such message.
     check(&thread, json!({"prompt": ""}), 422);
     check(&thread, json!({"prompt": "  \n "}), 422);
     check(&thread, json!({"provider": "nobody"}), 422);
@@ -66,7 +67,7 @@ fn defect_1_a_retry_that_is_refused_leaves_nothing_behind() {
     check(&thread, json!({"entry": "0".repeat(26)}), 404);
     check(&thread, json!({"unknown": 1}), 400);
     check(&empty, json!({}), 409);
-    // The control: one that can begin does, in a take of its own, and the source is as it was.
+    // Control: a valid retry starts in a new take, and the source is unchanged.
     let source = client.entries(&thread);
     let active = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
     let begun = client.post(&format!("/v1/threads/{thread}/retry"), &json!({"prompt": "say again"}));
@@ -93,13 +94,13 @@ fn defect_2_conversation_and_files_go_back_together_or_not_at_all() {
     };
     let patch_undo =
         |thread: &str| client.request("POST", &format!("/v1/threads/{thread}/patch-undo")).json(&json!({}));
-    // Where there is no turn to take back, no file goes back either.
+    // Without a turn to undo, no file moves.
     let empty = client.thread("Empty");
     check(&empty, patch_undo(&empty), 409, "conflict");
-    // Where the thread has moved on, neither half moves.
+    // If the thread has a newer version, neither conversation nor files move.
     let thread = with_a_file(&client, "a.txt");
     check(&thread, patch_undo(&thread).if_match(1), 412, "version_conflict");
-    // Where the files cannot be reached, the conversation stays.
+    // If the files cannot be reached, the conversation stays.
     let away = world.folder().join("away");
     std::fs::rename(world.project(), &away).expect("our folder");
     let before = picture(&client, &thread);
@@ -107,7 +108,7 @@ fn defect_2_conversation_and_files_go_back_together_or_not_at_all() {
     assert!((400..500).contains(&answer.status), "{}", answer.text());
     assert_eq!(picture(&client, &thread), before);
     std::fs::rename(&away, world.project()).expect("our folder");
-    // The control: both go, and both come back.
+    // Control: both move back, and both return.
     let done = patch_undo(&thread).send().done();
     assert!(done["files"]["paths"].to_string().contains("a.txt"), "{done}");
     assert_eq!((world.read("a.txt"), client.entries(&thread).len()), (None, 0));
@@ -127,7 +128,7 @@ fn defect_3_where_files_are_not_kept_nothing_is_said_to_have_been_restored() {
     answer.refused(409, "conflict");
     assert_eq!(picture(&client, &thread), before);
     assert!(world.read("a.txt").is_some());
-    // The control: the conversation alone can go back, and says that no file did.
+    // Control: the conversation alone can move back, and the response lists no files.
     let done = client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
     assert!(done["files"].is_null(), "{done}");
 }
@@ -138,7 +139,7 @@ fn defect_4_an_undo_takes_back_what_the_turn_did_and_nothing_else() {
     let server = world.serve();
     let client = server.client();
     let thread = with_a_file(&client, "a.txt");
-    // Somebody's own work, and many moments since, of which none has anything to do with the turn.
+    // The user's own edits, and many later versions unrelated to the turn.
     for number in 0..25 {
         std::fs::write(world.project().join("mine.txt"), number.to_string()).expect("our folder");
         client.post("/v1/snapshots", &json!({"thread": thread})).done();
@@ -152,7 +153,7 @@ fn defect_4_an_undo_takes_back_what_the_turn_did_and_nothing_else() {
     assert!(client.entries(&thread).is_empty());
 }
 
-/// A provider that is a script.
+/// A scripted provider.
 pub(crate) fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
     let model = FaultServer::with(scripts).expect("a port is free");
     let provider = ProviderConfig {
@@ -189,7 +190,7 @@ fn defect_5_calls_that_were_made_together_stay_together() {
     server.client().prompt(&thread, "look around");
     server.client().idle(&thread);
     server.stop();
-    // Another server picks the conversation up.
+    // Another server loads the conversation.
     let server = world.serve_with(setup);
     server.client().prompt(&thread, "go on");
     server.client().idle(&thread);
@@ -237,7 +238,7 @@ fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
         taken.done();
         taken.header("location").expect("a place").to_owned()
     };
-    // The first look only makes a folder known.
+    // The first request only registers the folder.
     for thread in [&here, &there] {
         snapshot(thread);
     }
@@ -246,7 +247,7 @@ fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
     let (of_here, of_there) = (snapshot(&here), snapshot(&there));
     write(&world.project(), "here, after");
     write(&elsewhere, "there, after");
-    // One that is another thread's is refused, and moves nothing anywhere.
+    // A snapshot of another thread is refused, and no file moves.
     let wrong = client.post(&format!("{of_here}/restore"), &json!({"thread": there}));
     assert!((400..500).contains(&wrong.status), "{}", wrong.text());
     assert_eq!((read(&world.project()).as_str(), read(&elsewhere).as_str()), ("here, after", "there, after"));
@@ -255,11 +256,11 @@ fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
         (read(&world.project()).as_str(), read(&elsewhere).as_str()),
         ("here, after", "there, before")
     );
-    // Each list has its own.
+    // Each list contains only its own.
     let of = |thread: &str| client.get(&format!("/v1/snapshots?thread={thread}")).text();
     let id = |place: &str| place.rsplit('/').next().expect("an id").to_owned();
     assert!(of(&there).contains(&id(&of_there)) && !of(&there).contains(&id(&of_here)));
-    // As many as are asked for, within bounds.
+    // The limit is respected, and bounded.
     client.get(&format!("/v1/snapshots?thread={there}&limit=101")).refused(400, "invalid_request");
     client.get(&format!("/v1/snapshots?thread={there}&limit=0")).refused(400, "invalid_request");
 }
@@ -270,7 +271,7 @@ fn defect_7_saving_makes_nothing_up_and_overwrites_nothing() {
     let server = world.serve();
     let client = server.client();
     let save = |body: Value| client.post("/v1/sessions", &body);
-    // There is nothing to save: nothing is made in its place.
+    // Nothing to save: nothing is created instead.
     save(json!({})).refused(404, "not_found");
     save(json!({"thread": "0".repeat(26)})).refused(404, "not_found");
     save(json!({"thread": "../../etc/passwd"})).refused(400, "invalid_request");
@@ -302,7 +303,7 @@ fn a_saved_session_is_answered_updated_by_id_and_listed() {
     client.say(&thread, "AI", "second");
     let again = save(json!({"id": first["id"]})).done();
     assert_eq!((&again["id"], &again["name"], &again["entries"]), (&first["id"], &first["name"], &json!(2)));
-    // The first one stays as it was saved.
+    // The first saved version is unchanged.
     let then = client.get(&format!("/v1/threads/{thread}/entries?version={}", first["version"])).done();
     assert_eq!(then["count"], 1, "{then}");
     let listed = client.get(&format!("/v1/threads/{thread}/saves")).done();
@@ -311,7 +312,7 @@ fn a_saved_session_is_answered_updated_by_id_and_listed() {
     assert_eq!(versions, [&again["version"], &first["version"]], "{listed}");
     let page = client.get(&format!("/v1/threads/{thread}/saves?limit=1&cursor={}", again["version"])).done();
     assert_eq!(page["items"][0]["version"], first["version"], "{page}");
-    // An id that names nothing makes nothing, and two that differ are refused.
+    // An unknown id creates nothing, and two different ids are refused.
     let before = client.sequence();
     save(json!({"id": "0".repeat(26)})).refused(404, "not_found");
     let other = client.thread("Other");
@@ -331,7 +332,7 @@ fn defect_8_an_undo_stays_in_its_thread() {
     client.post(&format!("/v1/threads/{thread}/redo"), &json!({})).done();
     client.post(&format!("/v1/threads/{thread}/patch-undo"), &json!({})).done();
     assert_eq!(picture(&client, &thread).3, threads);
-    // And it is one operation each, which the history lists and a jump reaches.
+    // Each is one operation, which the history lists and a jump reaches.
     let history = client.get(&format!("/v1/threads/{thread}/history")).text();
     assert_eq!(history.matches("\"type\":\"undone\"").count(), 2, "{history}");
 }
@@ -378,7 +379,7 @@ fn defect_10_a_thread_is_not_pulled_from_under_a_turn() {
             assert_eq!(found, (409, "turn_running".to_owned()), "{prompt}, {path}: {}", answer.text());
             assert_eq!(picture(&client, &thread), before, "{prompt}, {path}");
         }
-        // A fork and a branch stay in the background, and the turn goes on.
+        // A fork and a branch stay in the background, and the turn continues.
         let active = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
         for (path, body) in ["fork", "branch"].map(|route| (at(route), json!({"entry": message}))) {
             client.post(&path, &body).done();

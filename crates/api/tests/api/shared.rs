@@ -42,7 +42,7 @@ fn prompts_and_roles_are_those_of_all_threads_of_a_project() {
         check("three");
         undo(&client, &second);
         check("two");
-        // What another thread has set since is not touched.
+        // Values that another thread has set since are unchanged.
         undo(&client, &first);
         check("two");
         client.post(&format!("/v1/threads/{first}/redo"), &json!({})).done();
@@ -51,13 +51,13 @@ fn prompts_and_roles_are_those_of_all_threads_of_a_project() {
         check("one");
         client.post(&format!("/v1/threads/{second}/redo"), &json!({})).done();
         check("two");
-        // A change that is refused changes nothing.
+        // A refused change has no effect.
         let long = "x".repeat(5 << 20);
         let refused = patch(&client, &first, name, &long);
         assert_eq!(refused.status, 422, "{}", refused.text());
         check("two");
     }
-    // Everything else is the thread's own.
+    // All other settings belong to the thread.
     set(&client, &first, "base_system_prompt", "mine");
     assert_eq!(settings(&client, &second)["base_system_prompt"], "");
 
@@ -90,7 +90,7 @@ fn context_presets_are_saved_loaded_listed_and_deleted() {
     client.put(&list(&first), &json!({ "items": items })).done();
     client.post(&presets(&first), &json!({"name": "Both files"})).done();
     client.post(&presets(&first), &json!({"name": "only-b", "items": [{"path": "b.rs"}]})).done();
-    // They are the project's: another thread has them too.
+    // They belong to the project: another thread has them too.
     assert_eq!(names(&second), ["Both files", "only-b"]);
     let loaded = load("Both files").done();
     assert!(loaded["operation"].is_string() && loaded["undoable"] == true, "{loaded}");
@@ -119,7 +119,7 @@ fn context_presets_are_saved_loaded_listed_and_deleted() {
     assert_eq!(restore("Both files").done()["items"], json!([]), "and back");
     client.delete(&format!("{}/Both%20files", presets(&second))).done();
 
-    // The same as callbacks.
+    // The same through callbacks.
     let call = |name: &str, arguments: Value| {
         let callback = format!("/api/callbacks/{name}_context_preset?thread={first}");
         client.post(&callback, &json!({ "arguments": arguments }))

@@ -1,4 +1,4 @@
-//! How clients speak: several requests over one connection, bodies that wait to be wanted, bodies in pieces.
+//! HTTP details: several requests per connection, `Expect: 100-continue`, chunked bodies.
 
 use std::io::{BufReader, Read, Write};
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn a_body_that_waits_to_be_wanted_is_asked_for_only_if_it_is() {
     connection.write_all(body.as_bytes()).expect("the server reads");
     let answer = read_answer("a body", &mut BufReader::new(connection)).expect("an answer");
     assert_eq!(answer.status, 201, "{}", answer.text());
-    // Who is refused is so at once.
+    // Refused requests get their response immediately.
     for (spoilt, status) in [
         (request.clone().without("Authorization"), 401),
         (request.clone().header("Content-Length", "99999999999"), 413),
@@ -79,7 +79,7 @@ fn what_has_no_body_is_answered_without_one() {
     let client = server.client();
     let head = client.request("HEAD", "/health").send_head();
     assert_eq!(head.status, 200);
-    // A route whose every field can be left out needs no body; one that takes none refuses it.
+    // A route with only optional fields needs no body; one without a body refuses it.
     assert_eq!(client.request("POST", "/v1/threads").send().status, 201);
     client.request("GET", "/v1/threads").json(&json!({})).send().refused(400, "invalid_request");
 }

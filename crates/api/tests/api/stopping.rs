@@ -15,7 +15,7 @@ use crate::world::{World, until};
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// What a thread's entries say, together.
+/// The texts of a thread's entries, joined.
 fn said(entries: &[Value]) -> String {
     entries.iter().map(Value::to_string).collect()
 }
@@ -44,7 +44,7 @@ fn turns_that_run_are_recorded_as_interrupted() {
             history.contains("interrupted") || said(&entries).contains("interrupted"),
             "{prompt}: {history}"
         );
-        // And it is a step like any other: the next turn begins, and an undo takes both back.
+        // It is a turn like any other: the next turn starts, and undo reverts both.
         client.prompt(&thread, "say on");
         client.idle(&thread);
         client.post(&format!("/v1/threads/{thread}/undo"), &json!({"steps": 2})).done();
@@ -122,7 +122,7 @@ fn nobody_who_does_nothing_holds_the_end_up() {
     for stream in &mut streams {
         assert_eq!(stream.next(SOON).expect("a greeting").kind, "hello");
     }
-    // One has said nothing, one half a line; with the others they are as many as there may be.
+    // One has sent nothing, one half a line; with the others they reach the connection limit.
     let mut idle: Vec<TcpStream> = (0..4).map(|_| connect(address).expect("there is room")).collect();
     idle[0].write_all(b"GET /hea").expect("the server reads");
     std::thread::sleep(Duration::from_millis(200));
@@ -149,14 +149,14 @@ fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for
     half.write_all(&[head.as_slice(), &body.as_bytes()[..10]].concat()).expect("the server reads");
     std::thread::sleep(Duration::from_millis(100));
     server.tell_to_stop();
-    // The rest comes just in time.
+    // The rest arrives just in time.
     half.write_all(&body.as_bytes()[10..]).expect("the server reads");
     let answer = crate::http::read_answer("the half", &mut std::io::BufReader::new(half)).expect("an answer");
     assert!([201, 503].contains(&answer.status), "{}", answer.text());
     server.stop();
     let server = world.serve();
     assert_eq!(server.client().entries(&thread).len(), usize::from(answer.status == 201));
-    // And here it never comes.
+    // Here it never arrives.
     let mut half = connect(server.address).expect("there is room");
     let address = server.address.to_string();
     let head = String::from_utf8(head).expect("text").replace(&client.address.to_string(), &address);
@@ -185,7 +185,7 @@ fn a_model_that_says_nothing_holds_the_end_up_no_longer_than_anybody() {
     let compress = client.request("POST", &path).json(&json!({"keep": 2}));
     let waiting = std::thread::spawn(move || compress.try_send());
     until("both have asked", || model.requests().len() == 2);
-    // Others are served meanwhile.
+    // Other requests are served during that time.
     client.get("/health").done();
     let took = server.stop();
     assert!(took < SOON, "it took {took:?} to stop");
@@ -213,7 +213,7 @@ fn a_server_that_was_killed_leaves_a_turn_that_can_be_gone_on_with_or_closed() {
         let client = server.client();
         let turn = client.turn(&thread);
         assert_eq!((turn["running"].clone(), turn["agent"].is_null()), (json!(false), false), "{turn}");
-        // The half-done turn is in nobody's way, but another one does not begin over it unasked.
+        // The interrupted turn blocks nothing, but a new one does not replace it without being asked to.
         if go_on {
             let body = json!({"approve": "edits"});
             client.post(&format!("/v1/threads/{thread}/turn/resume"), &body).done();

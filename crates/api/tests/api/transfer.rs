@@ -1,4 +1,4 @@
-//! A thread as a file, and a file as a thread.
+//! Export and import of threads.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn what_is_exported_comes_in_elsewhere_to_the_byte() {
     let copy = import("?copy=true", &file.body).done();
     assert_ne!(copy["thread"], json!(thread));
 
-    // Two that went different ways are not mixed.
+    // Diverged threads are not merged.
     client.say(&thread, "User", "one way");
     there.say(&thread, "User", "another way");
     import("", &client.get(&export).body).refused(409, "conflict");

@@ -1,4 +1,4 @@
-//! Turns over HTTP: begun, watched, steered, decided on, ended, tried again; and of two who want the same, one wins.
+//! Turns over HTTP: start, watch, steer, approve, stop, retry; of two conflicting requests, one wins.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn wait_until_over(client: &Client, thread: &str) {
     until("the turn is over", || now(client, thread)["running"] == false);
 }
 
-/// The call that waits for a person.
+/// Waits for a pending approval; returns its call.
 fn wait_for_question(client: &Client, thread: &str) -> String {
     until("somebody is asked", || {
         !now(client, thread)["pending_approvals"].as_array().expect("a list").is_empty()
@@ -34,7 +34,7 @@ fn texts(client: &Client, thread: &str) -> Vec<String> {
     client.entries(thread).into_iter().map(text).collect()
 }
 
-/// As many at once as there are, all asking the same; gives what each got.
+/// Sends the same request concurrently; returns all responses.
 fn at_once(many: usize, ask: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
     let barrier = Barrier::new(many);
     let (ask, barrier) = (&ask, &barrier);
@@ -198,7 +198,7 @@ fn a_message_is_tried_again_once_however_often_it_is_asked() {
     let takes = client.get(&format!("/v1/threads/{thread}/takes")).done();
     assert_eq!(takes["items"].as_array().map(Vec::len), Some(2), "{takes}");
     assert_eq!((world.read("a.txt"), world.read("b.txt").as_deref()), (None, Some("two\n")));
-    // The first take is not being worked on: its files are not in the folder.
+    // The first take is inactive: its files are not in the folder.
     let first_take = takes["items"][0]["id"].as_str().expect("an id");
     let elsewhere = format!("/v1/threads/{thread}/turns?take={first_take}");
     client.post(&elsewhere, &json!({"prompt": "say hi"})).refused(409, "conflict");
@@ -310,7 +310,7 @@ fn auto_add_history_tells_the_conversation_what_changed_between_turns() {
     ask("create c.txt with one");
     ask("say hi");
     assert_eq!(history(), told);
-    // It goes with its turn.
+    // It is undone with its turn.
     for _ in 0..3 {
         client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
     }

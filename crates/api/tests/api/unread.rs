@@ -1,4 +1,4 @@
-//! Turns whose tools print without end, watched by clients that do not read.
+//! Turns with endless tool output, watched by clients that do not read.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::process::Process;
 use crate::world::{World, until};
 
-/// What a test may cost, in bytes.
+/// Allowed memory growth of a test, in bytes.
 const GROWTH: u64 = 64 << 20;
 
 #[test]
@@ -23,7 +23,7 @@ fn output_without_end_takes_no_memory_of_a_server_whose_client_does_not_read() {
     client.post(&turns, &json!({"prompt": "run true", "approve": "all"})).done();
     until("the first turn is over", || !is_running());
     let before = server.most_memory();
-    // One that reads, and one that never does.
+    // One client reads, the other never does.
     let mut reading = client.events(client.sequence());
     let mut unread = TcpStream::connect(server.address).expect("it listens");
     let token = world.token().read().expect("a token").secret().to_owned();

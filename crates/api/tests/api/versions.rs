@@ -1,4 +1,4 @@
-//! Versions: who names the version that they saw overwrites nobody; and looking ahead changes nothing.
+//! Expected versions: a request that names one overwrites no newer change; and a dry run changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::routes::Route;
 use crate::scene::Scene;
 use crate::world::World;
 
-/// Routes that need more than a scene has, and are tried elsewhere.
+/// Routes that need more than a scene offers, and are tested elsewhere.
 const APART: &[&str] =
     &["POST /v1/threads/{thread}/turn/resume", "POST /v1/threads/{thread}/takes/{take}/worktree/remove"];
 
@@ -36,7 +36,7 @@ fn a_version_that_is_not_the_current_one_is_refused_by_every_route_and_changes_n
     assert_eq!((client.version(&scene.thread), client.sequence()), (current, before));
 }
 
-/// The control: each of these requests is carried out if it names the current version.
+/// Control: each of these requests succeeds if it names the current version.
 #[test]
 fn the_current_version_is_taken_by_every_route() {
     let world = World::new();
@@ -49,7 +49,7 @@ fn the_current_version_is_taken_by_every_route() {
         let answer = route.request(&client, &scene).if_match(current).send();
         assert!((200..300).contains(&answer.status), "{}: {}", route.name(), answer.text());
         let tag = answer.header("etag").map(|tag| tag.trim_matches('"').parse().expect("a number"));
-        // What goes on after the answer changes more.
+        // Work after the response changes the version again.
         let now = if answer.status == 202 { tag } else { Some(client.version(&scene.thread)) };
         assert!(tag.is_some() && tag == now, "{}: {tag:?} is not {now:?}", route.name());
         client.idle(&scene.thread);
@@ -67,7 +67,7 @@ fn routes_that_change_no_thread_take_no_version() {
     }
 }
 
-/// All files below a folder, and all folders, however deep.
+/// All files and folders below a folder, recursively.
 fn files(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).expect("the folder is ours") {
@@ -82,7 +82,7 @@ fn files(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     found
 }
 
-/// Whether what a route changes is not the thread of a scene, or not in the project's folder.
+/// Whether a route changes something other than the scene's thread or the project's folder.
 fn beside(route: &Route) -> bool {
     route.path == "/v1/import" || route.path.ends_with("/takes/{take}/worktree/remove")
 }
@@ -111,7 +111,7 @@ fn looking_ahead_changes_nothing_on_any_route() {
         assert_eq!((client.sequence(), files(&world.project())), before, "{}", route.name());
         scene.tidy(&client, &route.name());
     }
-    // The control: without looking ahead the same requests do change something.
+    // Control: without the dry run, the same requests do change something.
     for (number, route) in routes.iter().filter(|route| !beside(route)).enumerate() {
         let scene = Scene::set(&client);
         std::fs::write(world.project().join("mine.txt"), number.to_string()).expect("our folder");
@@ -128,8 +128,8 @@ fn looking_ahead_changes_nothing_on_any_route() {
     }
 }
 
-/// What a person did to files is recorded by whoever looks at them next, be it only to look ahead; it stands against
-/// nobody's version, and the answer names the version that holds from there on.
+/// Every request that reads the files, even a dry run, records the user's edits. They conflict with no
+/// expected version, and the response names the new version.
 #[test]
 fn what_a_person_did_to_files_stands_against_no_version() {
     let world = World::new();

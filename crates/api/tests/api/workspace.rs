@@ -1,5 +1,5 @@
-//! Files over HTTP: snapshots and going back to them, what differs, who wrote what, and folders of takes. A restore moves
-//! the files of the thread's own workspace, wherever the server was started.
+//! Files over HTTP: snapshots, restore, differences, line provenance, and worktrees. A restore changes the
+//! workspace of its thread, regardless of where the server was started.
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +73,7 @@ fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes
     let world = World::new();
     let server = world.serve();
     let client = server.client();
-    // A project elsewhere, which the server knows of and was not started in.
+    // A project that the server knows, but was not started in.
     let elsewhere = world.store().with_file_name("elsewhere");
     for folder in [&elsewhere, &world.project()] {
         write(folder, "a.txt", "one\n");
@@ -113,7 +113,7 @@ fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes
         client.post(&restore, &body).refused(422, "refused");
     }
 
-    // A snapshot of another project is refused, and nothing is changed.
+    // A snapshot of another project is refused without changes.
     let sequence = client.sequence();
     let second = format!("/v1/snapshots/{}/restore", second["snapshot"].as_str().expect("an id"));
     client.post(&second, &json!({"thread": here})).refused(404, "not_found");
@@ -190,7 +190,7 @@ fn the_status_of_a_workspace_says_what_changed_and_records_nothing() {
         );
     }
     assert_eq!(client.sequence(), sequence, "looking at the status records nothing");
-    // A folder that is away is a fact, and no failure.
+    // A missing folder is a status, not an error.
     fs::rename(world.project(), world.store().with_file_name("moved")).expect("our folder");
     let status = client.get(&format!("/v1/workspace/status?thread={thread}")).done();
     assert_eq!((&status["exists"], &status["files"]), (&json!(false), &Value::Null), "{status}");
@@ -277,7 +277,7 @@ fn files_are_listed_and_read_as_they_were() {
     {
         write(&world.project(), name, text);
     }
-    // Stored in parts, and told in pieces that do not tear a character.
+    // Stored in parts, and sent in pieces that do not split a character.
     let large = "grö".repeat(1_500_000);
     write(&world.project(), "large.txt", &large);
     let thread = client.thread("Work");
@@ -342,13 +342,13 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     assert!(!folder.exists());
     client.post(&take("worktree"), &body).done();
     assert_eq!(fs::read_to_string(folder.join("a.txt")).expect("it is there"), "one\n");
-    // A preview is refused where the request is.
+    // A preview is refused if the request is.
     for open in ["open", "open?dry_run=true"] {
         client.post(&take(open), &body).refused(409, "conflict");
     }
     assert_eq!(texts(&client.get("/v1/worktrees").done()["items"], "take"), [first.as_str().expect("an id")]);
 
-    // What happens there is the take's, and the project's folder is not touched.
+    // Changes there belong to the take, and the project's folder is unchanged.
     write(&folder, "a.txt", "apart\n");
     snapshot(&client, &thread, json!({"take": first, "by": "agent"}));
     let there = format!("/v1/threads/{thread}/workspace/file?path=a.txt");
@@ -404,7 +404,7 @@ fn where_a_snapshot_is_said_to_be_it_can_be_restored_from() {
     client.get(&place).done();
     let restore = |query: &str| client.post(&format!("{place}/restore{query}"), &json!({ "thread": thread }));
     restore("?dry_run=true").done();
-    // Nobody has looked since it was changed.
+    // The change is not recorded yet.
     write(&world.project(), "a.txt", "two\n");
     restore("").done();
     assert_eq!(world.read("a.txt").as_deref(), Some("one\n"));
@@ -563,7 +563,7 @@ fn a_version_is_saved_without_files_only_where_the_folder_is_missing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
-    // A project elsewhere, which the server was not started in.
+    // A project that the server was not started in.
     let elsewhere = world.store().with_file_name("elsewhere");
     write(&elsewhere, "a.txt", "one\n");
     let project = client.post("/v1/projects", &json!({"folder": elsewhere})).done();
@@ -571,7 +571,7 @@ fn a_version_is_saved_without_files_only_where_the_folder_is_missing() {
     let thread = made["thread"].as_str().expect("an id");
     let version = snapshot(&client, thread, json!({}))["version"].clone();
     let save = |name: &str| client.post(&format!("/v1/threads/{thread}/save"), &json!({"name": name}));
-    // Something is there that cannot be read.
+    // A file that cannot be read.
     std::fs::remove_dir_all(&elsewhere).expect("it goes");
     std::os::unix::fs::symlink(&elsewhere, &elsewhere).expect("a link to itself");
     let refused = save("incomplete");

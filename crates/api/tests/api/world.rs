@@ -1,4 +1,4 @@
-//! A world of its own for each test: a store, a project's folder, and servers over both.
+//! A separate world for each test: a store, a project folder, and servers on both.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use crate::http::Client;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A store and a project that nobody shares.
+/// A store and a project for one test.
 pub(crate) struct World {
     folder: PathBuf,
     limits: Limits,
-    /// Removes the folder at the end; none where it is another process's.
+    /// Removes the folder at the end; `None` if another process owns it.
     _kept: Option<TempDir>,
 }
 
-/// A server that runs in this process, until it is dropped.
+/// A server in this process; dropping it stops it.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     stop: Cancel,
@@ -36,12 +36,12 @@ pub(crate) struct Server {
 }
 
 impl World {
-    /// A world with an empty project in it.
+    /// A world with an empty project.
     pub(crate) fn new() -> Self {
         Self::with(Limits::default())
     }
 
-    /// The same, where servers have these limits.
+    /// Like `new`, with limits for its servers.
     pub(crate) fn with(limits: Limits) -> Self {
         let kept = TempDir::new().expect("there is room for a temporary folder");
         for name in ["store", "project"] {
@@ -50,59 +50,54 @@ impl World {
         Self { folder: kept.path().to_owned(), limits, _kept: Some(kept) }
     }
 
-    /// A world that another process has made.
+    /// A world that another process created.
     pub(crate) fn of_another(folder: PathBuf, limits: Limits) -> Self {
         Self { folder, limits, _kept: None }
     }
 
-    /// Where it is.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The store's folder.
     pub(crate) fn store(&self) -> PathBuf {
         self.folder.join("store")
     }
 
-    /// The project's folder.
     pub(crate) fn project(&self) -> PathBuf {
         self.folder.join("project")
     }
 
-    /// What a file of the project holds; `None` if it is not there.
+    /// The content of a file of the project; `None` if missing.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.project().join(name)).ok()
     }
 
-    /// The file that the token is in.
     pub(crate) fn token(&self) -> TokenFile {
         TokenFile::at(self.store().join("serve.token"))
     }
 
-    /// The store as another program sees it.
+    /// Opens the store as another process does.
     pub(crate) fn timeline(&self) -> Timeline {
         Timeline::open(&self.store(), Rules::default()).expect("the store opens")
     }
 
-    /// Starts a server. There may be several at once.
+    /// Starts a server. Several can run at once.
     pub(crate) fn serve(&self) -> Server {
         self.serve_with(Setup::default())
     }
 
-    /// Starts a server with another setup.
     pub(crate) fn serve_with(&self, setup: Setup) -> Server {
         self.serve_over(self.timeline(), setup)
     }
 
-    /// Starts a server with a clock of the test's.
+    /// Starts a server with a clock of the test.
     pub(crate) fn serve_by(&self, clock: Arc<dyn Clock>) -> Server {
         let timeline = Timeline::open_with(&self.store(), Rules::default(), clock);
         self.serve_over(timeline.expect("the store opens"), Setup::default())
     }
 
     fn serve_over(&self, timeline: Timeline, setup: Setup) -> Server {
-        // The store is there first: a folder with something else in it does not become one.
+        // Create the store first: a folder with other files does not become one.
         let token = self.token();
         token.read_or_make().expect("a token is made");
         let options = Options {
@@ -128,7 +123,7 @@ impl World {
     }
 }
 
-/// Nothing is around: no key, so that the offline assistant answers.
+/// An environment without keys, so that the offline assistant answers.
 fn nothing() -> Surroundings<'static> {
     fn no_file(path: &Path) -> Result<Secret, KeyFileError> {
         unreachable!("nobody asks for {}", path.display())
@@ -146,17 +141,17 @@ fn nothing() -> Surroundings<'static> {
 }
 
 impl Server {
-    /// A client with the token that holds now.
+    /// A client with the current token.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.address, self.token.read().expect("there is a token").secret())
     }
 
-    /// Tells the server to stop, and does not wait.
+    /// Tells the server to stop without waiting.
     pub(crate) fn tell_to_stop(&self) {
         self.stop.set();
     }
 
-    /// Stops the server; says how long that took.
+    /// Stops the server; returns how long that took.
     pub(crate) fn stop(mut self) -> Duration {
         let begun = Instant::now();
         self.stop.set();
@@ -170,27 +165,27 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop.set();
         if let Some(thread) = self.thread.take() {
-            // A test that failed already says why.
+            // A failed test has already reported why.
             let _ = thread.join();
         }
     }
 }
 
-/// What tests do first, most of the time.
+/// Common steps of tests.
 impl Client {
-    /// Makes a thread; gives its id.
+    /// Creates a thread; returns its id.
     pub(crate) fn thread(&self, title: &str) -> String {
         let done = self.post("/v1/threads", &json!({"title": title})).done();
         done["thread"].as_str().expect("an id").to_owned()
     }
 
-    /// Adds an entry to a thread; gives what came of it.
+    /// Adds an entry to a thread; returns the response.
     pub(crate) fn say(&self, thread: &str, role: &str, content: &str) -> Value {
         let body = json!({"entries": [{"role": role, "content": content}]});
         self.post(&format!("/v1/threads/{thread}/entries"), &body).done()
     }
 
-    /// The entries of a thread's active take, all of them.
+    /// All entries of a thread's active take.
     pub(crate) fn entries(&self, thread: &str) -> Vec<Value> {
         let (mut entries, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -203,18 +198,17 @@ impl Client {
         }
     }
 
-    /// A thread's version.
     pub(crate) fn version(&self, thread: &str) -> u64 {
         self.get(&format!("/v1/threads/{thread}/undo-status")).done()["version"].as_u64().expect("a number")
     }
 
-    /// Begins a turn in which tools may write files; gives what came of it.
+    /// Starts a turn whose tools may write files; returns the response.
     pub(crate) fn prompt(&self, thread: &str, prompt: &str) -> Value {
         let body = json!({"prompt": prompt, "approve": "edits"});
         self.post(&format!("/v1/threads/{thread}/turns"), &body).done()
     }
 
-    /// What the agent of a thread's active take does.
+    /// The turn of a thread's active take.
     pub(crate) fn turn(&self, thread: &str) -> Value {
         self.get(&format!("/v1/threads/{thread}/turn")).done()
     }
@@ -224,13 +218,13 @@ impl Client {
         until("the turn is over", || self.turn(thread)["running"] == false);
     }
 
-    /// How far the log is.
+    /// The last sequence number of the log.
     pub(crate) fn sequence(&self) -> i64 {
         self.get("/health").done()["sequence"].as_i64().expect("a number")
     }
 }
 
-/// Waits until something holds; it must within half a minute.
+/// Waits until a condition holds; fails after half a minute.
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
     let begun = Instant::now();
     while !holds() {

@@ -1,28 +1,28 @@
-//! When a failed call is tried again: the origin of the fault decides, then the number of attempts.
+//! The retry policy: the fault's origin decides first, then the number of attempts.
 
 use super::Origin;
 
-/// Something that went wrong.
+/// A failure during a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
+    /// The source of the fault.
     pub origin: Origin,
-    /// What a person is told.
+    /// The error message for the user.
     pub message: String,
-    /// Whether the same request may well succeed later.
+    /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// How long the provider asks to wait, in milliseconds.
+    /// The delay that the provider requests, in milliseconds.
     pub retry_after: Option<u64>,
 }
 
-/// How patient the agent is.
+/// Limits and delays for retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How often one call is tried.
+    /// The maximum number of attempts per call.
     pub most_attempts: u32,
-    /// The pause after the first failure, in milliseconds. It doubles with each failure.
+    /// The delay after the first failure, in milliseconds. It doubles with each failure.
     pub first_delay: u64,
-    /// The longest pause, in milliseconds. A provider that asks for more is not waited for: a person decides.
+    /// The maximum delay, in milliseconds. If the provider requests a longer one, the user decides.
     pub longest_delay: u64,
 }
 
@@ -33,7 +33,6 @@ impl Default for Policy {
 }
 
 impl Origin {
-    /// Whether faults from there may be tried again without asking.
     fn may_repeat(self) -> bool {
         match self {
             Self::Model | Self::Network => true,
@@ -43,10 +42,10 @@ impl Origin {
 }
 
 impl Policy {
-    /// How long to wait before the next attempt; `None` if there is to be none.
+    /// Returns the delay before the next attempt, or `None` if there is no further attempt.
     ///
-    /// The dice choose between half of the pause and all of it, so that many who failed together do not come back
-    /// together.
+    /// `jitter` picks a value between half and all of the delay, so that clients that failed together do
+    /// not retry together.
     pub(super) fn pause(&self, fault: &Fault, attempts: u32, dice: u64) -> Option<u64> {
         if !fault.retryable || !fault.origin.may_repeat() || attempts >= self.most_attempts {
             return None;
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_limit_and_heed_the_provider() {
+    fn delays_grow_to_a_limit_and_respect_the_provider() {
         let policy = Policy { most_attempts: 100, first_delay: 1_000, longest_delay: 8_000 };
         let check =
             |origin, retryable, retry_after, attempts, expected: Option<std::ops::RangeInclusive<u64>>| {

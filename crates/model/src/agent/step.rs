@@ -1,16 +1,16 @@
-//! From one state to the next. An event that means nothing in a state leaves it as it is.
+//! State transitions. An event that does not apply to a state leaves it unchanged.
 
 use super::{Action, AgentState, Ended, Event, Fault, Policy, ToolOutcome, ToolRun, ToolStatus};
 
 type Next = (AgentState, Vec<Action>);
 
-/// How much of a message is kept.
+/// Longer error messages are truncated.
 const MESSAGE_BYTES: usize = 4_096;
 const INTERRUPTED: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::Interrupted };
 
-/// What follows when something happens: the next state, and what is to be done once it is on disk.
+/// Returns the next state for an event, and the actions to run once that state is on disk.
 ///
-/// `dice` is any number; it spreads the pauses between attempts.
+/// `jitter` is any number; it spreads the delays between attempts.
 pub fn step(state: &AgentState, event: Event, policy: &Policy, dice: u64) -> Next {
     let stay = || (state.clone(), Vec::new());
     if let AgentState::ShuttingDown { unfinished } = state {
@@ -91,7 +91,7 @@ fn prompted(state: &AgentState) -> Next {
         AgentState::Processing { attempt, .. } => {
             (AgentState::Processing { attempt: *attempt, steered: true }, Vec::new())
         }
-        // The model is called after these anyway, and is given all that was queued until then.
+        // The model is called after these states anyway, with all messages queued until then.
         AgentState::Executing { .. } | AgentState::PostTools { .. } | AgentState::ShuttingDown { .. } => {
             (state.clone(), Vec::new())
         }
@@ -101,7 +101,7 @@ fn prompted(state: &AgentState) -> Next {
 fn answered(calls: Vec<(String, String)>, steered: bool) -> Next {
     let mut runs: Vec<ToolRun> = Vec::with_capacity(calls.len());
     for (call, name) in calls {
-        // Two calls of one name could not be told apart: the second never runs.
+        // Two calls with one id would be ambiguous, so the second never runs.
         if runs.iter().all(|run| run.call != call) {
             runs.push(ToolRun { call, name, status: ToolStatus::Pending });
         }
@@ -123,19 +123,19 @@ fn faulted(state: &AgentState, fault: Fault, policy: &Policy, dice: u64) -> Next
             return (state.clone(), Vec::new());
         }
     };
-    // What failed while it was called has stopped by itself; tools have not.
+    // A failed request has already stopped; running tools have not.
     let mut actions = close(state.calls());
     actions.push(match retry_in {
         Some(millis) => Action::Wait { millis },
         None => Action::EndTurn { how: Ended::Failed },
     });
     let Fault { origin, mut message, .. } = fault;
-    // Some providers answer with whole pages, and this is kept in every state.
+    // Some providers return whole HTML pages, and every state stores this message.
     message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
     (AgentState::Failed { origin, message, attempts, retry_in }, actions)
 }
 
-/// One call goes on to another status, if its present one is such that it can.
+/// Moves one call to another status, if its current status allows that.
 fn tool(
     state: &AgentState,
     call: &str,
@@ -162,7 +162,7 @@ fn executing(calls: Vec<ToolRun>) -> Next {
     }
 }
 
-/// What has to stop when a turn does, and what has to be closed.
+/// Returns the actions that stop and close everything when a turn stops.
 fn stop(state: &AgentState) -> Vec<Action> {
     match state {
         AgentState::Calling { .. } | AgentState::Processing { .. } => vec![Action::StopModel],

@@ -1,4 +1,4 @@
-//! Every state with every event, and what holds along every path.
+//! Tests every state with every event, and the invariants of random event sequences.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ fn fault(origin: Origin) -> Fault {
 
 const DONE: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::Succeeded };
 
-/// One of each kind of state, and by what the table calls it.
+/// One state of each kind, with its name in the table.
 fn states() -> Vec<(&'static str, AgentState)> {
     let failed = |retry_in| AgentState::Failed {
         origin: Origin::Network,
@@ -108,7 +108,7 @@ fn told(action: &Action) -> String {
     }
 }
 
-/// What follows where something follows. Every other pair of a state and an event changes nothing.
+/// The transitions. Every other pair of a state and an event changes nothing.
 const TABLE: &[(&str, &str, &str)] = &[
     ("waiting", "prompted", "Calling 1; CallModel"),
     ("waiting", "shut down", "ShuttingDown; Quit"),
@@ -227,13 +227,13 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What a turn needs to come to its end, in whatever state it is.
+/// The next event on the way to the end of a turn.
 fn homewards(state: &AgentState) -> Option<Event> {
     Some(match state {
         AgentState::Waiting => return None,
         AgentState::Calling { .. } | AgentState::Processing { .. } => Event::Answered { calls: vec![] },
         AgentState::Executing { calls } => {
-            let open = calls.iter().find(|run| !run.status.is_completed()).expect("one is open");
+            let open = calls.iter().find(|run| !run.status.is_completed()).expect("one call is open");
             match open.status {
                 ToolStatus::Running => {
                     Event::ToolEnded { call: open.call.clone(), outcome: ToolOutcome::Succeeded }
@@ -247,15 +247,15 @@ fn homewards(state: &AgentState) -> Option<Event> {
 }
 
 fn again(state: &AgentState) -> AgentState {
-    let bytes = minicbor::to_vec(state).expect("memory is enough");
-    minicbor::decode(&bytes).expect("what was written")
+    let bytes = minicbor::to_vec(state).expect("encoding into memory cannot fail");
+    minicbor::decode(&bytes).expect("the bytes were just encoded")
 }
 
 proptest! {
     #[test]
     fn along_every_path(events in prop::collection::vec(any_event(), 0..60), dice: u64) {
         let mut state = AgentState::Waiting;
-        // A round's calls may have the names of an earlier round's: rounds are told apart.
+        // Calls of different rounds may share ids, so each round is checked separately.
         let mut ran: Vec<String> = Vec::new();
         let mut closed: Vec<String> = Vec::new();
         for event in events {
@@ -281,7 +281,7 @@ proptest! {
                     _ => {}
                 }
             }
-            // No call is forgotten: one that was open is open still, has a result, or is being closed.
+            // No call is lost: an open call stays open, gets a result, or is being closed.
             for open in state.calls().iter().filter(|run| !run.status.is_completed()) {
                 let kept = next.calls().iter().any(|run| run.call == open.call);
                 prop_assert!(kept || closed.contains(&open.call), "{:?} is forgotten", open);
@@ -290,7 +290,7 @@ proptest! {
                 let after = next.calls().iter().find(|run| run.call == before.call);
                 prop_assert!(after.is_none_or(|after| after.status == before.status));
             }
-            // Something that runs has been set going, or was running.
+            // A running state was started by an action, or was already running.
             let still = next.is_running() && !state.is_running();
             prop_assert!(!still || !actions.is_empty());
             state = next;
@@ -305,10 +305,10 @@ proptest! {
 }
 
 #[test]
-fn a_state_is_readable_as_json() {
+fn agent_state_serializes_to_json() {
     let state = AgentState::Executing { calls: vec![run("a", DONE)] };
-    let agent = Agent::kept(TurnId::from_bytes([0; 16]), state).expect("something runs");
-    let shown = serde_json::to_value(&agent).expect("JSON");
+    let agent = Agent::kept(TurnId::from_bytes([0; 16]), state).expect("the state is not idle");
+    let shown = serde_json::to_value(&agent).expect("agents serialize");
     assert_eq!(shown["state"], "executing");
     assert_eq!(shown["calls"][0]["outcome"], "succeeded");
     assert_eq!(Agent::kept(TurnId::from_bytes([0; 16]), AgentState::Waiting), None);

@@ -1,4 +1,4 @@
-//! The agent of a take: only where a turn can lead, and only as a take keeps it.
+//! Validation of a take's agent: its state must be reachable, and one that a take stores.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::limits::ENTRY_BYTES;
 
 pub(super) fn agent(agent: &Agent) -> Result<(), BadContent> {
     let good = match &agent.state {
-        // A take whose next move is a person's has no agent, or it would have two names.
+        // An idle take stores no agent; otherwise the same take would have two encodings.
         AgentState::Waiting | AgentState::ShuttingDown { unfinished: false } => false,
         AgentState::ShuttingDown { unfinished: true } => true,
         AgentState::Calling { attempt, .. } | AgentState::Processing { attempt, .. } => *attempt > 0,
@@ -26,7 +26,7 @@ pub(super) fn agent(agent: &Agent) -> Result<(), BadContent> {
     if good { Ok(()) } else { Err(BadContent::Agent) }
 }
 
-/// Whether there are calls, each with a name of its own. They were all made by one entry.
+/// Whether there are calls, and their ids differ. One entry made all of them.
 fn told_apart(calls: &[ToolRun]) -> Result<bool, BadContent> {
     let size = calls.iter().map(|run| run.call.len() + run.name.len()).sum();
     at_most("bytes of calls", size, ENTRY_BYTES)?;
@@ -41,7 +41,7 @@ mod tests {
     use crate::id::TurnId;
 
     #[test]
-    fn only_where_a_turn_can_lead() {
+    fn only_reachable_states_pass() {
         let run = |call: &str, status| ToolRun { call: call.to_owned(), name: "read".to_owned(), status };
         let done = ToolStatus::Completed { outcome: ToolOutcome::Denied };
         let check = |state: AgentState, expected: bool| {

@@ -1,14 +1,14 @@
-//! Trees of files from elsewhere: how large they are when they are laid out.
+//! Validation of imported file trees: their expanded size.
 //!
-//! Content is shared, so a few hundred bytes can stand for more paths than there are atoms:
+//! Trees share content, so a few hundred bytes can expand to an astronomical number of paths:
 //!
 //! ```text
 //!   tree 60 ─┬─ a ─► tree 59 ─┬─ a ─► tree 58 …        60 small objects, 2^60 paths
 //!            └─ b ─┘          └─ b ─┘
 //! ```
 //!
-//! What a tree comes to is added up from what is below it, which has come before it, so no tree is ever laid out to
-//! find that it is too large.
+//! The size of a tree is the sum over its children, which were checked before it, so an oversized tree is
+//! detected without expanding it.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use crate::limits::TREE_PATHS;
 use crate::path::LONGEST_PATH;
 use crate::tree::{Node, PART, Parts, Tree};
 
-/// What the files among the content that was taken in so far come to.
+/// The sizes of the files and trees imported so far.
 #[derive(Debug, Default)]
 pub struct Measures {
-    /// How many bytes a blob or a file in parts has; `None` if that is not known, because some were destroyed.
+    /// Bytes of a blob or of a file in parts; `None` if unknown because some of them were destroyed.
     sizes: HashMap<ContentId, Option<u64>>,
     trees: HashMap<ContentId, Extent>,
 }
@@ -29,13 +29,13 @@ pub struct Measures {
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
     paths: usize,
-    /// Bytes of the longest path below the tree.
+    /// Bytes of the longest path in the tree.
     longest: usize,
 }
 
 impl Measures {
-    /// Measures one piece of content, and refuses files that say they have another size than they have, and trees
-    /// that are too large. What it refers to must have been measured before, or is not there any more.
+    /// Measures one object, and rejects files with a wrong size and trees that are too large. The objects
+    /// it refers to must have been measured before, unless they were destroyed.
     pub fn content(&mut self, kind: Kind, id: ContentId, bytes: &[u8]) -> Result<(), BadContent> {
         match kind {
             Kind::Blob => {

@@ -1,4 +1,5 @@
-//! One line of the log by itself. The identities in it may lead nowhere: what they named may be gone.
+//! Validation of a single operation. The ids in it may be dangling, because their targets may have been
+//! deleted.
 
 use super::{BadContent, at_most, clock_time, name, take_name};
 use crate::limits::OBSERVATION_BYTES;
@@ -24,7 +25,7 @@ fn names(kind: &OperationKind) -> Result<(), BadContent> {
     use OperationKind as Kind;
     match kind {
         Kind::RoleChanged { from, to, .. } => {
-            // The role before may have come from a client, with white space around it.
+            // The old role may come from a client, with surrounding white space.
             check(Naming::Role, from)?;
             name(Naming::Role, to)
         }

@@ -1,7 +1,7 @@
-//! Whole states: how the pieces fit together.
+//! Validation of whole states.
 //!
-//! A log has thousands of states that differ little. What was accepted once is remembered, and of a list only
-//! what differs from the version before is looked at, so the work follows what is new.
+//! A log has thousands of states that differ little. The checker caches accepted takes and compares each
+//! list only with its previous version, so the cost depends on the number of changes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -13,34 +13,33 @@ use crate::object::{Objects, load};
 use crate::state::ThreadState;
 use crate::take::Take;
 
-/// How many takes' entries are remembered: people work on a few at a time, and each costs memory for all its
-/// entries. A take that is not among them is walked from its beginning.
+/// The number of takes whose entries are cached: users work on a few takes at a time, and each cached take
+/// costs memory for all its entries. Other takes are read from the start.
 const REMEMBERED: usize = 8;
 
-/// What has been accepted of one thread so far.
+/// The accepted states of one thread so far.
 #[derive(Debug, Default)]
 pub struct Accepted {
     states: HashSet<ContentId>,
-    /// Takes that were accepted, by content.
+    /// Accepted takes by content id.
     takes: HashMap<ContentId, (TakeId, String)>,
-    /// The takes of the last state, and their names.
     listed: CheckedList<TakeCell>,
     names: HashSet<String>,
-    /// The entries of takes that were looked at lately, the latest last.
+    /// The entries of recently checked takes, the latest last.
     entries: VecDeque<(TakeId, CheckedList<EntryCell>)>,
 }
 
 impl Accepted {
-    /// Checks a state as a whole. Its pieces must have been checked by themselves.
+    /// Checks a whole state. Its objects must have passed their own checks first.
     ///
-    /// After an error, what is remembered is of no use any more.
+    /// After an error the cache is invalid; discard the checker.
     pub fn state<O: Objects + ?Sized>(&mut self, objects: &O, id: ContentId) -> Result<(), BadContent> {
         if self.states.contains(&id) {
             return Ok(());
         }
         let state: ThreadState = load(objects, id)?;
         let turnover = self.listed.advance(objects, state.takes)?;
-        // All that goes goes first: a name may pass from one take to another.
+        // Removals come first, because a name may pass from one take to another.
         for cell in &turnover.gone {
             if let Some((_, name)) = self.takes.get(&cell.content) {
                 self.names.remove(name);
@@ -59,7 +58,7 @@ impl Accepted {
         Ok(())
     }
 
-    /// Checks a take, and gives its name.
+    /// Checks a take and returns its name.
     fn take<O: Objects + ?Sized>(&mut self, objects: &O, cell: &TakeCell) -> Result<String, BadContent> {
         if let Some((take, name)) = self.takes.get(&cell.content) {
             return if *take == cell.take { Ok(name.clone()) } else { Err(BadContent::TakeIdentity) };
@@ -78,7 +77,7 @@ impl Accepted {
         Ok(take.name)
     }
 
-    /// The remembered list that a take's entries differ from least: its own, else that of the take it came from.
+    /// Returns the cached list closest to the take's entries: its own, else that of its parent take.
     fn nearest(&mut self, take: &Take) -> CheckedList<EntryCell> {
         if let Some(index) = self.entries.iter().position(|(id, _)| *id == take.id) {
             return self.entries.remove(index).map(|(_, list)| list).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What commands make passes; what no command makes does not.
+//! Content that commands create passes; other content is rejected.
 
 use super::*;
 use crate::content::encode;
 
 #[test]
-fn names_that_retake_gives_pass_however_long_their_base_is() {
+fn generated_take_names_pass_even_with_a_long_base() {
     let long = "x".repeat(NAME_CHARS);
     for good in ["main", "main_take_2", &long, &format!("{long}_take_12"), "a_take_b"] {
         assert!(take_name(good).is_ok(), "{good}");
@@ -15,7 +15,7 @@ fn names_that_retake_gives_pass_however_long_their_base_is() {
 }
 
 #[test]
-fn values_that_cannot_be_are_refused() {
+fn impossible_values_are_rejected() {
     let good = EntryVersion::from_text("User", "hello", Timestamp::from_millis(-1));
     assert!(content(Kind::Entry, &encode(&good)).is_ok());
     let late = EntryVersion { created: Timestamp::from_millis(i64::MAX), ..good.clone() };
@@ -30,7 +30,7 @@ fn values_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_is_known_is_not_kept_as_unknown() {
+fn known_fields_are_rejected_as_unknown_ones() {
     let extra = |name: &str| -> Fields { [(name.to_owned(), Json::string("x"))].into_iter().collect() };
     let said = EntryVersion::from_text("User", "hello", Timestamp::from_millis(1));
     let with = |block: Block| EntryVersion { blocks: vec![block], ..said.clone() };

@@ -1,4 +1,4 @@
-//! Commands on what is being typed in a take, and on the pictures that go along with it.
+//! Commands on a take's draft and its pictures.
 
 use super::entries::add_to;
 use super::{Applied, Context, Refusal, Spot, find_take, with_take};
@@ -36,7 +36,7 @@ pub(super) fn attach<O: Objects + ?Sized, F: Fresh>(
     for NewPicture { attached, bytes } in pictures {
         context.additions.add_bytes(Kind::Blob, bytes);
         all.push(attached);
-        // A fork brings as many as the message had; more are not put to them.
+        // A fork copies all pictures of a message, even above the limit, but no more can be added.
         if all.len() > PICTURES.max(take.attached.len()) {
             return Err(Refusal::TooMuch { what: "pictures of a draft", limit: PICTURES });
         }
@@ -69,7 +69,7 @@ pub(super) fn clear<O: Objects + ?Sized, F: Fresh>(
     change(state, take, empty, kind, context)
 }
 
-/// The draft becomes an entry and is empty then, both at once: one undo brings both back.
+/// Turns the draft into an entry and clears it in one operation, so that one undo reverts both.
 pub(super) fn send<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     take: TakeId,

@@ -25,7 +25,7 @@ pub(super) fn add<O: Objects + ?Sized, F: Fresh>(
     add_to(state, take, at, entries, context)
 }
 
-/// Puts entries into a take that was found.
+/// Inserts entries into a loaded take.
 pub(super) fn add_to<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     take: Take,
@@ -41,7 +41,7 @@ pub(super) fn add_to<O: Objects + ?Sized, F: Fresh>(
     Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
 }
 
-/// The take with more entries; what was added, if anything was.
+/// Returns the take with the new entries, and a description of them if there are any.
 pub(super) fn with_entries<O: Objects + ?Sized, F: Fresh>(
     take: Take,
     at: Spot,
@@ -127,7 +127,7 @@ pub(super) fn delete<O: Objects + ?Sized, F: Fresh>(
     let mut first = None;
     let mut count = 0;
     for entry in entries {
-        // Deleting what is gone already is harmless: two windows may both ask for it.
+        // Deleting a missing entry is not an error: two windows may delete the same one.
         let Some((position, cell)) = list.find(context.additions, entry.bytes())? else {
             continue;
         };
@@ -188,8 +188,8 @@ pub(super) fn clear<O: Objects + ?Sized, F: Fresh>(
     changed(state, take, List::empty(), kind, context)
 }
 
-/// Where the last pairs begin. A pair is a user entry with all that follows it up to the next user entry, so
-/// that tool results and notes stay with the exchange that they belong to.
+/// Returns the start of the last pairs. A pair is a user entry and everything up to the next user entry, so
+/// tool results and notes stay with their exchange.
 fn start_of_last_pairs<O: Objects + ?Sized, F: Fresh>(
     take: &Take,
     pairs: u64,
@@ -213,7 +213,7 @@ fn start_of_last_pairs<O: Objects + ?Sized, F: Fresh>(
     Ok(0)
 }
 
-/// An entry, where it stands, and the take that it stands in.
+/// An entry with its position and its take.
 struct Found {
     take: Take,
     position: u64,
@@ -303,7 +303,7 @@ pub(super) fn store_entries<O: Objects + ?Sized, F: Fresh>(
     entries: Vec<NewEntry>,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Vec<EntryCell>, Refusal> {
-    // Thousands are made within one moment. In ascending order they keep the list searchable by identity.
+    // Thousands of ids may share one timestamp. Ascending order keeps the list searchable by id.
     let nameless = entries.iter().filter(|entry| entry.id.is_none()).count();
     let mut fresh: Vec<EntryId> = (0..nameless).map(|_| EntryId::fresh(context.fresh)).collect();
     fresh.sort_unstable();
@@ -315,7 +315,7 @@ pub(super) fn store_entries<O: Objects + ?Sized, F: Fresh>(
             for blob in blobs {
                 context.additions.add_bytes(Kind::Blob, blob);
             }
-            let entry = id.or_else(|| fresh.next()).expect("one was made for each that has none");
+            let entry = id.or_else(|| fresh.next()).expect("one id was generated per entry without an id");
             if !seen.insert(entry) {
                 return Err(Refusal::EntryExists(entry));
             }
@@ -325,7 +325,7 @@ pub(super) fn store_entries<O: Objects + ?Sized, F: Fresh>(
         .collect()
 }
 
-/// Refuses a version that is too large, or has no proper role.
+/// Rejects a version that is too large or has an invalid role.
 pub(super) fn check_version(version: &EntryVersion) -> Result<(), Refusal> {
     check(Naming::Role, &version.role)?;
     if version.size() > ENTRY_BYTES {
@@ -339,7 +339,7 @@ fn store_version<O: Objects + ?Sized, F: Fresh>(
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<ContentId, Refusal> {
     check_version(version)?;
-    // An entry that refers to nothing would break every export and every check from then on.
+    // An entry with a missing picture would break every later export and check.
     for blob in version.blocks.iter().filter_map(Block::picture) {
         match context.additions.bytes(Kind::Blob, blob) {
             Ok(_) => {}

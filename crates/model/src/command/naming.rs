@@ -7,8 +7,8 @@ use crate::name::{Naming, base, check};
 use crate::object::Objects;
 use crate::state::ThreadState;
 
-/// The name that was asked for, if it is free; else the next free name after the source's base, or after as much of
-/// it as leaves room for the number.
+/// Returns the requested name if it is free; otherwise the next free name, made of the source's base name
+/// and a number. A long base is shortened to make room for the number.
 pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     source: &str,
@@ -25,7 +25,7 @@ pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
         let beginning: String = base.chars().take(room).collect();
         format!("{beginning}{end}")
     };
-    // With as many takes as there are, this is where the row of numbers ends as a rule.
+    // The number of takes is usually close to the first free number.
     let mut number = state.takes.len().max(1);
     while number > 1 && !(context.take_named)(&numbered(number - 1))? {
         number -= 1;
@@ -36,7 +36,7 @@ pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
     Ok(numbered(number))
 }
 
-/// The name without surrounding white space, if no take has it.
+/// Returns the trimmed name if no take has it.
 pub(super) fn free_name<O: Objects + ?Sized, F: Fresh>(
     asked: &str,
     context: &Context<'_, '_, O, F>,

@@ -1,13 +1,13 @@
-//! Reset: everything that was said, typed, set or attached is cleared; what the thread *is* stays.
+//! Reset: clears all entries, drafts, settings and files; keeps the thread and its takes.
 //!
 //! | cleared | kept |
 //! |---|---|
 //! | the entries of every take | the takes themselves, their names, parents and git commits |
 //! | drafts, files, context files, screenshots | title, tags, roles, pin, sharing |
-//! | what was last sent | the project, the log, every earlier state |
+//! | the last sent context | the project, the log, every earlier state |
 //! | base prompt, sampling, provider and model | the prompts that threads share: see `timeline/shared.rs` |
 //!
-//! It is one operation, so one undo brings all of it back.
+//! Reset is one operation, so one undo reverts all of it.
 
 use super::{Applied, Context, Refusal, take_cell};
 use crate::id::Fresh;

@@ -1,4 +1,4 @@
-//! Commands on takes: branch, fork, switch, rename, delete, promote, and what a take holds beside entries.
+//! Commands on takes: branch, fork, switch, rename, delete, promote, and the take's files and sent context.
 //!
 //! ```text
 //!   main     1 ── 2 ── 3 ── 4
@@ -144,18 +144,18 @@ pub(super) fn record_send<O: Objects + ?Sized, F: Fresh>(
     Ok(Applied::Changed { state: with_take(state, &Take { sent, ..take }, context)?, kind })
 }
 
-/// A take that became a thread of its own.
+/// A take that was promoted to a thread.
 #[derive(Clone, Debug)]
 pub struct Promotion {
-    /// The thread that it left.
+    /// The new state of the source thread.
     pub source: ThreadState,
-    /// What happened there.
+    /// The kind of operation in the source thread.
     pub kind: OperationKind,
-    /// The thread that it became.
+    /// The new thread.
     pub promoted: ThreadState,
 }
 
-/// Makes a take of `thread` a thread of its own, called `title` (or as the take was).
+/// Promotes a take of `thread` to a new thread called `title` (by default, the take's name).
 pub fn promote<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     thread: ThreadId,
@@ -179,14 +179,14 @@ pub fn promote<O: Objects + ?Sized, F: Fresh>(
     Ok(Promotion { source, kind, promoted })
 }
 
-/// What is being typed in a new take.
+/// The draft of a new take.
 #[derive(Default)]
 struct Draft {
     text: String,
     attached: Attachments,
 }
 
-/// A take that shares the first entries of another.
+/// Creates a take that shares the first entries of another.
 fn split_off<O: Objects + ?Sized, F: Fresh>(
     source: &Take,
     end: u64,
@@ -200,7 +200,7 @@ fn split_off<O: Objects + ?Sized, F: Fresh>(
     let id = TakeId::fresh(context.fresh);
     let parent = Some(source.id);
     let Draft { text, attached } = draft;
-    // The turn that runs belongs to the take that it began on.
+    // A running turn stays with the take in which it started.
     Ok(Take {
         id,
         name,
@@ -239,7 +239,7 @@ fn without_take<O: Objects + ?Sized, F: Fresh>(
     Ok(ThreadState { takes, active, ..state.clone() })
 }
 
-/// The take to work on after the active one went away: the one it came from, else the oldest.
+/// Returns the take that becomes active when the active one is deleted: its parent, else the oldest.
 fn heir<O: Objects + ?Sized, F: Fresh>(
     takes: &List<TakeCell>,
     gone: &Take,

@@ -52,8 +52,8 @@ pub(super) fn pin(state: &ThreadState, pinned: bool) -> Applied {
     }
 }
 
-/// The marks are not in the state, which stays as it is: the operation records them. Whether they differ from the present
-/// ones is known to whoever has the thread's row.
+/// Records the new visibility. It is not part of the state; only the operation records it. The caller
+/// compares it with the current visibility in the thread's row.
 pub(super) fn share(state: &ThreadState, sharing: Sharing) -> Applied {
     Applied::Changed { state: state.clone(), kind: sharing.recorded() }
 }
@@ -75,7 +75,7 @@ pub(super) fn restore(state: &ThreadState) -> Applied {
     Applied::Changed { state: ThreadState { deleted: None, ..state.clone() }, kind: OperationKind::Restored }
 }
 
-/// A list of roles as a thread stores it: each once, without spaces around it.
+/// Returns the roles in stored form: trimmed and without duplicates.
 pub fn checked_roles(asked: &[String]) -> Result<Vec<String>, Refusal> {
     let mut roles: Vec<String> = Vec::new();
     for role in asked {

@@ -1,7 +1,7 @@
-//! Commands of a turn: what the agent does to a take, each time with where it stands then.
+//! Commands of a turn: the agent's changes to a take, each together with the agent's new state.
 //!
-//! A turn belongs to one take and is named there ([`crate::agent::Agent::turn`]). Whoever goes on with it says which
-//! turn is meant: if it was undone meanwhile, or ended by somebody else, nothing is changed.
+//! A turn belongs to one take, which stores its id ([`crate::agent::Agent::turn`]). Each step names its
+//! turn: if that turn was undone or has ended, the command has no effect.
 
 use super::entries::{check_version, store_entries, with_entries};
 use super::{
@@ -43,14 +43,14 @@ pub(super) fn retry<O: Objects + ?Sized, F: Fresh>(
         let source = find_take(state, from, context)?;
         let (_, cell) = source.entries.find(context.additions, at.bytes())?.ok_or(Refusal::NoSuchEntry)?;
         let message: EntryVersion = load(context.additions, cell.version)?;
-        // The same message, said once more: an entry of its own, so that each can be edited by itself.
+        // A retry copies the message into a new entry, so that each can be edited separately.
         start.prompt = Prompt::Entry(EntryVersion { created: context.fresh.now(), ..message }.into());
     }
     let Applied::Changed { state, kind } = takes::fork(state, from, at, name, context)? else {
         return Err(Refusal::NoSuchEntry);
     };
     let OperationKind::TakeForked { take, name, .. } = kind else { return Err(Refusal::NoSuchTake) };
-    // What was said before is no longer being typed: it is said again right away.
+    // The message is sent again at once, so it does not also stay as the draft.
     let mut take = find_take(&state, take, context)?;
     (take.draft, take.attached) = Default::default();
     begin(&state, take, start, Some(Forked { from, at, name }), context)
@@ -72,7 +72,7 @@ fn begin<O: Objects + ?Sized, F: Fresh>(
         }
         Prompt::Same => return Err(Refusal::EmptyPrompt),
     });
-    check_prompt(&entries.last().expect("the prompt was just put in").version)?;
+    check_prompt(&entries.last().expect("the prompt was just added").version)?;
     let state = match thread::set(state, &settings, context)? {
         Applied::Changed { state, .. } => state,
         Applied::Unchanged => state.clone(),
@@ -93,7 +93,7 @@ pub(super) fn advance<O: Objects + ?Sized, F: Fresh>(
     advance: Advance,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
-    // A take that was deleted has no turn either.
+    // A deleted take has no turn either.
     let take = find_take(state, take, context).map_err(|refusal| match refusal {
         Refusal::NoSuchTake => Refusal::TurnGone,
         other => other,
@@ -123,7 +123,7 @@ pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
     if turn.is_some() && turn != take.agent.as_ref().map(|agent| agent.turn) {
         return Err(Refusal::TurnGone);
     }
-    // Whoever changed an old entry meanwhile would find it gone, and the change not in the summary.
+    // Replacing an entry that was edited after the summary was written would lose the edit.
     let changes = List::diff(context.additions, &seen, &take.entries)?;
     if end > seen.len() || changes.first().is_some_and(|change| change.old_start < end) {
         return Err(Refusal::SummaryOutdated);
@@ -152,7 +152,7 @@ pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
     Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
 }
 
-/// Refuses an entry that cannot begin a turn. Callers that prepare something for a turn ask here first.
+/// Rejects an entry that cannot start a turn. Callers that prepare a turn check here first.
 pub fn check_prompt(prompt: &EntryVersion) -> Result<(), Refusal> {
     if !says_something(prompt) {
         return Err(Refusal::EmptyPrompt);
@@ -163,7 +163,6 @@ pub fn check_prompt(prompt: &EntryVersion) -> Result<(), Refusal> {
     check_version(prompt)
 }
 
-/// Whether an entry has anything to say to a model.
 fn says_something(entry: &EntryVersion) -> bool {
     entry.blocks.iter().any(|block| match block {
         Block::Text { text, .. } => !text.trim().is_empty(),

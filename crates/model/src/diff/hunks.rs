@@ -1,55 +1,55 @@
-//! Changes with the lines around them, as people read them.
+//! Hunks: changes with their context lines.
 
 use std::ops::Range;
 
 use super::{Change, Run, lines, words};
 
-/// Changes that stand close to each other, with lines around them.
+/// Neighboring changes with context lines around them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk {
-    /// The lines of the first text, counted from 0.
+    /// The line range in the first text, from 0.
     pub before: Range<usize>,
-    /// The lines of the second text, counted from 0.
+    /// The line range in the second text, from 0.
     pub after: Range<usize>,
-    /// The lines of both, in order.
+    /// The lines of both texts, in order.
     pub lines: Vec<HunkLine>,
 }
 
 /// One line of a hunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HunkLine {
-    /// Which text it is from.
+    /// The text or texts that contain the line.
     pub side: Side,
-    /// The line in pieces, with its end, if it has one. Together they are the line.
+    /// The parts of the line, including the line feed, if any. Joined, they are the whole line.
     pub parts: Vec<Part>,
 }
 
-/// A piece of a line.
+/// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Whether the other text has something else here. Always false where whole lines came or went.
+    /// Whether the other text differs here. Always false if the whole line was added or removed.
     pub changed: bool,
 }
 
-/// Which of two texts a line is from.
+/// The text or texts that contain a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LineSide"))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// Both.
+    /// In both texts.
     Both,
-    /// The first only: the line went.
+    /// Only in the first text: removed.
     Removed,
-    /// The second only: the line came.
+    /// Only in the second text: added.
     Added,
 }
 
-/// Makes hunks of changes, with up to `context` lines around each.
+/// Groups changes into hunks with up to `context` lines around each.
 pub fn hunks(before: &[u8], after: &[u8], changes: &[Change], context: usize) -> Vec<Hunk> {
     let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(before).collect(), lines(after).collect());
-    // Two changes share a hunk when the lines around them meet.
+    // Two changes share a hunk if their context lines meet.
     let apart = context.saturating_mul(2);
     changes
         .chunk_by(|above, below| below.before.start - above.before.end <= apart)
@@ -58,7 +58,7 @@ pub fn hunks(before: &[u8], after: &[u8], changes: &[Change], context: usize) ->
 }
 
 impl Hunk {
-    /// The text of the lines that a side has.
+    /// Returns the text of all lines on one side.
     pub fn text(&self, side: Side) -> Vec<u8> {
         let lines = self.lines.iter().filter(|line| line.side == side || line.side == Side::Both);
         lines.flat_map(HunkLine::bytes).collect()
@@ -66,12 +66,12 @@ impl Hunk {
 }
 
 impl HunkLine {
-    /// The whole line, with its end, if it has one.
+    /// Returns the whole line, including its line feed, if any.
     pub fn bytes(&self) -> Vec<u8> {
         self.parts.iter().flat_map(|part| part.bytes.iter().copied()).collect()
     }
 
-    /// Whether the line ends with a line feed; only the last one of a text may not.
+    /// Whether the line ends with a line feed; only the last line of a text may lack one.
     pub fn is_ended(&self) -> bool {
         self.parts.last().is_some_and(|part| part.bytes.ends_with(b"\n"))
     }
@@ -79,7 +79,7 @@ impl HunkLine {
 
 fn hunk(old: &[&[u8]], new: &[&[u8]], changes: &[Change], context: usize) -> Hunk {
     let (first, last) = (&changes[0], &changes[changes.len() - 1]);
-    // Outside of changes both texts have the same lines, so there is as much room above and below in either.
+    // Outside of changes both texts have the same lines, so the context has the same length in both.
     let above = context.min(first.before.start);
     let below = context.min(old.len() - last.before.end);
     let whole = Hunk {
@@ -102,7 +102,7 @@ fn plain(side: Side, line: &[u8]) -> HunkLine {
     HunkLine { side, parts: vec![Part { bytes: line.to_vec(), changed: false }] }
 }
 
-/// The lines of one change: those that went, then those that came.
+/// Returns the lines of one change: first the removed, then the added ones.
 fn changed(old: &[&[u8]], new: &[&[u8]]) -> Vec<HunkLine> {
     let (before, after) = (old.concat(), new.concat());
     let Some(runs) = words(&before, &after) else {
@@ -124,7 +124,7 @@ fn changed(old: &[&[u8]], new: &[&[u8]]) -> Vec<HunkLine> {
     went.lines.into_iter().chain(came.lines).collect()
 }
 
-/// Lines that grow piece by piece.
+/// Builds lines from parts.
 struct Pieces {
     side: Side,
     lines: Vec<HunkLine>,

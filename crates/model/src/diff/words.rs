@@ -1,4 +1,4 @@
-//! What differs between two stretches of text, word by word.
+//! Diff of two texts by word.
 //!
 //! ```text
 //!   let total = sum(items);
@@ -8,31 +8,31 @@
 //!                  = sum(items)                    same …
 //! ```
 //!
-//! A word is a run of letters, digits and underscores; a run of white space is one piece, and so is every other
-//! character. Scripts that are written without spaces are compared character by character.
+//! A word is a run of letters, digits and underscores. A run of white space is one piece, and so is every
+//! other character. Scripts written without spaces are compared by character.
 
 use super::{Change, compare};
 
-/// The longest stretch that is compared by words, in bytes.
+/// The maximum length of a text that is compared by word, in bytes.
 pub const LONGEST_WORDS: usize = 64 * 1024;
-/// The most words that a stretch to be compared has.
+/// The maximum number of words in a text that is compared by word.
 pub const MOST_WORDS: usize = 8 * 1024;
-/// Stretches that have less than this share of their bytes in common, in percent, are simply different.
+/// Texts that share less than this percentage of their bytes are treated as entirely different.
 const LEAST_COMMON: usize = 30;
 
-/// A piece of the two stretches, in order.
+/// A run of words in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run<'text> {
-    /// It is in both.
+    /// In both texts.
     Same(&'text [u8]),
-    /// It was only in the first.
+    /// Only in the first text.
     Removed(&'text [u8]),
-    /// It is only in the second.
+    /// Only in the second text.
     Added(&'text [u8]),
 }
 
-/// What differs between two stretches of text; `None` where they are too long, or have so little in common that
-/// the words say no more than the lines do.
+/// Compares two texts by word. Returns `None` if they are too long, or share so little that a diff by word
+/// would not help the reader.
 pub fn words<'text>(before: &'text [u8], after: &'text [u8]) -> Option<Vec<Run<'text>>> {
     if before.is_empty() || after.is_empty() || before.len().max(after.len()) > LONGEST_WORDS {
         return None;
@@ -79,7 +79,7 @@ fn runs<'text>(
     runs
 }
 
-/// Where each piece begins, and where the last one ends.
+/// Returns the start of each piece, and the end of the last one.
 fn ends(pieces: &[&[u8]]) -> Vec<usize> {
     let mut ends = Vec::with_capacity(pieces.len() + 1);
     let mut end = 0;
@@ -100,7 +100,7 @@ enum Class {
 
 fn class(character: char) -> Class {
     match character {
-        // An end of line stands for itself: a joined line must not look like changed indentation.
+        // Each line feed is a separate piece, so that a joined line does not look like changed indentation.
         '\n' => Class::Single,
         _ if character.is_whitespace() => Class::Space,
         '_' => Class::Word,
@@ -111,9 +111,9 @@ fn class(character: char) -> Class {
                 Class::Single
             }
         }
-        // From here on scripts are mostly written without spaces.
+        // Scripts from this code point on are mostly written without spaces.
         '\u{2e80}'.. => Class::Single,
-        // Accents that stand alone belong to the letter before them.
+        // Combining accents belong to the preceding letter.
         _ => Class::Word,
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_stay_are_told_from_words_that_change() {
+    fn unchanged_words_are_distinguished_from_changed_ones() {
         check("let old = 1;\n", "let new = 1;\n", Some("let [-old-]{+new+} = 1;\n"));
         check("sum(items)", "sum(items, tax)", Some("sum(items{+, tax+})"));
         check("one two three", "one three", Some("one [-two -]three"));
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_in_common_is_simply_different() {
+    fn texts_with_nothing_in_common_have_no_word_diff() {
         check("alpha beta gamma", "delta epsilon zeta", None);
         check("", "something", None);
         check("a  \t  b", "c  \t  d", None);
     }
 
     #[test]
-    fn what_is_too_long_is_not_compared() {
+    fn oversized_texts_have_no_word_diff() {
         let long = "word ".repeat(LONGEST_WORDS / 5 + 1);
         check(&long, "word", None);
         let many = "+".repeat(MOST_WORDS + 1);

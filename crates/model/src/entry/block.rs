@@ -1,4 +1,4 @@
-//! The parts of an entry.
+//! Blocks: the parts of an entry.
 
 use minicbor::{Decode, Encode};
 
@@ -9,58 +9,58 @@ use crate::json::Json;
 /// A part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Block {
-    /// Text, Markdown as a rule.
+    /// Text, usually Markdown.
     #[n(0)]
     Text {
         /// The text.
         #[n(0)]
         text: String,
-        /// Fields that Retake does not know.
+        /// Unknown fields.
         #[n(1)]
         extra: Fields,
     },
-    /// What the model thought before it answered.
+    /// The model's thinking before its answer.
     #[n(1)]
     Thinking {
-        /// The thought.
+        /// The thinking text.
         #[n(0)]
         text: String,
-        /// The provider's seal on it, which only holds while the entry is unedited.
+        /// The provider's signature, valid only while the entry is unedited.
         #[n(1)]
         signature: Option<String>,
-        /// Fields that Retake does not know.
+        /// Unknown fields.
         #[n(2)]
         extra: Fields,
     },
-    /// A tool that the model wants run.
+    /// A tool call by the model.
     #[n(2)]
     ToolCall {
-        /// The provider's name for this call.
+        /// The provider's id of this call.
         #[n(0)]
         call: String,
-        /// The tool.
+        /// The tool's name.
         #[n(1)]
         name: String,
-        /// What the tool is given.
+        /// The tool's input.
         #[n(2)]
         input: Json,
-        /// Fields that Retake does not know.
+        /// Unknown fields.
         #[n(3)]
         extra: Fields,
     },
-    /// What came of a tool call.
+    /// The result of a tool call.
     #[n(3)]
     ToolResult {
-        /// The call that this answers.
+        /// The id of the call.
         #[n(0)]
         call: String,
-        /// What the tool said.
+        /// The tool's output.
         #[n(1)]
         text: String,
         /// Whether the tool failed.
         #[n(2)]
         failed: bool,
-        /// Fields that Retake does not know.
+        /// Unknown fields.
         #[n(3)]
         extra: Fields,
     },
@@ -73,29 +73,29 @@ pub enum Block {
         /// Its bytes, as a blob.
         #[n(1)]
         blob: ContentId,
-        /// Fields that Retake does not know.
+        /// Unknown fields.
         #[n(2)]
         extra: Fields,
     },
-    /// A part of a type that Retake does not know, kept as it came.
+    /// A block of an unknown type, stored verbatim.
     #[n(5)]
     Unknown {
         /// Its type.
         #[n(0)]
         kind: String,
-        /// All else that it holds.
+        /// All other fields.
         #[n(1)]
         extra: Fields,
     },
 }
 
 impl Block {
-    /// A block of text.
+    /// Creates a text block.
     pub fn of_text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into(), extra: Fields::default() }
     }
 
-    /// The text of a text block.
+    /// Returns the text of a text block.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text { text, .. } => Some(text),
@@ -103,7 +103,7 @@ impl Block {
         }
     }
 
-    /// The bytes of a picture.
+    /// Returns the blob of a picture.
     pub fn picture(&self) -> Option<ContentId> {
         match self {
             Self::Image { blob, .. } => Some(*blob),
@@ -111,7 +111,7 @@ impl Block {
         }
     }
 
-    /// Its fields that Retake does not know.
+    /// Returns the unknown fields.
     pub fn extra(&self) -> &Fields {
         match self {
             Self::Text { extra, .. }
@@ -123,7 +123,7 @@ impl Block {
         }
     }
 
-    /// Its type, as it is written in JSON.
+    /// Returns the type's name in JSON.
     pub fn kind(&self) -> &str {
         match self {
             Self::Text { .. } => "text",
@@ -147,7 +147,7 @@ impl Block {
         own + self.extra().size()
     }
 
-    /// Every word that a search should find, each part on a line of its own.
+    /// Appends all text that search indexes, each part on a separate line.
     pub(super) fn add_words(&self, words: &mut String) {
         let mut add = |part: &str| {
             words.push_str(part);

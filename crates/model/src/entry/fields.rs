@@ -1,7 +1,7 @@
-//! Fields that Retake does not know, kept as they came.
+//! Unknown fields, stored verbatim.
 //!
-//! They hang on blocks and on usage, and most have none. Nothing at all is written for none, so that content which
-//! was stored before there were such fields has the same bytes, and thus the same name, as ever.
+//! Blocks and usage carry them, and most have none. An empty set encodes to nothing, so content from before
+//! unknown fields were supported keeps its bytes and therefore its id.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +15,27 @@ use crate::json::Json;
 pub struct Fields(BTreeMap<String, Json>);
 
 impl Fields {
-    /// Whether there are none.
+    /// Whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each name with its value, by name.
+    /// Iterates over names and values, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The value of that name.
+    /// Returns the value of a field.
     pub fn get(&self, name: &str) -> Option<&Json> {
         self.0.get(name)
     }
 
-    /// How many bytes they have.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.0.iter().map(|(name, value)| name.len() + value.as_str().len()).sum()
     }
 
-    /// These, and those of the others whose names are free.
+    /// Returns these fields, plus those of `others` whose names are not present yet.
     #[must_use]
     pub fn or(mut self, others: &Self) -> Self {
         for (name, value) in &others.0 {

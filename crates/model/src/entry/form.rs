@@ -1,5 +1,5 @@
-//! Entries as JSON: `role`, `content` or `blocks`, `created`, `edited`, `usage`, `model`, and whatever else
-//! came along, side by side.
+//! The JSON form of entries: `role`, `content` or `blocks`, `created`, `edited`, `usage`, `model`, and any
+//! unknown fields beside them.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,29 @@ use crate::limits::ENTRY_BYTES;
 use crate::name::{BadName, Naming, check};
 use crate::time::Timestamp;
 
-/// Why JSON was refused as an entry.
+/// Why JSON was rejected as an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadEntry {
     /// Not a JSON object.
     #[error("an entry must be a JSON object: {0}")]
     NotAnObject(String),
-    /// A known field holds what it cannot hold.
-    #[error("the entry's field {field:?} is not as it should be: {reason}")]
+    /// A known field has an invalid value.
+    #[error("the entry's field {field:?} is invalid: {reason}")]
     Field {
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// The role is not a name.
+    /// The role is invalid.
     #[error(transparent)]
     Role(#[from] BadName),
-    /// Larger than any entry may be.
+    /// The entry exceeds the size limit.
     #[error("an entry has at most {} MiB", ENTRY_BYTES / 1024 / 1024)]
     TooLarge,
 }
 
-/// Reads an entry from JSON. Fields that Retake does not know are kept as they came.
+/// Parses an entry from JSON. Unknown fields are stored verbatim.
 pub fn from_json(text: &str, default_role: &str, now: Timestamp) -> Result<EntryVersion, BadEntry> {
     if text.len() > ENTRY_BYTES {
         return Err(BadEntry::TooLarge);
@@ -50,7 +50,7 @@ pub fn from_json(text: &str, default_role: &str, now: Timestamp) -> Result<Entry
     let blocks = take::<Vec<Block>>(&mut fields, "blocks")?;
     let mut entry = EntryVersion::from_text(&role, content.as_deref().unwrap_or_default(), created);
     if let Some(blocks) = blocks {
-        // `content` beside `blocks` is the readable form that was shown; the blocks are what counts.
+        // `content` beside `blocks` is only the readable form in API output; `blocks` takes precedence.
         entry.blocks = blocks;
     }
     entry.usage = take(&mut fields, "usage")?;
@@ -99,11 +99,11 @@ impl Serialize for EntryVersion {
     }
 }
 
-/// The fields of an entry that have a place of their own.
+/// The known fields of an entry.
 pub(crate) const ENTRY_FIELDS: &[&str] =
     &["role", "content", "blocks", "created", "edited", "usage", "model"];
 
-/// The fields of a type of block that have a place of their own; nothing if the type is not known.
+/// Returns the known fields of a block type, or `None` for an unknown type.
 pub(crate) fn block_fields(kind: &str) -> Option<&'static [&'static str]> {
     Some(match kind {
         "text" => &["type", "text"],
@@ -150,8 +150,8 @@ impl Serialize for Block {
     }
 }
 
-/// Read field by field: an enum with a tag would have to hold a tool's input while it looks for the tag, and what
-/// is held is no longer the text as it came.
+/// Reads field by field: serde buffers the fields of a tagged enum until it finds the tag, which would lose
+/// the verbatim text of a tool's input.
 impl<'de> Deserialize<'de> for Block {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut written = Written(BTreeMap::deserialize(deserializer)?);
@@ -166,7 +166,7 @@ impl<'de> Deserialize<'de> for Block {
             "tool_call" => Self::ToolCall {
                 call: written.needed("call")?,
                 name: written.needed("name")?,
-                // No input is an input too.
+                // A call without input is valid.
                 input: written.json("input")?,
                 extra: written.rest()?,
             },
@@ -186,7 +186,6 @@ impl<'de> Deserialize<'de> for Block {
     }
 }
 
-/// A block as it is written.
 struct Written(BTreeMap<String, Box<RawValue>>);
 
 impl Written {
@@ -225,7 +224,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_763_239_740_000);
 
     #[test]
-    fn unknown_fields_come_back_as_they_came() {
+    fn unknown_fields_round_trip_verbatim() {
         let text =
             r#"{"role":"AI","content":"yes","ticket":{"b":1.0,"a":[1e3]},"model":"m","usage":{"input":3}}"#;
         let entry = from_json(text, "User", NOW).expect("a good entry");
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_block_comes_back_as_it_was_shown() {
+    fn every_block_type_round_trips() {
         let text = r#"{"role":"AI","blocks":[
             {"type":"thinking","text":"hm","signature":"s"},
             {"type":"text","text":"yes"},
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_blocks_comes_back_as_it_came() {
+    fn unknown_parts_of_blocks_round_trip_verbatim() {
         let text = r#"{"id":"msg_1","blocks":[
             {"type":"text","text":"yes","cache":{"b":1.0,"a":1},"name":"n"},
             {"type":"thinking","text":"hm","signature":null,"budget":9},
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_json_is_refused() {
+    fn invalid_json_is_rejected() {
         let deep = format!("{{\"x\":{}", "[".repeat(100_000));
         for text in [
             "",

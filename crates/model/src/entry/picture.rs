@@ -1,9 +1,9 @@
-//! Pictures and documents: what they are shows in their first bytes, whatever a name says.
+//! Media types of pictures and documents, detected from their first bytes instead of the file name.
 
 /// The media type of a PDF document.
 pub const PDF: &str = "application/pdf";
 
-/// The media type of something that can be attached to a message: a picture, or a PDF document.
+/// Detects the media type of an attachment: a picture or a PDF document.
 pub fn attachment_media_of(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [b'%', b'P', b'D', b'F', b'-', ..] => Some(PDF),
@@ -11,7 +11,7 @@ pub fn attachment_media_of(beginning: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The media type of a picture that begins like this; none if it is no picture that models are shown.
+/// Detects the media type of a picture; `None` if models do not support the format.
 pub fn media_of(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

@@ -1,11 +1,11 @@
-//! What a role means. A role is any text; a few have a meaning that commands rely on.
+//! Roles. A role is any text; commands rely on the meaning of a few.
 
-/// What an entry's role makes it in the conversation.
+/// The meaning of a role in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleKind {
-    /// The person who asks.
+    /// The user.
     User,
-    /// The model that answers.
+    /// The model.
     Assistant,
     /// Instructions.
     System,
@@ -14,7 +14,7 @@ pub enum RoleKind {
 }
 
 impl RoleKind {
-    /// The meaning of a role, whatever its case.
+    /// Returns the meaning of a role, ignoring case.
     pub fn of(role: &str) -> Self {
         match role.to_lowercase().as_str() {
             "user" | "human" => Self::User,
@@ -25,10 +25,10 @@ impl RoleKind {
     }
 }
 
-/// The roles that a thread starts with.
+/// The roles of a new thread.
 pub const DEFAULT_ROLES: [&str; 4] = ["User", "AI", "Vendor API", "System"];
 
-/// The role of a new entry where none is given.
+/// Returns the default role for new entries.
 pub fn default_role(roles: &[String]) -> &str {
     roles.first().map_or("User", String::as_str)
 }

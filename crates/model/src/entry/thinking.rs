@@ -1,12 +1,12 @@
-//! Thinking that a model wrote into its text, parted from what it said.
+//! Separates thinking tags from the rest of a model's text.
 
 use super::{Block, Fields};
 
 const TAGS: [(&str, &str); 2] = [("<thinking>", "</thinking>"), ("<think>", "</think>")];
 
-/// Text with its `<thinking>` and `<think>` parts as blocks of their own.
+/// Splits text into text blocks and thinking blocks, one for each `<thinking>` or `<think>` element.
 ///
-/// A tag that is never closed is left as text: half a thought is still something that was said.
+/// A tag without an end tag stays as text, so that no output is lost.
 pub fn split_thinking(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut rest = text;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thinking_is_parted_from_text() {
+    fn thinking_is_split_from_text() {
         fn check(text: &str, expected: &[(&str, &str)]) {
             let found: Vec<(&str, String)> = split_thinking(text)
                 .into_iter()

@@ -1,4 +1,4 @@
-//! Tokens, as a provider counted them.
+//! Token counts from a provider.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use serde_json::value::RawValue;
 use super::fields::Fields;
 use crate::json::Json;
 
-/// Tokens that an entry cost.
+/// The tokens that an entry used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Usage {
-    /// Tokens read.
+    /// Input tokens.
     #[n(0)]
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     #[n(1)]
     pub output_tokens: u64,
-    /// Tokens read from the provider's cache.
+    /// Input tokens read from the provider's cache.
     #[n(2)]
     pub cache_read_input_tokens: u64,
-    /// Tokens written to the provider's cache.
+    /// Input tokens written to the provider's cache.
     #[n(3)]
     pub cache_creation_input_tokens: u64,
-    /// What else the provider counted, kept as it came.
+    /// Other counts from the provider, stored verbatim.
     #[n(4)]
     pub extra: Fields,
 }
 
-/// The names of the fields that have a place of their own, each with a shorter one that is read as well.
+/// The known fields, each with a short alias that is also accepted.
 const NAMES: [(&str, &str); 4] = [
     ("input_tokens", "input"),
     ("output_tokens", "output"),
@@ -39,11 +39,11 @@ const NAMES: [(&str, &str); 4] = [
     ("cache_creation_input_tokens", "cache_write"),
 ];
 
-/// The names of the fields that have a place of their own.
+/// The names of the known fields.
 pub(crate) const USAGE_FIELDS: &[&str] = &[NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0];
 
 impl Usage {
-    /// Adds what another answer took. What only the provider understands is not added up.
+    /// Adds the tokens of another answer. Unknown counts are not added.
     pub fn add(&mut self, other: &Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
@@ -53,7 +53,7 @@ impl Usage {
             self.cache_creation_input_tokens.saturating_add(other.cache_creation_input_tokens);
     }
 
-    /// All that was read, from wherever.
+    /// Returns all input tokens, cached or not.
     pub fn read(&self) -> u64 {
         self.input_tokens
             .saturating_add(self.cache_read_input_tokens)
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Usage {
         let mut fields: BTreeMap<String, Box<RawValue>> = BTreeMap::deserialize(deserializer)?;
         let mut counts = [0; 4];
         for ((name, short), count) in NAMES.iter().zip(&mut counts) {
-            // Where both are there, the short one means something else to whoever wrote it.
+            // If both are present, the short name has another meaning and stays an unknown field.
             let Some(raw) = fields.remove(*name).or_else(|| fields.remove(*short)) else { continue };
             let read: Option<u64> = serde_json::from_str(raw.get())
                 .map_err(|error| D::Error::custom(format_args!("{name}: {error}")))?;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_counts_come_back_as_they_came() {
+    fn unknown_counts_round_trip_verbatim() {
         let text = r#"{"input":3,"output_tokens":null,"server":{"b":1.0,"a":1},"tier":"x","cache_read":2}"#;
         let usage: Usage = serde_json::from_str(text).expect("usage");
         assert_eq!((usage.input_tokens, usage.output_tokens, usage.cache_read_input_tokens), (3, 0, 2));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_name_beside_the_long_one_is_kept() {
+    fn short_name_beside_the_long_one_stays_unknown() {
         let usage: Usage = serde_json::from_str(r#"{"input_tokens":3,"input":"y"}"#).expect("usage");
         assert_eq!(usage.input_tokens, 3);
         let shown = serde_json::to_string(&usage).expect("JSON");

@@ -1,14 +1,14 @@
-//! Where an undo, a redo or a jump leads, step by step.
+//! Cursor: computes the target of an undo, redo or jump, step by step.
 //!
-//! A cursor sees two chains: that of one take, and the thread's. A step of the thread may make another take the active
-//! one; a cursor that saw the active take then sees that one:
+//! A cursor moves two chains: the chain of the take in view, and the thread's. A step of the thread may
+//! switch the active take; a cursor that follows the active take then continues with the new one:
 //!
 //! ```text
 //!   thread   1 created A      4 branched B         6 switched to A
 //!   take A            2   3                                        7   8
 //!   take B                            5
 //!
-//!   undo from the end:  8  7  6  5  4  3  2        each time the newest step of what is seen
+//!   undo from the end:  8  7  6  5  4  3  2        always the newest step in view
 //! ```
 
 mod jump;
@@ -20,36 +20,36 @@ use super::{Log, Step, Unit, distance, next_on, steps_between, take_position, th
 use crate::id::TakeId;
 use crate::operation::{ChainMoves, ChainPosition, ChainRun, TakePosition, Version};
 
-/// The take that a move is made in.
+/// The take in which a move takes place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The take.
     pub take: TakeId,
-    /// Whether it is another one than the active take, with a worktree or without a folder: then it stays the one that
-    /// is seen, and the project's files are out of reach.
+    /// Whether the take is not the active one, and has a worktree or no folder. The cursor then stays on
+    /// this take, and the project's files do not change.
     pub worktree: bool,
-    /// All takes of the thread that have a worktree.
+    /// All takes of the thread with a worktree.
     pub worktrees: BTreeSet<TakeId>,
 }
 
 /// One step of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteStep {
-    /// A change is taken back.
+    /// Undoes a change.
     Back(Version),
-    /// A change is made again.
+    /// Redoes a change.
     Forward(Version),
 }
 
 impl RouteStep {
-    /// The change.
+    /// Returns the version of the change.
     pub fn version(self) -> Version {
         let (Self::Back(version) | Self::Forward(version)) = self;
         version
     }
 }
 
-/// Where the chains are, and the route that led there from where they were.
+/// The current positions of the chains, and the route from their original positions.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     view: View,
@@ -61,7 +61,7 @@ pub struct Cursor {
     order: Vec<ChainRun>,
 }
 
-/// Which chain a candidate comes from.
+/// The chain of a candidate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chain {
     Take,
@@ -75,15 +75,15 @@ enum Direction {
 }
 
 impl Cursor {
-    /// Where the chains are after the operation with that version.
+    /// Creates a cursor at the positions after the operation `head`.
     pub fn new<L: Log>(log: &L, head: Version, view: View) -> Result<Self, L::Error> {
         let thread = thread_position(&log.step(head)?, head);
         let (takes, route, order) = (BTreeMap::new(), Vec::new(), Vec::new());
         Ok(Self { view, head, thread, thread_before: thread, takes, route, order })
     }
 
-    /// Starts from where all that is seen was at an older version; redo leads to the present of the thread, and to that
-    /// change of the take.
+    /// Moves to the positions at an older version, without a route. Redo then leads to the thread's current
+    /// position and to the change `tip` of the take.
     pub fn starting_at<L: Log>(mut self, log: &L, version: Version, tip: Version) -> Result<Self, L::Error> {
         let now = self.take(log)?;
         self.takes.insert(self.view.take, ChainPosition { position: tip, tip, undone: 0, ..now });
@@ -92,13 +92,13 @@ impl Cursor {
         Ok(self)
     }
 
-    /// The take that is seen.
+    /// Returns the take in view.
     pub fn view(&self) -> TakeId {
         self.view.take
     }
 
-    /// The newest change that is done and can be undone from here; before the first one of a take, the version just
-    /// before it.
+    /// Returns the newest change that can be undone from here; before a take's first change, the version
+    /// directly before it.
     pub fn position<L: Log>(&mut self, log: &L) -> Result<Version, L::Error> {
         let (take, thread) = (self.take(log)?.position, self.thread.position);
         let is_first = log.step(thread)?.place.parent == 0;
@@ -112,23 +112,23 @@ impl Cursor {
         }
     }
 
-    /// The take that is seen, and where its chain and the thread's are.
+    /// Returns the take in view, the position of its chain, and the position of the thread's chain.
     pub fn place<L: Log>(&mut self, log: &L) -> Result<(TakeId, Version, Version), L::Error> {
         Ok((self.view.take, self.take(log)?.position, self.thread.position))
     }
 
-    /// What was taken back and made again, in that order.
+    /// Returns the undone and redone changes, in order.
     pub fn route(&self) -> &[RouteStep] {
         &self.route
     }
 
-    /// How many changes redo would have to make to lead back to the tips.
+    /// Returns the number of changes that redo needs to reach the tips.
     pub fn distance<L: Log>(&mut self, log: &L) -> Result<u64, L::Error> {
         let take = self.take(log)?;
         Ok(distance(log, take)? + distance(log, self.thread)?)
     }
 
-    /// Where the thread's chain is, if the next operation makes the move.
+    /// Returns the position of the thread's chain if the next operation makes the move.
     pub fn thread(&self) -> ChainPosition {
         let (now, before) = (self.thread, self.thread_before);
         if (now.position, now.tip) == (before.position, before.tip) {
@@ -137,13 +137,13 @@ impl Cursor {
         ChainPosition { since: self.head + 1, ..now }
     }
 
-    /// What the next operation does to the chains, if it makes the move.
+    /// Returns the chain moves for the next operation.
     pub fn moves<L: Log>(&self, log: &L) -> Result<ChainMoves, L::Error> {
         let order = (self.order.len() > 1).then(|| self.order.clone());
         Ok(ChainMoves { thread: self.thread(), takes: self.takes(log)?, order })
     }
 
-    /// Where the chains of takes are that the route touched, if the next operation makes the move.
+    /// Returns the positions of the takes on the route if the next operation makes the move.
     pub fn takes<L: Log>(&self, log: &L) -> Result<Vec<TakePosition>, L::Error> {
         let mut moved = Vec::new();
         for (take, at) in &self.takes {
@@ -156,8 +156,8 @@ impl Cursor {
         Ok(moved)
     }
 
-    /// Whether the route passes a step of the thread that may have changed any take: a reset, or a step from before takes
-    /// had chains.
+    /// Whether the route includes a step of the thread that may have changed any take: a reset, or a step
+    /// from before takes had chains.
     pub fn reaches_all_takes<L: Log>(&self, log: &L) -> Result<bool, L::Error> {
         for step in &self.route {
             let step = log.step(step.version())?;
@@ -168,8 +168,9 @@ impl Cursor {
         Ok(false)
     }
 
-    /// The operation after which a take was as it is here: of those that are done, the newest one that touched it. Steps
-    /// of the thread touch a take when they make it, or reset it; in a log from before takes had chains, all may have.
+    /// Returns the operation whose state has the take as it is at this cursor: the newest one in effect
+    /// that changed it. Steps of the thread change a take if they create or reset it; in logs from before
+    /// takes had chains, every step may.
     pub fn origin<L: Log>(&self, log: &L, take: TakeId) -> Result<Version, L::Error> {
         let position = self.position_of(log, take)?.position;
         let mut version = self.thread.position;
@@ -183,12 +184,12 @@ impl Cursor {
         Ok(position)
     }
 
-    /// Takes one step back; says whether there was one.
+    /// Undoes one unit; returns whether there was one.
     pub fn undo<L: Log>(&mut self, log: &L, unit: Unit) -> Result<bool, L::Error> {
         self.go(log, unit, Direction::Back)
     }
 
-    /// Makes one step again; says whether there was one.
+    /// Redoes one unit; returns whether there was one.
     pub fn redo<L: Log>(&mut self, log: &L, unit: Unit) -> Result<bool, L::Error> {
         self.go(log, unit, Direction::Forward)
     }
@@ -218,15 +219,16 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Whether a step of a turn has to wait although it is next in its chain, because of a step of another turn that comes
-    /// first. A switch waits for all that comes before it in the take that it leaves, which would be left behind. Any
-    /// other step of the thread waits for those steps of its own turn that come before it in the take:
+    /// Whether a step of a turn must wait although it is next in its chain, because a step of another turn
+    /// comes first. A switch waits for all earlier steps in the take that it leaves, which would otherwise
+    /// be left behind. Any other step of the thread waits for the steps of its own turn that come before it
+    /// in the take:
     ///
     /// ```text
     ///   thread               3 branched, in turn t
     ///   take A    2 t             4 t     5 edited     6 t, resumed
     ///
-    ///   undo from the end:  6    5    4 3 2            3 goes with the part of its turn that it was made in
+    ///   undo from the end:  6    5    4 3 2            3 moves with its part of the turn
     /// ```
     fn waits<L: Log>(
         &mut self,
@@ -257,7 +259,7 @@ impl Cursor {
         Ok(false)
     }
 
-    /// The next change of each chain that is seen, the one that comes first in front.
+    /// Returns the next change of each chain in view, in the order in which they move.
     fn candidates<L: Log>(
         &mut self,
         log: &L,
@@ -266,7 +268,7 @@ impl Cursor {
         let (take, thread) = (self.take(log)?, self.thread);
         let (of_take, of_thread) = match direction {
             Direction::Back => (Some(take.position).filter(|version| *version != 0), Some(thread.position)),
-            // A change that was made since clears redo, in its own chain and in the one beside it.
+            // A newer change clears redo in its own chain and in the other chain in view.
             Direction::Forward => {
                 let next = |at: ChainPosition, beside: ChainPosition| {
                     if beside.changed > at.since { Ok(None) } else { next_on(log, at.position, at.tip) }
@@ -294,14 +296,14 @@ impl Cursor {
         Ok(found)
     }
 
-    /// Whether the take's next step was taken back after the thread's, and so is made again before it. Each comes with the
-    /// move that took it back.
+    /// Whether the take's next step was undone after the thread's, and is therefore redone first. Each step
+    /// comes with the move that undid it.
     ///
     /// ```text
     ///   thread   4 branched B   5 switched to A                 8 switched to B
     ///   take B                                   6   7                             9
     ///
-    ///   undone  9  8  5  7  6  4        made again  4  6  7  5  8  9
+    ///   undone  9  8  5  7  6  4        redone  4  6  7  5  8  9
     /// ```
     fn take_goes_first<L: Log>(
         &self,
@@ -326,7 +328,7 @@ impl Cursor {
         let Some(order) = step.chains.as_ref().and_then(|chains| chains.order.as_ref()) else {
             return Ok(earlier_first);
         };
-        // How many steps of its chain the move took back after this one, and this one itself.
+        // The number of steps from the chain's position after the move up to and including this one.
         let mut take = steps_between(log, take_position(log, take_undone, seen)?.position, of_take)?;
         let mut thread = steps_between(log, thread_position(&step, take_undone).position, of_thread)?;
         for run in order.iter().rev() {
@@ -343,8 +345,8 @@ impl Cursor {
         Ok(earlier_first)
     }
 
-    /// Whether a step of the thread would reach into another folder or another take's turn, would take away a take that
-    /// was worked on, or is the first of all.
+    /// Whether a step of the thread cannot move here: it affects another folder or another take's turn,
+    /// would remove a take with changes, or is the thread's first step.
     fn is_blocked<L: Log>(&self, log: &L, version: Version, direction: Direction) -> Result<bool, L::Error> {
         let step = log.step(version)?;
         if step.place.parent == 0 {
@@ -375,8 +377,8 @@ impl Cursor {
         Ok(before != after && self.view.worktrees.contains(&becomes))
     }
 
-    /// Whether a step of the thread, such as a setting, was made by a turn of another take. It is undone and redone with
-    /// that turn alone, in both directions: a redo here must find all that an undo here took back.
+    /// Whether a step of the thread, such as a setting, belongs to a turn of another take. It moves only
+    /// with that turn, in both directions, so that a redo here repeats exactly what an undo here reverted.
     fn is_in_turn_of_another<L: Log>(
         &self,
         log: &L,
@@ -392,7 +394,7 @@ impl Cursor {
         Ok(is_of_another && !after.moves_only && after.turn == step.turn)
     }
 
-    /// Passes over one change.
+    /// Moves a chain over one change.
     fn pass<L: Log>(
         &mut self,
         log: &L,
@@ -429,7 +431,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Notes the step of a chain that is taken back; one that is made again counts no more.
+    /// Counts an undone step of a chain; a redone step is subtracted again.
     fn note_order(&mut self, take: Option<TakeId>, direction: Direction) {
         let last = match direction {
             Direction::Back => self.order.len().checked_sub(1).filter(|last| self.order[*last].take == take),
@@ -446,7 +448,8 @@ impl Cursor {
         }
     }
 
-    /// Where a chain is when it has passed over a change; `at_version` says where it was.
+    /// Returns a chain's position after it moves over a change; `at_version` returns its position at a
+    /// version.
     fn moved<E>(
         &self,
         at: ChainPosition,
@@ -456,11 +459,11 @@ impl Cursor {
         at_version: impl Fn(Version) -> Result<ChainPosition, E>,
     ) -> Result<ChainPosition, E> {
         let now = self.head + 1;
-        // What a change beside it has cleared does not come back because the chain moves.
+        // Moving the chain does not restore the redo steps that a change in the other chain cleared.
         let tip = if beside.changed > at.since { at.position } else { at.tip };
         let mut undone = if direction == Direction::Back { now } else { at.undone };
         if direction == Direction::Forward && undone != 0 {
-            // All that this move had taken back is made again: on with what the one before it took back.
+            // All steps that this move undid are redone; continue with the move before it.
             let before = at_version(undone - 1)?;
             if before.position == position {
                 undone = before.undone;
@@ -472,14 +475,13 @@ impl Cursor {
         Ok(ChainPosition { position, tip, since: now, undone, ..at })
     }
 
-    /// Where the chain of the take is that is seen.
+    /// Returns the position of the chain of the take in view.
     fn take<L: Log>(&mut self, log: &L) -> Result<ChainPosition, L::Error> {
         let at = self.position_of(log, self.view.take)?;
         self.takes.insert(self.view.take, at);
         Ok(at)
     }
 
-    /// Where the chain of a take is.
     fn position_of<L: Log>(&self, log: &L, take: TakeId) -> Result<ChainPosition, L::Error> {
         match self.takes.get(&take) {
             Some(at) => Ok(*at),
@@ -488,7 +490,7 @@ impl Cursor {
     }
 }
 
-/// Whether a step makes another take the active one.
+/// Whether a step switches the active take.
 fn switches<L: Log>(log: &L, version: Version) -> Result<bool, L::Error> {
     Ok(log.active(version - 1)? != log.active(version)?)
 }

@@ -1,4 +1,4 @@
-//! Chains, on logs of a few operations that are written down by hand.
+//! Tests chains on short hand-written logs.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 use super::*;
 
-/// A log that knows which take is active after each operation.
+/// A log that records the active take after each operation.
 struct Steps {
     all: Vec<Step>,
     active: Vec<TakeId>,
@@ -66,7 +66,7 @@ impl Steps {
     }
 
     fn now_active(&self) -> TakeId {
-        *self.active.last().expect("never empty")
+        *self.active.last().expect("the log starts with one operation")
     }
 
     fn change(&mut self, take: Option<TakeId>, number: u8) -> Version {
@@ -75,7 +75,7 @@ impl Steps {
         self.head()
     }
 
-    /// A step of the thread that makes another take the active one.
+    /// Adds a step of the thread that switches the active take.
     fn switch(&mut self, to: TakeId, number: u8) -> Version {
         let Ok(linked) = link_change(self, self.head(), None);
         self.push(linked, number, false, to);
@@ -92,7 +92,7 @@ impl Steps {
         cursor
     }
 
-    /// Publishes the move; gives the newest change that is done then.
+    /// Publishes the move; returns the newest change in effect after it.
     fn go(&mut self, worktree: Option<TakeId>, mut cursor: Cursor) -> Version {
         let (Ok(moves), Ok(position)) = (cursor.moves(self), cursor.position(self));
         let Ok(linked) = link_move(self, self.head(), cursor.view(), moves);
@@ -138,7 +138,7 @@ fn turn(number: u8) -> TurnId {
 }
 
 #[test]
-fn turns_move_together() {
+fn operations_of_a_turn_move_together() {
     let mut log = Steps::new();
     for number in [1, 2, 2, 2, 3] {
         log.change(Some(A), number); // versions 2 to 6
@@ -154,7 +154,7 @@ fn turns_move_together() {
 }
 
 #[test]
-fn a_turn_that_another_take_interleaves_is_one_undo() {
+fn turn_interleaved_with_another_take_is_one_undo() {
     let mut log = Steps::new();
     log.worktrees.insert(B);
     let started = log.change(Some(A), 1);
@@ -170,7 +170,7 @@ fn a_turn_that_another_take_interleaves_is_one_undo() {
 }
 
 #[test]
-fn an_undo_in_a_worktree_leaves_the_project_alone() {
+fn undo_in_a_worktree_leaves_the_project_unchanged() {
     let mut log = Steps::new();
     log.worktrees.insert(B);
     let project = log.change(Some(A), 1);
@@ -185,7 +185,7 @@ fn an_undo_in_a_worktree_leaves_the_project_alone() {
 }
 
 #[test]
-fn a_turn_is_one_undo_whatever_the_thread_did_in_between() {
+fn turn_interleaved_with_thread_steps_is_one_undo() {
     let mut log = Steps::new();
     let started = log.change(Some(A), 1);
     let renamed = log.change(None, 2);
@@ -201,7 +201,7 @@ fn a_turn_is_one_undo_whatever_the_thread_did_in_between() {
 }
 
 #[test]
-fn a_step_of_the_thread_goes_with_its_part_of_a_turn_that_was_resumed() {
+fn thread_step_moves_with_its_part_of_a_resumed_turn() {
     let mut log = Steps::new();
     let (started, branched, failed) = (log.change(Some(A), 1), log.change(None, 1), log.change(Some(A), 1));
     let (edited, resumed) = (log.change(Some(A), 2), log.change(Some(A), 1));
@@ -223,7 +223,7 @@ fn a_step_of_the_thread_goes_with_its_part_of_a_turn_that_was_resumed() {
 }
 
 #[test]
-fn undo_follows_the_take_that_a_switch_leads_to() {
+fn undo_follows_the_take_across_a_switch() {
     let mut log = Steps::new();
     log.change(Some(A), 1); // 2
     log.switch(B, 2); // 3
@@ -238,7 +238,7 @@ fn undo_follows_the_take_that_a_switch_leads_to() {
     for (position, active) in [(2, A), (3, B), (4, B), (5, A), (6, A)] {
         assert_eq!((log.redo(), log.now_active()), (Some(position), active));
     }
-    // The same in one go.
+    // The same with one jump.
     assert_eq!(log.jump(2), 2);
     assert_eq!((log.now_active(), log.done(4), log.done(6)), (A, false, false));
     assert_eq!(log.redo(), Some(3));
@@ -248,7 +248,7 @@ fn undo_follows_the_take_that_a_switch_leads_to() {
 }
 
 #[test]
-fn a_change_clears_redo_and_what_was_undone_can_be_jumped_to() {
+fn change_clears_redo_and_undone_steps_remain_reachable_by_jump() {
     let mut log = Steps::new();
     log.change(Some(A), 1); // 2
     log.change(Some(A), 2); // 3
@@ -270,7 +270,7 @@ fn a_change_clears_redo_and_what_was_undone_can_be_jumped_to() {
 }
 
 #[test]
-fn what_another_take_does_clears_no_redo() {
+fn changes_of_another_take_do_not_clear_redo() {
     let mut log = Steps::new();
     log.worktrees.insert(B);
     let own = log.change(Some(A), 1);
@@ -280,7 +280,7 @@ fn what_another_take_does_clears_no_redo() {
 }
 
 #[test]
-fn logs_from_before_there_were_chains_are_one_chain() {
+fn logs_without_chains_form_one_chain() {
     let mut log = Steps::new();
     for version in 2..=4 {
         let Ok(place) = place_of_change(&log, version - 1, version);
@@ -299,7 +299,7 @@ fn logs_from_before_there_were_chains_are_one_chain() {
 }
 
 #[test]
-fn a_hundred_thousand_changes_cost_a_few_reads() {
+fn undo_among_a_hundred_thousand_changes_takes_few_reads() {
     let mut log = Steps::new();
     for number in 0..100_000u32 {
         log.change(Some(A), (number % 250) as u8 + 1);
@@ -313,7 +313,7 @@ fn a_hundred_thousand_changes_cost_a_few_reads() {
 }
 
 #[test]
-fn single_redos_make_again_what_single_undos_took_back_whatever_lies_elsewhere() {
+fn single_redos_revert_single_undos_despite_moves_elsewhere() {
     let mut log = Steps::new();
     let made = log.change(Some(A), 1);
     let renamed = log.change(None, 2);
@@ -328,7 +328,7 @@ fn single_redos_make_again_what_single_undos_took_back_whatever_lies_elsewhere()
 }
 
 #[test]
-fn an_undo_is_taken_back_by_one_redo_though_the_take_that_it_leads_to_was_moved_elsewhere() {
+fn one_redo_reverts_an_undo_although_its_take_moved_elsewhere() {
     let mut log = Steps::new();
     let said = log.change(Some(A), 1);
     log.worktrees.insert(A);
@@ -342,7 +342,7 @@ fn an_undo_is_taken_back_by_one_redo_though_the_take_that_it_leads_to_was_moved_
     assert!(log.done(switched) && !log.done(said), "the switch, and not what was undone in the other folder");
 }
 
-/// A switch away from B, after which B got two more steps; then back to B, and one more.
+/// Switches away from B, adds two steps to B, then switches back and adds one more.
 fn a_take_that_goes_on_while_another_is_active() -> Steps {
     let mut log = Steps::new();
     log.change(Some(A), 1); // 2
@@ -354,7 +354,7 @@ fn a_take_that_goes_on_while_another_is_active() -> Steps {
 }
 
 #[test]
-fn a_jump_there_and_back_brings_back_the_takes_that_were_passed() {
+fn jump_back_and_forth_restores_the_takes_on_the_way() {
     for target in 1..=6 {
         let mut log = a_take_that_goes_on_while_another_is_active();
         log.jump(target);
@@ -365,7 +365,7 @@ fn a_jump_there_and_back_brings_back_the_takes_that_were_passed() {
 }
 
 #[test]
-fn redo_makes_all_steps_again_that_one_undo_took_back_over_a_switch() {
+fn redo_repeats_all_steps_of_one_undo_across_a_switch() {
     for returns in [false, true] {
         let mut log = a_take_that_goes_on_while_another_is_active();
         let mut all = vec![6, 5, 4, 3, 2];

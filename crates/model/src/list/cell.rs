@@ -1,4 +1,4 @@
-//! What lists hold.
+//! The items of lists.
 
 use std::fmt::Debug;
 
@@ -7,27 +7,27 @@ use minicbor::{Decode, Encode};
 use crate::content::{ContentId, Kind};
 use crate::id::{EntryId, TakeId};
 
-/// One item of a list: small, since it is written again whenever a neighbour changes.
+/// One item of a list. Cells are small because a node is rewritten whenever one of its cells changes.
 pub trait Cell: Clone + PartialEq + Debug + Encode<()> + for<'bytes> Decode<'bytes, ()> {
-    /// The kind of the nodes of such a list.
+    /// The content kind of the nodes.
     const KIND: Kind;
-    /// The average number of cells of a node, at every level; a power of two.
+    /// Average number of cells per node, at every level; a power of two.
     const AVERAGE: u64;
-    /// The identity of this cell. Finding a cell is fast where keys mostly ascend along the list, and right
-    /// in any order.
+    /// The identity of this cell. Lookup is correct for any order, and fast if keys mostly ascend along the
+    /// list.
     fn key(&self) -> &[u8; 16];
 }
 
 /// One entry of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct EntryCell {
-    /// Which entry.
+    /// The entry.
     #[n(0)]
     pub entry: EntryId,
-    /// Its present version.
+    /// Its current version.
     #[n(1)]
     pub version: ContentId,
-    /// The files after this entry, if it changed files.
+    /// The snapshot of the files after this entry, if it changed files.
     #[n(2)]
     pub files: Option<ContentId>,
 }
@@ -46,10 +46,10 @@ impl Cell for EntryCell {
 /// One take of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct TakeCell {
-    /// Which take.
+    /// The take.
     #[n(0)]
     pub take: TakeId,
-    /// What it is at present.
+    /// Its current content.
     #[n(1)]
     pub content: ContentId,
 }

@@ -1,19 +1,20 @@
-//! Checking lists from elsewhere, version after version, without walking a long one again for each.
+//! Validates imported lists, version by version, without walking a long list again for each version.
 //!
-//! A list is what it says if it is cut where lists are cut, every node is what the node above says of it, and no
-//! key stands in it twice. The first two make its name the only name of its cells. The third bounds it by what
-//! really came: a few nodes that refer to each other over and over describe many cells, and repeat their keys.
+//! A list is valid if its chunk boundaries are right, every node matches its summary in the parent node, and
+//! no key occurs twice. The first two make its root the only one for its cells. The third bounds the list by
+//! the nodes received: a few nodes that refer to each other repeatedly describe many cells, but also repeat
+//! their keys.
 //!
 //! ```text
-//!   before   [ a  b  c  d ]          kept: a, b     nothing below them is opened
-//!   now      [ a  b  x  y  z ]       gone: c, d     their keys are free again
-//!                                    come: x, y, z  opened, checked, their keys taken
+//!   before   [ a  b  c  d ]          retained: a, b     not opened
+//!   now      [ a  b  x  y  z ]       removed:  c, d     their keys are free again
+//!                                    added:    x, y, z  opened, checked, their keys taken
 //! ```
 //!
-//! Whether a node is cut right depends on where it stands: the last one of a level was cut short by the end of the
-//! list, every other must end where a chunk ends, and so must the last node below it at each level. A node that
-//! was found to end so is *closed*, and right anywhere. Only closed nodes are passed over when they are met again;
-//! those at the right edge of the list are opened each time, which is one for each level.
+//! Whether a boundary is right depends on the position of the node: the end of the list may cut the last node
+//! of a level short; every other node must end at a chunk boundary, and so must the last node below it at
+//! each level. A node known to end so is *closed* and valid at any position. Only closed nodes are skipped
+//! when they occur again; those at the right edge, one per level, are opened each time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,34 +25,34 @@ use super::node::{Child, Node, damaged, open, open_root};
 use crate::content::ContentId;
 use crate::object::{Objects, Unavailable};
 
-/// Why a list was refused.
+/// Reason why a list is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BadList {
-    /// A node is cut where no list is cut.
+    /// A node does not end at a chunk boundary.
     #[error("list node {} is not cut where lists are cut", .0.short())]
     Cut(ContentId),
-    /// Something stands in the list twice.
+    /// A key occurs twice in the list.
     #[error("a list holds the same thing twice")]
     Twice,
-    /// A node could not be read, or is not what the node above says of it.
+    /// A node could not be read or does not match its summary in the parent.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
-/// What differs between two versions of a list. At the right edge, what stayed may be in both.
+/// The cells that differ between two versions of a list. At the right edge, unchanged cells may be in both.
 #[derive(Clone, Debug)]
 pub struct Turnover<C> {
-    /// Cells that are no longer there.
+    /// Removed cells.
     pub gone: Vec<C>,
-    /// Cells that are there now.
+    /// Added cells.
     pub come: Vec<C>,
 }
 
-/// A list that was checked, ready for its next version.
+/// A validated list, ready to validate its next version.
 #[derive(Clone, Debug)]
 pub struct CheckedList<C> {
     list: List<C>,
-    /// Nodes of the list that are closed, with their level and what a branch is to say of them.
+    /// Closed nodes of the list, with their level and expected summary.
     closed: HashMap<ContentId, (u8, Child)>,
     keys: HashSet<[u8; 16]>,
 }
@@ -68,10 +69,10 @@ impl<C: Cell> CheckedList<C> {
         self.keys.contains(key)
     }
 
-    /// Checks the next version of the list. The work is in proportion to the nodes that differ, and never more
-    /// than the nodes that exist.
+    /// Validates the next version of the list. The work is proportional to the nodes that differ, and bounded
+    /// by the nodes that exist.
     ///
-    /// After an error, what is known of the list is of no use any more.
+    /// After an error the value must not be used any more.
     pub fn advance<O: Objects + ?Sized>(
         &mut self,
         objects: &O,
@@ -98,7 +99,8 @@ impl<C: Cell> CheckedList<C> {
             let node = open_root(objects, &self.list, root)?;
             self.leave(objects, root, node, &mut kept, &mut turnover.gone)?;
         }
-        // A kept node that was not met lies below another one that was kept, so its cells are there twice.
+        // A retained node that the walk did not reach lies below another retained one, so its cells occur
+        // twice.
         if !kept.is_empty() {
             return Err(BadList::Twice);
         }
@@ -115,7 +117,8 @@ impl<C: Cell> CheckedList<C> {
         Ok(turnover)
     }
 
-    /// Forgets what is not kept of the version before. What is kept is crossed off.
+    /// Forgets the nodes of the previous version that the next does not retain; removes retained ones from
+    /// the set.
     fn leave<O: Objects + ?Sized>(
         &mut self,
         objects: &O,
@@ -166,9 +169,9 @@ impl<C: Cell, O: Objects + ?Sized> Walk<'_, C, O> {
         }
     }
 
-    /// Checks an opened node and all below it; `last` says that no node of its level stands behind it.
+    /// Checks an opened node and everything below it; `last` means that it is the last node of its level.
     fn node(&mut self, id: ContentId, node: Node<C>, last: bool) -> Result<(), BadList> {
-        // Before anything below is looked at: what refers to the same node again and again stops here.
+        // This check precedes the descent, so that repeated references to one node stop here.
         if !self.opened.insert(id) {
             return Err(BadList::Twice);
         }

@@ -1,7 +1,7 @@
-//! Where chunks end, and how a stream of items becomes nodes.
+//! Chunk boundaries, and the conversion of a stream of items into nodes.
 //!
-//! The same rule cuts every level, always from left to right, and looks only at the items since the last
-//! cut. Wherever two streams have been cut at the same place, they are cut alike from there on.
+//! One rule splits every level, from left to right, and depends only on the items since the last boundary.
+//! Once two streams have a boundary at the same item, they have the same boundaries from there on.
 
 use std::collections::HashSet;
 
@@ -14,27 +14,25 @@ use crate::object::{Additions, Objects};
 
 /// A chunk never ends after its first item, so that every level is shorter than the one below.
 const LEAST_ITEMS: usize = 2;
-/// How many times the average a chunk may have, whatever its items are.
+/// Maximum size of a chunk, as a multiple of the average.
 const MOST_AVERAGES: usize = 8;
 
-/// What the nodes of one level hold: cells in leaves, children in branches.
+/// An item of a node: a cell in a leaf, a child in a branch.
 pub(super) trait Item<C: Cell>: Clone + PartialEq + Encode<()> {
-    /// Whether a chunk ends after this item; the scratch space spares an allocation for each item.
+    /// Whether a chunk ends after this item. The scratch buffer avoids an allocation per item.
     fn ends_chunk(&self, scratch: &mut Vec<u8>) -> bool;
-    /// How many cells this item stands for.
+    /// Number of cells that this item represents.
     fn count(&self) -> u64;
-    /// The node of these items.
     fn into_node(level: u8, items: Vec<Self>) -> Node<C>;
-    /// The items of a node, if it holds items of this type.
+    /// The items of a node, if it contains items of this type.
     fn of_node(node: Node<C>) -> Option<Vec<Self>>;
 }
 
-/// The most items that a node has.
 pub(super) const fn most_items<C: Cell>() -> usize {
     C::AVERAGE as usize * MOST_AVERAGES
 }
 
-/// Whether the low bits of a hash say so, as they do once in `C::AVERAGE` times.
+/// Whether the low bits of a hash mark a boundary, which happens once in `C::AVERAGE` times.
 fn hash_ends_chunk<C: Cell>(hash: &[u8; 32]) -> bool {
     const { assert!(C::AVERAGE.is_power_of_two()) };
     let mut low = [0; 8];
@@ -66,7 +64,7 @@ impl<C: Cell> Item<C> for C {
 }
 
 impl<C: Cell> Item<C> for Child {
-    /// The name of a node is a hash already.
+    /// The content id of a node is already a hash.
     fn ends_chunk(&self, _scratch: &mut Vec<u8>) -> bool {
         hash_ends_chunk::<C>(self.id.bytes())
     }
@@ -87,8 +85,8 @@ impl<C: Cell> Item<C> for Child {
     }
 }
 
-/// Whether the rule cuts these items as they are cut: nowhere between them, and behind the last of them unless
-/// that is the last of the level, where the end of the list may have cut the chunk short.
+/// Whether these items form exactly one chunk: no boundary between them, and one after the last, unless that
+/// is the last item of the level, where the end of the list may cut the chunk short.
 pub(super) fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T], last: bool) -> bool {
     let mut scratch = Vec::new();
     let Some((end, before)) = items.split_last() else { return false };
@@ -98,7 +96,7 @@ pub(super) fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T], last: bool) -> bool
     (last || ends) && !inner.iter().any(|item| item.ends_chunk(&mut scratch))
 }
 
-/// Cuts the items of one level into nodes.
+/// Splits the items of one level into nodes.
 pub(super) struct Chunker<T> {
     level: u8,
     open: Vec<T>,
@@ -112,17 +110,15 @@ impl<T> Chunker<T> {
         Self { level, open: Vec::new(), nodes: Vec::new(), stored: HashSet::new(), scratch: Vec::new() }
     }
 
-    /// Says that this node is stored already: if it comes out again, it is not added again.
+    /// Marks a node as stored, so that it is not added again.
     pub(super) fn know(&mut self, id: ContentId) {
         self.stored.insert(id);
     }
 
-    /// Whether the last item ended a chunk.
     pub(super) fn is_between_chunks(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Takes the next item.
     pub(super) fn push<C, O>(&mut self, additions: &mut Additions<'_, O>, item: T)
     where
         C: Cell,
@@ -137,7 +133,7 @@ impl<T> Chunker<T> {
         }
     }
 
-    /// The nodes of all items, the last of which may have been cut short by the end of the list.
+    /// Returns the nodes of all items. The end of the list may cut the last one short.
     pub(super) fn finish<C, O>(mut self, additions: &mut Additions<'_, O>) -> Vec<Child>
     where
         C: Cell,
@@ -159,14 +155,14 @@ impl<T> Chunker<T> {
         let node = T::into_node(self.level, std::mem::take(&mut self.open));
         let bytes = encode(&node);
         let known = |id: &ContentId| self.stored.contains(id);
-        // A list that is built from nothing knows no node, and need not hash each of them twice.
+        // A list built from scratch has no stored nodes, so hashing each node twice would be wasted.
         let named = (!self.stored.is_empty()).then(|| ContentId::of(C::KIND, &bytes)).filter(known);
         let id = named.unwrap_or_else(|| additions.add_bytes(C::KIND, bytes));
         self.nodes.push(node.summary(id));
     }
 }
 
-/// Puts levels on top of these nodes until one is left: the root. None if there is no node.
+/// Adds levels on top of these nodes until one remains: the root. `None` if there are no nodes.
 pub(super) fn grow<C: Cell, O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     mut level: u8,
@@ -191,7 +187,7 @@ mod tests {
     use crate::id::TakeId;
     use crate::object::Memory;
 
-    /// Cells that all end a chunk, or none of which does, as someone may search for on purpose.
+    /// Cells selected as an attacker would: all of them end a chunk, or none does.
     fn ground(ends: impl Fn(bool) -> bool, count: usize) -> Vec<TakeCell> {
         let mut scratch = Vec::new();
         (0u128..)
@@ -204,7 +200,7 @@ mod tests {
             .collect()
     }
 
-    /// How many nodes these cells make, and how many cells each leaf has.
+    /// Number of nodes, and number of cells of each leaf.
     fn leaf_sizes(cells: Vec<TakeCell>) -> (usize, Vec<usize>) {
         let base = Memory::default();
         let mut additions = Additions::new(&base);
@@ -221,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_never_end_a_chunk_are_cut_at_the_limit() {
+    fn cells_that_never_end_a_chunk_are_split_at_the_limit() {
         let (_, sizes) = leaf_sizes(ground(|ends| !ends, 1000));
         assert_eq!(sizes.iter().sum::<usize>(), 1000);
         assert!(sizes.iter().all(|size| *size <= most_items::<TakeCell>()));
@@ -236,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_among_hostile_cells_are_canonical_too() {
+    fn edits_of_adversarial_cells_stay_canonical() {
         for keep in [true, false] {
             let mut cells = ground(|ends| ends == keep, 600);
             let base = Memory::default();
@@ -245,14 +241,14 @@ mod tests {
             for position in [0, 1, 300, 31, 590] {
                 cells.remove(position);
                 let at = position as u64;
-                list = list.splice(&mut additions, at..at + 1, Vec::new()).expect("all nodes are there");
+                list = list.splice(&mut additions, at..at + 1, Vec::new()).expect("all nodes are stored");
                 assert_eq!(list, List::from_cells(&mut additions, cells.clone()));
             }
         }
     }
 
     #[test]
-    fn a_node_of_two_chunks_is_refused() {
+    fn node_with_two_chunks_is_refused() {
         let cells = ground(|ends| ends, 4);
         let bytes = encode(&Node::Leaf(cells.clone()));
         assert!(parse_node::<TakeCell>(&bytes).is_err());

@@ -1,9 +1,9 @@
-//! What differs between two lists, found by comparing the names of nodes from the top down.
+//! Differences between two lists, found by comparing the content ids of nodes from the top down.
 //!
-//! At each level the two sides are two runs of names. Names that both have in the same order are shared, with
-//! all that is below them, and are never opened; what is left are gaps. The nodes in a gap are opened, which
-//! gives two shorter runs of the level below, until the runs are cells. A taller list is first brought down
-//! to the level of the other.
+//! At each level the two sides are two runs of content ids. Ids that both have in the same order are shared,
+//! including everything below them, and are never opened; the rest are gaps. The nodes in a gap are opened,
+//! which gives two shorter runs of the level below, until the runs are cells. The taller list is first
+//! expanded down to the level of the other.
 //!
 //! ```text
 //!   old  [ A  B  C  D ]      gap: B against X        then the children of B against those of X,
@@ -18,21 +18,21 @@ use super::chunk::Item;
 use super::node::{Child, Node, damaged, open, open_root};
 use crate::object::{Objects, Unavailable};
 
-/// One place where two lists differ.
+/// A range where two lists differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk<C> {
-    /// Where the removed cells are in the old list.
+    /// Start of the removed cells in the old list.
     pub old_start: u64,
-    /// Where the added cells are in the new list.
+    /// Start of the added cells in the new list.
     pub new_start: u64,
-    /// Cells of the old list that are not in the new list at that place.
+    /// Cells of the old list that the new list does not have there.
     pub removed: Vec<C>,
-    /// Cells of the new list that are not in the old list at that place.
+    /// Cells of the new list that the old list does not have there.
     pub added: Vec<C>,
 }
 
 impl<C: Cell> List<C> {
-    /// The places where two lists differ, from first to last; never two that touch.
+    /// The hunks between two lists, in order; no two hunks touch.
     pub fn diff<O: Objects + ?Sized>(
         objects: &O,
         old: &Self,
@@ -60,7 +60,7 @@ impl<C: Cell> List<C> {
     }
 }
 
-/// Two runs of items of one level that take the same place in the two lists.
+/// Two runs of items of one level at the same position in the two lists.
 struct Gap<T> {
     old_start: u64,
     new_start: u64,
@@ -77,7 +77,6 @@ fn top<C: Cell, O: Objects + ?Sized>(objects: &O, list: &List<C>) -> Result<(u8,
     Ok((node.level(), vec![node.summary(root)]))
 }
 
-/// The items of all these nodes.
 fn open_all<C: Cell, T: Item<C>, O: Objects + ?Sized>(
     objects: &O,
     nodes: &[Child],
@@ -90,7 +89,7 @@ fn open_all<C: Cell, T: Item<C>, O: Objects + ?Sized>(
     Ok(items)
 }
 
-/// What remains of these gaps between nodes of `level`, one level down.
+/// Narrows the gaps between nodes of `level` to gaps one level down.
 fn below<C: Cell, T: Item<C>, O: Objects + ?Sized>(
     objects: &O,
     gaps: Vec<Gap<Child>>,
@@ -110,12 +109,12 @@ fn below<C: Cell, T: Item<C>, O: Objects + ?Sized>(
 }
 
 impl<T> Gap<T> {
-    /// The parts of this gap that really differ.
+    /// Splits this gap into the parts that differ.
     fn narrowed<C: Cell>(self) -> Vec<Self>
     where
         T: Item<C>,
     {
-        // Most gaps are one changed item among equal ones: see that without hashing anything.
+        // Most gaps are one changed item among equal ones. This detects them without hashing.
         let same = |(old, new): &(&T, &T)| old == new;
         let prefix = self.old.iter().zip(&self.new).take_while(same).count();
         let (old, new) = (&self.old[prefix..], &self.new[prefix..]);
@@ -144,7 +143,7 @@ fn cells_in<C: Cell, T: Item<C>>(items: &[T]) -> u64 {
     items.iter().map(Item::count).sum()
 }
 
-/// Gaps between cells as hunks; gaps that touch become one.
+/// Converts gaps between cells to hunks and joins gaps that touch.
 fn joined<C>(gaps: impl Iterator<Item = Gap<C>>) -> Vec<Hunk<C>> {
     let mut hunks: Vec<Hunk<C>> = Vec::new();
     for Gap { old_start, new_start, old, new } in gaps {

@@ -1,7 +1,7 @@
-//! Nodes: leaves of cells, and branches of children.
+//! Nodes: leaves with cells, and branches with children.
 //!
-//! A node is encoded as `[level, items]`, where level 0 is a leaf. A branch says of each child what can be
-//! known without opening it; opening a child checks that it was true.
+//! A node is encoded as `[level, items]`, where level 0 is a leaf. A branch has a summary of each child;
+//! opening a child checks it against that summary.
 
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
@@ -14,49 +14,48 @@ use crate::object::{Objects, Unavailable, load};
 /// Every level has at most half the nodes of the level below, so no list needs more levels than this.
 const HIGHEST_LEVEL: u8 = 64;
 
-/// One node of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node<C> {
     Leaf(Vec<C>),
     Branch(Branch),
 }
 
-/// A node that holds nodes; those are one level below it.
+/// A node whose children are nodes one level below.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Branch {
     pub(super) level: u8,
     pub(super) children: Vec<Child>,
 }
 
-/// What a branch knows of a node below it.
+/// The summary of a child in its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
 pub(super) struct Child {
     #[n(0)]
     pub(super) id: ContentId,
-    /// Cells of all leaves below.
+    /// Number of cells in all leaves below.
     #[n(1)]
     pub(super) count: u64,
-    /// The least start of a key below.
+    /// The smallest key prefix below.
     #[n(2)]
     pub(super) low: u64,
-    /// The greatest start of a key below.
+    /// The largest key prefix below.
     #[n(3)]
     pub(super) high: u64,
 }
 
-/// What the bytes of a node hold: for importers and verification, which look at nodes one by one.
+/// The decoded items of a node, for importers and verification, which process nodes one by one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeContents<C> {
     /// The cells of a leaf.
     Cells(Vec<C>),
-    /// The nodes that a branch refers to, of the same kind.
+    /// The child nodes of a branch, of the same kind.
     Nodes(Vec<ContentId>),
 }
 
-/// What a node holds, if these are the canonical bytes of a node that is chunked as it should be.
+/// Decodes a node and checks that the bytes are canonical and form a valid chunk.
 ///
-/// Whether the nodes below are what this node says is checked when they are opened; whether it is cut right where
-/// it stands, when the [whole list is checked](super::CheckedList).
+/// Children are checked against their summaries when they are opened. Whether the boundary is right for the
+/// position of the node is checked with the [whole list](super::CheckedList).
 pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, Malformed> {
     let node: Node<C> = content::decode(bytes)?;
     let (contents, well_chunked) = match node {
@@ -72,14 +71,14 @@ pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, Malformed> {
     if well_chunked { Ok(contents) } else { Err(Malformed { kind: C::KIND }) }
 }
 
-/// The part of a key that spans are made of.
+/// The prefix of a key that spans consist of.
 pub(super) fn key_start(key: &[u8; 16]) -> u64 {
     let mut start = [0; 8];
     start.copy_from_slice(&key[..8]);
     u64::from_be_bytes(start)
 }
 
-/// Opens a node of `level` and checks it against what the branch above says.
+/// Opens a node of `level` and checks it against its summary in the branch above.
 pub(super) fn open<C: Cell>(
     objects: &(impl Objects + ?Sized),
     child: &Child,
@@ -93,7 +92,7 @@ pub(super) fn open<C: Cell>(
     }
 }
 
-/// Opens the root of a list that is not empty, and checks it against what the list says.
+/// Opens the root of a list that is not empty, and checks it against the list.
 pub(super) fn open_root<C: Cell>(
     objects: &(impl Objects + ?Sized),
     list: &List<C>,
@@ -116,11 +115,11 @@ impl<C: Cell> Node<C> {
         }
     }
 
-    /// What the branch above this node, named `id`, is to say of it.
+    /// The summary of this node for the branch above.
     pub(super) fn summary(&self, id: ContentId) -> Child {
         let mut summary = Child { id, count: 0, low: u64::MAX, high: 0 };
         let mut include = |count, low: u64, high: u64| {
-            // Saturating, since a hostile node may claim anything; such a sum is over the limit.
+            // Saturating, because an adversarial node may claim any count; such a sum is over the limit.
             summary.count = summary.count.saturating_add(count);
             summary.low = summary.low.min(low);
             summary.high = summary.high.max(high);
@@ -140,7 +139,7 @@ impl<C: Cell> Node<C> {
         summary
     }
 
-    /// Whether the node could be part of some list, as far as it can tell by itself.
+    /// Whether the node could be part of a valid list, judged by its own bytes only.
     fn is_sound(&self) -> bool {
         let items = match self {
             Self::Leaf(cells) => cells.len(),

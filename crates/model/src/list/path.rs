@@ -1,8 +1,8 @@
-//! A place in a list: the branches from the root down to one node.
+//! A position in a list: the branches from the root down to one node.
 //!
 //! ```text
-//!   step 0        [ A  B* ]            * the child that was taken
-//!   step 1        [ d  e*  f ]         below the last step: the node that the path leads to
+//!   step 0        [ A  B* ]            * the child that the path follows
+//!   step 1        [ d  e*  f ]         below the last step: the node at the end of the path
 //! ```
 
 use super::List;
@@ -11,14 +11,14 @@ use super::node::{Child, Node, open, open_root};
 use crate::content::ContentId;
 use crate::object::{Objects, Unavailable};
 
-/// The road to one node; the node itself is not kept here.
+/// The path to one node, without the node itself.
 #[derive(Clone)]
 pub(super) struct Path {
     root: ContentId,
     steps: Vec<Step>,
 }
 
-/// One branch on the road, and which of its children the road takes.
+/// One branch on the path, and the index of the child that the path follows.
 #[derive(Clone)]
 pub(super) struct Step {
     pub(super) level: u8,
@@ -37,8 +37,8 @@ impl Step {
 }
 
 impl Path {
-    /// The road to the leaf that holds `position`, that leaf, and the offset of the position in it. A
-    /// position beyond the end leads to the end of the last leaf. None if the list is empty.
+    /// The path to the leaf with `position`, that leaf, and the offset in it. A position beyond the end leads
+    /// to the end of the last leaf. `None` if the list is empty.
     pub(super) fn to<C: Cell>(
         objects: &(impl Objects + ?Sized),
         list: &List<C>,
@@ -67,27 +67,28 @@ impl Path {
         }
     }
 
-    /// The name of the node that the path leads to.
+    /// The content id of the node at the end of the path.
     pub(super) fn id(&self) -> ContentId {
         self.steps.last().map_or(self.root, |step| step.child().id)
     }
 
-    /// Whether no node of the same level is before this one.
+    /// Whether this is the first node of its level.
     pub(super) fn is_first(&self) -> bool {
         self.steps.iter().all(|step| step.taken == 0)
     }
 
-    /// Whether no node of the same level is after this one.
+    /// Whether this is the last node of its level.
     pub(super) fn is_last(&self) -> bool {
         self.steps.iter().all(Step::is_last)
     }
 
-    /// Leads to the branch above, and gives that branch. None at the root.
+    /// Moves to the branch above and returns it. `None` at the root.
     pub(super) fn up(&mut self) -> Option<Step> {
         self.steps.pop()
     }
 
-    /// Leads to the next node of the same level, and gives that node. None, and nothing changes, at the last.
+    /// Moves to the next node of the same level and returns it. At the last node, returns `None` without
+    /// moving.
     pub(super) fn forward<C: Cell>(
         &mut self,
         objects: &(impl Objects + ?Sized),
@@ -99,8 +100,8 @@ impl Path {
         self.descend(objects, turn, |_| 0).map(Some)
     }
 
-    /// Leads to the previous node of the same level, and gives that node. None, and nothing changes, at the
-    /// first.
+    /// Moves to the previous node of the same level and returns it. At the first node, returns `None` without
+    /// moving.
     pub(super) fn backward<C: Cell>(
         &mut self,
         objects: &(impl Objects + ?Sized),
@@ -112,7 +113,7 @@ impl Path {
         self.descend(objects, turn, |children| children.len() - 1).map(Some)
     }
 
-    /// Walks down again from the step that turned, as deep as before.
+    /// Descends again from the changed step to the previous depth.
     fn descend<C: Cell>(
         &mut self,
         objects: &(impl Objects + ?Sized),
@@ -122,7 +123,7 @@ impl Path {
         let depth = self.steps.len();
         self.steps.truncate(turn + 1);
         loop {
-            let step = self.steps.last().expect("the step that turned is still there");
+            let step = self.steps.last().expect("the changed step remains");
             let node = open(objects, step.child(), step.level - 1)?;
             match node {
                 Node::Branch(branch) if self.steps.len() < depth => {

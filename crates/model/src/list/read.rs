@@ -1,4 +1,4 @@
-//! Reading: by position, by key, and in order from anywhere in either direction.
+//! Reads by position, by key, and in order from any position in either direction.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use super::path::Path;
 use crate::object::{Objects, Unavailable};
 
 impl<C: Cell> List<C> {
-    /// The cell at that position; none beyond the end.
+    /// The cell at that position; `None` beyond the end.
     pub fn get<O: Objects + ?Sized>(&self, objects: &O, position: u64) -> Result<Option<C>, Unavailable> {
         self.iter(objects, position).next().transpose()
     }
 
-    /// The cells in that range, as far as the list goes.
+    /// The cells in that range, clipped to the list.
     pub fn page<O: Objects + ?Sized>(&self, objects: &O, range: Range<u64>) -> Result<Vec<C>, Unavailable> {
         let wanted = range.end.saturating_sub(range.start);
         self.iter(objects, range.start).take(usize::try_from(wanted).unwrap_or(usize::MAX)).collect()
     }
 
-    /// The cells from `start` on, forward; nodes are read as they are reached.
+    /// The cells from `start` forward; nodes are read on demand.
     pub fn iter<'objects, O: Objects + ?Sized>(
         &self,
         objects: &'objects O,
@@ -29,7 +29,7 @@ impl<C: Cell> List<C> {
         Forward { objects, place: Place::starting(*self, start, start < self.count) }
     }
 
-    /// The cells before `end`, backward; nodes are read as they are reached.
+    /// The cells before `end`, backward; nodes are read on demand.
     pub fn iter_back<'objects, O: Objects + ?Sized>(
         &self,
         objects: &'objects O,
@@ -39,7 +39,7 @@ impl<C: Cell> List<C> {
         Backward { objects, place: Place::starting(*self, end.saturating_sub(1), end > 0) }
     }
 
-    /// The cell with that key, and its position. Where several have it, any of them.
+    /// The cell with that key, and its position. If several match, any of them.
     pub fn find<O: Objects + ?Sized>(
         &self,
         objects: &O,
@@ -69,8 +69,8 @@ fn find_below<C: Cell, O: Objects + ?Sized>(
                 }
                 start += child.count;
             }
-            // One cell that was put in late, far from its like, makes the spans of all nodes above it wide. The
-            // narrowest span is most likely the right one.
+            // A cell inserted late among older ones widens the spans of all nodes above it. The narrowest
+            // span is the most likely match.
             candidates.sort_by_key(|(child, _)| child.high - child.low);
             for (child, start) in candidates {
                 let below = open(objects, child, branch.level - 1)?;
@@ -83,25 +83,23 @@ fn find_below<C: Cell, O: Objects + ?Sized>(
     }
 }
 
-/// The cells of a list in order. After an error there is nothing more.
+/// Iterator over the cells in order. It ends after an error.
 pub struct Forward<'objects, C, O: ?Sized> {
     objects: &'objects O,
     place: Place<C>,
 }
 
-/// The cells of a list in reverse order. After an error there is nothing more.
+/// Iterator over the cells in reverse order. It ends after an error.
 pub struct Backward<'objects, C, O: ?Sized> {
     objects: &'objects O,
     place: Place<C>,
 }
 
-/// How far an iterator has come.
 enum Place<C> {
-    /// Nothing is read yet; the first cell to give is at this position.
+    /// Nothing is read yet; the first cell to return is at this position.
     Unread(List<C>, u64),
-    /// In a leaf; the cells that are still to be given.
+    /// In a leaf, with the cells that remain.
     Within(Path, std::vec::IntoIter<C>),
-    /// Nothing more to give.
     Over,
 }
 
@@ -110,8 +108,8 @@ impl<C: Cell> Place<C> {
         if exists { Self::Unread(list, position) } else { Self::Over }
     }
 
-    /// The next cell, where `open` finds the first leaf with what is wanted of it, `turn` the next leaf, and
-    /// `take` the next cell of a leaf.
+    /// The next cell. `open` finds the first leaf and its remaining cells, `turn` the next leaf, and `take`
+    /// the next cell of a leaf.
     fn advance(
         &mut self,
         open: impl Fn(&List<C>, u64) -> Result<Option<(Path, Vec<C>)>, Unavailable>,

@@ -1,16 +1,16 @@
-//! The one change that all others are made of: replace a range of cells by other cells.
+//! The basic edit: replaces a range of cells by other cells.
 //!
-//! Two paths lead to the leaves where the range starts and ends. What stays of those leaves, and the new
-//! cells between, are cut into chunks again. Old leaves after the range are taken in one by one, until a new
-//! chunk ends where an old one did: from there on everything is as it was. The nodes that were replaced are a
-//! range of the level above, and so the same is done there, up to the root.
+//! Two paths lead to the leaves where the range starts and ends. The remaining cells of those leaves and the
+//! new cells between them are split into chunks again. Old leaves after the range are added one by one until
+//! a new boundary matches an old one; from there on nothing changes. The replaced nodes are a range of the
+//! level above, so the same edit applies there, up to the root.
 //!
 //! ```text
 //!   level 1     [ a   b   c   d ]   [ e   f   g ]         b, c and d are replaced by x and y, and so on up
 //!                     │       │
 //!   level 0        [···│]  [···│]  [····│]  [··│]
 //!                     └─ range ─┘      ▲
-//!                   left      right    └ taken in, if what is left of `d` does not end a chunk
+//!                   left      right    └ added if the rest of `d` does not end a chunk
 //! ```
 
 use std::ops::Range;
@@ -24,9 +24,9 @@ use crate::content::ContentId;
 use crate::object::{Additions, Objects, Unavailable};
 
 impl<C: Cell> List<C> {
-    /// The list with these cells in place of that range: appends, inserts, edits, deletes and truncates.
+    /// Replaces a range by these cells: covers append, insert, edit, delete and truncate.
     ///
-    /// A range that reaches beyond the end stands for the part of it that is in the list.
+    /// A range beyond the end is clipped to the list.
     pub fn splice<O: Objects + ?Sized>(
         &self,
         additions: &mut Additions<'_, O>,
@@ -46,7 +46,7 @@ impl<C: Cell> List<C> {
         };
         let (right, rest) = match usize::try_from(end - start) {
             Ok(removed) if removed <= items.len() - kept => (left.clone(), items.split_off(kept + removed)),
-            // The last cell of the range rather than the one after it, so as not to open a leaf in vain.
+            // Uses the last cell of the range, not the one after it, to avoid opening one leaf more.
             _ => match Path::to(additions, self, end - 1)? {
                 Some((right, mut cells, last)) => (right, cells.split_off(last + 1)),
                 None => return Ok(*self),
@@ -61,7 +61,7 @@ impl<C: Cell> List<C> {
     }
 }
 
-/// A run of nodes of one level that is replaced: from the node that `left` leads to, to that of `right`.
+/// A run of replaced nodes of one level, from the node at `left` to the node at `right`.
 struct Replacement<'a, 'base, O: Objects + ?Sized> {
     additions: &'a mut Additions<'base, O>,
     left: Path,
@@ -69,7 +69,7 @@ struct Replacement<'a, 'base, O: Objects + ?Sized> {
 }
 
 impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
-    /// Replaces the leaves by leaves of these cells, then their parents, up to the root, and names it.
+    /// Replaces the leaves, then their parents, up to the root, and returns the new root.
     fn carry_up<C: Cell>(mut self, cells: Vec<C>) -> Result<Option<ContentId>, Unavailable> {
         let mut level = 0;
         let mut nodes = self.rechunk(level, cells)?;
@@ -87,7 +87,7 @@ impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
         Ok(grow::<C, O>(self.additions, level, nodes))
     }
 
-    /// Cuts these items into nodes, and the nodes after them until old and new chunks end together.
+    /// Splits these items into nodes, then the following nodes until old and new boundaries match.
     fn rechunk<C: Cell, T: Item<C>>(&mut self, level: u8, items: Vec<T>) -> Result<Vec<Child>, Unavailable> {
         let mut chunker = Chunker::new(level);
         chunker.know(self.left.id());
@@ -109,7 +109,8 @@ impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
         Ok(chunker.finish(self.additions))
     }
 
-    /// One node is left at this level: the root is this node, or the first below it that has company.
+    /// One node remains at this level: the root is this node, or the first node below it with more than one
+    /// child.
     fn lowest_root<C: Cell>(&self, mut level: u8, mut only: Child) -> Result<ContentId, Unavailable> {
         loop {
             match open::<C>(self.additions, &only, level)? {

@@ -1,4 +1,4 @@
-//! Walking all nodes of a list, for garbage collection, verification and export.
+//! Visits all nodes of a list, for garbage collection, verification and export.
 
 use super::List;
 use super::cell::Cell;
@@ -7,10 +7,10 @@ use crate::content::ContentId;
 use crate::object::{Objects, Unavailable};
 
 impl<C: Cell> List<C> {
-    /// Shows every node, from the root down and from left to right, and the cells of the leaves.
+    /// Visits every node, from the root down and from left to right, and the cells of the leaves.
     ///
-    /// Before a node is opened, `descend` is asked about its name: if it says no, because it has seen that
-    /// node in this list or in another, nothing below is shown.
+    /// Before a node is opened, `descend` receives its content id. If it returns false, for example because
+    /// another list contained that node, the node and everything below it are skipped.
     pub fn visit_nodes<O: Objects + ?Sized>(
         &self,
         objects: &O,

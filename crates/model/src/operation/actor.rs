@@ -1,14 +1,14 @@
-//! Who makes an operation.
+//! The author of an operation.
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
-/// Who made a change.
+/// The author of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Actor {
-    /// The person at the keyboard.
+    /// The user.
     #[n(0)]
     Human,
     /// The agent.
@@ -21,10 +21,10 @@ pub enum Actor {
         #[n(0)]
         call: String,
     },
-    /// A program over the API.
+    /// A client of the API.
     #[n(3)]
     Client {
-        /// What it calls itself.
+        /// Its self-reported name.
         #[n(0)]
         name: String,
     },
@@ -37,7 +37,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// Who goes by that name.
+    /// The agent if the name is `agent`, else a client with that name.
     pub fn named(name: &str) -> Self {
         if name == "agent" { Self::Agent } else { Self::Client { name: name.to_owned() } }
     }

@@ -1,14 +1,14 @@
-//! What the kind of an operation says of it: whose step it is, what it brought, whether it is a step at all.
+//! Properties of an operation kind: its take, the entries it added, and whether undo covers it.
 
 use super::{Added, OperationKind, TurnStep};
 use crate::id::TakeId;
 
 impl OperationKind {
-    /// The take whose step this is; `None` for a step of the thread as a whole, and where only the file change that comes
-    /// with the operation names the take.
+    /// The take that the step belongs to; `None` for a step of the whole thread, and for operations whose
+    /// take is named only by their file change.
     pub fn take(&self) -> Option<TakeId> {
         match self {
-            // The take is made by this very step.
+            // This step creates the take.
             Self::TurnAdvanced { step: TurnStep::Started { forked: Some(_) }, .. } => None,
             Self::EntriesAdded { take, .. }
             | Self::EntryEdited { take, .. }
@@ -28,12 +28,12 @@ impl OperationKind {
         }
     }
 
-    /// Whether it changed the files of a take and nothing else.
+    /// Whether it changed only files of a take.
     pub fn changes_files_only(&self) -> bool {
         matches!(self, Self::FilesChanged { .. } | Self::FilesRestored { .. } | Self::FilesMoved { .. })
     }
 
-    /// The take that this step made.
+    /// The take that this step created.
     pub fn made(&self) -> Option<TakeId> {
         match self {
             Self::TakeBranched { take, .. }
@@ -43,7 +43,7 @@ impl OperationKind {
         }
     }
 
-    /// The entries that it brought into a take, if it brought any.
+    /// The entries it added to a take, if any.
     pub fn added(&self) -> Option<Added> {
         match self {
             Self::EntriesAdded { entry, version, count, position, .. } => {
@@ -59,8 +59,8 @@ impl OperationKind {
         matches!(self, Self::Undone { .. } | Self::Redone { .. } | Self::Jumped { .. })
     }
 
-    /// Whether the operation only moves along the log, names a moment, sets who may see the thread or notes what a
-    /// hand did to files: it is no step of undo. What someone did by hand is theirs to take back.
+    /// Whether undo skips the operation: it only moves along the log, names a version, changes sharing, or
+    /// records edits that the user made outside Retake. Undoing those edits is up to the user.
     pub fn moves_only(&self) -> bool {
         matches!(
             self,

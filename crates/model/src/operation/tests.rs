@@ -1,9 +1,9 @@
-//! Operations keep their bytes as fields are added.
+//! Old operations keep their bytes when fields are added.
 
 use super::*;
 use crate::content::{decode, encode};
 
-/// An operation as it was before there were requests.
+/// An operation before requests were added.
 #[derive(Encode)]
 struct Before {
     #[n(0)]
@@ -33,7 +33,7 @@ struct Before {
 }
 
 #[test]
-fn an_operation_without_a_request_is_what_it_was_before_there_were_any() {
+fn operation_without_a_request_keeps_its_old_bytes() {
     let content = ContentId::of(Kind::State, b"a state");
     let (thread, turn) = (ThreadId::from_bytes([1; 16]), TurnId::from_bytes([2; 16]));
     let place = Place { parent: 0, depth: 0, jump: 0, position: 1, tip: 1 };
@@ -63,7 +63,7 @@ fn an_operation_without_a_request_is_what_it_was_before_there_were_any() {
             filed,
         };
         let bytes = minicbor::to_vec(&old).expect("encoding into memory cannot fail");
-        let operation: Operation = decode(&bytes).expect("it is canonical still");
+        let operation: Operation = decode(&bytes).expect("still canonical");
         assert_eq!((operation.filed, operation.request), (filed, None));
         assert_eq!(encode(&operation), bytes);
         let request = Some(RequestId::of(b"a key"));

@@ -1,4 +1,4 @@
-//! What an operation of a turn did.
+//! The steps of a turn, as recorded in operations.
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::agent::ToolOutcome;
 use crate::content::ContentId;
 use crate::id::{EntryId, TakeId};
 
-/// Entries that came in behind the last one.
+/// Entries appended to a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Added {
@@ -17,10 +17,10 @@ pub struct Added {
     /// Its content.
     #[n(1)]
     pub version: ContentId,
-    /// How many.
+    /// Number of entries.
     #[n(2)]
     pub count: u64,
-    /// Where the first one stands, counted from 0.
+    /// Position of the first one, from 0.
     #[n(3)]
     pub position: u64,
 }
@@ -30,78 +30,78 @@ pub struct Added {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnStep {
-    /// It began.
+    /// The turn started.
     #[n(0)]
     Started {
-        /// The take that this one was forked from for it.
+        /// The origin of the take, if it was forked for this turn.
         #[n(0)]
         forked: Option<Forked>,
     },
     /// The model answered.
     #[n(1)]
     Answered,
-    /// A person is asked whether a tool may run.
+    /// A tool call needs the user's approval.
     #[n(2)]
     Asked {
-        /// Which call.
+        /// The call.
         #[n(0)]
         call: String,
-        /// Which tool.
+        /// The tool.
         #[n(1)]
         tool: String,
     },
     /// A tool is about to run.
     #[n(3)]
     ToolRuns {
-        /// Which call.
+        /// The call.
         #[n(0)]
         call: String,
-        /// Which tool.
+        /// The tool.
         #[n(1)]
         tool: String,
     },
-    /// A tool has ended, or was not to run.
+    /// A tool ended or was denied.
     #[n(4)]
     ToolEnded {
-        /// Which call.
+        /// The call.
         #[n(0)]
         call: String,
-        /// Which tool.
+        /// The tool.
         #[n(1)]
         tool: String,
-        /// What came of it.
+        /// The outcome.
         #[n(2)]
         outcome: ToolOutcome,
     },
-    /// The model is asked again after a failure, or after a message from a person.
+    /// The model is called again after a failure or a message from the user.
     #[n(5)]
     CalledAgain,
-    /// Something went wrong.
+    /// The turn failed.
     #[n(6)]
     Failed {
-        /// What.
+        /// The error message.
         #[n(0)]
         message: String,
     },
-    /// A person stopped it, or its program did not live to end it.
+    /// The user stopped it, or the process was killed.
     #[n(7)]
     Interrupted,
-    /// It was taken up again.
+    /// The turn was resumed.
     #[n(8)]
     Resumed,
 }
 
-/// Where a take was forked for a turn.
+/// The origin of a take that was forked for a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forked {
-    /// The take it came from.
+    /// The source take.
     #[n(0)]
     pub from: TakeId,
     /// The user message.
     #[n(1)]
     pub at: EntryId,
-    /// The name of the new one.
+    /// The name of the new take.
     #[n(2)]
     pub name: String,
 }

@@ -1,4 +1,4 @@
-//! The decision, case by case.
+//! Cases of the project decision.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn id(number: u8) -> ProjectId {
     ProjectId::from_bytes([number; 16])
 }
 
-/// A folder in words: path, inode, birth, mark, remote; all on device 1.
+/// A folder with path, inode, creation time, mark and remote; all on device 1.
 fn folder(path: &str, inode: u64, born: Option<i64>, mark: Option<u8>, remote: Option<&str>) -> Folder {
     Folder {
         path: path.to_owned(),
@@ -27,7 +27,7 @@ fn on_device(device: u64, folder: Folder) -> Folder {
     Folder { device, ..folder }
 }
 
-/// A project that was last seen as that folder, and what is at its path now.
+/// A project last seen as that folder, with the folder now at its path.
 fn known(number: u8, seen: Folder, there: Option<Folder>) -> Candidate {
     let Folder { path, device, inode, born, remote, .. } = seen;
     let last_seen = Timestamp::from_millis(i64::from(number));
@@ -38,7 +38,7 @@ fn known(number: u8, seen: Folder, there: Option<Folder>) -> Candidate {
     }
 }
 
-/// The same where the recorded folder has another name beside its old one.
+/// The same candidate, with its recorded folder renamed within the same parent folder.
 fn renamed(candidate: Candidate) -> Candidate {
     Candidate { renamed: true, ..candidate }
 }
@@ -46,7 +46,7 @@ fn renamed(candidate: Candidate) -> Candidate {
 #[track_caller]
 fn check(what: &str, folder: &Folder, known: &[Candidate], expected: Verdict<'_>) {
     assert_eq!(decide(folder, known), expected, "{what}");
-    // Candidates that cannot matter may be left out without another verdict.
+    // Skipping irrelevant candidates must not change the verdict.
     let relevant: Vec<Candidate> =
         known.iter().filter(|candidate| candidate.record.may_be(folder)).cloned().collect();
     assert_eq!(decide(folder, &relevant), expected, "{what}, without the irrelevant");
@@ -65,7 +65,7 @@ fn moved(number: u8, from: &'static str) -> Verdict<'static> {
 const NEW: Verdict<'static> = Verdict::New { perhaps: None };
 
 #[test]
-fn a_folder_that_stayed_is_the_same_project() {
+fn unmoved_folder_is_the_same_project() {
     let plain = folder("/a", 7, BORN, None, None);
     let marked = folder("/a", 7, BORN, Some(1), None);
     let record = || known(1, plain.clone(), Some(marked.clone()));
@@ -92,7 +92,7 @@ fn a_folder_that_stayed_is_the_same_project() {
 }
 
 #[test]
-fn a_folder_that_moved_keeps_its_project() {
+fn moved_folder_keeps_its_project() {
     let seen = folder("/a", 7, BORN, None, None);
     let stranger = folder("/a", 8, LATER, None, None);
     let gone = || known(1, seen.clone(), None);
@@ -138,7 +138,7 @@ fn one_folder_under_two_paths_is_one_project() {
 }
 
 #[test]
-fn a_copy_whose_original_stands_is_a_project_of_its_own() {
+fn copy_with_an_existing_original_is_a_new_project() {
     let copied = Verdict::Copied { of: id(1) };
     let seen = folder("/a", 7, BORN, None, ORIGIN);
     let copy = folder("/b", 8, LATER, Some(1), ORIGIN);
@@ -201,7 +201,7 @@ fn another_folder_at_a_known_path() {
 }
 
 #[test]
-fn a_reused_inode_adopts_no_stranger() {
+fn reused_inode_does_not_identify_a_project() {
     let hint = Verdict::New { perhaps: Some(id(1)) };
     let record = |born, remote, there| known(1, folder("/a", 7, born, None, remote), there);
     let stranger = || Some(folder("/a", 8, None, None, ORIGIN));
@@ -241,7 +241,7 @@ fn an_unknown_folder_is_new() {
 }
 
 #[test]
-fn of_several_projects_at_one_path_the_last_seen_is_meant() {
+fn last_seen_of_several_projects_at_one_path_wins() {
     let now = folder("/a", 7, None, None, None);
     let candidates = [
         known(1, folder("/a", 7, None, None, None), Some(now.clone())),
@@ -251,7 +251,7 @@ fn of_several_projects_at_one_path_the_last_seen_is_meant() {
 }
 
 #[test]
-fn a_copy_does_not_take_over_a_project_that_was_renamed() {
+fn copy_does_not_replace_a_renamed_project() {
     let copied = Verdict::Copied { of: id(1) };
     let gone = |born| known(1, folder("/a", 7, born, None, ORIGIN), None);
     check("another inode", &folder("/c", 8, LATER, Some(1), ORIGIN), &[gone(BORN)], copied);
@@ -276,13 +276,14 @@ fn a_copy_does_not_take_over_a_project_that_was_renamed() {
     );
 }
 
-/// The promise behind the table: once a verdict is recorded, a second folder with the same evidence is refused.
+/// Invariant of the table: once a verdict is recorded, a second folder with the same evidence is refused.
 #[test]
-fn no_two_folders_end_in_one_project() {
+fn no_two_folders_share_a_project() {
     let original = folder("/a", 7, BORN, Some(1), ORIGIN);
     let copy = on_device(2, folder("/b", 8, LATER, Some(1), ORIGIN));
-    // The original's disk is unplugged while the copy is opened: it looks like a move, and is recorded as one.
+    // The copy is opened while the disk of the original is unplugged: it looks like a move and is recorded as
+    // one.
     check("copy first", &copy, &[known(1, original.clone(), None)], moved(1, "/a"));
-    // The disk comes back: the project now lives in the copy.
+    // The disk is attached again: the project now belongs to the copy.
     check("original later", &original, &[known(1, copy.clone(), Some(copy))], Verdict::Copied { of: id(1) });
 }

@@ -1,4 +1,4 @@
-//! One path of one step, carried over to what is there.
+//! Applies one path of one step to the current node.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::object::{Additions, Objects, Unavailable};
 use crate::path::RootPath;
 use crate::tree::{Difference, Node, PART, Snapshot, SnapshotCursor, SnapshotRoot, TreeCursor};
 
-/// Carries one difference over.
+/// Applies one difference.
 pub(super) fn carry<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     root: &SnapshotRoot,
@@ -40,14 +40,14 @@ pub(super) fn carry<O: Objects + ?Sized>(
         between(additions, from.as_ref(), now, to, on_conflict, labels)?
     };
     touched.wanted = wanted;
-    // What was merged once stays a merge, whatever the next step finds.
+    // A merged path stays reported as merged, regardless of later steps.
     if how != How::Exact {
         touched.how = how;
     }
     Ok(())
 }
 
-/// Reports a conflict for each file that the move before left alone and somebody changed since.
+/// Reports a conflict for each file that the previous move skipped and the user changed since.
 pub(super) fn report_changed<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
@@ -58,7 +58,7 @@ pub(super) fn report_changed<O: Objects + ?Sized>(
     let (mut left, mut present) = (SnapshotCursor::new(left), SnapshotCursor::new(present));
     for (path, theirs) in passed_over {
         let (left, now) = (left.get(additions, &path)?, present.get(additions, &path)?);
-        // What is in a folder has paths of its own.
+        // The content of folders has its own paths.
         let folder = [&now, &theirs].into_iter().flatten().any(Node::is_folder);
         if !folder && !same(now.as_ref(), left.as_ref()) && !same(now.as_ref(), theirs.as_ref()) {
             let how = How::Conflict { theirs };
@@ -68,7 +68,7 @@ pub(super) fn report_changed<O: Objects + ?Sized>(
     Ok(())
 }
 
-/// What becomes of a path that someone has changed since.
+/// The result for a path with other changes.
 fn between<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     from: Option<&Node>,
@@ -129,7 +129,7 @@ fn merge_texts<O: Objects + ?Sized>(
     let merged = merge(&base, &ours, &theirs, labels);
     let mut add = |bytes: Vec<u8>| {
         let size = bytes.len() as u64;
-        // Two texts that fit can merge into one that is stored in parts; that rare file is left to its owner.
+        // Two small texts can merge into one that would be stored in parts; that rare file is a conflict.
         (size <= PART).then(|| (additions.add_bytes(Kind::Blob, bytes), size))
     };
     Ok(match merged {

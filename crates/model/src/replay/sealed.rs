@@ -1,4 +1,4 @@
-//! Sealed files along the same steps: compared by digest, never merged, and never over what the user changed since.
+//! Replay of sealed files: compared by digest, never merged, and never overwriting later changes of the user.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use crate::path::{RootPath, TreePath};
 use crate::sealed::{SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
 use crate::tree::{Reason, Snapshot, SnapshotRoot, TreeCursor};
 
-/// A sealed path as the steps so far leave it.
+/// The state of a sealed path after the steps applied so far.
 struct Carried {
     present: Option<SealedState>,
     wanted: SealedState,
-    /// Whether it is captured now like any other file, because it stopped being excluded.
+    /// Whether it is captured now like any other file, because it is no longer excluded.
     captured: bool,
     how: How,
     settled: bool,
 }
 
-/// Carries the steps over to the sealed files of the present snapshot: its roots get the wanted lists, and each path
-/// that a step touches is reported.
+/// Applies the steps to the sealed files of the current snapshot: updates the sealed lists of its roots and
+/// reports each path that a step touches.
 pub(super) fn carry<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
@@ -46,7 +46,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
             let from = sealed_of(additions, from.root(&root.name))?;
             let to = sealed_of(additions, to.root(&root.name))?;
             for (path, before, after) in sealed_changes(&from, &to) {
-                // What the other move left alone stays, as for all other files.
+                // Paths that the reversed move skipped stay, as for all other files.
                 if way.is_exact(number) && on_conflict == OnConflict::Keep {
                     passed_over.insert(path, after);
                     continue;
@@ -79,7 +79,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
     Ok(paths)
 }
 
-/// Makes the sealed files of a selection what they are in another snapshot.
+/// Restores the sealed files of a selection from another snapshot.
 pub(super) fn take_over<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
@@ -120,7 +120,7 @@ impl Carried {
         } else if self.wanted.same(before) && !self.captured {
             self.wanted = after;
         } else {
-            // Both versions of a secret between markers would be worse than either.
+            // Writing both versions of a secret between markers would be worse than either.
             self.how = How::Conflict { theirs: after.node() };
             if on_conflict == OnConflict::Take {
                 self.wanted = after;

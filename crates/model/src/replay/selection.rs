@@ -1,10 +1,10 @@
-//! The paths that a restore is about.
+//! The paths to restore.
 
 use std::collections::BTreeSet;
 
 use crate::path::RootPath;
 
-/// Some paths with everything below them, or all paths if none is named.
+/// Some paths with everything below them; all paths if empty.
 pub(super) struct Selection(BTreeSet<RootPath>);
 
 impl Selection {
@@ -12,7 +12,7 @@ impl Selection {
         Self(paths.iter().cloned().collect())
     }
 
-    /// Whether a path is one of them, or is below one.
+    /// Whether a path is selected or below a selected one.
     pub(super) fn covers(&self, path: &RootPath) -> bool {
         if self.0.is_empty() || self.0.contains(path) {
             return true;
@@ -27,9 +27,9 @@ impl Selection {
         false
     }
 
-    /// Whether one of them is below a path.
+    /// Whether a selected path is below `path`.
     pub(super) fn is_below(&self, path: &RootPath) -> bool {
-        // In the order of paths, what is below a folder follows it at once.
+        // In path order, the content of a folder directly follows it.
         let next = self.0.range(path..).next();
         next.is_some_and(|next| next.root == path.root && next.path.starts_with(&path.path))
     }

@@ -1,5 +1,5 @@
-//! What the paths of a replay demand of each other: a folder goes only when it is empty, and nothing is put
-//! below what is not a folder.
+//! Constraints between the paths of a replay: a folder is removed only if it is empty, and nothing is written
+//! below a path that is not a folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,8 @@ use crate::path::{RootPath, TreePath};
 use crate::sealed::sealed_of;
 use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotCursor, Tree};
 
-/// Makes the wanted paths fit together. What does not fit becomes a conflict and stays as it is.
+/// Makes the resulting paths consistent. Paths that cannot be consistent become conflicts and stay as they
+/// are.
 pub(super) fn settle<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
@@ -21,7 +22,7 @@ pub(super) fn settle<O: Objects + ?Sized>(
     let is_elsewhere = |path: &RootPath| {
         others.iter().any(|other| other.root == path.root && path.path.starts_with(&other.path))
     };
-    // Each round can only turn more paths into ones that stay, so this comes to an end.
+    // Each round can only turn more paths into ones that stay, so the loop terminates.
     loop {
         let mut staying = Vec::new();
         let mut above = Above::default();
@@ -32,7 +33,7 @@ pub(super) fn settle<O: Objects + ?Sized>(
                 staying.push(path.clone());
             }
         }
-        // Folders that are not empty come after what is in them, so the deepest are seen to first.
+        // In reverse order, the content of a folder precedes it, so the deepest folders are processed first.
         for (path, at) in touched.iter().rev() {
             if holds_more(additions, touched, &holders, path, at)? {
                 staying.push(path.clone());
@@ -49,8 +50,8 @@ pub(super) fn settle<O: Objects + ?Sized>(
     }
 }
 
-/// The folders inside that are other projects, or worktrees of takes: whatever a step wants there, they have files of
-/// their own.
+/// The nested folders that are other projects or worktrees of takes. They have their own files, so no step
+/// applies to them.
 fn other_projects<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
@@ -66,8 +67,8 @@ fn other_projects<O: Objects + ?Sized>(
     Ok(others)
 }
 
-/// The folders that hold something that snapshots leave out, such as an ignored file or a pipe. A sealed file may go with
-/// the same move.
+/// The folders that contain something excluded, such as an ignored file or a pipe. Sealed files do not count,
+/// because the same move may remove them.
 fn holders_of_excluded<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
@@ -88,22 +89,23 @@ fn holders_of_excluded<O: Objects + ?Sized>(
     Ok(holders)
 }
 
-/// Lets a path be as it is. A folder that merely is not empty is no conflict: nobody asked for its content to go.
+/// Lets a path stay as it is. A folder that stays because it is not empty is no conflict: no step removes its
+/// content.
 fn stay(at: &mut Touched) {
     let theirs = std::mem::replace(&mut at.wanted, at.present.clone());
     let only_not_empty = at.present.as_ref().is_some_and(Node::is_folder) && theirs.is_none();
     at.how = if only_not_empty { How::Merged } else { How::Conflict { theirs } };
 }
 
-/// The folders above the last path, and whether one of them, or one above it, is to be something else. Paths in order
-/// cost one look per folder; going up from each path anew would be cubic in how deep folders are.
+/// The folders above the last path, and whether one of them stops being a folder. With sorted paths this
+/// costs one lookup per folder; walking up from each path would be cubic in the depth.
 #[derive(Default)]
 struct Above {
     folders: Vec<(RootPath, bool)>,
 }
 
 impl Above {
-    /// Whether a path is below what is not a folder.
+    /// Whether a path is below a node that is not a folder.
     fn blocks<O: Objects + ?Sized>(
         &mut self,
         additions: &Additions<'_, O>,
@@ -143,7 +145,7 @@ impl Above {
     }
 }
 
-/// Whether a folder that is to go, or to become something else, holds what is to stay.
+/// Whether a folder to be removed or replaced contains a node that stays.
 fn holds_more<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     touched: &BTreeMap<RootPath, Touched>,
@@ -166,8 +168,8 @@ fn holds_more<O: Objects + ?Sized>(
     }))
 }
 
-/// What is grafted at a path: a folder that was not one brings nothing along, since what is in it has paths of
-/// its own; one that was stays with what it has.
+/// The node to graft at a path: a new folder starts empty, because its content has its own paths; an existing
+/// one keeps its content.
 pub(super) fn as_grafted<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     touched: &Touched,

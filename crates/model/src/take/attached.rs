@@ -1,7 +1,7 @@
-//! Pictures that go along with a draft.
+//! Pictures attached to a draft.
 //!
-//! Most drafts have none. Nothing at all is written for none, so that takes which were stored before a draft could hold
-//! a picture have the same bytes, and thus the same name, as ever.
+//! Most drafts have none, and then nothing is encoded, so that takes that predate attachments keep their
+//! bytes and content id.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::content::{ContentId, Kind};
 use crate::entry::{Block, EntryVersion, Fields, attachment_media_of};
 
-/// A picture that goes along with a draft.
+/// A picture attached to a draft.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attached {
@@ -25,7 +25,7 @@ pub struct Attached {
     pub picture: ContentId,
 }
 
-/// The pictures of a draft, in the order in which they came; each is there once.
+/// The pictures of a draft, in the order they were attached, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -34,19 +34,19 @@ pub struct Attachments(Vec<Attached>);
 /// A picture that is not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPicture {
-    /// What it is.
+    /// Its media type and content id.
     pub attached: Attached,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What was given as a picture or document is neither.
+/// The bytes are not a supported picture or document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a png, jpg, gif or webp picture, nor a PDF document")]
 pub struct NotAPicture;
 
 impl NewPicture {
-    /// The picture that these bytes are.
+    /// Detects the media type of these bytes.
     pub fn new(bytes: Vec<u8>) -> Result<Self, NotAPicture> {
         let media = attachment_media_of(&bytes).ok_or(NotAPicture)?.to_owned();
         Ok(Self { attached: Attached { media, picture: ContentId::of(Kind::Blob, &bytes) }, bytes })
@@ -54,7 +54,7 @@ impl NewPicture {
 }
 
 impl Attached {
-    /// The picture as a part of an entry.
+    /// Converts the picture to an entry block.
     pub fn into_block(self) -> Block {
         Block::Image { media: self.media, blob: self.picture, extra: Fields::default() }
     }
@@ -71,41 +71,41 @@ impl Attachments {
         Self(pictures.filter(|one| seen.insert(one.picture)).collect())
     }
 
-    /// Whether there are none.
+    /// Whether there are no pictures.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Number of pictures.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// One after the other.
+    /// Iterates over the pictures.
     pub fn iter(&self) -> impl Iterator<Item = &Attached> {
         self.0.iter()
     }
 
-    /// Puts one behind the others, unless it is there.
+    /// Appends a picture unless it is already attached.
     pub fn push(&mut self, picture: Attached) {
         if !self.0.iter().any(|known| known.picture == picture.picture) {
             self.0.push(picture);
         }
     }
 
-    /// Takes one out; tells whether it was there.
+    /// Removes a picture; returns whether it was attached.
     pub fn remove(&mut self, picture: ContentId) -> bool {
         let before = self.0.len();
         self.0.retain(|known| known.picture != picture);
         self.0.len() < before
     }
 
-    /// The pictures as parts of an entry.
+    /// Converts the pictures to entry blocks.
     pub fn into_blocks(self) -> impl Iterator<Item = Block> {
         self.0.into_iter().map(Attached::into_block)
     }
 
-    /// Whether each is there once, as whatever came from elsewhere must prove.
+    /// Whether there are no duplicates; imported attachments must pass this check.
     pub fn are_distinct(&self) -> bool {
         let mut seen = HashSet::new();
         self.0.iter().all(|one| seen.insert(one.picture))
@@ -142,11 +142,11 @@ mod tests {
     use crate::time::Timestamp;
 
     fn attached(name: &str) -> Attached {
-        NewPicture::new(format!("GIF89a{name}").into_bytes()).expect("it begins as one does").attached
+        NewPicture::new(format!("GIF89a{name}").into_bytes()).expect("a GIF header").attached
     }
 
     #[test]
-    fn each_picture_is_there_once() {
+    fn pictures_are_not_duplicated() {
         let mut all = Attachments::default();
         for name in ["a", "b", "a"] {
             all.push(attached(name));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_none() {
+    fn bytes_that_are_not_a_picture_are_refused() {
         assert_eq!(NewPicture::new(b"[redacted]".to_vec()), Err(NotAPicture));
     }
 }

@@ -1,4 +1,4 @@
-//! Looking into trees, and making one tree out of another.
+//! Lookup in trees, and edited copies of trees.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::content::ContentId;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{FileName, TreePath};
 
-/// What stands at a path below a tree.
+/// The node at a path below a tree.
 pub fn resolve(
     objects: &(impl Objects + ?Sized),
     tree: ContentId,
@@ -23,9 +23,9 @@ pub fn resolve(
     Ok(tree.get(path.name()).cloned())
 }
 
-/// The tree with other things, or nothing, at some paths. Folders on the way are made as needed; a folder that
-/// is put somewhere stands with all that is in it, so name what goes below it in its own tree or as a path of
-/// its own. What a path removes does not take folders that become empty with it.
+/// Replaces or removes the nodes at some paths. Missing parent folders are created. A grafted folder comes
+/// with its whole content, so add paths below it to its own tree or as separate paths. Removing a path does
+/// not remove folders that become empty.
 pub fn graft<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     tree: ContentId,
@@ -40,7 +40,7 @@ pub fn graft<O: Objects + ?Sized>(
             levels.push(below);
             continue;
         }
-        let Level { place, entries, .. } = levels.pop().expect("one was just there");
+        let Level { place, entries, .. } = levels.pop().expect("the stack is not empty");
         let entries = entries.into_iter().map(|(name, node)| TreeEntry { name, node });
         let tree = additions.add(&Tree::new(entries.collect()));
         match (levels.last_mut(), place) {
@@ -52,19 +52,19 @@ pub fn graft<O: Objects + ?Sized>(
     }
 }
 
-/// The names of a path, and what is to stand there.
+/// The names of a path, and the node to put there.
 type Change<'changes> = (&'changes [FileName], Option<&'changes Node>);
 
-/// A folder that is being changed. How deep folders are must not matter to the stack, so they are kept in a list.
+/// A folder that is being edited. Levels are in a list, so that deep folders cannot overflow the stack.
 struct Level<'changes> {
-    /// What it is called in the folder above, and its permissions.
+    /// Its name in the parent folder, and its permissions.
     place: Option<(FileName, u16)>,
     entries: BTreeMap<FileName, Node>,
-    /// The changes that are left, in the order of their paths, so that those below one name stand together.
+    /// The remaining changes, sorted by path, so that those below one name are adjacent.
     changes: &'changes [Change<'changes>],
 }
 
-/// The permissions of folders that are made only because something stands below them.
+/// The permissions of folders created only as parents.
 const USUAL_MODE: u16 = 0o755;
 
 impl<'changes> Level<'changes> {
@@ -73,7 +73,7 @@ impl<'changes> Level<'changes> {
         Self { place, entries, changes }
     }
 
-    /// Makes the changes of this folder up to the next folder that has changes below it.
+    /// Applies the changes of this folder up to the next folder with changes below it.
     fn next<O: Objects + ?Sized>(
         &mut self,
         additions: &Additions<'_, O>,
@@ -84,7 +84,7 @@ impl<'changes> Level<'changes> {
             let together = self.changes.iter().take_while(|(names, _)| names[depth] == *name).count();
             let (mut below, rest) = self.changes.split_at(together);
             self.changes = rest;
-            // A path comes before those below it.
+            // A path precedes those below it.
             if names.len() == depth + 1 {
                 match node {
                     Some(node) => self.entries.insert(name.clone(), (*node).clone()),

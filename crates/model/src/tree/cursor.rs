@@ -1,4 +1,4 @@
-//! Looking up many paths of one tree, without reading a folder again for each path in it.
+//! Lookup of many paths in one tree, without reading a folder again for each path.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::content::ContentId;
 use crate::object::{Objects, Unavailable, load};
 use crate::path::{FileName, RootPath, TreePath};
 
-/// Looks up paths of a tree and keeps the folders on the way to the last one. Paths in order cost one read per
-/// folder; [`resolve`](super::resolve) reads every folder on the way for each path, which is quadratic in a large folder.
+/// Looks up paths of a tree and caches the folders of the last path. Sorted paths cost one read per folder;
+/// [`resolve`](super::resolve) reads every parent folder for each path, which is quadratic in a large folder.
 #[derive(Debug)]
 pub struct TreeCursor {
     root: ContentId,
@@ -17,20 +17,20 @@ pub struct TreeCursor {
     folders: Vec<Tree>,
 }
 
-/// The same over all roots of a snapshot.
+/// A cursor over all roots of a snapshot.
 #[derive(Debug)]
 pub struct SnapshotCursor {
     roots: BTreeMap<String, TreeCursor>,
 }
 
 impl SnapshotCursor {
-    /// A cursor that has not read anything yet.
+    /// Creates a cursor without reading anything.
     pub fn new(snapshot: &Snapshot) -> Self {
         let roots = snapshot.roots.iter().map(|root| (root.name.clone(), TreeCursor::new(root.tree)));
         Self { roots: roots.collect() }
     }
 
-    /// The node at a path; nothing, if the snapshot has no such root.
+    /// The node at a path; `None` if the snapshot does not have that root.
     pub fn get(
         &mut self,
         objects: &(impl Objects + ?Sized),
@@ -44,7 +44,7 @@ impl SnapshotCursor {
 }
 
 impl TreeCursor {
-    /// A cursor that has not read anything yet.
+    /// Creates a cursor without reading anything.
     pub fn new(root: ContentId) -> Self {
         Self { root, names: Vec::new(), folders: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! What differs between two trees. Whole folders that are the same are passed over without being read.
+//! Differences between two trees. Equal folders are skipped without being read.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use crate::content::ContentId;
 use crate::object::{Objects, Unavailable, load};
 use crate::path::{FileName, TreePath};
 
-/// One path that differs between two trees. Of a folder that came or went, the folder itself and everything
-/// below it are named, each on its own. A folder that is on both sides is named only if its permissions differ;
-/// its `tree` is then that of its side and says nothing more.
+/// One path that differs between two trees. An added or removed folder gives one difference for itself and
+/// one for each path below it. A folder on both sides is included only if its permissions differ; its `tree`
+/// is then that of its side and has no further meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where.
+    /// The path.
     pub path: TreePath,
-    /// What was there.
+    /// The node before.
     pub before: Option<Node>,
-    /// What is there.
+    /// The node after.
     pub after: Option<Node>,
 }
 
-/// Every path that differs between two trees, in the order of the paths' names.
+/// Every path that differs between two trees, in path order.
 pub fn differences(
     objects: &(impl Objects + ?Sized),
     before: Option<ContentId>,
@@ -31,8 +31,9 @@ pub fn differences(
     Ok(found)
 }
 
-/// Every path that is known to differ between two moments of a root. A path that one side left out (because it
-/// was ignored then, say) is not known there: that it is not in the tree does not mean that it was not there.
+/// Every path known to differ between two snapshots of a root. A path that one side excludes (for example
+/// because it was ignored) is unknown on that side: its absence from the tree does not mean that it did not
+/// exist.
 pub fn changes(
     objects: &(impl Objects + ?Sized),
     before: Option<&SnapshotRoot>,
@@ -41,20 +42,20 @@ pub fn changes(
     Ok(compare(objects, before, after)?.known)
 }
 
-/// What differs between two moments of a root, as far as both know it.
+/// The differences between two snapshots of a root, as far as both sides are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// The paths that are known to differ.
+    /// The paths known to differ.
     pub known: Vec<Difference>,
-    /// The paths that one side holds and the other left out, and why; of a folder that was left out whole, only the
-    /// folder. What stood there on that side nobody knows.
+    /// The paths that one side captures and the other excludes, with the reason; for an excluded folder, only
+    /// the folder. Their state on the excluding side is unknown.
     pub unknown: BTreeMap<TreePath, Reason>,
-    /// Those of the unknown paths that certainly changed: a captured file became too large, a pipe or unreadable, or the
-    /// other way round. The side that is `None` was excluded, not absent.
+    /// The unknown paths that certainly changed: a captured file became too large, a pipe or unreadable, or
+    /// the reverse. A side that is `None` was excluded, not absent.
     pub excluded: Vec<Difference>,
 }
 
-/// Compares two moments of a root.
+/// Compares two snapshots of a root.
 pub fn compare(
     objects: &(impl Objects + ?Sized),
     before: Option<&SnapshotRoot>,
@@ -72,7 +73,7 @@ pub fn compare(
         match unknown {
             None => compared.known.push(difference),
             Some(LeftOutPath { path, reason }) => {
-                // It is the path of something that is held, or of a folder around it.
+                // The exclusion is of a captured path or of a folder above it.
                 let covering = TreePath::new(path).unwrap_or_else(|_| difference.path.clone());
                 if is_certain_change(&covering, *reason, &difference) {
                     compared.excluded.push(difference);
@@ -84,14 +85,14 @@ pub fn compare(
     Ok(compared)
 }
 
-/// Whether a path that is held on one side only must have changed. An ignore rule that names it now says nothing about
-/// the file; that it is too large to be captured does.
+/// Whether a path captured on one side only must have changed. A new ignore rule is no evidence of a change;
+/// a file that is now too large to capture is.
 fn is_certain_change(covering: &TreePath, reason: Reason, difference: &Difference) -> bool {
     let folder = difference.before.iter().chain(&difference.after).any(Node::is_folder);
     match reason {
-        // Such a thing is no folder, so that nothing of what was below it is there.
+        // Such a node is not a folder, so nothing below it exists any more.
         Reason::TooLarge | Reason::Special => true,
-        // Of a folder that cannot be read it is not known what is in it.
+        // The content of an unreadable folder is unknown.
         reason => reason.is_of_content() && *covering == difference.path && !folder,
     }
 }
@@ -123,7 +124,7 @@ impl Level {
         Ok(Self { at, before: read(before)?, after: read(after)? })
     }
 
-    /// What stands under the next name.
+    /// The two nodes with the next name.
     fn next(&mut self) -> Option<(FileName, Option<Node>, Option<Node>)> {
         let order = match (self.before.peek(), self.after.peek()) {
             (None, None) => return None,
@@ -138,7 +139,7 @@ impl Level {
     }
 }
 
-/// Goes down into folders without calling itself: how deep they are must not matter to the stack.
+/// Descends into folders without recursion, so that deep folders cannot overflow the stack.
 fn descend(
     objects: &(impl Objects + ?Sized),
     before: Option<ContentId>,

@@ -1,4 +1,4 @@
-//! The bytes of what stands in a tree, and what stands at one path of two trees.
+//! Reads the bytes of tree nodes, and compares one path of two trees.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use crate::content::{ContentId, Kind};
 use crate::object::{Objects, Unavailable, load};
 use crate::path::TreePath;
 
-/// What stood at a path, and what stands there.
+/// The nodes at a path before and after a change.
 pub type BeforeAfter = (Option<Node>, Option<Node>);
 
-/// The bytes of a file, all of them, or the target of a link. Look at the size first. A folder has none.
+/// All bytes of a file, or the target of a link; a folder has none. Check the size first.
 pub fn read(objects: &(impl Objects + ?Sized), node: &Node) -> Result<Vec<u8>, Unavailable> {
     match node {
         Node::File { content, size, .. } => match Node::kind_of(*size) {
             Kind::Parts => {
                 let parts: Parts = load(objects, *content)?;
-                // The size is a claim of the tree's: it must not make room that nothing fills.
+                // The tree claims the size, so it must not cause an allocation by itself.
                 let mut bytes = Vec::new();
                 for part in parts.0 {
                     bytes.extend_from_slice(&objects.bytes(Kind::Blob, part)?);
@@ -30,7 +30,7 @@ pub fn read(objects: &(impl Objects + ?Sized), node: &Node) -> Result<Vec<u8>, U
     }
 }
 
-/// Some of the bytes of a file, or of the target of a link. No more of the content is read than is needed.
+/// A range of the bytes of a file or of a link target. Reads only the parts needed.
 pub fn read_piece(
     objects: &(impl Objects + ?Sized),
     node: &Node,
@@ -53,15 +53,15 @@ pub fn read_piece(
     Ok(bytes)
 }
 
-/// What is in a range of bytes of which the first has that place.
+/// The part of `range` that `bytes`, which begin at `start`, contain.
 fn cut(bytes: &[u8], start: u64, range: &Range<u64>) -> Vec<u8> {
     let place = |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX).min(bytes.len());
     let (from, to) = (place(range.start), place(range.end));
     bytes.get(from..to).unwrap_or_default().to_vec()
 }
 
-/// What stood and what stands at a path, if that differs between two trees. Reads no further than to the first
-/// folder on the way that is the same in both.
+/// The nodes at a path, if they differ between two trees. Stops reading at the first parent folder that both
+/// have in common.
 pub fn difference_at(
     objects: &(impl Objects + ?Sized),
     before: Option<ContentId>,

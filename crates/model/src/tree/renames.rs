@@ -1,15 +1,15 @@
-//! Which of the files that went are those that came, under another name.
+//! Detects renamed files among added and removed ones.
 //!
 //! ```text
-//!   src/old.rs  went          the same content          src/old.rs ──► src/new.rs
-//!   src/new.rs  came     ──►  else the most alike   ──►
-//!   notes.md    changed       else two files            notes.md   changed
+//!   src/old.rs  removed       equal content             src/old.rs ──► src/new.rs
+//!   src/new.rs  added    ──►  else the most similar ──►
+//!   notes.md    changed       else not renamed          notes.md   changed
 //! ```
 //!
-//! A pair is found by its content first, then by its likeness: the share of the larger file's bytes that stand
-//! in lines which both have. That takes reading, so it is done for at most [`MOST_COMPARED`] files on each side
-//! of at most [`LARGEST_COMPARED`] bytes, and [`MOST_READ`] bytes in all; others stay a file that went and one
-//! that came, which is not wrong, only less told.
+//! Files are paired by equal content first, then by similarity: the share of the larger file's bytes in lines
+//! that both have. That requires reading, so it is limited to `MAX_COMPARED` files on each side,
+//! `MAX_COMPARED_BYTES` bytes per file and `MAX_READ` bytes in total. Other files are reported as removed and
+//! added.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,51 +19,51 @@ use super::{Difference, Node, read};
 use crate::object::{Objects, Unavailable};
 use crate::path::TreePath;
 
-/// The most files on each side that are compared by likeness.
+/// Maximum number of files on each side to compare by similarity.
 pub const MOST_COMPARED: usize = 256;
-/// The largest file that is compared by likeness, in bytes.
+/// Maximum size of a file to compare by similarity, in bytes.
 pub const LARGEST_COMPARED: u64 = 1024 * 1024;
-/// How many bytes are read for it in all.
+/// Maximum number of bytes to read in total.
 pub const MOST_READ: u64 = 64 * 1024 * 1024;
-/// Files are one and the same from this likeness on, of 100.
+/// Minimum similarity of a renamed file, in percent.
 pub const LIKE: u64 = 50;
-/// Content without line ends is compared in pieces of this size.
+/// Size of the pieces in which content without line ends is compared.
 const LONGEST_PIECE: usize = 64;
 
-/// One path that differs between two trees, with the name that it had before if that was another one.
+/// One path that differs between two trees, with its previous name if it was renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathChange {
-    /// Where it is; where it was, if it is gone.
+    /// Its path; the previous path if it was removed.
     pub path: TreePath,
-    /// The path that it had before, if it was renamed.
+    /// Its previous path, if it was renamed.
     pub from: Option<TreePath>,
-    /// What was there; for a renamed file, under its former name.
+    /// The node before; for a renamed file, at its previous path.
     pub before: Option<Node>,
-    /// What is there.
+    /// The node after.
     pub after: Option<Node>,
 }
 
-/// What happened to a path.
+/// The kind of a path change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Happened {
-    /// It came.
+    /// The path was added.
     Added,
-    /// Its content changed; perhaps its permissions too.
+    /// Its content changed, and possibly its permissions.
     Changed,
-    /// It went.
+    /// The path was removed.
     Removed,
-    /// It got another name; perhaps another content too.
+    /// It was renamed, and possibly its content changed.
     Renamed,
     /// Only its permissions changed.
     ModeChanged,
-    /// A file became a link or a folder, or the other way round.
+    /// Its type changed, for example from file to link or folder.
     TypeChanged,
 }
 
 impl PathChange {
-    /// What happened to it.
+    /// The kind of this change.
     pub fn happened(&self) -> Happened {
         match (&self.before, &self.after) {
             _ if self.from.is_some() => Happened::Renamed,
@@ -86,8 +86,8 @@ impl From<Difference> for PathChange {
     }
 }
 
-/// Pairs files and links that went with those that came. The rest stays as it is; the order is that of the
-/// paths where things are now.
+/// Pairs removed files and links with added ones. Other differences stay as they are. The result is sorted by
+/// current path.
 pub fn pair_renames(
     objects: &(impl Objects + ?Sized),
     differences: Vec<Difference>,
@@ -123,7 +123,7 @@ pub fn pair_renames(
 }
 
 type Nodes = BTreeMap<TreePath, Node>;
-/// The former name and the new one.
+/// The previous path and the new one.
 type Pair = (TreePath, TreePath);
 
 fn take_out(pairs: &[Pair], went: &mut Nodes, came: &mut Nodes, done: &mut Vec<PathChange>) {
@@ -133,12 +133,12 @@ fn take_out(pairs: &[Pair], went: &mut Nodes, came: &mut Nodes, done: &mut Vec<P
     }
 }
 
-/// Two nodes of the same key hold the same.
+/// Nodes with the same key have the same content.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'node> {
     Content(crate::content::ContentId),
     Target(&'node [u8]),
-    /// Empty files are all alike: only one of the same name in another folder was renamed.
+    /// Empty files all have the same content, so they count as renamed only if the file name is the same.
     Empty(&'node crate::path::FileName),
 }
 
@@ -169,7 +169,7 @@ fn same_content(went: &Nodes, came: &Nodes) -> Vec<Pair> {
     pairs
 }
 
-/// How near two paths are: the same name first, then the folders that they share.
+/// How close two paths are: same file name first, then the number of shared folders.
 fn nearness(left: &TreePath, right: &TreePath) -> (bool, usize, std::cmp::Reverse<TreePath>) {
     let shared = left.names().iter().zip(right.names()).take_while(|(left, right)| left == right).count();
     (left.name() == right.name(), shared, std::cmp::Reverse(left.clone()))
@@ -203,8 +203,7 @@ fn alike(objects: &(impl Objects + ?Sized), went: &Nodes, came: &Nodes) -> Resul
             }
         }
     }
-    // The most alike first; the order of the paths decides where nothing else does, so the answer is always the
-    // same.
+    // The most similar pair first. Path order breaks ties, so the result is deterministic.
     found.sort_by(|one, other| {
         (other.0, &other.1).cmp(&(one.0, &one.1)).then((one.2, one.3).cmp(&(other.2, other.3)))
     });
@@ -219,7 +218,7 @@ fn alike(objects: &(impl Objects + ?Sized), went: &Nodes, came: &Nodes) -> Resul
     Ok(pairs)
 }
 
-/// How many bytes of a content stand in which lines.
+/// Number of bytes of a content per distinct line.
 struct Sketch {
     bytes: u64,
     lines: HashMap<[u8; 32], u64>,
@@ -236,7 +235,7 @@ impl Sketch {
         Self { bytes: content.len() as u64, lines }
     }
 
-    /// The share of the larger content that both have, of 100.
+    /// The share of the larger content that both have, in percent.
     fn likeness(&self, other: &Self) -> u64 {
         let larger = self.bytes.max(other.bytes).max(1);
         if self.bytes.min(other.bytes) * 100 < larger * LIKE {

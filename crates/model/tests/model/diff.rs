@@ -1,4 +1,4 @@
-//! Differences of texts: what they say of the second text, together with the first, is the second.
+//! Text diffs: applying the hunks to the first text gives the second.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use retake_model::diff::{
     Change, Counts, Hunk, Incomparable, LONGEST_TEXT, MOST_LINES, Side, changes, hunks, lines,
 };
 
-/// The second text, made of the first and the hunks.
+/// Applies the hunks to the first text.
 fn apply(before: &[u8], hunks: &[Hunk]) -> Vec<u8> {
     let lines: Vec<&[u8]> = lines(before).collect();
     let mut made = Vec::new();
@@ -22,7 +22,7 @@ fn apply(before: &[u8], hunks: &[Hunk]) -> Vec<u8> {
     made
 }
 
-/// A hunk as people read it; words that changed in brackets.
+/// Formats hunks as readable text, with changed words in brackets.
 fn draw(before: &str, after: &str, context: usize) -> String {
     let changes = changes(before.as_bytes(), after.as_bytes()).expect("short texts");
     let mut drawn = String::new();
@@ -35,7 +35,7 @@ fn draw(before: &str, after: &str, context: usize) -> String {
                 Side::Added => '+',
             });
             for part in &line.parts {
-                let text = str::from_utf8(&part.bytes).expect("text").trim_end_matches('\n');
+                let text = str::from_utf8(&part.bytes).expect("valid UTF-8").trim_end_matches('\n');
                 let (open, close) = if part.changed { ("[", "]") } else { ("", "") };
                 drawn.extend([open, text, close]);
             }
@@ -46,7 +46,7 @@ fn draw(before: &str, after: &str, context: usize) -> String {
 }
 
 #[test]
-fn changes_are_shown_with_the_lines_around_them() {
+fn changes_have_context_lines() {
     let before = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
     let after = "one\ntwo\n3\nfour\nfive\nsix\nseven\neight\nnine\n";
     assert_eq!(draw(before, after, 1), "@ 1..4 1..4\n two\n-three\n+3\n four\n@ 7..8 7..9\n eight\n+nine\n");
@@ -58,25 +58,25 @@ fn changes_are_shown_with_the_lines_around_them() {
 }
 
 #[test]
-fn words_that_changed_stand_out_and_a_missing_line_end_shows() {
+fn changed_words_and_a_missing_final_newline_are_marked() {
     assert_eq!(draw("let a = 1;\n", "let b = 1;\n", 0), "@ 0..1 0..1\n-let [a] = 1;\n+let [b] = 1;\n");
     assert_eq!(draw("x\nend", "x\nend\n", 1), "@ 0..2 0..2\n x\n-end¬\n+end[]\n");
 }
 
 #[test]
-fn what_cannot_be_compared_is_named() {
+fn incomparable_texts_are_reported() {
     assert_eq!(changes(b"a\0", b"a"), Err(Incomparable::Binary));
     assert_eq!(changes(b"a", &vec![b'x'; LONGEST_TEXT + 1]), Err(Incomparable::TooLarge));
     assert_eq!(changes(&b"\n".repeat(MOST_LINES + 1), b"a"), Err(Incomparable::TooLarge));
 }
 
 #[test]
-fn lines_that_came_and_went_are_counted() {
+fn added_and_removed_lines_are_counted() {
     let changes = vec![Change { before: 0..1, after: 0..3 }, Change { before: 4..6, after: 6..6 }];
     assert_eq!(Counts::of(&changes), Counts { added: 3, removed: 3 });
 }
 
-/// Texts of few different lines, so that they have much in common.
+/// Texts with few distinct lines, so that they have many in common.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let line = prop_oneof![
         Just("a"),
@@ -101,11 +101,11 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn hunks_and_the_first_text_make_the_second(before in text(), after in text(), context in 0_usize..5) {
+    fn hunks_applied_to_the_first_text_give_the_second(before in text(), after in text(), context in 0_usize..5) {
         let changes = changes(&before, &after).expect("short texts");
         let hunks = hunks(&before, &after, &changes, context);
         prop_assert_eq!(apply(&before, &hunks), after.clone());
-        // Changes never touch, hunks never overlap, and each shows at least one change.
+        // Changes never touch, hunks never overlap, and each has at least one change.
         for pair in changes.windows(2) {
             prop_assert!(pair[0].before.end < pair[1].before.start || pair[0].after.end < pair[1].after.start);
         }

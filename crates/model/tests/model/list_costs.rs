@@ -1,4 +1,4 @@
-//! What a change, a fork and a comparison of a long list cost.
+//! Costs of changes, forks and comparisons of a long list.
 
 use std::cell::Cell as Counter;
 use std::collections::HashSet;
@@ -11,10 +11,10 @@ use retake_model::list::{Cell, EntryCell, List, NodeContents, parse_node};
 use retake_model::object::{Additions, Memory, Objects, Unavailable};
 
 const ENTRIES: u64 = 100_000;
-/// With an average of eight, 100,000 cells take six levels, sometimes seven.
+/// With an average of eight, 100,000 cells need six levels, sometimes seven.
 const LEVELS: usize = 7;
 
-/// Entries a second or two apart, every third of which changed files.
+/// Entries one or two seconds apart, every third with file changes.
 fn entry(number: u64, version: u64) -> EntryCell {
     let random = *blake3::hash(&number.to_be_bytes()).as_bytes();
     let content = *blake3::hash(&[number.to_be_bytes(), version.to_be_bytes()].concat()).as_bytes();
@@ -28,7 +28,7 @@ fn entry(number: u64, version: u64) -> EntryCell {
     }
 }
 
-/// A long list, made once for all tests.
+/// A long list, built once for all tests.
 static LONG: LazyLock<(Memory, List<EntryCell>)> = LazyLock::new(|| {
     let mut memory = Memory::default();
     let nothing = Memory::default();
@@ -38,7 +38,7 @@ static LONG: LazyLock<(Memory, List<EntryCell>)> = LazyLock::new(|| {
     (memory, list)
 });
 
-/// Counts how many nodes are read.
+/// Counts node reads.
 struct Counted<'a> {
     objects: &'a Memory,
     reads: Counter<usize>,
@@ -49,7 +49,7 @@ impl<'a> Counted<'a> {
         Self { objects, reads: Counter::new(0) }
     }
 
-    /// How many nodes this reads.
+    /// Number of node reads during an action.
     fn during<T>(&self, action: impl FnOnce() -> T) -> (T, usize) {
         self.reads.set(0);
         let result = action();
@@ -64,11 +64,11 @@ impl Objects for Counted<'_> {
     }
 }
 
-/// Replaces a range of the long list, and gives how many nodes and bytes that wrote.
+/// Replaces a range of the long list; returns the number of nodes and bytes written.
 fn cost(range: Range<u64>, cells: Vec<EntryCell>) -> (usize, usize) {
     let (memory, list) = &*LONG;
     let mut additions = Additions::new(memory);
-    list.splice(&mut additions, range, cells).expect("all nodes are there");
+    list.splice(&mut additions, range, cells).expect("all nodes are stored");
     let bytes = additions.new_bytes();
     (additions.into_new().len(), bytes)
 }
@@ -99,14 +99,14 @@ fn an_append_and_a_truncation_write_little() {
 }
 
 #[test]
-fn what_changes_nothing_writes_nothing() {
+fn no_op_changes_write_nothing() {
     let (memory, list) = &*LONG;
     let mut additions = Additions::new(memory);
     for position in [0, 777, ENTRIES - 1] {
         let same = list.splice(&mut additions, position..position + 1, vec![entry(position, 0)]);
-        assert_eq!(same.expect("all nodes are there"), *list);
+        assert_eq!(same.expect("all nodes are stored"), *list);
         let same = list.splice(&mut additions, position..position, Vec::new());
-        assert_eq!(same.expect("all nodes are there"), *list);
+        assert_eq!(same.expect("all nodes are stored"), *list);
     }
     let fork = *list;
     assert_eq!(fork, *list);
@@ -118,11 +118,11 @@ fn reading_opens_one_path() {
     let (memory, list) = &*LONG;
     let counted = Counted::new(memory);
     for number in [0, 1, 4711, ENTRIES - 1] {
-        let (got, reads) = counted.during(|| list.get(&counted, number).expect("all nodes are there"));
+        let (got, reads) = counted.during(|| list.get(&counted, number).expect("all nodes are stored"));
         assert_eq!(got, Some(entry(number, 0)));
         assert!(reads <= LEVELS, "{reads}");
         let (found, reads) =
-            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are there"));
+            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are stored"));
         assert_eq!(found, Some((number, entry(number, 0))));
         assert!(reads <= LEVELS + 2, "{reads}");
     }
@@ -137,37 +137,37 @@ fn finding_opens_one_path_even_after_inserts_everywhere() {
     let mut additions = Additions::new(memory);
     let mut list = *list;
     for step in 0..300 {
-        // An entry that was made after all others, in the middle of old ones.
+        // An entry created after all others, inserted among old ones.
         let position = step * 7919 % ENTRIES;
         let late = vec![entry(ENTRIES + step, 0)];
-        list = list.splice(&mut additions, position..position, late).expect("all nodes are there");
+        list = list.splice(&mut additions, position..position, late).expect("all nodes are stored");
     }
     let mut memory = memory.clone();
     memory.keep(additions.into_new());
     let counted = Counted::new(&memory);
     for number in [0, 1, 4711, 31_415, ENTRIES - 1] {
         let (found, reads) =
-            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are there"));
+            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are stored"));
         assert_eq!(found.map(|(_, cell)| cell), Some(entry(number, 0)));
         assert!(reads <= 3 * LEVELS, "{reads}");
     }
 }
 
 #[test]
-fn comparing_opens_only_what_differs() {
+fn comparing_opens_only_differing_nodes() {
     let (memory, list) = &*LONG;
     for places in [vec![50_000], vec![0, 31_415, 31_416, 99_999], vec![5, 6, 7, 8]] {
         let mut additions = Additions::new(memory);
         let mut new = *list;
         for place in &places {
             let range = *place..place + 1;
-            new = new.splice(&mut additions, range, vec![entry(*place, 9)]).expect("all nodes are there");
+            new = new.splice(&mut additions, range, vec![entry(*place, 9)]).expect("all nodes are stored");
         }
         let mut both = memory.clone();
         both.keep(additions.into_new());
         let counted = Counted::new(&both);
         let (hunks, reads) =
-            counted.during(|| List::diff(&counted, list, &new).expect("all nodes are there"));
+            counted.during(|| List::diff(&counted, list, &new).expect("all nodes are stored"));
         let changed: Vec<u64> =
             hunks.iter().flat_map(|hunk| (hunk.old_start..).take(hunk.removed.len())).collect();
         assert_eq!(changed, places);
@@ -179,21 +179,21 @@ fn comparing_opens_only_what_differs() {
 }
 
 #[test]
-fn a_walk_skips_what_it_has_seen() {
+fn visit_skips_known_nodes() {
     let (memory, list) = &*LONG;
     let mut additions = Additions::new(memory);
-    let fork = list.splice(&mut additions, 600..601, Vec::new()).expect("all nodes are there");
+    let fork = list.splice(&mut additions, 600..601, Vec::new()).expect("all nodes are stored");
     let mut seen = HashSet::new();
     let mut cells = Vec::new();
     list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |cell| {
         cells.push(*cell);
     })
-    .expect("all nodes are there");
+    .expect("all nodes are stored");
     assert_eq!(seen.len(), memory.len());
     assert_eq!(cells, (0..ENTRIES).map(|number| entry(number, 0)).collect::<Vec<_>>());
 
     let before = seen.len();
-    fork.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are there");
+    fork.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are stored");
     assert_eq!(seen.len() - before, additions.into_new().len());
 }
 
@@ -203,8 +203,8 @@ fn every_node_can_be_parsed_by_itself() {
     let mut nodes: Vec<ContentId> = list.root().into_iter().collect();
     let mut cells = 0;
     while let Some(id) = nodes.pop() {
-        let bytes = memory.bytes(Kind::Entries, id).expect("all nodes are there");
-        match parse_node::<EntryCell>(&bytes).expect("written as it should be") {
+        let bytes = memory.bytes(Kind::Entries, id).expect("all nodes are stored");
+        match parse_node::<EntryCell>(&bytes).expect("a valid node") {
             NodeContents::Cells(some) => cells += some.len() as u64,
             NodeContents::Nodes(below) => nodes.extend(below),
         }

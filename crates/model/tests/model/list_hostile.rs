@@ -1,4 +1,4 @@
-//! Nodes that are wrong give an error: no panic, no endless loop.
+//! Invalid nodes cause an error, never a panic or an endless loop.
 
 use std::cell::Cell as Counter;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ fn list_of(count: u64) -> (Vec<NewObject>, List<TakeCell>) {
     (additions.into_new(), list)
 }
 
-/// Everything that can be done with a list; gives whether any of it met a damaged node.
+/// Calls every function of a list; returns whether any of them found a damaged node.
 fn use_everything(objects: &impl Objects, list: &List<TakeCell>, other: &List<TakeCell>) -> bool {
     let mut additions = Additions::new(objects);
     let middle = list.len() / 2;
@@ -74,13 +74,13 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_no_node(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_not_a_node(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse_node::<TakeCell>(&bytes);
     }
 }
 
-/// Answers every question with the same bytes, as no honest store does; gives up at some point so that a
-/// loop would fail rather than hang.
+/// Returns the same bytes for every request, unlike any valid store. Fails after many reads, so that an
+/// endless loop fails the test instead of hanging it.
 struct Same(Arc<[u8]>, Counter<usize>);
 
 impl Objects for Same {
@@ -92,17 +92,17 @@ impl Objects for Same {
 }
 
 #[test]
-fn a_node_that_holds_itself_is_damaged() {
+fn self_referencing_node_is_damaged() {
     let (objects, list) = list_of(200);
     let root = objects.iter().find(|object| Some(object.id) == list.root()).expect("the root was added");
     let same = Same(Arc::clone(&root.bytes), Counter::new(0));
     assert!(use_everything(&same, &list, &List::empty()));
 }
 
-/// What a branch says of a child: name, count, least and greatest start of a key.
+/// The summary of a child: content id, count, smallest and largest key prefix.
 type Claim = (ContentId, u64, u64, u64);
 
-/// The bytes of a branch with these children.
+/// Encodes a branch with these children.
 fn branch(level: u8, children: &[Claim]) -> Vec<u8> {
     let mut encoder = Encoder::new(Vec::new());
     let into_memory = "encoding into memory cannot fail";
@@ -115,7 +115,7 @@ fn branch(level: u8, children: &[Claim]) -> Vec<u8> {
     encoder.into_writer()
 }
 
-/// The list of that root and count, as a state from elsewhere may claim it.
+/// A list with that root and count, as an imported state may claim it.
 fn claimed(root: ContentId, count: u64) -> List<TakeCell> {
     let mut encoder = Encoder::new(Vec::new());
     let into_memory = "encoding into memory cannot fail";
@@ -126,7 +126,7 @@ fn claimed(root: ContentId, count: u64) -> List<TakeCell> {
         .expect(into_memory)
         .u64(count)
         .expect(into_memory);
-    minicbor::decode(&encoder.into_writer()).expect("a list by itself is well formed")
+    minicbor::decode(&encoder.into_writer()).expect("a well-formed list")
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn nodes_that_contradict_each_other_are_damaged() {
     assert!(!use_everything(&additions, &claimed(root, 2), &leaf), "what is true is accepted");
 }
 
-/// A list of that many doublings of one cell, made of one node for each.
+/// A list of one cell doubled this many times, with one node per doubling.
 fn doubled(additions: &mut Additions<'_, Memory>, doublings: u8) -> List<TakeCell> {
     let mut id = List::from_cells(additions, [take(1)]).root().expect("one cell has a leaf");
     let mut count = 1;
@@ -173,9 +173,9 @@ fn a_few_nodes_can_claim_a_long_list() {
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 24);
     assert_eq!(list.len(), MOST_CELLS);
-    assert_eq!(list.get(&additions, MOST_CELLS - 1).expect("all nodes are there"), Some(take(1)));
+    assert_eq!(list.get(&additions, MOST_CELLS - 1).expect("all nodes are stored"), Some(take(1)));
     let mut seen = HashSet::new();
-    list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are there");
+    list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are stored");
     assert_eq!(seen.len(), 25);
 
     let (id, half) = (list.root().expect("not empty"), MOST_CELLS);
@@ -184,12 +184,12 @@ fn a_few_nodes_can_claim_a_long_list() {
 }
 
 #[test]
-fn chunks_that_never_end_together_again_only_cost_time() {
+fn chunks_that_never_realign_only_cost_time() {
     let nothing = Memory::default();
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 12);
-    let changed = list.splice(&mut additions, 5..6, vec![take(2)]).expect("all nodes are there");
+    let changed = list.splice(&mut additions, 5..6, vec![take(2)]).expect("all nodes are stored");
     let mut expected = vec![take(1); 1 << 12];
     expected[5] = take(2);
-    assert_eq!(changed.page(&additions, 0..changed.len()).expect("all nodes are there"), expected);
+    assert_eq!(changed.page(&additions, 0..changed.len()).expect("all nodes are stored"), expected);
 }

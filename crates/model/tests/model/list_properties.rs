@@ -1,4 +1,4 @@
-//! Lists behave as vectors do, and the same cells have the same root by whatever road.
+//! Lists behave like vectors, and equal cells have the same root regardless of the edits that led to them.
 
 use minicbor::{Decode, Encode};
 use proptest::collection::vec;
@@ -28,7 +28,7 @@ impl Cell for Number {
 fn number(value: u16, version: u8) -> Number {
     let mut key = [0; 16];
     key[6..8].copy_from_slice(&value.to_be_bytes());
-    // Keys that differ only after the part that spans are made of.
+    // Keys that differ only after the prefix used for spans.
     key[15] = version % 3;
     Number { key, version }
 }
@@ -37,7 +37,7 @@ fn numbers(most: usize) -> impl Strategy<Value = Vec<Number>> {
     vec((any::<u16>(), 0u8..6).prop_map(|(value, version)| number(value, version)), 0..most)
 }
 
-/// A splice of a list of any length: where it starts and how much it removes, both as shares.
+/// A splice for a list of any length: start and removed length, both as fractions.
 #[derive(Clone, Debug)]
 struct Change {
     start: f64,
@@ -52,7 +52,7 @@ fn change() -> impl Strategy<Value = Change> {
     (share, removed, cells).prop_map(|(start, removed, cells)| Change { start, removed, cells })
 }
 
-/// Makes the change to both, and gives the list that results.
+/// Applies the change to both and returns the resulting list.
 fn make(
     additions: &mut Additions<'_, Memory>,
     list: &List<Number>,
@@ -62,7 +62,7 @@ fn make(
     let start = (change.start * expected.len() as f64) as usize;
     let end = start + (change.removed * (expected.len() - start) as f64).ceil() as usize;
     expected.splice(start..end, change.cells.iter().cloned());
-    list.splice(additions, start as u64..end as u64, change.cells.clone()).expect("all nodes are there")
+    list.splice(additions, start as u64..end as u64, change.cells.clone()).expect("all nodes are stored")
 }
 
 fn apply(old: &[Number], hunks: &[Hunk<Number>]) -> Vec<Number> {
@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_cells_have_the_same_root_by_whatever_road(first in numbers(400), changes in vec(change(), 1..12)) {
+    fn equal_cells_have_the_same_root_regardless_of_edits(first in numbers(400), changes in vec(change(), 1..12)) {
         let base = Memory::default();
         let mut additions = Additions::new(&base);
         let mut list = List::from_cells(&mut additions, first.clone());
@@ -94,7 +94,7 @@ proptest! {
             let direct = List::from_cells(&mut additions, expected.clone());
             prop_assert_eq!(list, direct);
             prop_assert_eq!(list.len(), expected.len() as u64);
-            prop_assert_eq!(&list.page(&additions, 0..list.len()).expect("all nodes are there"), &expected);
+            prop_assert_eq!(&list.page(&additions, 0..list.len()).expect("all nodes are stored"), &expected);
         }
     }
 
@@ -106,25 +106,25 @@ proptest! {
         let (low, high) = (a.min(b), a.max(b));
         let clamped = |position: u64| cells.len().min(position as usize);
 
-        let page = list.page(&additions, low..high).expect("all nodes are there");
+        let page = list.page(&additions, low..high).expect("all nodes are stored");
         prop_assert_eq!(&page[..], &cells[clamped(low)..clamped(high)]);
-        let got = list.get(&additions, a).expect("all nodes are there");
+        let got = list.get(&additions, a).expect("all nodes are stored");
         prop_assert_eq!(got.as_ref(), cells.get(a as usize));
         let forward: Result<Vec<_>, _> = list.iter(&additions, a).collect();
-        prop_assert_eq!(&forward.expect("all nodes are there")[..], &cells[clamped(a)..]);
+        prop_assert_eq!(&forward.expect("all nodes are stored")[..], &cells[clamped(a)..]);
         let backward: Result<Vec<_>, _> = list.iter_back(&additions, a).collect();
-        let mut backward = backward.expect("all nodes are there");
+        let mut backward = backward.expect("all nodes are stored");
         backward.reverse();
         prop_assert_eq!(&backward[..], &cells[..clamped(a)]);
     }
 
     #[test]
-    fn finding_is_right_in_any_order(cells in numbers(300), absent in any::<u16>()) {
+    fn find_is_correct_in_any_order(cells in numbers(300), absent in any::<u16>()) {
         let base = Memory::default();
         let mut additions = Additions::new(&base);
         let list = List::from_cells(&mut additions, cells.clone());
         for key in cells.iter().map(Cell::key).chain([number(absent, 1).key()]) {
-            match list.find(&additions, key).expect("all nodes are there") {
+            match list.find(&additions, key).expect("all nodes are stored") {
                 Some((position, cell)) => {
                     prop_assert_eq!(cell.key(), key);
                     prop_assert_eq!(Some(&cell), cells.get(position as usize));
@@ -147,7 +147,7 @@ proptest! {
         for (from, from_cells, to, to_cells) in
             [(&old, &first, &new, &expected), (&new, &expected, &old, &first)]
         {
-            let hunks = List::diff(&additions, from, to).expect("all nodes are there");
+            let hunks = List::diff(&additions, from, to).expect("all nodes are stored");
             prop_assert_eq!(&apply(from_cells, &hunks), to_cells);
             for hunk in &hunks {
                 prop_assert!(!hunk.removed.is_empty() || !hunk.added.is_empty());

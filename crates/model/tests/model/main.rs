@@ -1,4 +1,4 @@
-//! The pure parts, against simpler ones that do the same and against what nobody would write.
+//! Tests of pure code, against simpler implementations and with adversarial input.
 
 mod diff;
 mod list_costs;

@@ -1,8 +1,8 @@
-//! Merges of random texts, held against rules that every merge keeps and against `git merge-file`.
+//! Merges of random texts, checked against invariants and against `git merge-file`.
 //!
-//! Where the two differ, it may only be that one of them sees a conflict and the other does not: git takes a
-//! change to stand in one place where it could stand in several, and sees changes that meet in the same lines
-//! apart where the lines between them are alike. A text that both call clean must be the same text.
+//! The two may differ only in whether they report a conflict: git picks one position for a change that has
+//! several, and separates changes that meet in the same lines if the lines between them are equal. If both
+//! report a clean merge, the texts must be equal.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,14 +12,14 @@ use retake_model::merge::{Labels, Merged, merge};
 
 const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
 
-/// Texts of a few lines of a few kinds: most of them meet somewhere.
+/// Texts of few lines of few kinds, so that most changes touch.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let line = prop_oneof![Just("a\n"), Just("b\n"), Just("c\n"), Just("\n"), Just("d\r\n"), Just("e\n")];
     (prop::collection::vec(line, 0..12), prop_oneof![Just(""), Just("end")])
         .prop_map(|(lines, end)| (lines.concat() + end).into_bytes())
 }
 
-/// A text and two changes of it, as people make them.
+/// A text and two typical edits of it.
 fn changes() -> impl Strategy<Value = (Vec<u8>, Vec<u8>, Vec<u8>)> {
     let edit = (0usize..14, 0usize..3, prop_oneof![Just(""), Just("x\n"), Just("y\nz\n"), Just("a\n")]);
     let edits = prop::collection::vec(edit, 0..3);
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_side_that_did_not_change_gives_way((base, ours, _) in changes()) {
+    fn unchanged_side_yields_the_other((base, ours, _) in changes()) {
         prop_assert_eq!(merge(&base, &ours, &base, LABELS), Merged::Clean(ours.clone()));
         prop_assert_eq!(merge(&base, &base, &ours, LABELS), Merged::Clean(ours.clone()));
         prop_assert_eq!(merge(&base, &ours, &ours, LABELS), Merged::Clean(ours));
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn no_line_comes_from_nowhere((base, ours, theirs) in (text(), text(), text())) {
+    fn merge_invents_no_lines((base, ours, theirs) in (text(), text(), text())) {
         let (Merged::Clean(merged) | Merged::Conflict { marked: merged, .. }) =
             merge(&base, &ours, &theirs, LABELS) else { return Ok(()) };
         for line in merged.split(|byte| *byte == b'\n') {
@@ -75,34 +75,34 @@ proptest! {
     }
 }
 
-/// What git says: the merged text, or that there is a conflict.
+/// The merge by git: the merged text, or `None` on a conflict.
 fn git(folder: &Path, base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     for (name, bytes) in [("base", base), ("ours", ours), ("theirs", theirs)] {
-        std::fs::write(folder.join(name), bytes).expect("a file");
+        std::fs::write(folder.join(name), bytes).expect("writing the file");
     }
     let output = Command::new("git")
         .args(["merge-file", "-p", "-q", "ours", "base", "theirs"])
         .current_dir(folder)
         .stderr(Stdio::inherit())
         .output()
-        .expect("git is there");
-    let code = output.status.code().expect("it ended by itself");
+        .expect("git is installed");
+    let code = output.status.code().expect("git exits normally");
     assert!(code < 128, "git failed");
     (code == 0).then_some(output.stdout)
 }
 
 #[test]
-fn what_git_and_we_call_clean_is_the_same() {
+fn clean_merges_equal_those_of_git() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
 
     let folder = std::env::temp_dir().join(format!("retake-merge-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::create_dir_all(&folder).expect("creating the folder");
     let mut runner = TestRunner::deterministic();
     let (mut both, mut only_git, mut only_ours, mut neither) = (0, 0, 0, 0);
     let mut differing = Vec::new();
     for _ in 0..2500 {
-        let (base, ours, theirs) = changes().new_tree(&mut runner).expect("a value").current();
+        let (base, ours, theirs) = changes().new_tree(&mut runner).expect("a generated value").current();
         let found = match merge(&base, &ours, &theirs, LABELS) {
             Merged::Clean(bytes) => Some(bytes),
             Merged::Conflict { .. } => None,
@@ -116,7 +116,7 @@ fn what_git_and_we_call_clean_is_the_same() {
             (None, None) => neither += 1,
         }
     }
-    std::fs::remove_dir_all(&folder).expect("ours");
+    std::fs::remove_dir_all(&folder).expect("removing the folder");
     println!("both clean {both}, only git {only_git}, only ours {only_ours}, both conflicts {neither}");
     for (base, ours, theirs, found, expected) in &differing {
         let show = |text: &[u8]| text.escape_ascii().to_string();
@@ -131,6 +131,6 @@ fn what_git_and_we_call_clean_is_the_same() {
     }
     assert!(differing.is_empty(), "{} differ", differing.len());
     assert!(both > 500 && neither > 100, "the texts must bring up both");
-    // More care than git has is fine; so much that it is of no use is not.
+    // More conflicts than git are fine, but not so many that merging becomes useless.
     assert!(only_git * 10 < both, "{only_git} conflicts that git does not see, {both} clean");
 }

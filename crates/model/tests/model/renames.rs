@@ -1,4 +1,4 @@
-//! Files under another name are recognised, and nothing that differs is lost by it.
+//! Renamed files are detected, and no difference is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use retake_model::tree::{
 type Files<'text> = &'text [(&'text str, &'text str, u16)];
 
 fn path(text: &str) -> TreePath {
-    TreePath::new(text.as_bytes()).expect("a path")
+    TreePath::new(text.as_bytes()).expect("a valid path")
 }
 
 fn tree(memory: &mut Memory, files: Files<'_>) -> ContentId {
@@ -32,7 +32,7 @@ fn tree(memory: &mut Memory, files: Files<'_>) -> ContentId {
         nodes.insert(path(name.trim_end_matches(['@', '/'])), Some(node));
     }
     let empty = additions.add(&Tree::default());
-    let made = graft(&mut additions, empty, &nodes).expect("all is in memory");
+    let made = graft(&mut additions, empty, &nodes).expect("content is in memory");
     let new = additions.into_new();
     memory.keep(new);
     made
@@ -41,8 +41,8 @@ fn tree(memory: &mut Memory, files: Files<'_>) -> ContentId {
 fn changes(before: Files<'_>, after: Files<'_>) -> Vec<PathChange> {
     let mut memory = Memory::default();
     let (before, after) = (tree(&mut memory, before), tree(&mut memory, after));
-    let found = differences(&memory, Some(before), Some(after)).expect("all is in memory");
-    pair_renames(&memory, found).expect("all is in memory")
+    let found = differences(&memory, Some(before), Some(after)).expect("content is in memory");
+    pair_renames(&memory, found).expect("content is in memory")
 }
 
 #[track_caller]
@@ -69,7 +69,7 @@ fn a_file_under_another_name_is_renamed() {
 }
 
 #[test]
-fn the_same_content_counts_more_than_a_likeness_and_the_same_name_more_than_another() {
+fn equal_content_beats_similarity_and_equal_name_beats_another() {
     check(
         &[("a", LONG, 0o644), ("b", ALIKE, 0o644)],
         &[("c", ALIKE, 0o644), ("d", LONG, 0o644)],
@@ -89,7 +89,7 @@ fn empty_files_are_renamed_only_with_their_name() {
 }
 
 #[test]
-fn permissions_and_types_are_told_apart() {
+fn permission_and_type_changes_are_distinguished() {
     check(&[("a", LONG, 0o644)], &[("a", LONG, 0o755)], &["ModeChanged a"]);
     check(&[("a", LONG, 0o644)], &[("a", ALIKE, 0o755)], &["Changed a"]);
     check(&[("a", LONG, 0o644)], &[("a@", "b", 0)], &["TypeChanged a"]);
@@ -120,18 +120,18 @@ proptest! {
             tree(memory, &files)
         };
         let (old, new) = (borrow(&before, &mut memory), borrow(&after, &mut memory));
-        let found = differences(&memory, Some(old), Some(new)).expect("all is in memory");
-        let changes = pair_renames(&memory, found.clone()).expect("all is in memory");
+        let found = differences(&memory, Some(old), Some(new)).expect("content is in memory");
+        let changes = pair_renames(&memory, found.clone()).expect("content is in memory");
         let mut covered = BTreeSet::new();
         for change in &changes {
             let was = change.from.as_ref().unwrap_or(&change.path);
             if change.before.is_some() {
-                let stood = resolve(&memory, old, was).expect("all is in memory");
+                let stood = resolve(&memory, old, was).expect("content is in memory");
                 prop_assert_eq!(&change.before, &stood);
                 covered.insert((was.clone(), false));
             }
             if change.after.is_some() {
-                let stands = resolve(&memory, new, &change.path).expect("all is in memory");
+                let stands = resolve(&memory, new, &change.path).expect("content is in memory");
                 prop_assert_eq!(&change.after, &stands);
                 covered.insert((change.path.clone(), true));
             }
@@ -140,15 +140,15 @@ proptest! {
             prop_assert_eq!(difference.before.is_some(), covered.contains(&(difference.path.clone(), false)));
             prop_assert_eq!(difference.after.is_some(), covered.contains(&(difference.path.clone(), true)));
         }
-        // One path alone is told the same as in the whole.
+        // A single path gives the same result as the whole comparison.
         for name in ["a", "b", "x", "x/a", "x/y/c", "z", "none/at/all"] {
             let path = path(name);
             let (was, is) = (
-                resolve(&memory, old, &path).expect("in memory"),
-                resolve(&memory, new, &path).expect("in memory"),
+                resolve(&memory, old, &path).expect("content is in memory"),
+                resolve(&memory, new, &path).expect("content is in memory"),
             );
             let expected = (was != is).then_some((was, is));
-            prop_assert_eq!(difference_at(&memory, Some(old), Some(new), &path).expect("in memory"), expected);
+            prop_assert_eq!(difference_at(&memory, Some(old), Some(new), &path).expect("content is in memory"), expected);
         }
     }
 }

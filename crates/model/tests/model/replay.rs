@@ -1,4 +1,4 @@
-//! Replay against what a person would expect, path by path.
+//! Replay, path by path.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, differences, graft,
 
 const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
 
-/// A folder in a few words: path to text; a path that ends with a slash is an empty folder.
+/// A folder as pairs of path and text; a path that ends with a slash is an empty folder.
 type Files<'text> = &'text [(&'text str, &'text str)];
 
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl World {
             nodes.insert(self::path(path), Some(node));
         }
         let empty = additions.add(&Tree::default());
-        let tree = graft(&mut additions, empty, &nodes).expect("all is in memory");
+        let tree = graft(&mut additions, empty, &nodes).expect("content is in memory");
         let root =
             SnapshotRoot { name: String::new(), tree, left_out: None, files: 0, bytes: 0, sealed: None };
         let id = additions.add(&Snapshot { roots: vec![root] });
@@ -47,7 +47,7 @@ impl World {
     }
 
     fn load(&self, id: ContentId) -> Snapshot {
-        load(&self.memory, id).expect("it was made here")
+        load(&self.memory, id).expect("just created")
     }
 
     fn replay(&mut self, present: ContentId, steps: &[(ContentId, ContentId)], on: OnConflict) -> Replayed {
@@ -55,7 +55,7 @@ impl World {
         let way = Way { back: Vec::new(), steps };
         let mut additions = Additions::new(&self.memory);
         let replayed =
-            replay(&mut additions, &self.load(present), &way, on, LABELS).expect("all is in memory");
+            replay(&mut additions, &self.load(present), &way, on, LABELS).expect("content is in memory");
         let new = additions.into_new();
         self.memory.keep(new);
         replayed
@@ -64,17 +64,17 @@ impl World {
     /// Every file and empty folder of a snapshot.
     fn files(&self, snapshot: &Snapshot) -> Vec<(String, String)> {
         let tree = snapshot.roots[0].tree;
-        let all = differences(&self.memory, None, Some(tree)).expect("all is in memory");
+        let all = differences(&self.memory, None, Some(tree)).expect("content is in memory");
         let mut files = Vec::new();
         for difference in &all {
             match &difference.after {
                 Some(Node::File { content, .. }) => {
                     let bytes = self.memory.bytes(Kind::Blob, *content);
-                    let text = String::from_utf8_lossy(&bytes.expect("all is in memory")).into_owned();
+                    let text = String::from_utf8_lossy(&bytes.expect("content is in memory")).into_owned();
                     files.push((difference.path.to_string(), text));
                 }
                 Some(Node::Folder { tree, .. }) => {
-                    let inside: Tree = load(&self.memory, *tree).expect("all is in memory");
+                    let inside: Tree = load(&self.memory, *tree).expect("content is in memory");
                     if inside.entries().is_empty() {
                         files.push((format!("{}/", difference.path), String::new()));
                     }
@@ -87,7 +87,7 @@ impl World {
 }
 
 fn path(text: &str) -> TreePath {
-    TreePath::new(text.trim_end_matches('/').as_bytes()).expect("a good path")
+    TreePath::new(text.trim_end_matches('/').as_bytes()).expect("a valid path")
 }
 
 /// Undoes the step from `before` to `after` on top of `present`.
@@ -108,7 +108,7 @@ fn check(before: Files<'_>, after: Files<'_>, present: Files<'_>, expected: File
 }
 
 #[test]
-fn what_nobody_touched_since_goes_back() {
+fn unchanged_paths_are_reverted() {
     check(&[("a", "1")], &[("a", "2")], &[("a", "2")], &[("a", "1")], &[]);
     check(&[], &[("new", "x")], &[("new", "x")], &[], &[]);
     check(&[("gone", "x")], &[], &[], &[("gone", "x")], &[]);
@@ -119,30 +119,30 @@ fn what_nobody_touched_since_goes_back() {
 }
 
 #[test]
-fn what_others_did_stays() {
-    // Another file, a new file in a folder that the step made, and a file that is already back.
+fn changes_of_others_stay() {
+    // Another file, a new file in a folder that the step created, and a file that is already reverted.
     check(&[("a", "1")], &[("a", "2")], &[("a", "2"), ("b", "mine")], &[("a", "1"), ("b", "mine")], &[]);
     check(&[], &[("d/a", "1")], &[("d/a", "1"), ("d/mine", "x")], &[("d/mine", "x")], &[]);
     check(&[("a", "1")], &[("a", "2")], &[("a", "1")], &[("a", "1")], &[]);
-    // Both changes of one text.
+    // Two changes of one text.
     let (old, new) = ("one\ntwo\nthree\nfour\nfive\n", "one\nTWO\nthree\nfour\nfive\n");
     let hand = "one\nTWO\nthree\nfour\nfive\nsix\n";
     check(&[("t", old)], &[("t", new)], &[("t", hand)], &[("t", "one\ntwo\nthree\nfour\nfive\nsix\n")], &[]);
 }
 
 #[test]
-fn what_does_not_go_together_is_left_alone() {
+fn conflicting_changes_are_skipped() {
     check(&[("a", "1")], &[("a", "2")], &[("a", "3")], &[("a", "3")], &["a"]);
     check(&[], &[("a", "2")], &[("a", "3")], &[("a", "3")], &["a"]);
     check(&[("a", "1")], &[("a", "2")], &[], &[], &["a"]);
     check(&[("a", "1")], &[], &[("a", "mine")], &[("a", "mine")], &["a"]);
-    // Someone made a file where a folder has to be, and a folder where a file has to be.
+    // A file exists where a folder is needed, and a folder where a file is needed.
     check(&[("d/a", "1")], &[("d/", "")], &[("d", "mine")], &[("d", "mine")], &["d/a"]);
     check(&[("d", "1")], &[("d/a", "2")], &[("d/a", "2"), ("d/mine", "x")], &[("d/mine", "x")], &["d"]);
 }
 
 #[test]
-fn conflicts_can_be_decided() {
+fn conflicts_can_be_resolved() {
     let mut world = World::default();
     let [one, two, three] =
         [&[("a", "1\n")], &[("a", "2\n")], &[("a", "3\n")]].map(|files: &[_; 1]| world.snapshot(files));
@@ -157,7 +157,7 @@ fn conflicts_can_be_decided() {
 }
 
 #[test]
-fn a_path_that_conflicts_once_is_left_alone_by_later_steps() {
+fn path_with_a_conflict_is_skipped_by_later_steps() {
     let mut world = World::default();
     let [one, two, three, hand] = ["1", "2", "3", "hand"].map(|text| world.snapshot(&[("a", text)]));
     let replayed = world.replay(hand, &[(three, two), (two, one)], OnConflict::Keep);
@@ -174,7 +174,7 @@ fn restoring_makes_the_chosen_paths_exact() {
     let mut check = |only: &[&str], expected: Files<'_>| {
         let only: Vec<RootPath> = only.iter().map(|text| RootPath::main(path(text))).collect();
         let mut additions = Additions::new(&world.memory);
-        let restored = take_over(&mut additions, &present, &target, &only).expect("all is in memory");
+        let restored = take_over(&mut additions, &present, &target, &only).expect("content is in memory");
         let new = additions.into_new();
         world.memory.keep(new);
         let expected: Vec<(String, String)> =
@@ -196,7 +196,7 @@ fn some_files() -> impl Strategy<Value = BTreeMap<String, String>> {
 
 proptest! {
     #[test]
-    fn a_step_and_its_way_back_meet(before in some_files(), after in some_files()) {
+    fn step_and_its_inverse_cancel_out(before in some_files(), after in some_files()) {
         let mut world = World::default();
         let pairs = |files: &BTreeMap<String, String>| -> Vec<(String, String)> {
             files.iter().map(|(path, text)| (path.clone(), text.clone())).collect()
@@ -212,15 +212,15 @@ proptest! {
         prop_assert_eq!(world.files(&there.snapshot), pairs(&after));
         let back = world.replay(new, &[(new, old)], OnConflict::Keep);
         prop_assert_eq!(world.files(&back.snapshot), pairs(&before));
-        // What is compared in parts is the same as what is looked up whole.
-        for difference in differences(&world.memory, Some(world.load(old).roots[0].tree), Some(world.load(new).roots[0].tree)).expect("in memory") {
-            let now = resolve(&world.memory, world.load(new).roots[0].tree, &difference.path).expect("in memory");
+        // The comparison gives the same nodes as a lookup of each path.
+        for difference in differences(&world.memory, Some(world.load(old).roots[0].tree), Some(world.load(new).roots[0].tree)).expect("content is in memory") {
+            let now = resolve(&world.memory, world.load(new).roots[0].tree, &difference.path).expect("content is in memory");
             prop_assert_eq!(now, difference.after);
         }
     }
 }
 
-/// Objects in memory that count the bytes that are read.
+/// Objects in memory that count the bytes read.
 struct Counted<'memory> {
     memory: &'memory Memory,
     read: std::cell::Cell<usize>,
@@ -234,7 +234,7 @@ impl Objects for Counted<'_> {
     }
 }
 
-/// How many bytes an undo and its redo read, for so many files that one step wrote.
+/// Number of bytes that an undo and its redo read, if one step wrote this many files.
 fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let mut world = World::default();
     let files: Vec<(String, String)> =
@@ -247,14 +247,14 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let redo = Way { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
     for (present, way) in [(full, undo), (empty, redo)] {
         let mut additions = Additions::new(&counted);
-        let present = load(&counted, present).expect("it was made here");
-        replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("all is in memory");
+        let present = load(&counted, present).expect("just created");
+        replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("content is in memory");
     }
     counted.read.get()
 }
 
 #[test]
-fn what_a_replay_reads_grows_with_the_files_and_not_with_their_square() {
+fn replay_reads_grow_linearly_with_the_number_of_files() {
     let shapes: [fn(usize) -> String; 3] = [
         |number| format!("file-{number:06}"),
         |number| format!("one/folder/file-{number:06}"),
@@ -266,7 +266,7 @@ fn what_a_replay_reads_grows_with_the_files_and_not_with_their_square() {
     }
 }
 
-/// How long an undo and its redo of folders take that are so deep; the shortest of some runs, for others run here too.
+/// Duration of an undo and its redo with folders of this depth; the fastest of several runs, to reduce noise.
 fn time_of_deep_folders(depth: usize) -> std::time::Duration {
     let mut world = World::default();
     let deep = format!("{}file", "d/".repeat(depth));
@@ -279,16 +279,16 @@ fn time_of_deep_folders(depth: usize) -> std::time::Duration {
             let mut additions = Additions::new(&world.memory);
             let present = world.load(present);
             let replayed = replay(&mut additions, &present, way, OnConflict::Keep, LABELS);
-            assert!(replayed.expect("all is in memory").paths.len() > depth);
+            assert!(replayed.expect("content is in memory").paths.len() > depth);
         }
         started.elapsed()
     };
-    (0..5).map(run).min().expect("some runs")
+    (0..5).map(run).min().expect("at least one run")
 }
 
 #[test]
-fn the_time_of_a_replay_grows_with_the_text_of_deep_paths_and_not_with_its_square() {
-    // The paths of folders in each other are as long as the square of how many there are; going up from each, cubic.
+fn replay_time_grows_linearly_with_the_length_of_deep_paths() {
+    // The total length of nested paths is quadratic in the depth; walking up from each would be cubic.
     let (few, many) = (time_of_deep_folders(200), time_of_deep_folders(800));
     assert!(many < few * 32, "4 times as deep took {few:?} and then {many:?}");
 }
@@ -315,7 +315,8 @@ fn a_step_between_folders_leaves_sealed_files_alone() {
         let way = Way { back: Vec::new(), steps: vec![step] };
         let mut additions = Additions::new(&world.memory);
         let present = world.load(project);
-        let replayed = replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("in memory");
+        let replayed =
+            replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("content is in memory");
         assert_eq!(replayed.paths.len(), paths);
     }
 }

@@ -1,4 +1,4 @@
-//! Every index compared with what it is derived from.
+//! Compares every index with the data that it derives from.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -20,7 +20,7 @@ use crate::projects;
 use crate::queries::{Queries, digest, hexadecimal};
 use crate::threads::{columns, key_of};
 
-/// Compares the rows of one thread, whose log is whole, with what they are derived from.
+/// Compares the rows of a thread with a complete log to the data that they derive from.
 pub(super) fn check(
     queries: &Queries<'_>,
     log: &Log,
@@ -48,7 +48,7 @@ fn check_readable(
     let first = queries.operation(log.thread, 1)?;
     let last = queries.head(log.thread)?;
     let Some((first, last)) = first.zip(last) else {
-        // The rows are there: what cannot find them is the index of the table, which SQLite's check names.
+        // The rows exist, but the table's index does not find them. SQLite's check reports that index.
         verified.problems.push(Problem::LogGap { thread, first: 1, last: 1 });
         return Ok(());
     };
@@ -65,13 +65,13 @@ fn check_readable(
         }
         Ok(None) => verified.problems.push(Problem::OperationMisplaced { thread, version: 1 }),
         Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
-        // Named already, as content that is missing or damaged.
+        // Already reported as missing or damaged content.
         Err(_) => {}
     }
     Ok(())
 }
 
-/// Where the rows of a thread are not what they should be.
+/// The rows of a thread that differ from the expected ones.
 pub(crate) fn differences(
     queries: &Queries<'_>,
     thread: WhichThread,
@@ -118,7 +118,7 @@ pub(crate) fn differences(
     Ok(problems)
 }
 
-/// Where the row itself says that the thread is listed: only its own guard can tell whether that is true.
+/// The project in the thread's row. Nothing else stores it, so only the row's digest can verify it.
 fn home_in(row: &[Value]) -> ProjectId {
     match row.get(1) {
         Some(Value::Blob(key)) => key_of(key).map(ProjectId::from_key),
@@ -135,7 +135,7 @@ fn take_columns(summary: &TakeSummary) -> (Vec<u8>, TakeColumns) {
     (summary.id.key().to_vec(), (summary.name.clone(), record, guard))
 }
 
-/// Whether every node of the present lists is what the node above says of it.
+/// Whether every node of the current lists matches its description in the parent node.
 fn lists_agree(
     queries: &Queries<'_>,
     state: ContentId,
@@ -152,12 +152,12 @@ fn lists_agree(
     match walk() {
         Err(Unavailable::Damaged { .. }) => Ok(false),
         Err(error @ Unavailable::Unreadable(_)) => Err(error.into()),
-        // What is missing is named as that.
+        // Missing content is reported separately.
         Ok(()) | Err(Unavailable::Missing { .. }) => Ok(true),
     }
 }
 
-/// The rule that a state breaks, if it breaks one that every command keeps.
+/// The invariant that a state violates, if any.
 fn broken_rule(queries: &Queries<'_>, id: ContentId) -> Result<Option<String>, StoreError> {
     let look = || -> Result<(), BadContent> {
         check::content(Kind::State, &queries.bytes(Kind::State, id)?)?;
@@ -170,13 +170,13 @@ fn broken_rule(queries: &Queries<'_>, id: ContentId) -> Result<Option<String>, S
     };
     match look() {
         Err(BadContent::Unavailable(error @ Unavailable::Unreadable(_))) => Err(error.into()),
-        // What is missing or damaged is named as that already.
+        // Missing or damaged content is already reported.
         Ok(()) | Err(BadContent::Unavailable(_)) => Ok(None),
         Err(broken) => Ok(Some(broken.to_string())),
     }
 }
 
-/// Rows that belong to no log.
+/// Reports rows of threads that have no log.
 pub(super) fn check_strays(
     queries: &Queries<'_>,
     logs: &Logs,
@@ -201,7 +201,7 @@ pub(super) fn check_strays(
     Ok(())
 }
 
-/// Tallies compared with the rows that they count.
+/// Compares the row checksums with the rows.
 pub(super) fn check_tallies(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
     let expected =
         tolerate(problems, "tally", || Ok((queries.expected_tallies()?, queries.kept_tallies()?)))?;
@@ -214,7 +214,7 @@ pub(super) fn check_tallies(queries: &Queries<'_>, problems: &mut Vec<Problem>) 
     Ok(())
 }
 
-/// Rows of projects, which nothing else says anything about.
+/// Checks project rows against their digests, since no other data confirms them.
 pub(super) fn check_projects(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
     let damaged = tolerate(problems, "project", || {
         let sql = format!("SELECT {} FROM project", projects::COLUMNS);

@@ -1,9 +1,9 @@
-//! Rows of folders, and of moves of files that have begun: no log says what they should be, so each is held
-//! against its own guard, against the log that it belongs to, and against the content that it needs.
+//! Checks the rows of folders and of pending moves of files. No log contains their expected values, so each
+//! row is compared with its own digest, with its thread's log, and with the content that it needs.
 //!
 //! ```text
-//!   folder   guard ── key ── snapshot ──► stored
-//!   intent   guard ── folder, thread ── operation ──► the next of its thread's log; state, snapshots ──► stored
+//!   folder   digest ── key ── snapshot ──► stored
+//!   intent   digest ── folder, thread ── operation ──► next in its thread's log; state, snapshots ──► stored
 //! ```
 
 use retake_model::content::{ContentId, Kind};
@@ -19,25 +19,25 @@ use crate::StoreError;
 use crate::folders::StoredIntent;
 use crate::queries::{Queries, checked, hexadecimal};
 
-/// The rows of both tables, as they stand.
+/// The rows of both tables.
 pub(crate) struct FolderRows {
     pub(crate) folders: Vec<FolderRecord>,
-    /// Keys of rows that are not what was written.
+    /// Keys of damaged rows.
     pub(crate) damaged_folders: Vec<Vec<u8>>,
     pub(crate) intents: Vec<StoredIntent>,
-    /// Numbers of rows that are not what was written.
+    /// Numbers of damaged rows.
     pub(crate) damaged_intents: Vec<i64>,
 }
 
 impl FolderRows {
-    /// Reads all rows. A table that cannot be read is a problem, and has none.
+    /// Reads all rows. An unreadable table is reported as a problem and yields no rows.
     pub(crate) fn read(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<Self, StoreError> {
         let (folders, damaged_folders) = tolerate(problems, "folder", || read_folders(queries))?;
         let (intents, damaged_intents) = tolerate(problems, "intent", || read_intents(queries))?;
         Ok(Self { folders, damaged_folders, intents, damaged_intents })
     }
 
-    /// What is wrong with the rows themselves.
+    /// Problems of the rows themselves.
     pub(super) fn check(&self, logs: &Logs) -> Vec<Problem> {
         let folders =
             self.damaged_folders.iter().map(|key| Problem::FolderDamaged { folder: hexadecimal(key) });
@@ -50,7 +50,7 @@ impl FolderRows {
         folders.chain(intents).chain(misplaced).collect()
     }
 
-    /// What the rows need, and which of them needs it.
+    /// The content that the rows need, each with the row that needs it.
     pub(crate) fn needs(&self) -> impl Iterator<Item = (Reference, Holder)> {
         let folders = self.folders.iter().filter_map(|folder| {
             let snapshot = folder.snapshot?;
@@ -64,14 +64,13 @@ impl FolderRows {
     }
 }
 
-/// Whether an operation that is about to be published still goes on from the end of its thread's log.
+/// Whether the pending operation still extends the end of its thread's log.
 pub(crate) fn is_next(operation: &Operation, logs: &Logs) -> bool {
     let (version, previous) =
         log_of(operation, logs).and_then(end).map_or((0, None), |(v, id)| (v, Some(id)));
     operation.version == version + 1 && operation.previous == previous
 }
 
-/// The thread that an operation is of.
 fn which(operation: &Operation, logs: &Logs) -> WhichThread {
     let number = log_of(operation, logs).map_or(0, |log| log.thread);
     WhichThread { number, id: Some(operation.thread) }
@@ -130,7 +129,7 @@ fn read_intents(queries: &Queries<'_>) -> rusqlite::Result<Sorted<StoredIntent, 
     Ok((sound, damaged))
 }
 
-/// Whether the columns beside an intent say the same as the intent, and the intent the same as its operation.
+/// Whether the columns match the intent, and the intent matches its operation.
 fn is_itself(intent: &Intent, folder: &[u8], thread: &[u8]) -> bool {
     let Intent { operation, files, .. } = intent;
     FolderId::key(&intent.folder) == folder
@@ -139,7 +138,7 @@ fn is_itself(intent: &Intent, folder: &[u8], thread: &[u8]) -> bool {
         && operation.filed == Some(operation.version)
 }
 
-// A column that holds something else than its type was damaged, and so is what it guards.
+// A column with an unexpected type is damaged; the default value makes the digest check fail.
 fn blob(value: ValueRef<'_>) -> &[u8] {
     value.as_blob().unwrap_or_default()
 }

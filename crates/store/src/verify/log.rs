@@ -1,4 +1,5 @@
-//! Every log read: versions in a row, each operation naming the one before it, each in its place.
+//! Reads every log and checks that versions are consecutive and that each operation refers to the previous
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -17,34 +18,33 @@ use crate::scan::{Gap, OPERATIONS, scan};
 
 const REPORT_EVERY: u64 = 4096;
 
-/// All logs, by the number of their thread.
+/// All logs, by thread number.
 pub(crate) struct Logs {
     pub(crate) threads: BTreeMap<i64, Log>,
     pub(crate) operations: u64,
     gaps: Vec<Gap>,
 }
 
-/// The log of one thread.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) thread: i64,
-    /// What the first sound operation says.
+    /// The thread id in the first intact operation.
     pub(crate) id: Option<ThreadId>,
-    /// The operations, by version.
+    /// Its operations, by version.
     pub(crate) operations: Vec<Row>,
-    /// Where the mark stands that the thread was purged.
+    /// Sequence number of the purge marker.
     pub(crate) purged: Option<i64>,
 }
 
-/// One operation as it stands in its row.
+/// An operation and the columns of its row.
 pub(crate) struct Row {
     pub(crate) sequence: i64,
     pub(crate) version: i64,
-    /// What it says; `None` if its bytes are not the ones that were stored.
+    /// The decoded operation; `None` if its bytes are damaged.
     pub(crate) sound: Option<Sound>,
 }
 
-/// What is needed of an operation whose bytes are whole.
+/// The parts of an intact operation that the checks need.
 pub(crate) struct Sound {
     pub(crate) id: ContentId,
     pub(crate) thread: ThreadId,
@@ -57,7 +57,7 @@ pub(crate) struct Sound {
     pub(crate) files: Option<FileChange>,
     filed: Option<Version>,
     sharing: Option<Sharing>,
-    /// Versions of entries that it names.
+    /// Entry versions that it refers to.
     named: [Option<Reference>; 2],
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn gather(
         log.thread = thread;
         let body = row.get_ref(4)?.as_blob().unwrap_or_default();
         if version == 0 && body.is_empty() {
-            // A purged thread leaves one row without a body.
+            // The purge marker of a thread is a row without a body.
             log.purged = Some(sequence);
             return Ok(());
         }
@@ -114,7 +114,7 @@ pub(crate) fn gather(
 }
 
 impl Logs {
-    /// Operations that could not be read.
+    /// Operations that cannot be read.
     pub(super) fn gaps(&self) -> impl Iterator<Item = Problem> {
         self.gaps.iter().map(|gap| Problem::RowsUnreadable {
             table: OPERATIONS.name,
@@ -139,12 +139,12 @@ impl Log {
         WhichThread { number: self.thread, id: self.id }
     }
 
-    /// The operations whose bytes are whole, by version.
+    /// Intact operations, by version.
     pub(crate) fn sound(&self) -> impl Iterator<Item = (Version, &Sound)> {
         self.operations.iter().filter_map(|row| Some((row.version as Version, row.sound.as_ref()?)))
     }
 
-    /// The surroundings of its operations, in order, each only where it differs from the one before.
+    /// The environments of its operations in order, without consecutive duplicates.
     pub(crate) fn seen(&self) -> Vec<ContentId> {
         let mut seen: Vec<ContentId> =
             self.sound().filter_map(|(_, operation)| operation.surroundings).collect();
@@ -152,9 +152,10 @@ impl Log {
         seen
     }
 
-    /// Who may see the thread; `None` for what it was created with. Its row decides, which is guarded: an import brings
-    /// what was set elsewhere into the log and leaves the marks here as they are. Where the row is lost, the log cannot
-    /// tell what was set here, so nobody else may see the thread if it was ever set, or may have been.
+    /// The sharing of the thread; `None` if it was never changed. The thread's row, which has a digest, takes
+    /// precedence: an import adds sharing changes from elsewhere to the log without applying them here. If
+    /// the row is lost, the log does not show what was set here, so a thread whose sharing was or may have
+    /// been set becomes private.
     pub(crate) fn sharing(&self, queries: &Queries<'_>) -> Option<Sharing> {
         if let Ok(Some(row)) = queries.thread_numbered(self.thread) {
             return Some(row.summary.sharing());
@@ -163,7 +164,7 @@ impl Log {
         self.operations.iter().any(may_set).then_some(Sharing::NOBODY_ELSE)
     }
 
-    /// Checks the log; says whether it is whole, so that more can be asked of it.
+    /// Checks the log; returns whether it is complete, so that further checks make sense.
     pub(crate) fn check(&self, problems: &mut Vec<Problem>) -> bool {
         let before = problems.len();
         let thread = self.which();
@@ -171,7 +172,7 @@ impl Log {
             problems.push(Problem::PurgedThreadHasLog { thread });
         }
         let mut expected: Version = 1;
-        // Places are worked out anew, so that a wrong one does not make those behind it wrong too.
+        // Recompute the positions, so that one wrong position does not make all later ones wrong.
         let mut walked = Walked::default();
         let mut in_row = true;
         for row in &self.operations {
@@ -203,7 +204,7 @@ impl Log {
 }
 
 impl Log {
-    /// How many operations from the first on are as they should be.
+    /// Number of intact operations from the start of the log.
     pub(crate) fn sound_until(&self) -> usize {
         let mut walked = Walked::default();
         (1..)
@@ -216,7 +217,7 @@ impl Log {
     }
 }
 
-/// A log as far as it has been walked.
+/// State of a walk through a log.
 #[derive(Default)]
 struct Walked {
     steps: Vec<Step>,
@@ -227,7 +228,7 @@ struct Walked {
     filed: Option<Version>,
 }
 
-/// No operation has that version.
+/// The log has no operation of that version.
 struct NoSuchVersion;
 
 impl history::Log for Walked {
@@ -238,21 +239,22 @@ impl history::Log for Walked {
         self.steps.get(index as usize).cloned().ok_or(NoSuchVersion)
     }
 
-    /// Nothing that is checked here asks for it.
+    /// No check here needs the active take.
     fn active(&self, _: Version) -> Result<TakeId, NoSuchVersion> {
         Err(NoSuchVersion)
     }
 }
 
 impl Walked {
-    /// Adds an operation, and says what is wrong with it.
+    /// Adds an operation and returns a problem with it, if any.
     fn step(&mut self, thread: WhichThread, version: Version, operation: &Sound) -> Option<Problem> {
         let belongs = *self.thread.get_or_insert(operation.thread) == operation.thread;
         let follows = operation.previous == self.last;
         let head = version - 1;
         let placed = operation.link.follows(self, head).unwrap_or(false);
         let step = if placed { operation.step.clone() } else { self.stand_in(head, operation) };
-        // An old log makes an old state current; in a newer one a note changes nothing, and a move makes a state.
+        // In old logs a move makes an old state current; in newer ones it creates a state, and a note changes
+        // nothing.
         let leads = if !operation.step.moves_only {
             true
         } else if operation.link.is_old() {
@@ -280,8 +282,7 @@ impl Walked {
         }
     }
 
-    /// A step that stands where nothing goes astray, for one that does not: going on from there keeps one fault from
-    /// hiding or causing others.
+    /// A valid step to use in place of an invalid one, so that one fault neither hides nor causes others.
     fn stand_in(&self, head: Version, operation: &Sound) -> Step {
         let linked = link_note(self, head).ok();
         let (place, chains) = linked.map_or((FIRST, None), |(place, chains)| (place, Some(chains)));

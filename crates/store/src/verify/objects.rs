@@ -1,4 +1,4 @@
-//! Every object read, hashed, looked up in the index; every reference followed.
+//! Reads and hashes every object, looks it up in the index, and follows every reference.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,17 +12,16 @@ use crate::objects::unpack;
 use crate::queries::Queries;
 use crate::scan::{OBJECTS, scan};
 
-/// How many objects pass between two reports of progress.
+/// Number of objects between two progress reports.
 const REPORT_EVERY: u64 = 1024;
 
-/// What is stored, and what is needed and has not been seen.
+/// Objects read so far, and references to objects not yet read.
 pub(super) struct Found {
-    /// Everything that was read and is what its name says.
+    /// All objects whose content matches their name.
     pub(super) present: HashSet<Reference>,
     needed: HashMap<Reference, Holder>,
 }
 
-/// Reads all objects.
 pub(super) fn check(
     queries: &Queries<'_>,
     verified: &mut Verified,
@@ -67,7 +66,7 @@ pub(super) fn check(
         Ok(())
     })?;
     for gap in gaps {
-        // An index row of an object that cannot be read is not a stray one.
+        // An index row of an unreadable object is not a stray row.
         index.retain(|number, _| !(gap.first..=gap.last).contains(number));
         verified.problems.push(Problem::RowsUnreadable {
             table: OBJECTS.name,
@@ -92,8 +91,8 @@ pub(super) fn check(
     Ok(found)
 }
 
-/// The index turned round: the prefix of each object's name, by its row. A row that the index has twice is
-/// taken to have one of them; the other is reported.
+/// The inverted index: the name prefix of each object, by row number. If the index contains a row twice, one
+/// of the entries is used and the other is reported.
 pub(crate) fn read_index(
     queries: &Queries<'_>,
     problems: &mut Vec<Problem>,
@@ -115,15 +114,15 @@ pub(crate) fn read_index(
 impl Found {
     fn add(&mut self, kind: Kind, id: ContentId, below: Vec<Reference>) {
         for reference in below {
-            // Content is stored after what it refers to, so this keeps next to nothing; only what is in packs,
-            // which are read last, waits here.
+            // Objects are stored after the objects they refer to, so few references wait here: only those
+            // into packs, which are read last.
             self.need(reference, Holder::Object { kind, id });
         }
         self.needed.remove(&(kind, id));
         self.present.insert((kind, id));
     }
 
-    /// Notes what the operations of a log need.
+    /// Adds the references of a log's operations.
     pub(super) fn need_operations(&mut self, log: &Log) {
         let thread: WhichThread = log.which();
         for (version, operation) in log.sound() {
@@ -133,14 +132,14 @@ impl Found {
         }
     }
 
-    /// Notes that something needs content.
+    /// Adds a reference to content.
     pub(super) fn need(&mut self, reference: Reference, by: Holder) {
         if !self.present.contains(&reference) {
             self.needed.entry(reference).or_insert(by);
         }
     }
 
-    /// What is needed, and is neither there nor known to be gone.
+    /// Referenced content that neither exists nor is a known loss.
     pub(super) fn missing(
         &self,
         queries: &Queries<'_>,

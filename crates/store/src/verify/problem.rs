@@ -1,4 +1,4 @@
-//! What can be wrong with a store, as types: a sentence for people, a code for programs.
+//! The problems that verification reports: a message for users and a stable code for programs.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use serde::{Serialize, Serializer};
 
 use crate::mark::LostEnd;
 
-/// One thing that is wrong.
+/// A problem in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Problem {
-    /// SQLite's own check found its structures damaged.
+    /// SQLite's integrity check failed.
     #[error("the database file is damaged: {message}")]
     Database {
-        /// What SQLite says.
+        /// SQLite's message.
         message: String,
     },
-    /// The description of a table or an index is not what was written.
+    /// The schema of a table or an index differs from the expected one.
     #[error("the description of {name} in the database is damaged")]
     SchemaAltered {
         /// The table or index.
@@ -34,7 +34,7 @@ pub enum Problem {
         table: &'static str,
         /// The first key that cannot be read.
         first: i64,
-        /// The last one.
+        /// The last key that cannot be read.
         last: i64,
     },
     /// A whole table cannot be read.
@@ -42,200 +42,200 @@ pub enum Problem {
     TableUnreadable {
         /// The table.
         table: &'static str,
-        /// What SQLite says.
+        /// SQLite's message.
         message: String,
     },
-    /// Operations that were acknowledged are missing from the end of the log.
+    /// Acknowledged operations are missing from the end of the log.
     #[error("{0}")]
     LogEndLost(LostEnd),
-    /// The bytes of an object are not the ones that were stored.
+    /// The bytes of an object do not match its name.
     #[error("object {number} is damaged: its bytes are not what its name says")]
     ObjectDamaged {
-        /// Its row.
+        /// Its row number.
         number: i64,
     },
-    /// An object is stored under its right name and is nothing that Retake knows.
+    /// An object matches its name but is not well-formed.
     #[error("object {number} ({}) is not a well-formed {kind:?}", id.short())]
     ObjectMalformed {
-        /// Its row.
+        /// Its row number.
         number: i64,
-        /// What it should be.
+        /// Its expected kind.
         #[serde(serialize_with = "kind_name")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
         /// Its name.
         id: ContentId,
     },
-    /// An object cannot be found by its name.
+    /// An object is missing from the index.
     #[error("object {number} ({}) is missing from the index", id.short())]
     ObjectNotIndexed {
-        /// Its row.
+        /// Its row number.
         number: i64,
         /// Its name.
         id: ContentId,
     },
-    /// A file with bulk content is gone.
+    /// The file of a pack is missing.
     #[error("the file of pack {pack} is missing")]
     PackMissing {
         /// Its number.
         pack: i64,
     },
-    /// Bulk content is not what was stored.
+    /// A frame of a pack is damaged.
     #[error("pack {pack} is damaged at byte {frame}")]
     PackDamaged {
         /// Its number.
         pack: i64,
-        /// Where.
+        /// Offset of the frame.
         frame: i64,
     },
-    /// The index knows an object that is not there.
+    /// The index refers to an object that does not exist.
     #[error("the index names object {number}, which does not exist")]
     IndexStray {
-        /// The row it names.
+        /// The row number in the index.
         number: i64,
     },
-    /// Content that something needs is not there.
+    /// Referenced content is missing.
     #[error("{kind:?} {} is missing; {by} needs it", id.short())]
     ReferenceMissing {
-        /// What it is.
+        /// Its kind.
         #[serde(serialize_with = "kind_name")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
         /// Its name.
         id: ContentId,
-        /// One of those that need it.
+        /// One of its referrers.
         by: Holder,
     },
-    /// An operation's bytes are not the ones that were stored.
+    /// The bytes of an operation are damaged.
     #[error("operation {version} of {thread} is damaged")]
     OperationDamaged {
-        /// Whose it is.
+        /// Its thread.
         thread: WhichThread,
-        /// Its version, as far as that can be trusted.
+        /// Its version, which may be damaged too.
         version: i64,
-        /// Its place among all operations.
+        /// Its sequence number in the store's log.
         sequence: i64,
     },
     /// Operations are missing from a log.
     #[error("the log of {thread} lacks operations {first} to {last}")]
     LogGap {
-        /// Whose log.
+        /// Its thread.
         thread: WhichThread,
         /// The first that is missing.
         first: Version,
         /// The last that is missing.
         last: Version,
     },
-    /// An operation does not follow the one before it.
+    /// An operation does not refer to the previous one.
     #[error("operation {version} of {thread} does not follow the one before it")]
     LogBroken {
-        /// Whose log.
+        /// Its thread.
         thread: WhichThread,
         /// The operation.
         version: Version,
     },
-    /// An operation belongs to another thread, or says that it has another version.
+    /// An operation names another thread or version than its row.
     #[error("operation {version} of {thread} belongs elsewhere")]
     OperationForeign {
-        /// In whose log it stands.
+        /// The thread of its row.
         thread: WhichThread,
-        /// Where it stands there.
+        /// The version of its row.
         version: Version,
     },
-    /// An operation's place among the changes is not where history puts it.
+    /// The position of an operation in the history is wrong.
     #[error("operation {version} of {thread} is not in its place in history")]
     OperationMisplaced {
-        /// Whose log.
+        /// Its thread.
         thread: WhichThread,
         /// The operation.
         version: Version,
     },
-    /// An operation went back to a moment, and not to that moment's state.
+    /// A move to an earlier version leads to another state than that version's.
     #[error("operation {version} of {thread} leads to another state than the moment that it goes to")]
     StateMismatch {
-        /// Whose log.
+        /// Its thread.
         thread: WhichThread,
         /// The operation.
         version: Version,
     },
-    /// An operation does not name the last one before it that has files; whoever looks for files would miss some.
+    /// An operation names the wrong last operation with files, so that a lookup would miss files.
     #[error("operation {version} of {thread} names the wrong operation as the last one with files")]
     FiledWrong {
-        /// Whose log.
+        /// Its thread.
         thread: WhichThread,
         /// The operation.
         version: Version,
     },
-    /// A log stands beside the mark that its thread was purged.
+    /// A purged thread still has a log.
     #[error("{thread} was purged, and has a log")]
     PurgedThreadHasLog {
-        /// Whose log.
+        /// The thread.
         thread: WhichThread,
     },
-    /// Some states of a thread cannot be read in full.
+    /// Some versions of a thread are incomplete.
     #[error("{versions} versions of {thread} cannot be read in full{}", newest(*.newest_whole))]
     ThreadIncomplete {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
-        /// How many of its versions.
+        /// Number of incomplete versions.
         versions: u64,
-        /// The newest version that can be read in full.
+        /// The newest complete version.
         newest_whole: Option<Version>,
     },
-    /// Some files of a thread cannot be had back in full.
+    /// Some files of a thread cannot be restored completely.
     #[error("the files of {versions} versions of {thread} cannot be restored in full{}", newest(*.newest_whole))]
     FilesIncomplete {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
-        /// How many of its versions that have files.
+        /// Number of versions with incomplete files.
         versions: u64,
-        /// The newest version whose files can be restored in full.
+        /// The newest version with complete files.
         newest_whole: Option<Version>,
     },
-    /// The present state of a thread cannot be reached through the database.
+    /// The current state of a thread cannot be read.
     #[error("{thread} cannot be read: {message}")]
     ThreadUnreadable {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
-        /// What stands in the way.
+        /// The reason.
         message: String,
     },
-    /// A list in the present state of a thread contradicts itself.
+    /// A list in the current state of a thread is inconsistent.
     #[error("a list in {thread} contradicts itself")]
     ListContradicts {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
     },
-    /// The present state of a thread is one that no command makes.
+    /// The current state of a thread violates an invariant.
     #[error("the state of {thread} breaks a rule: {message}")]
     StateBreaksRule {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
-        /// Which rule.
+        /// The violated rule.
         message: String,
     },
-    /// A thread has a log and is not in the index of threads.
+    /// A thread with a log is missing from the index of threads.
     #[error("{thread} is missing from the index of threads")]
     ThreadNotIndexed {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
     },
-    /// What lists show of a thread is not what its log says.
+    /// The summary of a thread in the index differs from its log.
     #[error("what the index shows of {thread} differs from its log")]
     ThreadIndexDiffers {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
     },
-    /// What the tree shows of a thread's takes is not what its state says.
+    /// The takes of a thread in the index differ from its state.
     #[error("what the index shows of the takes of {thread} differs from its state")]
     TakeIndexDiffers {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
     },
-    /// What a thread is found by is not what its log says.
+    /// The facets of a thread differ from its log.
     #[error("what {thread} is found by differs from its log")]
     FacetsDiffer {
-        /// Which thread.
+        /// The thread.
         thread: WhichThread,
     },
     /// A row belongs to a thread that has no log.
@@ -243,42 +243,42 @@ pub enum Problem {
     StrayRows {
         /// The table.
         table: &'static str,
-        /// The thread that the rows name.
+        /// The thread in the rows.
         thread: WhichThread,
     },
-    /// What searches should find is not what they find.
+    /// Row checksums differ from the rows.
     #[error("{count} tallies of what lists should show differ from the rows that there are")]
     TalliesDiffer {
-        /// How many.
+        /// Number of wrong checksums.
         count: u64,
     },
-    /// A project's row is not what was written.
+    /// The row of a project is damaged.
     #[error("a project's row is damaged ({project})")]
     ProjectDamaged {
-        /// Its key, as far as it can be read.
+        /// Its key, if readable.
         project: String,
     },
-    /// A folder's row is not what was written.
+    /// The row of a folder is damaged.
     #[error("the row of a folder that files are kept of is damaged ({folder})")]
     FolderDamaged {
-        /// Its key, as far as it can be read.
+        /// Its key, if readable.
         folder: String,
     },
-    /// What was written down of a move of files is not what was written.
+    /// The row of a pending move of files is damaged.
     #[error("the row of move of files {intent}, which has begun and not ended, is damaged")]
     IntentDamaged {
         /// Its number.
         intent: i64,
     },
-    /// A move of files has begun whose operation cannot be published any more.
+    /// The operation of a pending move of files can no longer be published.
     #[error("move of files {intent} has begun and does not go on from the end of the log of {thread}")]
     IntentMisplaced {
         /// Its number.
         intent: i64,
-        /// Whose operation it leads to.
+        /// The thread of its operation.
         thread: WhichThread,
     },
-    /// The record of settings that threads share is not what was written.
+    /// A record of shared settings is damaged.
     #[error("the shared settings in {path} are damaged: prompts, roles and context presets of a project")]
     SharedSettingsDamaged {
         /// The file.
@@ -286,14 +286,14 @@ pub enum Problem {
     },
 }
 
-/// What needs some content.
+/// A row or object that refers to content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Holder {
-    /// Other content.
+    /// Another object.
     Object {
-        /// What that is.
+        /// Its kind.
         #[serde(serialize_with = "kind_name")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
@@ -302,35 +302,35 @@ pub enum Holder {
     },
     /// An operation.
     Operation {
-        /// Whose.
+        /// Its thread.
         thread: WhichThread,
         /// Its version.
         version: Version,
     },
-    /// A folder that files are kept of.
+    /// A folder with captured files.
     Folder {
-        /// Which.
+        /// Its id.
         folder: FolderId,
     },
-    /// A move of files that has begun.
+    /// A pending move of files.
     Intent {
         /// Its number.
         intent: i64,
     },
 }
 
-/// A thread, by its identity where that is known, and by its number in this store.
+/// A thread: its number in this store, and its id if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhichThread {
-    /// Its number in this store.
+    /// Row number in this store.
     pub number: i64,
-    /// Its identity, where the log says it.
+    /// Its id, if the log contains it.
     pub id: Option<ThreadId>,
 }
 
 impl Problem {
-    /// A name for this kind of problem that does not change.
+    /// A stable code for this kind of problem.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Database { .. } => "database",
@@ -397,7 +397,7 @@ fn newest(version: Option<Version>) -> String {
     version.map_or_else(|| "; none can".to_owned(), |version| format!("; the newest that can is {version}"))
 }
 
-// The shape that serde asks for.
+// The signature that serde requires.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 pub(crate) fn kind_name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format!("{kind:?}").to_lowercase())

@@ -1,4 +1,4 @@
-//! Garbage goes when it is old enough, and nothing else ever does.
+//! Collection removes garbage that is old enough, and nothing else.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ fn collect(store: &Store, days: i64, mode: Mode) -> Collected {
     store.collect(DAY, later(days), mode).expect("the collection runs")
 }
 
-/// Lets the store take note of what was cut out behind its back.
+/// Rebuilds derived data after rows were deleted directly.
 fn recount(store: &Store) {
     store.repair(&mut |_| {}, Timestamp::from_millis(START)).expect("the repair runs");
 }
 
-/// A store with objects that nothing reaches: what a thread left behind that was cut out of the tables.
+/// A store with unreachable objects, left by a thread whose rows were deleted directly.
 fn with_garbage() -> (Folder, Store) {
     let folder = Folder::new();
     let store = folder.open();
@@ -34,14 +34,14 @@ fn with_garbage() -> (Folder, Store) {
              DELETE FROM operation WHERE thread = {number} AND version > 0; DELETE FROM thread WHERE number = {number};
              DELETE FROM take WHERE thread = {number}; DELETE FROM facet WHERE thread = {number};"
         ))
-        .expect("plants");
+        .expect("damage planted");
     recount(&store);
     assert_clean(&store);
     (folder, store)
 }
 
 #[test]
-fn a_store_without_garbage_is_left_alone() {
+fn a_store_without_garbage_is_unchanged() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -51,7 +51,7 @@ fn a_store_without_garbage_is_left_alone() {
 }
 
 #[test]
-fn a_dry_run_says_what_a_run_then_does() {
+fn a_dry_run_reports_the_same_as_a_run() {
     let (_folder, store) = with_garbage();
     let before = dump(&store).expect("readable");
     let objects = verify(&store).objects;
@@ -67,7 +67,7 @@ fn a_dry_run_says_what_a_run_then_does() {
 }
 
 #[test]
-fn what_is_young_is_left_alone() {
+fn young_objects_are_retained() {
     let (_folder, store) = with_garbage();
     let objects = verify(&store).objects;
     let run = collect(&store, 0, Mode::Collect);
@@ -77,7 +77,7 @@ fn what_is_young_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_held_much_garbage_becomes_shorter() {
+fn a_file_with_much_garbage_shrinks() {
     let folder = Folder::new();
     let store = folder.open();
     let grown = grow(&store);
@@ -95,7 +95,7 @@ fn a_file_that_held_much_garbage_becomes_shorter() {
              DELETE FROM take WHERE thread = {number}; DELETE FROM facet WHERE thread = {number};
              PRAGMA wal_checkpoint(TRUNCATE);"
         ))
-        .expect("plants");
+        .expect("damage planted");
     recount(&store);
     let before = store.usage().expect("usage").database;
     let run = collect(&store, 2, Mode::Collect);
@@ -111,7 +111,7 @@ fn a_damaged_store_is_refused() {
     folder
         .raw()
         .execute("DELETE FROM object WHERE number = (SELECT min(number) FROM object WHERE kind = 2)", [])
-        .expect("plants");
+        .expect("damage planted");
     let objects = verify(&store).objects;
     assert!(store.collect(DAY, later(2), Mode::Collect).is_err());
     assert_eq!(verify(&store).objects, objects);

@@ -1,4 +1,4 @@
-//! Files in the store: snapshots with their content in packs, folders, and moves of files that have begun.
+//! Files in the store: snapshots with their content in packs, folders, and pending moves of files.
 
 mod damage;
 mod erasing;

@@ -1,5 +1,5 @@
-//! Bytes of the database that change by themselves are noticed: what is read is what was written, or an
-//! error, and what can no longer be read is found by `verify`.
+//! Flipped bytes of the database are detected: a read returns the written data or an error, and `verify`
+//! finds data that can no longer be read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +8,14 @@ use crate::support::*;
 use retake_model::time::Timestamp;
 use retake_store::{OpenError, Store};
 
-/// How a reading of a damaged store went.
+/// The outcome of reading a damaged store.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Everything is as it was.
+    /// All data is unchanged.
     Unharmed,
-    /// Opening or reading said that something is wrong.
+    /// Opening or reading failed with an error.
     Refused,
-    /// Something is not shown, and verification says so.
+    /// Data is missing, and verification reports it.
     Noticed,
 }
 
@@ -40,7 +40,7 @@ fn outcome(folder: &Folder, original: &BTreeMap<String, String>) -> Result<Outco
         .chain(found.keys().filter(|name| !original.contains_key(*name)).map(|name| format!("{name} is new")))
         .collect();
     if noticed {
-        // Facets have no guard of their own; all else is itself or is not shown.
+        // Facets have no digest. Everything else must be unchanged or absent.
         let altered = found.iter().find(|(name, value)| {
             !name.starts_with("facet") && original.get(*name).is_some_and(|was| was != *value)
         });
@@ -53,7 +53,7 @@ fn outcome(folder: &Folder, original: &BTreeMap<String, String>) -> Result<Outco
     }
 }
 
-/// One way to damage a file, and what it is called.
+/// Damages a file in one way; returns the bytes and a description.
 fn damage(bytes: &[u8], round: u64, random: &mut Random) -> (Vec<u8>, String) {
     let mut damaged = bytes.to_vec();
     if round % 10 == 9 {
@@ -61,7 +61,7 @@ fn damage(bytes: &[u8], round: u64, random: &mut Random) -> (Vec<u8>, String) {
         damaged.truncate(length);
         return (damaged, format!("cut to {length}"));
     }
-    // A fifth of the flips go to the page that says where all others belong.
+    // A fifth of the flips hit the first page, which describes all others.
     let range = if round.is_multiple_of(5) { 4096 } else { bytes.len() as u64 };
     let at = random.below(range) as usize;
     let bit = 1 << random.below(8);
@@ -73,11 +73,11 @@ fn put(folder: &Folder, bytes: &[u8]) {
     for ending in ["-wal", "-shm"] {
         let _ = fs::remove_file(folder.path.join(format!("retake.db{ending}")));
     }
-    fs::write(folder.database(), bytes).expect("writes");
+    fs::write(folder.database(), bytes).expect("write succeeds");
 }
 
 #[test]
-fn flipped_and_cut_bytes_are_never_served_silently() {
+fn flipped_and_truncated_bytes_are_never_served_silently() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -95,12 +95,12 @@ fn flipped_and_cut_bytes_are_never_served_silently() {
             Err(said) => panic!("round {round}, {what}: {said}"),
         }
     }
-    // Both must occur, or the test is looking at nothing. That something is merely noticed is rare.
+    // Both must occur, or the test checks nothing. `Noticed` is rare.
     assert!(outcomes.contains_key("Unharmed") && outcomes.contains_key("Refused"), "{outcomes:?}");
 }
 
 #[test]
-fn whatever_happened_a_repair_leaves_a_whole_store_with_nothing_altered() {
+fn a_repair_always_leaves_a_complete_store_with_nothing_altered() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -115,7 +115,7 @@ fn whatever_happened_a_repair_leaves_a_whole_store_with_nothing_altered() {
         put(&folder, &damaged);
         let now = Timestamp::from_millis(START + 1_000_000);
         if let Err(error) = Store::salvage(&folder.path, &mut |_| {}, now) {
-            // Too little was left, or what is there says that it belongs to another program.
+            // Too little remains, or the header names another application.
             let refused = matches!(error, OpenError::Newer { .. } | OpenError::Foreign(_));
             assert!(refused, "round {round}, {what}: {error}");
             continue;
@@ -128,7 +128,7 @@ fn whatever_happened_a_repair_leaves_a_whole_store_with_nothing_altered() {
         if what.starts_with("cut") {
             continue;
         }
-        // What is named by its content is what it was; what a repair wrote has other names.
+        // Content under an unchanged name must be unchanged; content that the repair wrote has new names.
         let found = dump_what_is_left(&store);
         for (name, value) in &found {
             let content = ["state", "settings", "entry"].iter().any(|kind| name.starts_with(kind));

@@ -1,4 +1,5 @@
-//! A log that lost its end is noticed: what SQLite drops without a word, the mark beside it remembers.
+//! Detects a log that lost its end: SQLite drops a damaged end silently, the high-water mark beside it does
+//! not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::*;
 use retake_store::Store;
 
-/// A copy of a store that is still open, as a crash would leave it, with that much of its log.
+/// Copies an open store as a crash would leave it, with its write-ahead log truncated to the given length.
 fn crashed(folder: &Folder, name: &str, log: impl FnOnce(u64) -> u64) -> PathBuf {
     let copy = folder.path.with_file_name(name);
     fs::create_dir(&copy).expect("a new folder");
@@ -24,7 +25,7 @@ fn open(path: &Path) -> Store {
 }
 
 #[test]
-fn a_log_cut_short_is_noticed_and_a_whole_one_is_not() {
+fn a_truncated_log_is_detected_and_a_complete_one_accepted() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[1];
@@ -35,7 +36,7 @@ fn a_log_cut_short_is_noticed_and_a_whole_one_is_not() {
     assert_eq!(whole.lost_end().expect("readable"), None);
     assert_clean(&whole);
     let cut = open(&crashed(&folder, "cut", |length| length - 4096));
-    let lost = cut.lost_end().expect("readable").expect("the loss is noticed");
+    let lost = cut.lost_end().expect("readable").expect("the loss is detected");
     assert_eq!(lost.acknowledged - lost.found, 1, "the last operation is gone");
     assert!(codes(&verify(&cut)).contains(&"log_end_lost"));
     let repaired =
@@ -45,16 +46,16 @@ fn a_log_cut_short_is_noticed_and_a_whole_one_is_not() {
 }
 
 #[test]
-fn a_database_that_is_gone_or_empty_is_noticed() {
+fn a_missing_or_empty_database_is_detected() {
     for emptied in [true, false] {
         let folder = Folder::new();
         let store = folder.open();
         grow(&store);
         drop(store);
         if emptied {
-            fs::write(folder.database(), b"").expect("writes");
+            fs::write(folder.database(), b"").expect("write succeeds");
         } else {
-            fs::remove_file(folder.database()).expect("removes");
+            fs::remove_file(folder.database()).expect("file removed");
         }
         let store = folder.open();
         assert!(codes(&verify(&store)).contains(&"log_end_lost"), "emptied: {emptied}");

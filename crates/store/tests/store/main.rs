@@ -1,4 +1,4 @@
-//! The store as its callers see it: published, read back, damaged, mended, purged.
+//! The public interface of the store: publishing, reading, damage, repair, purge.
 
 mod collect;
 mod files;

@@ -1,4 +1,4 @@
-//! An older store is brought forward after a backup; anything that goes wrong leaves it as it was.
+//! Migration of an older store makes a backup first; a failure leaves the store unchanged.
 
 use std::fs;
 
@@ -22,29 +22,29 @@ fn version(folder: &Folder) -> i64 {
 }
 
 #[test]
-fn the_next_schema_comes_after_a_backup() {
+fn a_migration_makes_a_backup_first() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
     let before = dump(&store).expect("readable");
     drop(store);
     assert_eq!(backups(&folder).len(), 0);
-    let store = Store::open_with(&folder.path, &[FIRST, SECOND]).expect("migrates");
+    let store = Store::open_with(&folder.path, &[FIRST, SECOND]).expect("migration succeeds");
     assert_eq!(dump(&store).expect("readable"), before);
     drop(store);
     assert_eq!(version(&folder), SCHEMA_VERSION + 1);
     let backups = backups(&folder);
     assert_eq!(backups.len(), 1);
-    // The backup is a store of the old schema with everything in it.
+    // The backup is a complete store of the old schema.
     let restored = Folder::new();
     drop(restored.open());
-    fs::copy(&backups[0], restored.database()).expect("copies");
+    fs::copy(&backups[0], restored.database()).expect("file copied");
     assert_eq!(version(&restored), SCHEMA_VERSION);
     assert_eq!(dump(&restored.open()).expect("readable"), before);
 }
 
 #[test]
-fn a_step_that_fails_leaves_schema_and_data_as_they_were() {
+fn a_failed_migration_leaves_schema_and_data_unchanged() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -66,9 +66,9 @@ fn a_step_that_fails_leaves_schema_and_data_as_they_were() {
 }
 
 #[test]
-fn a_newer_store_is_refused_unharmed() {
+fn a_newer_store_is_refused_and_unchanged() {
     let folder = Folder::new();
-    let store = Store::open_with(&folder.path, &[FIRST, SECOND]).expect("opens");
+    let store = Store::open_with(&folder.path, &[FIRST, SECOND]).expect("open succeeds");
     grow(&store);
     drop(store);
     let before = fs::read(folder.database()).expect("readable");
@@ -83,7 +83,7 @@ fn a_newer_store_is_refused_unharmed() {
 }
 
 #[test]
-fn a_database_of_something_else_is_refused_unharmed() {
+fn a_foreign_database_is_refused_and_unchanged() {
     let folder = Folder::new();
     fs::create_dir_all(&folder.path).expect("a folder");
     folder

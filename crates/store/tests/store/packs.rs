@@ -1,4 +1,4 @@
-//! Bulk content: stored once, checked when it is read, found again without its index, and gone when it should be.
+//! Packs: blobs are stored once, checked on read, recovered without the index, and removed when unused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,20 +30,20 @@ fn pack(store: &Store, numbers: std::ops::Range<usize>) -> PackedBatch {
             let writer = &writer;
             scope.spawn(move || {
                 for (id, bytes) in numbers.map(blob) {
-                    writer.add(id, &bytes).expect("it is added");
+                    writer.add(id, &bytes).expect("blob added");
                 }
             });
         }
     });
-    writer.finish().expect("it is durable")
+    writer.finish().expect("pack finished")
 }
 
 fn put(store: &Store, batch: PackedBatch) {
-    store.write(move |writing| writing.put_packed(&batch, now())).expect("it is stored");
+    store.write(move |writing| writing.put_packed(&batch, now())).expect("content stored");
 }
 
 fn read(store: &Store, number: usize) -> Result<Vec<u8>, Unavailable> {
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     reading.queries().bytes(Kind::Blob, blob(number).0).map(|bytes| bytes.to_vec())
 }
 
@@ -57,7 +57,7 @@ fn packs(store: &Store) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_packed_is_read_back_and_private() {
+fn packed_blobs_are_readable_and_private() {
     let folder = Folder::new();
     let store = folder.open();
     let batch = pack(&store, 0..3000);
@@ -65,28 +65,28 @@ fn what_is_packed_is_read_back_and_private() {
     assert!(matches!(read(&store, 7), Err(Unavailable::Missing { .. })), "nothing names it yet");
     put(&store, batch);
     for number in (0..3000).step_by(7) {
-        assert_eq!(read(&store, number).expect("it is there"), blob(number).1);
+        assert_eq!(read(&store, number).expect("exists"), blob(number).1);
     }
     assert!(matches!(read(&store, 3001), Err(Unavailable::Missing { .. })));
     for file in packs(&store) {
-        let mode = fs::metadata(&file).expect("it is there").permissions().mode() & 0o777;
+        let mode = fs::metadata(&file).expect("exists").permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
     }
-    let mode = fs::metadata(store.folder().join("packs")).expect("it is there").permissions().mode() & 0o777;
+    let mode = fs::metadata(store.folder().join("packs")).expect("exists").permissions().mode() & 0o777;
     assert_eq!(mode, 0o700);
-    let usage = store.usage().expect("counted");
+    let usage = store.usage().expect("usage");
     assert!(usage.packs > 0 && usage.total > usage.packs && usage.objects >= 3000, "{usage:?}");
     let verified = assert_clean(&store);
     assert_eq!(verified.objects, 3000);
 }
 
 #[test]
-fn a_writer_that_is_dropped_leaves_nothing() {
+fn a_dropped_writer_leaves_no_files() {
     let folder = Folder::new();
     let store = folder.open();
     let writer = store.pack_writer().expect("a writer");
     for (id, bytes) in (0..5000).map(blob) {
-        writer.add(id, &bytes).expect("it is added");
+        writer.add(id, &bytes).expect("blob added");
     }
     assert_eq!(packs(&store).len(), 1);
     drop(writer);
@@ -94,12 +94,12 @@ fn a_writer_that_is_dropped_leaves_nothing() {
 }
 
 #[test]
-fn a_batch_that_nobody_named_is_garbage_once_nobody_holds_it() {
+fn an_unreferenced_batch_is_garbage_once_released() {
     let folder = Folder::new();
     let store = folder.open();
     let batch = pack(&store, 0..100);
     let later = Timestamp::from_millis(now().millis() + 10_000);
-    let collect = || store.collect(Duration::ZERO, later, Mode::Collect).expect("it runs");
+    let collect = || store.collect(Duration::ZERO, later, Mode::Collect).expect("run succeeds");
     collect();
     assert_eq!(packs(&store).len(), 1, "somebody holds it");
     drop(batch);
@@ -108,57 +108,60 @@ fn a_batch_that_nobody_named_is_garbage_once_nobody_holds_it() {
 }
 
 #[test]
-fn garbage_goes_and_the_rest_stays() {
+fn collection_removes_only_garbage() {
     let folder = Folder::new();
     let store = folder.open();
     put(&store, pack(&store, 0..3000));
     let later = Timestamp::from_millis(now().millis() + 10_000);
-    let young = store.collect(Duration::from_hours(1), later, Mode::Collect).expect("it runs");
+    let young = store.collect(Duration::from_hours(1), later, Mode::Collect).expect("run succeeds");
     assert_eq!((young.unreachable, young.young), (0, 3000));
-    let before = store.read().expect("a reading").queries().erasures();
-    let dry = store.collect(Duration::ZERO, later, Mode::DryRun).expect("it runs");
+    let before = store.read().expect("a read transaction").queries().erasures();
+    let dry = store.collect(Duration::ZERO, later, Mode::DryRun).expect("run succeeds");
     assert_eq!(dry.unreachable, 3000);
-    let run = store.collect(Duration::ZERO, later, Mode::Collect).expect("it runs");
+    let run = store.collect(Duration::ZERO, later, Mode::Collect).expect("run succeeds");
     assert_eq!((run.unreachable, run.bytes), (dry.unreachable, dry.bytes));
     assert!(packs(&store).is_empty());
-    assert!(store.read().expect("a reading").queries().erasures() > before, "who remembers must ask again");
+    assert!(
+        store.read().expect("a read transaction").queries().erasures() > before,
+        "who remembers must ask again"
+    );
     assert!(matches!(read(&store, 7), Err(Unavailable::Missing { .. })));
     assert_clean(&store);
 }
 
 #[test]
-fn a_redacted_blob_is_gone_to_the_last_byte_and_its_neighbours_stay() {
+fn a_redacted_blob_leaves_no_bytes_and_its_neighbours_stay() {
     let folder = Folder::new();
     let store = folder.open();
-    // Not compressible, so that its bytes would be found in the file.
+    // Incompressible, so that its bytes would appear in the file.
     let secret: Vec<u8> = noise(0, 4000);
     let id = ContentId::of(Kind::Blob, &secret);
     let writer = store.pack_writer().expect("a writer");
     for (id, bytes) in (0..100).map(blob) {
-        writer.add(id, &bytes).expect("it is added");
+        writer.add(id, &bytes).expect("blob added");
     }
-    writer.add(id, &secret).expect("it is added");
-    put(&store, writer.finish().expect("it is durable"));
-    let redacted = store.redact(&[(Kind::Blob, id)], now()).expect("it is redacted");
+    writer.add(id, &secret).expect("blob added");
+    put(&store, writer.finish().expect("pack finished"));
+    let redacted = store.redact(&[(Kind::Blob, id)], now()).expect("redaction succeeds");
     assert_eq!(redacted.objects, 1);
     for file in packs(&store) {
         let bytes = fs::read(file).expect("a file");
         assert!(!bytes.windows(16).any(|window| window == &secret[1000..1016]));
     }
     for number in 0..100 {
-        assert_eq!(read(&store, number).expect("it stays"), blob(number).1);
+        assert_eq!(read(&store, number).expect("blob still readable"), blob(number).1);
     }
     assert_clean(&store);
-    let reading = store.read().expect("a reading");
-    assert_eq!(reading.queries().bytes(Kind::Blob, id).expect("a stand-in")[..], b"[redacted]"[..]);
+    let reading = store.read().expect("a read transaction");
+    assert_eq!(reading.queries().bytes(Kind::Blob, id).expect("a placeholder")[..], b"[redacted]"[..]);
 }
 
 #[test]
-fn damage_is_named_and_what_is_whole_is_found_again_without_the_index() {
+fn damage_is_reported_and_intact_blobs_are_recovered_without_the_index() {
     let folder = Folder::new();
     let store = folder.open();
     let writer = store.pack_writer().expect("a writer");
-    // A frame each.
+    // One frame each.
     let large: Vec<(ContentId, Vec<u8>)> = (0..4_u8)
         .map(|number| {
             let bytes = noise(number, 300_000);
@@ -166,13 +169,13 @@ fn damage_is_named_and_what_is_whole_is_found_again_without_the_index() {
         })
         .collect();
     for (id, bytes) in &large {
-        writer.add(*id, bytes).expect("it is added");
+        writer.add(*id, bytes).expect("blob added");
     }
-    put(&store, writer.finish().expect("it is durable"));
+    put(&store, writer.finish().expect("pack finished"));
     let file = packs(&store).remove(0);
     let mut bytes = fs::read(&file).expect("a file");
     bytes[450_000] ^= 1;
-    fs::write(&file, &bytes).expect("damage");
+    fs::write(&file, &bytes).expect("damage planted");
     drop(store);
     let store = folder.open();
     let verified = verify(&store);
@@ -182,13 +185,13 @@ fn damage_is_named_and_what_is_whole_is_found_again_without_the_index() {
         verified.problems
     );
     let have = |store: &Store| -> Vec<bool> {
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         large.iter().map(|(id, _)| reading.queries().bytes(Kind::Blob, *id).is_ok()).collect()
     };
     assert_eq!(have(&store), [true, false, true, true]);
-    folder.raw().execute_batch("DELETE FROM packed; DELETE FROM pack").expect("the index is gone");
+    folder.raw().execute_batch("DELETE FROM packed; DELETE FROM pack").expect("index rows deleted");
     assert_eq!(have(&store), [false; 4]);
-    let repaired = store.repair(&mut |_| {}, now()).expect("it runs");
+    let repaired = store.repair(&mut |_| {}, now()).expect("run succeeds");
     assert_eq!(repaired.changes, [Change::IndexMended { rows: 3 }]);
     assert_eq!(have(&store), [true, false, true, true]);
     assert_clean(&store);
@@ -202,14 +205,14 @@ fn content_without_an_operation_can_be_stored() {
     let object = NewObject { id, kind: Kind::Blob, bytes: bytes.clone().into() };
     let again = object.clone();
     assert_eq!(
-        store.write(move |writing| writing.put_contents(&[object], now())).expect("stored"),
+        store.write(move |writing| writing.put_contents(&[object], now())).expect("content stored"),
         bytes.len() as u64
     );
-    assert_eq!(store.write(move |writing| writing.put_contents(&[again], now())).expect("stored"), 0);
-    assert_eq!(read(&store, 1).expect("it is there"), bytes);
+    assert_eq!(store.write(move |writing| writing.put_contents(&[again], now())).expect("content stored"), 0);
+    assert_eq!(read(&store, 1).expect("exists"), bytes);
 }
 
-/// Bytes that nothing can compress.
+/// Incompressible bytes.
 fn noise(seed: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);

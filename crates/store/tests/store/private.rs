@@ -1,5 +1,4 @@
-//! Nobody but the owner can read a store, whatever the umask says. Alone in its binary: a umask is the
-//! whole process's.
+//! Only the owner can read a store, whatever the umask. The tests change the umask of the whole process.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -17,30 +16,30 @@ fn files_are_private_under_any_umask() {
     let store = folder.open();
     let grown = grow(&store);
     check(&folder.path);
-    // Backups, salvage, a purge: everything that makes files.
-    store.purge_threads(&[grown.threads[2]]).expect("purges");
+    // Backup, salvage and purge: everything that creates files.
+    store.purge_threads(&[grown.threads[2]]).expect("purge succeeds");
     drop(store);
     let first = include_str!("../../src/schema/1.sql");
-    let store =
-        Store::open_with(&folder.path, &[first, "CREATE TABLE more (x INTEGER) STRICT"]).expect("opens");
+    let store = Store::open_with(&folder.path, &[first, "CREATE TABLE more (x INTEGER) STRICT"])
+        .expect("open succeeds");
     check(&folder.path);
     drop(store);
     let damaged = Folder::new();
     let store = damaged.open();
     grow(&store);
     drop(store);
-    let file = fs::OpenOptions::new().write(true).open(damaged.database()).expect("opens");
-    file.write_all_at(&[0; 4096], 0).expect("writes");
+    let file = fs::OpenOptions::new().write(true).open(damaged.database()).expect("open succeeds");
+    file.write_all_at(&[0; 4096], 0).expect("write succeeds");
     drop(file);
-    Store::salvage(&damaged.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvages");
+    Store::salvage(&damaged.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvage succeeds");
     let store = damaged.open();
     grow(&store);
     check(&damaged.path);
     assert!(damaged.path.join("backups/damaged-1.db").exists());
-    // What was found wider is narrowed.
+    // Opening restricts permissions that are too wide.
     drop(store);
-    fs::set_permissions(damaged.database(), fs::Permissions::from_mode(0o644)).expect("widens");
-    fs::set_permissions(&damaged.path, fs::Permissions::from_mode(0o755)).expect("widens");
+    fs::set_permissions(damaged.database(), fs::Permissions::from_mode(0o644)).expect("mode changed");
+    fs::set_permissions(&damaged.path, fs::Permissions::from_mode(0o755)).expect("mode changed");
     drop(damaged.open());
     check(&damaged.path);
 }
@@ -59,7 +58,7 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn a_folder_that_holds_other_things_is_not_taken_over() {
+fn a_folder_with_other_files_is_not_taken_over() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("letter.txt"), "not ours").expect("a file");

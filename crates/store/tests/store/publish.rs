@@ -1,4 +1,4 @@
-//! What is published is there: for this process, for others, and together with what others publish.
+//! Published operations are visible to this process and to others, also with concurrent writers.
 
 use std::thread;
 
@@ -6,7 +6,7 @@ use crate::support::*;
 use retake_store::{PublishError, Store, StoreError, WriteError};
 
 #[test]
-fn what_was_published_is_read_back_after_reopening() {
+fn published_operations_survive_reopening() {
     let folder = Folder::new();
     let store = folder.open();
     let grown = grow(&store);
@@ -36,11 +36,11 @@ fn two_stores_on_one_folder_see_each_other() {
 }
 
 #[test]
-fn a_reading_does_not_see_what_is_published_after_it_began() {
+fn a_read_transaction_does_not_see_later_operations() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[1];
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let version = |store: &retake_store::Queries<'_>| {
         let row = store.thread(thread).expect("readable");
         row.expect("the thread exists").summary.version
@@ -48,18 +48,18 @@ fn a_reading_does_not_see_what_is_published_after_it_began() {
     let before = version(&reading.queries());
     publish(&store, thread, say(active(&store, thread), "User", "later"));
     assert_eq!(version(&reading.queries()), before);
-    assert_eq!(version(&store.read().expect("a reading").queries()), before + 1);
+    assert_eq!(version(&store.read().expect("a read transaction").queries()), before + 1);
 }
 
 #[test]
-fn a_stale_operation_is_refused_and_told_the_current_version() {
+fn a_stale_operation_is_refused_with_the_current_version() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[1];
     let before = dump(&store).expect("readable");
     let refused = store.write(move |writing| {
         let row = writing.thread(thread)?.expect("the thread exists");
-        let head = writing.head(row.number)?.expect("it has a head");
+        let head = writing.head(row.number)?.expect("the thread has a head");
         writing.publish(retake_store::Publication { operation: head.operation, objects: Vec::new() })
     });
     let Err(WriteError::Refused(PublishError::NotNext { version: 3, current: 3 })) = refused else {
@@ -99,14 +99,14 @@ fn eight_writers_lose_nothing() {
 }
 
 #[test]
-fn a_failing_job_changes_nothing_and_takes_nothing_along() {
+fn a_failing_job_changes_nothing_and_does_not_affect_others() {
     let folder = Folder::new();
     let store = folder.open();
     let grown = grow(&store);
     let (kept, spoiled) = (grown.threads[1], grown.threads[0]);
     let before = dump(&store).expect("readable");
     let spoiled_before = entries(&store, spoiled).len();
-    // All wait behind the first job, so they end up in one transaction with it.
+    // All queue behind the first job, so they share its transaction.
     thread::scope(|scope| {
         let store = &store;
         scope.spawn(move || {
@@ -114,7 +114,7 @@ fn a_failing_job_changes_nothing_and_takes_nothing_along() {
                 thread::sleep(std::time::Duration::from_millis(200));
                 Ok::<_, StoreError>(())
             });
-            waited.expect("the waiting job is fine");
+            waited.expect("the waiting job succeeds");
         });
         thread::sleep(std::time::Duration::from_millis(50));
         for turn in 0..6 {
@@ -125,7 +125,8 @@ fn a_failing_job_changes_nothing_and_takes_nothing_along() {
             scope.spawn(move || {
                 let take = active(store, spoiled);
                 let refused = store.write(move |writing| {
-                    publish_inside(writing, spoiled, say(take, "User", "spoiled").into()).expect("publishes");
+                    publish_inside(writing, spoiled, say(take, "User", "spoiled").into())
+                        .expect("operation published");
                     Err::<(), _>("changed my mind")
                 });
                 assert!(matches!(refused, Err(WriteError::Refused("changed my mind"))));
@@ -142,13 +143,13 @@ fn a_failing_job_changes_nothing_and_takes_nothing_along() {
 }
 
 #[test]
-fn a_number_of_a_purged_thread_is_never_given_again() {
+fn the_number_of_a_purged_thread_is_never_reused() {
     let folder = Folder::new();
     let store = folder.open();
     let grown = grow(&store);
     let last = create(&store, grown.project, "gone soon");
     let number = number_of(&store, last);
-    store.purge_threads(&[last]).expect("purges");
+    store.purge_threads(&[last]).expect("purge succeeds");
     let next = create(&store, grown.project, "the next one");
     assert_eq!(number_of(&store, next), number + 1);
     assert_clean(&store);

@@ -1,4 +1,4 @@
-//! Purging and redacting destroy, down to the bytes of the files; and nothing besides what was named.
+//! Purge and redaction destroy the named content down to the bytes of the files, and nothing else.
 
 use crate::support::*;
 use retake_model::content::Kind;
@@ -11,7 +11,7 @@ fn secret_is_on_disk(folder: &Folder) -> bool {
     contains(&raw_bytes(&folder.path), SECRET.as_bytes())
 }
 
-/// A thread with a secret in an entry, a draft and a title, with words that another thread has too.
+/// A thread with a secret in an entry, a draft and a title, and with text that another thread shares.
 fn with_secret(store: &Store) -> (Grown, retake_model::id::ThreadId) {
     let grown = grow(store);
     let thread = create(store, grown.project, "Deploy");
@@ -23,7 +23,7 @@ fn with_secret(store: &Store) -> (Grown, retake_model::id::ThreadId) {
 }
 
 #[test]
-fn a_purged_thread_is_gone_down_to_the_bytes() {
+fn a_purged_thread_leaves_no_bytes() {
     let folder = Folder::new();
     let store = folder.open();
     let (grown, thread) = with_secret(&store);
@@ -32,7 +32,7 @@ fn a_purged_thread_is_gone_down_to_the_bytes() {
     let preview = store.would_purge(&[thread]).expect("a preview");
     assert_eq!(dump(&store).expect("readable"), before, "a preview destroys nothing");
     assert_eq!((preview.threads, preview.operations, preview.log), (1, 3, None));
-    let purged = store.purge_threads(&[thread]).expect("purges");
+    let purged = store.purge_threads(&[thread]).expect("purge succeeds");
     assert_eq!(purged.log, Some(LogState::Emptied));
     assert_eq!(Purged { log: None, ..purged }, preview);
     assert!(!secret_is_on_disk(&folder));
@@ -44,28 +44,28 @@ fn a_purged_thread_is_gone_down_to_the_bytes() {
         }
     }
     assert_eq!(entries(&store, grown.threads[0]).len(), 2, "the other threads are whole");
-    let reading = store.read().expect("a reading");
-    let project = reading.queries().project(grown.project).expect("readable").expect("there");
+    let reading = store.read().expect("a read transaction");
+    let project = reading.queries().project(grown.project).expect("readable").expect("row exists");
     assert!(project.current.is_some_and(|current| current != thread), "another thread is current now");
-    // Whoever follows the log learns of it.
+    // Followers of the log see the purge.
     let last = reading.queries().last_sequence().expect("readable");
     let told = reading.queries().operations_since(last - 1, 10).expect("readable");
     assert!(matches!(told.as_slice(), [(_, _, None)]));
     drop(reading);
     assert_clean(&store);
-    assert_eq!(store.purge_threads(&[thread]).expect("purges"), Purged::default());
+    assert_eq!(store.purge_threads(&[thread]).expect("purge succeeds"), Purged::default());
     drop(store);
     assert!(!secret_is_on_disk(&folder));
 }
 
 #[test]
-fn a_purge_says_so_when_a_reader_keeps_the_bytes() {
+fn a_purge_reports_bytes_retained_by_a_reader() {
     let folder = Folder::new();
     let store = folder.open();
     let (_, thread) = with_secret(&store);
     let other = folder.open();
-    let reading = other.read().expect("a reading");
-    let purged = store.purge_threads(&[thread]).expect("purges");
+    let reading = other.read().expect("a read transaction");
+    let purged = store.purge_threads(&[thread]).expect("purge succeeds");
     assert_eq!(purged.log, Some(LogState::HeldByReader));
     drop(reading);
     drop(other);
@@ -81,7 +81,7 @@ fn redacted_content_is_gone_and_its_history_works() {
     let secret = entries(&store, thread)[0].1;
     let now = Timestamp::from_millis(START);
     assert!(secret_is_on_disk(&folder), "the control: it is there before");
-    let redacted = store.redact(&[(Kind::Entry, secret)], now).expect("redacts");
+    let redacted = store.redact(&[(Kind::Entry, secret)], now).expect("redaction succeeds");
     assert_eq!((redacted.objects, redacted.log), (1, LogState::Emptied));
     assert!(!secret_is_on_disk(&folder));
     let texts: Vec<String> = entries(&store, thread).into_iter().map(|entry| entry.2).collect();
@@ -90,7 +90,7 @@ fn redacted_content_is_gone_and_its_history_works() {
     publish(&store, thread, Next::Undo);
     publish(&store, thread, Next::Redo);
     assert_clean(&store);
-    let again = store.redact(&[(Kind::Entry, secret)], now).expect("redacts");
+    let again = store.redact(&[(Kind::Entry, secret)], now).expect("redaction succeeds");
     assert_eq!((again.objects, again.log), (0, LogState::Emptied));
     drop(store);
     assert!(!secret_is_on_disk(&folder));
@@ -102,7 +102,7 @@ fn structure_cannot_be_redacted() {
     let store = folder.open();
     let (_, thread) = with_secret(&store);
     let before = dump(&store).expect("readable");
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let head = reading.queries().head(number_of(&store, thread)).expect("readable").expect("a head");
     drop(reading);
     let refused = store.redact(&[(Kind::State, head.operation.after)], Timestamp::from_millis(START));
@@ -111,7 +111,7 @@ fn structure_cannot_be_redacted() {
 }
 
 #[test]
-fn what_was_redacted_is_not_served_from_the_memory_of_another_process() {
+fn redacted_content_is_not_served_from_another_process_cache() {
     let folder = Folder::new();
     let (one, other) = (folder.open(), folder.open());
     let thread = grow(&one).threads[0];

@@ -1,4 +1,4 @@
-//! After a repair the store verifies clean, and what could not be saved is named.
+//! After a repair the store verifies clean, and the report lists all losses.
 
 use crate::support::*;
 use retake_model::command::{Command, Spot};
@@ -16,7 +16,7 @@ fn repair(store: &Store) -> Repaired {
 }
 
 fn run(raw: &Connection, sql: &str) {
-    let changed = raw.execute(sql, []).expect("plants");
+    let changed = raw.execute(sql, []).expect("damage planted");
     assert!(changed > 0, "nothing was planted by {sql}");
 }
 
@@ -27,10 +27,11 @@ fn flip(raw: &Connection, kind: Kind, which: &str) {
             [kind as i64],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
-        .expect("there is one");
+        .expect("a matching row");
     let middle = body.len() / 2;
     body[middle] ^= 0x10;
-    raw.execute("UPDATE object SET body = ?2 WHERE number = ?1", params![number, body]).expect("plants");
+    raw.execute("UPDATE object SET body = ?2 WHERE number = ?1", params![number, body])
+        .expect("damage planted");
 }
 
 fn change_codes(repaired: &Repaired) -> Vec<&'static str> {
@@ -41,7 +42,7 @@ fn change_codes(repaired: &Repaired) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_sound_store_is_left_as_it_is() {
+fn an_intact_store_is_unchanged() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -52,7 +53,7 @@ fn a_sound_store_is_left_as_it_is() {
 }
 
 #[test]
-fn everything_derived_is_made_anew() {
+fn derived_rows_are_rebuilt() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -67,7 +68,7 @@ fn everything_derived_is_made_anew() {
              DELETE FROM take; INSERT INTO facet VALUES (1, 'wrong', 1), (1, 'stray', 55);
              DELETE FROM facet WHERE kind = 2;",
         )
-        .expect("plants");
+        .expect("damage planted");
     assert!(!verify(&store).is_clean());
     let repaired = repair(&store);
     assert_eq!(change_codes(&repaired), ["index_mended", "stray_rows_removed", "thread_derived"]);
@@ -77,13 +78,13 @@ fn everything_derived_is_made_anew() {
 }
 
 #[test]
-fn a_lost_entry_leaves_a_note_and_everything_else() {
+fn a_lost_entry_is_replaced_by_a_note() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[0];
     let main = active(&store, thread);
-    // Back to the take that all entries are in.
-    let takes = store.read().expect("a reading");
+    // Switch to the take that contains all entries.
+    let takes = store.read().expect("a read transaction");
     let first = takes.queries().takes_of(number_of(&store, thread)).expect("readable").remove(0);
     drop(takes);
     assert_ne!(main, first.summary.id);
@@ -105,20 +106,22 @@ fn a_lost_entry_leaves_a_note_and_everything_else() {
     assert!(after[0].2.contains("was lost"), "{:?}", after[0]);
     assert_eq!(after[0].0, before[0].0, "it is still the same entry");
     assert_eq!(after[1..], before[1..]);
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let head = reading.queries().head(number_of(&store, thread)).expect("readable");
     assert_eq!(head.expect("a head").operation.actor, Actor::Recovery);
     // A second repair finds nothing to do.
     drop(reading);
     assert!(repair(&store).is_unchanged());
-    // The bytes as they were found are kept.
-    let kept: i64 =
-        folder.raw().query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0)).expect("countable");
+    // The original bytes are in quarantine.
+    let kept: i64 = folder
+        .raw()
+        .query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0))
+        .expect("rows counted");
     assert_eq!(kept, 1);
 }
 
 #[test]
-fn a_lost_node_of_a_list_costs_only_the_entries_that_it_names() {
+fn a_lost_list_node_costs_only_its_entries() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = create(&store, grow(&store).project, "long");
@@ -129,14 +132,14 @@ fn a_lost_node_of_a_list_costs_only_the_entries_that_it_names() {
     publish(&store, thread, Command::AddEntries { take, at: Spot::End, entries: entries_to_add });
     publish(&store, thread, Command::Pin { pinned: true });
     let before = entries(&store, thread);
-    // Leaves come first: a list is stored from below.
+    // Leaves have the lowest numbers: a list is stored bottom-up.
     let raw = folder.raw();
     let number: i64 = raw
         .query_row("SELECT max(number) FROM object WHERE kind = 1", [], |row| row.get(0))
-        .expect("there is one");
+        .expect("a matching row");
     let lost = raw
         .execute("DELETE FROM object WHERE number = (SELECT min(number) FROM object WHERE kind = 2 AND number > ?1)", [number])
-        .expect("plants");
+        .expect("damage planted");
     assert_eq!(lost, 1);
     drop((raw, store));
     let store = folder.open();
@@ -147,25 +150,25 @@ fn a_lost_node_of_a_list_costs_only_the_entries_that_it_names() {
     let gone = before.len() - after.len();
     assert!((1..=64).contains(&gone), "{gone} are gone");
     assert_eq!(after[..], before[gone..], "all others are there, in order");
-    let reading = store.read().expect("a reading");
-    let row = reading.queries().thread(thread).expect("readable").expect("there");
+    let reading = store.read().expect("a read transaction");
+    let row = reading.queries().thread(thread).expect("readable").expect("row exists");
     assert!(row.summary.pinned, "what else was changed is kept");
 }
 
 #[test]
-fn a_lost_state_sends_the_thread_back_to_the_newest_whole_one() {
+fn a_lost_state_rolls_the_thread_back_to_the_newest_complete_one() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[1];
     let number = number_of(&store, thread);
     let (after, versions) = {
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         let operations = reading.queries().operations_back(number, u64::MAX, 10).expect("readable");
         (operations[1].operation.after, operations.len() as u64)
     };
-    // The newest state of the second thread, found by its place in the log.
+    // The newest state of the second thread, found through its log.
     let lost: Vec<u8> = {
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         let head = reading.queries().head(number).expect("readable").expect("a head");
         head.operation.after.bytes().to_vec()
     };
@@ -176,13 +179,13 @@ fn a_lost_state_sends_the_thread_back_to_the_newest_whole_one() {
             "DELETE FROM object WHERE number = (SELECT number FROM object_index WHERE prefix = ?1)",
             [prefix],
         )
-        .expect("plants");
+        .expect("damage planted");
     drop(store);
     let store = folder.open();
     let repaired = repair(&store);
     assert!(change_codes(&repaired).contains(&"thread_went_back"), "{repaired:?}");
     assert_clean(&store);
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let head = reading.queries().head(number).expect("readable").expect("a head");
     assert_eq!(head.operation.version, versions + 1, "the log only grows");
     assert_eq!(head.operation.after, after);
@@ -194,14 +197,14 @@ fn a_lost_state_sends_the_thread_back_to_the_newest_whole_one() {
 }
 
 #[test]
-fn a_log_with_a_hole_keeps_all_other_operations() {
+fn a_log_with_a_gap_keeps_all_other_operations() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[0];
     let number = number_of(&store, thread);
     let before = entries(&store, thread);
     let states = |store: &Store| -> Vec<String> {
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         let operations = reading.queries().operations_back(number, u64::MAX, 1000).expect("readable");
         operations.iter().rev().map(|stored| stored.operation.after.to_string()).collect()
     };
@@ -221,7 +224,7 @@ fn a_log_with_a_hole_keeps_all_other_operations() {
     expected.remove(8);
     assert_eq!(states(&store), expected, "every other state is where it was");
     assert_eq!(entries(&store, thread), before);
-    // Undo works across the seam.
+    // Undo works across the gap.
     for _ in 0..4 {
         publish(&store, thread, Next::Undo);
     }
@@ -229,7 +232,7 @@ fn a_log_with_a_hole_keeps_all_other_operations() {
 }
 
 #[test]
-fn a_log_without_a_beginning_begins_where_it_can() {
+fn a_log_without_a_start_begins_at_the_first_intact_operation() {
     let folder = Folder::new();
     let store = folder.open();
     let grown = grow(&store);
@@ -242,13 +245,13 @@ fn a_log_without_a_beginning_begins_where_it_can() {
     repair(&store);
     assert_clean(&store);
     assert_eq!(entries(&store, thread), before);
-    let reading = store.read().expect("a reading");
-    let row = reading.queries().thread(thread).expect("readable").expect("there");
+    let reading = store.read().expect("a read transaction");
+    let row = reading.queries().thread(thread).expect("readable").expect("row exists");
     assert_eq!(row.summary.project, grown.project, "the column still knew");
 }
 
 #[test]
-fn rows_go_back_to_where_their_bytes_say_they_belong() {
+fn misplaced_rows_return_to_their_place() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -266,12 +269,12 @@ fn rows_go_back_to_where_their_bytes_say_they_belong() {
 }
 
 #[test]
-fn a_thread_without_any_readable_state_starts_over_and_keeps_its_log() {
+fn a_thread_without_readable_states_restarts_and_keeps_its_log() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[2];
     let states: Vec<i64> = {
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         let number = number_of(&store, thread);
         let operations = reading.queries().operations_back(number, u64::MAX, 10).expect("readable");
         operations.iter().map(|stored| stored.operation.after.prefix()).collect()
@@ -283,7 +286,7 @@ fn a_thread_without_any_readable_state_starts_over_and_keeps_its_log() {
                 "DELETE FROM object WHERE number = (SELECT number FROM object_index WHERE prefix = ?1)",
                 [prefix],
             )
-            .expect("plants");
+            .expect("damage planted");
     }
     drop(store);
     let store = folder.open();
@@ -291,33 +294,33 @@ fn a_thread_without_any_readable_state_starts_over_and_keeps_its_log() {
     assert!(change_codes(&repaired).contains(&"thread_emptied"), "{repaired:?}");
     assert_clean(&store);
     assert_eq!(entries(&store, thread), []);
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let head = reading.queries().head(number_of(&store, thread)).expect("readable").expect("a head");
     assert_eq!(head.operation.version, 3);
     let state: ThreadState = load(&reading.queries(), head.operation.after).expect("readable");
     assert_eq!(state.title, "Recovered thread");
 }
 
-/// Overwrites one page of the file.
+/// Overwrites a page of the file.
 fn spoil_page(folder: &Folder, page: u64) {
     use std::os::unix::fs::FileExt;
-    let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("opens");
-    file.write_all_at(&[0x5a; 4096], (page - 1) * 4096).expect("writes");
+    let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("open succeeds");
+    file.write_all_at(&[0x5a; 4096], (page - 1) * 4096).expect("write succeeds");
 }
 
-/// A page that is part of a table, neither its first nor shared with another.
+/// A leaf page of a table.
 fn leaf_of(folder: &Folder, table: &str) -> Option<u64> {
-    // Without a page-by-page view of the file, the pages of a table are found by what is in them.
+    // Finds the page by its content, since SQLite offers no list of a table's pages.
     let raw = folder.raw();
     let needle: Vec<u8> = match table {
         "operation" => raw
             .query_row("SELECT id FROM operation WHERE version = 20", [], |row| row.get(0))
-            .expect("there is one"),
+            .expect("a matching row"),
         _ => raw
             .query_row("SELECT body FROM object WHERE kind = 6 ORDER BY number DESC LIMIT 1", [], |row| {
                 row.get(0)
             })
-            .expect("there is one"),
+            .expect("a matching row"),
     };
     drop(raw);
     let bytes = std::fs::read(folder.database()).expect("readable");
@@ -353,16 +356,16 @@ fn a_damaged_file_is_salvaged_in_place() {
     }
 }
 
-/// A table whose topmost page is gone has lost the road to all its rows, and none of the rows.
+/// A table that lost its root page has lost the path to its rows, but no rows.
 #[test]
-fn a_table_without_its_root_is_put_together_from_its_leaves() {
+fn a_table_without_its_root_is_rebuilt_from_its_leaves() {
     for table in ["object", "operation"] {
         let folder = Folder::new();
         let store = folder.open();
         let thread = grow(&store).threads[1];
         let take = active(&store, thread);
         for turn in 0..60 {
-            // Long enough to be on pages of their own, and not to be packed.
+            // Long and incompressible, so that each is on separate pages.
             let text: String =
                 (0..3000u32).map(|n| char::from(b'a' + ((n * n + turn * n) % 23) as u8)).collect();
             publish(&store, thread, say(take, "User", &text));
@@ -372,11 +375,12 @@ fn a_table_without_its_root_is_put_together_from_its_leaves() {
         let root: i64 = folder
             .raw()
             .query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0))
-            .expect("there is one");
+            .expect("a matching row");
         {
             use std::os::unix::fs::FileExt;
-            let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("opens");
-            file.write_all_at(&[0; 4096], (root as u64 - 1) * 4096).expect("writes");
+            let file =
+                std::fs::OpenOptions::new().write(true).open(folder.database()).expect("open succeeds");
+            file.write_all_at(&[0; 4096], (root as u64 - 1) * 4096).expect("write succeeds");
         }
         let store = folder.open();
         let repaired = repair(&store);
@@ -387,9 +391,9 @@ fn a_table_without_its_root_is_put_together_from_its_leaves() {
     }
 }
 
-/// Whatever pages of the log are damaged, one repair leaves a store that verifies clean and can be worked in.
+/// Whichever log pages are damaged, one repair leaves a usable store that verifies clean.
 #[test]
-fn one_repair_is_enough_where_pages_of_the_log_are_damaged() {
+fn one_repair_suffices_for_damaged_log_pages() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[1];
@@ -402,8 +406,8 @@ fn one_repair_is_enough_where_pages_of_the_log_are_damaged() {
     let ids: Vec<Vec<u8>> = {
         let raw = folder.raw();
         let mut statement =
-            raw.prepare("SELECT id FROM operation WHERE version IN (30, 60, 90, 120)").expect("prepares");
-        let rows = statement.query_map([], |row| row.get(0)).expect("runs");
+            raw.prepare("SELECT id FROM operation WHERE version IN (30, 60, 90, 120)").expect("valid SQL");
+        let rows = statement.query_map([], |row| row.get(0)).expect("run succeeds");
         rows.collect::<Result<_, _>>().expect("readable")
     };
     let bytes = std::fs::read(folder.database()).expect("readable");
@@ -423,7 +427,7 @@ fn one_repair_is_enough_where_pages_of_the_log_are_damaged() {
 }
 
 #[test]
-fn a_store_whose_first_page_is_gone_is_salvaged_whole() {
+fn a_store_without_its_first_page_is_salvaged_completely() {
     let folder = Folder::new();
     let store = folder.open();
     grow(&store);
@@ -432,7 +436,7 @@ fn a_store_whose_first_page_is_gone_is_salvaged_whole() {
     spoil_page(&folder, 1);
     assert!(Store::open(&folder.path).is_err());
     let repaired =
-        Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvages");
+        Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvage succeeds");
     assert!(repaired.salvaged.is_some());
     assert_eq!(repaired.losses().count(), 0, "{repaired:?}");
     let store = folder.open();
@@ -441,7 +445,7 @@ fn a_store_whose_first_page_is_gone_is_salvaged_whole() {
 }
 
 #[test]
-fn a_schema_that_says_something_else_is_damage_and_is_salvaged_whole() {
+fn an_altered_schema_is_damage_and_is_salvaged_completely() {
     let check = |was: &[u8], became: &[u8]| {
         let folder = Folder::new();
         let store = folder.open();
@@ -449,9 +453,9 @@ fn a_schema_that_says_something_else_is_damage_and_is_salvaged_whole() {
         let before = dump(&store).expect("readable");
         drop(store);
         let mut bytes = std::fs::read(folder.database()).expect("readable");
-        let at = bytes[..4096].windows(was.len()).position(|found| found == was).expect("is there");
+        let at = bytes[..4096].windows(was.len()).position(|found| found == was).expect("text found");
         bytes[at..at + became.len()].copy_from_slice(became);
-        std::fs::write(folder.database(), bytes).expect("writes");
+        std::fs::write(folder.database(), bytes).expect("write succeeds");
         let what = String::from_utf8_lossy(became);
         let refused = Store::open(&folder.path).err();
         assert!(
@@ -459,8 +463,8 @@ fn a_schema_that_says_something_else_is_damage_and_is_salvaged_whole() {
             "{what}: {:?}",
             refused.map(|error| error.to_string())
         );
-        let repaired =
-            Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvages");
+        let repaired = Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START))
+            .expect("salvage succeeds");
         assert_eq!(repaired.losses().count(), 0, "{what}: {repaired:?}");
         let store = folder.open();
         assert_clean(&store);
@@ -473,11 +477,11 @@ fn a_schema_that_says_something_else_is_damage_and_is_salvaged_whole() {
 }
 
 #[test]
-fn what_is_not_a_store_is_not_salvaged() {
+fn a_foreign_file_is_not_salvaged() {
     let folder = Folder::new();
     drop(folder.open());
     let bytes = b"a shopping list, not a database ".repeat(500);
-    std::fs::write(folder.database(), &bytes).expect("writes");
+    std::fs::write(folder.database(), &bytes).expect("write succeeds");
     let refused = Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START));
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(std::fs::read(folder.database()).expect("readable"), bytes);

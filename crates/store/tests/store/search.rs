@@ -1,4 +1,4 @@
-//! Search as a user meets it: what is found, what is not, and that the index always comes back.
+//! Search as users see it: which entries match, and that the index always recovers.
 
 mod erasing;
 mod filters;

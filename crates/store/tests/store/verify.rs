@@ -1,4 +1,4 @@
-//! A store that has grown verifies clean; every kind of planted damage is found, and said to be what it is.
+//! A store with history verifies clean; verification finds and classifies every kind of planted damage.
 
 use crate::support::*;
 use rusqlite::Connection;
@@ -16,14 +16,14 @@ fn a_grown_store_is_clean_and_counted() {
     assert!(!codes_match_json(&store).is_empty());
 }
 
-/// The code of a problem is the tag that its JSON has.
+/// The code of a problem equals the tag in its JSON.
 fn codes_match_json(store: &retake_store::Store) -> Vec<String> {
     let folder = store.folder().to_owned();
-    let raw = Connection::open(folder.join("retake.db")).expect("opens");
+    let raw = Connection::open(folder.join("retake.db")).expect("open succeeds");
     raw.execute_batch(
         "DELETE FROM facet; DELETE FROM thread; UPDATE object_index SET prefix = 1 WHERE number = 1",
     )
-    .expect("plants");
+    .expect("damage planted");
     let problems = verify(store).problems;
     problems
         .iter()
@@ -38,7 +38,7 @@ fn codes_match_json(store: &retake_store::Store) -> Vec<String> {
 
 type Plant = fn(&Connection);
 
-/// Each damage, and the problems that it shows as.
+/// Each kind of damage, and the problems reported for it.
 const DAMAGE: &[(&str, &[&str], Plant)] = &[
     ("none (the control)", &[], |_| {}),
     ("a byte of an entry flipped", &["object_damaged", "reference_missing", "thread_incomplete"], |raw| {
@@ -79,19 +79,19 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
             "INSERT INTO object (number, kind, packing, born, body) VALUES (999999, 3, 0, 0, ?1)",
             [body.as_slice()],
         )
-        .expect("plants");
+        .expect("damage planted");
         raw.execute("INSERT INTO object_index (prefix, number) VALUES (?1, 999999)", [id.prefix()])
-            .expect("plants");
+            .expect("damage planted");
     }),
     ("an operation's bytes flipped", &["operation_damaged"], |raw| {
         let (sequence, mut body): (i64, Vec<u8>) = raw
             .query_row("SELECT sequence, body FROM operation WHERE version = 5", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
-            .expect("there is one");
+            .expect("a matching row");
         body[40] ^= 1;
         raw.execute("UPDATE operation SET body = ?2 WHERE sequence = ?1", rusqlite::params![sequence, body])
-            .expect("plants");
+            .expect("damage planted");
     }),
     ("an operation cut out of the middle", &["log_gap"], |raw| {
         run(raw, "DELETE FROM operation WHERE version = 7");
@@ -139,7 +139,7 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
              UPDATE sqlite_schema SET sql = replace(sql, 'remote TEXT', 'remote BLOB') WHERE name = 'project';
              PRAGMA writable_schema = RESET",
         )
-        .expect("plants");
+        .expect("damage planted");
     }),
     ("a tally altered", &["tallies_differ"], |raw| {
         run(raw, "UPDATE tally SET digest = digest + 1 WHERE kind = 13");
@@ -163,7 +163,7 @@ fn every_kind_of_damage_is_found() {
 }
 
 #[test]
-fn damage_names_the_thread_and_the_newest_version_that_is_whole() {
+fn damage_names_the_thread_and_its_newest_complete_version() {
     let folder = Folder::new();
     let store = folder.open();
     let thread = grow(&store).threads[0];
@@ -175,12 +175,12 @@ fn damage_names_the_thread_and_the_newest_version_that_is_whole() {
         }
         _ => None,
     });
-    // The first entry came with version 2, and has been in every state since.
+    // Version 2 added the first entry, and every later state contains it.
     assert_eq!(found, Some((Some(thread), Some(1))));
 }
 
 fn run(raw: &Connection, sql: &str) {
-    let changed = raw.execute(sql, []).expect("plants");
+    let changed = raw.execute(sql, []).expect("damage planted");
     assert!(changed > 0, "nothing was planted by {sql}");
 }
 
@@ -190,9 +190,9 @@ fn flip(raw: &Connection, kind: i64) {
         .query_row("SELECT number, body FROM object WHERE kind = ?1 ORDER BY number LIMIT 1", [kind], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
-        .expect("there is one");
+        .expect("a matching row");
     let middle = body.len() / 2;
     body[middle] ^= 0x10;
     raw.execute("UPDATE object SET body = ?2 WHERE number = ?1", rusqlite::params![number, body])
-        .expect("plants");
+        .expect("damage planted");
 }

@@ -1,4 +1,4 @@
-//! Many callers at once: each is answered, whatever becomes of the jobs of the others.
+//! Concurrent callers: each gets its result, whatever happens to the jobs of others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use retake_store::{Store, StoreError, WriteError, Writing};
 
 #[test]
-fn a_job_that_panics_takes_nobody_with_it() {
+fn a_panicking_job_does_not_affect_later_ones() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::open(folder.path()).expect("a new store");
     let panicking = |_: &Writing<'_>| -> Result<(), ()> { panic!("on purpose") };
@@ -14,12 +14,12 @@ fn a_job_that_panics_takes_nobody_with_it() {
         let Err(WriteError::Store(failed)) = store.write(panicking) else { panic!("it panicked") };
         assert!(matches!(&failed, StoreError::Panicked(text) if text == "on purpose"), "{failed:?}");
         assert!(failed.to_string().contains("bug") && !failed.to_string().contains("disk"), "{failed}");
-        assert_eq!(store.write(|_| Ok::<_, ()>(7)).expect("the next one works"), 7);
+        assert_eq!(store.write(|_| Ok::<_, ()>(7)).expect("the next job succeeds"), 7);
     }
 }
 
 #[test]
-fn jobs_in_one_batch_with_a_panicking_one_are_carried_out() {
+fn jobs_batched_with_a_panicking_one_are_executed() {
     const CALLERS: u64 = 12;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::open(folder.path()).expect("a new store");
@@ -44,12 +44,12 @@ fn jobs_in_one_batch_with_a_panicking_one_are_carried_out() {
             });
         }
     });
-    let problems = store.verify(&mut |_| {}).expect("it can be looked at").problems;
+    let problems = store.verify(&mut |_| {}).expect("verification runs").problems;
     assert!(problems.is_empty(), "{problems:?}");
 }
 
 #[test]
-fn every_caller_gets_its_own_answer() {
+fn every_caller_gets_its_own_result() {
     const CALLERS: u64 = 12;
     const JOBS: u64 = 200;
     let folder = tempfile::tempdir().expect("a temporary folder");

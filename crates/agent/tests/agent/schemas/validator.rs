@@ -1,5 +1,5 @@
-//! A strict reader of the schemas that ours are: what a value has and its schema does not know is an error too, unless
-//! the schema says that anything may be there.
+//! A strict validator for our schemas: a property that the schema does not list is an error, unless the
+//! schema allows arbitrary properties.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ pub(crate) fn validate(root: &Value, value: &Value) -> Result<(), String> {
     Validator { root }.strictly(root, value)
 }
 
-/// The properties of an object that some part of its schema knows.
+/// The properties of an object that any part of its schema lists.
 #[derive(Default)]
 struct Known {
     names: BTreeSet<String>,
@@ -138,7 +138,7 @@ fn list<'a>(schema: &'a Map<String, Value>, name: &str) -> &'a [Value] {
     schema.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The two patterns that there are.
+/// Supports the two patterns in use.
 fn matches(pattern: &str, text: &str) -> bool {
     let (first, last, length) = match pattern {
         "^[0-9a-hjkmnp-tv-z]{25}[048cgmrw]$" => ("0123456789abcdefghjkmnpqrstvwxyz", "048cgmrw", 26),

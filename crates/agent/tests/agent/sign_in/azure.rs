@@ -1,4 +1,4 @@
-//! Azure: a key in its own header, or a token that a command gives.
+//! Azure: a key in a separate header, or a token from a command.
 
 use retake_agent::fault_server::{FaultServer, Script, events, said};
 use retake_agent::provider::{Fault, Wire};
@@ -61,7 +61,7 @@ fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
     let server = FaultServer::with(vec![good.clone(), good.clone(), refused, good]).expect("a port");
     let config = json!({"base_url": server.url(), "token_command": command});
     for attempt in 0..4 {
-        // A turn has an endpoint of its own.
+        // Each turn has a separate endpoint.
         let endpoint = endpoint("azure", "gpt", &config, &[]).expect("an endpoint");
         match call(&endpoint) {
             Ok(answer) => assert_eq!(text(&answer), "hello"),

@@ -1,4 +1,4 @@
-//! Bedrock: every signature is calculated again by the recipe of the AWS documentation, from what arrived.
+//! Bedrock: recomputes every signature from the received request, following the AWS documentation.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const ENVIRONMENT: [(&str, &str); 4] = [
 ];
 const MODEL: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
-/// The checksum of frames, bit by bit.
+/// The CRC of frames, computed bit by bit.
 fn crc(bytes: &[u8]) -> [u8; 4] {
     let mut crc = u32::MAX;
     for byte in bytes {
@@ -50,7 +50,7 @@ fn frame(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
     bytes
 }
 
-/// An answer of the Anthropic wire, in frames.
+/// An answer in the Anthropic wire format, in frames.
 fn framed(answer: &str) -> Script {
     let acts = events(Wire::Anthropic, &said(answer)).into_iter().filter_map(|event| {
         let data = event.lines().find_map(|line| line.strip_prefix("data: "))?.to_owned();
@@ -61,7 +61,7 @@ fn framed(answer: &str) -> Script {
     Script { status: 200, headers: vec![kind], acts: acts.collect() }
 }
 
-/// Whether a request is signed as the documentation says, from what arrived alone.
+/// Checks the signature of a received request as documented by AWS.
 fn verified(method: &str, request: &Request) -> Result<(), String> {
     let hex = |bytes: &[u8]| HEXLOWER.encode(digest::digest(&digest::SHA256, bytes).as_ref());
     let mac = |key: &[u8], text: &str| {
@@ -76,7 +76,7 @@ fn verified(method: &str, request: &Request) -> Result<(), String> {
         (part("Credential=")?, part("SignedHeaders=")?, part("Signature=")?);
     let scope = credential.strip_prefix("AKIDEXAMPLE/").ok_or("another key")?;
     let date = request.header("x-amz-date").ok_or("no date")?;
-    // Each byte of the path that arrived is encoded once more; the query has one pair at most here.
+    // The received path is percent-encoded once more; the query has at most one pair here.
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let path: String = path
         .bytes()
@@ -120,7 +120,7 @@ fn a_request_is_signed_and_its_frames_are_read() {
             "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream"
         );
         assert_eq!(verified("POST", request), Ok(()));
-        // The control: one changed byte of the body is noticed.
+        // Control: changing one byte of the body invalidates the signature.
         let forged = Request { body: request.body.replace("max_tokens", "mox_tokens"), ..request.clone() };
         assert!(verified("POST", &forged).is_err());
         let body: Value = serde_json::from_str(&request.body).expect("JSON");

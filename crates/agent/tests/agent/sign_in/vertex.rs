@@ -1,4 +1,5 @@
-//! Vertex AI: a service account's statement is verified with its public key; a person's token is refreshed.
+//! Vertex AI: the assertion of a service account is verified with its public key; a user's token is
+//! refreshed.
 
 use data_encoding::BASE64URL_NOPAD;
 use retake_agent::fault_server::{FaultServer, Request, Script, events, said};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{call, endpoint, text};
 
-/// Made for these tests alone.
+/// For tests only.
 const PRIVATE_KEY: &str = include_str!("test-only-key.pem");
 const PUBLIC_KEY: &[u8] = include_bytes!("test-only-key.der");
 
@@ -18,14 +19,14 @@ fn credentials(folder: &tempfile::TempDir, value: &Value) -> String {
     path.to_str().expect("text").to_owned()
 }
 
-/// The value of a field of a form.
+/// The value of a form field.
 fn field(body: &str, name: &str) -> String {
     let url = reqwest::Url::parse(&format!("form:?{body}")).expect("a form");
     let found = url.query_pairs().find(|(known, _)| known == name);
     found.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
-/// Whether a statement is signed, addressed and dated as Google's documentation says.
+/// Checks signature, audience and dates of an assertion as documented by Google.
 fn verified(request: &Request, audience: &str) -> Result<(), String> {
     if field(&request.body, "grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
         return Err("grant_type".to_owned());
@@ -83,7 +84,7 @@ fn a_service_account_signs_for_a_token_once() {
     let requests = server.requests();
     assert_eq!(requests.iter().filter(|request| request.path == "/token").count(), 1, "the token is kept");
     assert_eq!(verified(&requests[0], &uri), Ok(()));
-    // The control: a single changed letter of the statement is noticed.
+    // Control: changing one letter of the assertion invalidates it.
     let mut forged = requests[0].clone();
     forged.body = forged.body.replace("assertion=e", "assertion=f");
     assert!(verified(&forged, &uri).is_err());

@@ -1,4 +1,4 @@
-//! Answers as they arrive: heads, pieces, events.
+//! Incremental reading of responses: head, chunks, events.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -9,16 +9,15 @@ use serde_json::Value;
 
 use super::{PATIENCE, malformed};
 
-/// A stream of events that is open.
+/// An open event stream.
 pub(crate) struct Stream {
     reader: BufReader<TcpStream>,
-    /// What has arrived and is not read yet.
+    /// Received, but not yet parsed.
     text: String,
     events: VecDeque<Event>,
     over: bool,
 }
 
-/// An event.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) id: Option<i64>,
@@ -34,7 +33,7 @@ impl Stream {
         Self { reader, text, events, over: status != 200 }
     }
 
-    /// The next event; `None` if the stream is over, or nothing comes for so long.
+    /// The next event; `None` if the stream ended or the time is up.
     pub(crate) fn next(&mut self, within: Duration) -> Option<Event> {
         let until = Instant::now() + within;
         while self.events.is_empty() && !self.over {
@@ -42,7 +41,7 @@ impl Stream {
             if left.is_zero() {
                 return None;
             }
-            // Time runs out between two pieces only, so that none is lost half read.
+            // The timeout applies only between chunks, so that none is lost half read.
             self.set_timeout(left);
             match self.reader.fill_buf() {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
@@ -59,7 +58,7 @@ impl Stream {
         self.events.pop_front()
     }
 
-    /// The next operation; whatever else comes before it is passed over.
+    /// The next operation; skips other events.
     pub(crate) fn next_operation(&mut self, within: Duration) -> Option<Event> {
         let until = Instant::now() + within;
         loop {
@@ -70,7 +69,7 @@ impl Stream {
         }
     }
 
-    /// Whether the server has ended it.
+    /// Whether the server has closed the stream.
     pub(crate) fn is_over(&self) -> bool {
         self.over && self.events.is_empty()
     }
@@ -84,7 +83,7 @@ impl Stream {
         while let Some(end) = self.text.find("\n\n") {
             let block: String = self.text.drain(..end + 2).collect();
             let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-            // A comment is a sign of life.
+            // A comment is a keep-alive.
             let Some(data) = field("data: ") else { continue };
             self.events.push_back(Event {
                 id: field("id: ").map(|id| id.parse().expect("an id is a number")),
@@ -95,7 +94,7 @@ impl Stream {
     }
 }
 
-/// The status and the headers of an answer.
+/// Reads the status and the headers of a response.
 pub(super) fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<(u16, Vec<(String, String)>)> {
     let first = read_line(reader)?;
     let status = first.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
@@ -111,7 +110,7 @@ pub(super) fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<(u
     }
 }
 
-/// The next piece of a body; `None` at its end.
+/// Reads the next chunk of a body; `None` at its end.
 pub(super) fn read_chunk(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Vec<u8>>> {
     let length = read_line(reader)?;
     let length = usize::from_str_radix(&length, 16).map_err(|_| malformed("a chunk has a length"))?;

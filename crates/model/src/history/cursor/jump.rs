@@ -1,16 +1,16 @@
-//! Jumps: to where everything that is seen was just after an operation.
+//! Jumps: move the chains in view to their positions after an operation.
 //!
-//! A jump passes the steps of the thread one by one, and sees on its way the takes that were active in between:
+//! A jump passes the steps of the thread one by one, and follows the takes that were active on the way:
 //!
 //! ```text
 //!   thread   1 created A      3 branched B      4 switched to A
 //!   take A            2
 //!   take B                                                       5
 //!
-//!   jump to 2 from the end:  4  5  3        and to 5 from there:  3  4, then B is brought to 5
+//!   jump to 2 from the end:  4  5  3        and to 5 from there:  3  4, then B moves to 5
 //! ```
 //!
-//! Takes that it does not see stay as they are.
+//! Other takes do not change.
 
 use super::super::{Log, common, contains, next_on, take_position, thread_position};
 use super::{Chain, Cursor, Direction};
@@ -18,7 +18,7 @@ use crate::id::TakeId;
 use crate::operation::{ChainPosition, Version};
 
 impl Cursor {
-    /// Goes to where everything that is seen was just after the operation with that version.
+    /// Moves the chains in view to their positions after the operation with that version.
     pub fn jump<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         let target = thread_position(&log.step(version)?, version).position;
         let meeting = common(log, self.thread.position, target)?;
@@ -38,8 +38,8 @@ impl Cursor {
         self.keep_tips(log)
     }
 
-    /// Brings the takes that were seen on the way, and left again, to where they were just after the operation with that
-    /// version. That is no part of the route: their files are not in the folder.
+    /// Moves the takes that the jump followed and left again to their positions after that version. This
+    /// adds nothing to the route, because their files are not in the folder.
     fn others_to_version<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         let left = |take: &TakeId| *take != self.view.take && !self.view.worktrees.contains(take);
         let others: Vec<TakeId> = self.takes.keys().copied().filter(left).collect();
@@ -53,7 +53,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Whether no step of the thread on the way reaches into another folder.
+    /// Whether all steps of the thread on the way can move here (see `is_blocked`).
     fn thread_is_free<L: Log>(&self, log: &L, meeting: Version, target: Version) -> Result<bool, L::Error> {
         for (from, direction) in [(self.thread.position, Direction::Back), (target, Direction::Forward)] {
             let mut version = from;
@@ -67,7 +67,7 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Takes back what the take did after a version.
+    /// Undoes the take's changes after a version.
     fn take_back_to<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         loop {
             let last = self.take(log)?.position;
@@ -78,7 +78,7 @@ impl Cursor {
         }
     }
 
-    /// Brings the chain of the take to where it was just after the operation with that version.
+    /// Moves the take's chain to its position after that version.
     fn take_to_version<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         let target = take_position(log, version, self.view.take)?.position;
         let at = self.take(log)?;
@@ -93,7 +93,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Going back along the present branch keeps what lies ahead for redo; elsewhere nothing lies ahead.
+    /// Keeps the redo steps after a jump backwards on the current branch; discards them after a jump to
+    /// another branch.
     fn keep_tips<L: Log>(&mut self, log: &L) -> Result<(), L::Error> {
         let kept = |at: ChainPosition| -> Result<ChainPosition, L::Error> {
             let ahead = contains(log, at.tip, at.position)?;

@@ -1,4 +1,4 @@
-//! Honest lists pass however they came about; lists that were cut or repeated by hand do not.
+//! Valid lists pass regardless of how they were built; forged boundaries and repeated nodes are refused.
 
 use super::*;
 use crate::content::{Kind, encode};
@@ -22,15 +22,15 @@ fn sorted(cells: impl IntoIterator<Item = EntryCell>) -> Vec<[u8; 16]> {
 }
 
 #[test]
-fn every_version_of_an_honest_list_passes() {
+fn every_version_of_a_valid_list_passes() {
     let base = Memory::default();
     let mut additions = Additions::new(&base);
     let mut checked = CheckedList::default();
     let mut list = List::from_cells(&mut additions, (0..500).map(cell));
     let mut next = 1000;
     for step in 0..300_u64 {
-        checked.advance(&additions, list).expect("an honest list");
-        let cells = list.page(&additions, 0..list.len()).expect("all nodes are there");
+        checked.advance(&additions, list).expect("a valid list");
+        let cells = list.page(&additions, 0..list.len()).expect("all nodes are stored");
         let mut keys: Vec<[u8; 16]> = checked.keys.iter().copied().collect();
         keys.sort_unstable();
         assert_eq!(keys, sorted(cells));
@@ -44,24 +44,25 @@ fn every_version_of_an_honest_list_passes() {
         };
         let cells = (next..next + count).map(cell).collect();
         next += count;
-        list = list.splice(&mut additions, range, cells).expect("all nodes are there");
+        list = list.splice(&mut additions, range, cells).expect("all nodes are stored");
     }
 }
 
 #[test]
-fn only_what_differs_is_opened() {
+fn only_differing_nodes_are_opened() {
     let base = Memory::default();
     let mut additions = Additions::new(&base);
     let mut checked = CheckedList::default();
     let list = List::from_cells(&mut additions, (0..20_000).map(cell));
-    checked.advance(&additions, list).expect("an honest list");
-    let longer = list.splice(&mut additions, 10_000..10_000, vec![cell(30_000)]).expect("all is there");
-    let turnover = checked.advance(&additions, longer).expect("an honest list");
+    checked.advance(&additions, list).expect("a valid list");
+    let longer =
+        list.splice(&mut additions, 10_000..10_000, vec![cell(30_000)]).expect("all nodes are stored");
+    let turnover = checked.advance(&additions, longer).expect("a valid list");
     assert!(turnover.come.len() < 300, "{}", turnover.come.len());
     assert!(turnover.gone.len() < 300, "{}", turnover.gone.len());
 }
 
-/// A branch over these nodes, as it would be stored.
+/// Adds a branch over these nodes, as it would be stored.
 fn branch(additions: &mut Additions<'_, Memory>, level: u8, children: Vec<Child>) -> Child {
     let node = Node::<EntryCell>::Branch(Branch { level, children });
     let id = additions.add_bytes(Kind::Entries, encode(&node));
@@ -75,7 +76,7 @@ fn leaf(additions: &mut Additions<'_, Memory>, cells: Vec<EntryCell>) -> Child {
 }
 
 #[test]
-fn a_list_that_is_cut_elsewhere_is_refused() {
+fn wrong_chunk_boundaries_are_refused() {
     let base = Memory::default();
     let mut additions = Additions::new(&base);
     let mut scratch = Vec::new();
@@ -89,7 +90,7 @@ fn a_list_that_is_cut_elsewhere_is_refused() {
 }
 
 #[test]
-fn nodes_that_describe_more_than_came_are_refused() {
+fn repeated_nodes_are_refused() {
     let base = Memory::default();
     let mut additions = Additions::new(&base);
     let mut scratch = Vec::new();
@@ -104,15 +105,15 @@ fn nodes_that_describe_more_than_came_are_refused() {
 }
 
 #[test]
-fn what_was_kept_may_not_come_twice_in_a_later_version() {
+fn retained_nodes_cannot_be_repeated_in_a_later_version() {
     let base = Memory::default();
     let mut additions = Additions::new(&base);
     let cells: Vec<EntryCell> = (0..2000).map(cell).collect();
     let list = List::from_cells(&mut additions, cells.clone());
     for repeated in [0, 1, 700, 1500] {
         let mut checked = CheckedList::default();
-        checked.advance(&additions, list).expect("an honest list");
-        // Canonical in every way, with a long run of cells there twice.
+        checked.advance(&additions, list).expect("a valid list");
+        // Canonical in every way, but a long run of cells occurs twice.
         let twice = cells.iter().chain(&cells[repeated..repeated + 400]).copied();
         let twice = List::from_cells(&mut additions, twice);
         let refused = checked.advance(&additions, twice);

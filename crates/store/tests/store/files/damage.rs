@@ -1,4 +1,4 @@
-//! What is wrong with files, folders and moves of files is found, and said to be what it is.
+//! Verification finds and classifies damage to files, folders and pending moves.
 
 use retake_model::content::{ContentId, Kind};
 use retake_store::{Holder, Problem};
@@ -9,7 +9,7 @@ use crate::support::*;
 
 pub(crate) type Plant = fn(&World);
 
-/// Each damage, the problems that it shows as, and what a repair does about it.
+/// Each kind of damage, the problems reported for it, and the changes that a repair makes.
 pub(crate) const DAMAGE: &[(&str, &[&str], &[&str], Plant)] = &[
     ("none (the control)", &[], &[], |_| {}),
     (
@@ -41,8 +41,8 @@ pub(crate) const DAMAGE: &[(&str, &[&str], &[&str], Plant)] = &[
         &["files_incomplete", "pack_missing", "reference_missing"],
         &["content_lost", "index_mended"],
         |world| {
-            // The second pack: what is to be restored needs only the first.
-            std::fs::remove_file(&pack_files(&world.store)[1]).expect("plants");
+            // The second pack: the pending move needs only the first.
+            std::fs::remove_file(&pack_files(&world.store)[1]).expect("damage planted");
             forget_cached(world);
         },
     ),
@@ -105,7 +105,7 @@ fn every_kind_of_damage_is_found() {
 }
 
 #[test]
-fn whoever_needs_what_is_missing_is_named() {
+fn the_referrer_of_missing_content_is_named() {
     let world = World::new();
     let nowhere = ContentId::of(Kind::Snapshot, b"nowhere");
     look(&world.store, world.thread, world.snapshots[1], nowhere);
@@ -131,7 +131,7 @@ fn whoever_needs_what_is_missing_is_named() {
 }
 
 #[test]
-fn content_is_read_once_however_many_operations_need_it() {
+fn content_is_read_once_for_any_number_of_operations() {
     let world = World::new();
     let before = verify(&world.store);
     for _ in 0..50 {
@@ -139,7 +139,7 @@ fn content_is_read_once_however_many_operations_need_it() {
         look(&world.store, world.thread, world.snapshots[0], world.snapshots[1]);
     }
     let mut reported = Vec::new();
-    let after = world.store.verify(&mut |progress| reported.push(progress)).expect("it runs");
+    let after = world.store.verify(&mut |progress| reported.push(progress)).expect("run succeeds");
     assert_eq!(after.operations, before.operations + 100);
     assert_eq!((after.objects, after.object_bytes), (before.objects, before.object_bytes));
     assert!(reported.iter().all(|progress| progress.done <= progress.total), "{reported:?}");
@@ -147,32 +147,33 @@ fn content_is_read_once_however_many_operations_need_it() {
 }
 
 fn run(world: &World, sql: &str) {
-    let changed = world.folder.raw().execute(sql, []).expect("plants");
+    let changed = world.folder.raw().execute(sql, []).expect("damage planted");
     assert!(changed > 0, "nothing was planted by {sql}");
 }
 
 /// Flips a byte in the only row of a table.
 fn flip(raw: &Connection, table: &str, column: &str) {
-    let mut bytes: Vec<u8> =
-        raw.query_row(&format!("SELECT {column} FROM {table}"), [], |row| row.get(0)).expect("there is one");
+    let mut bytes: Vec<u8> = raw
+        .query_row(&format!("SELECT {column} FROM {table}"), [], |row| row.get(0))
+        .expect("a matching row");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x10;
-    raw.execute(&format!("UPDATE {table} SET {column} = ?1"), [bytes]).expect("plants");
+    raw.execute(&format!("UPDATE {table} SET {column} = ?1"), [bytes]).expect("damage planted");
 }
 
-/// Removes the oldest or the newest object of a kind, and its name.
+/// Removes the oldest or newest object of a kind, and its index row.
 fn remove(world: &World, kind: Kind, order: &str) {
     let raw = world.folder.raw();
     let sql = format!("SELECT number FROM object WHERE kind = ?1 ORDER BY number {order} LIMIT 1");
-    let number: i64 = raw.query_row(&sql, [kind as i64], |row| row.get(0)).expect("there is one");
+    let number: i64 = raw.query_row(&sql, [kind as i64], |row| row.get(0)).expect("a matching row");
     for sql in ["DELETE FROM object WHERE number = ?1", "DELETE FROM object_index WHERE number = ?1"] {
-        assert_eq!(raw.execute(sql, params![number]).expect("plants"), 1);
+        assert_eq!(raw.execute(sql, params![number]).expect("damage planted"), 1);
     }
     forget_cached(world);
 }
 
-/// Lets the store ask the disk again.
+/// Invalidates the store's caches.
 fn forget_cached(world: &World) {
     let raw = world.folder.raw();
-    raw.execute("INSERT INTO erasure DEFAULT VALUES", []).expect("plants");
+    raw.execute("INSERT INTO erasure DEFAULT VALUES", []).expect("damage planted");
 }

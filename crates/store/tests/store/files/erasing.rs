@@ -1,4 +1,4 @@
-//! What is destroyed is gone from every file of the store, also from packs.
+//! Erased content is gone from every file of the store, including packs.
 
 use retake_model::content::Kind;
 use retake_model::id::FolderId;
@@ -8,18 +8,18 @@ use super::world::*;
 use crate::support::*;
 
 #[test]
-fn a_purge_takes_its_bytes_out_of_packs() {
+fn a_purge_erases_its_bytes_from_packs() {
     let world = World::new();
     let other = create(&world.store, world.project, "another");
     let (secret, shared) = (noise(7, 4000), noise(8, 4000));
-    // In one frame, so that what stays must move.
+    // In one frame, so that the remaining blob has to move.
     let both = snapshot(&world.store, &[secret.clone(), shared.clone()]);
     look(&world.store, other, both, both);
     let kept = snapshot(&world.store, std::slice::from_ref(&shared));
     look(&world.store, world.thread, world.snapshots[1], kept);
     assert!(is_on_disk(&world.folder.path, &secret), "the control: it is there before");
     let preview = world.store.would_purge(&[other]).expect("a preview");
-    let purged = world.store.purge_threads(&[other]).expect("it purges");
+    let purged = world.store.purge_threads(&[other]).expect("purge succeeds");
     assert_eq!((purged.objects, purged.bytes), (preview.objects, preview.bytes));
     assert!(!is_on_disk(&world.folder.path, &secret));
     assert!(!has(&world.store, &secret) && has(&world.store, &shared));
@@ -31,20 +31,20 @@ fn a_purge_takes_its_bytes_out_of_packs() {
 }
 
 #[test]
-fn the_last_thread_of_a_project_takes_the_folder_with_it() {
+fn purging_the_last_thread_of_a_project_removes_the_folder() {
     let world = World::moving();
     let id = FolderId::of_project(world.project);
     let other = create(&world.store, world.project, "another");
     let only = noise(7, 4000);
     put_folder(&world.store, world.project, snapshot(&world.store, std::slice::from_ref(&only)));
-    world.store.purge_threads(&[world.thread]).expect("it purges");
-    let reading = world.store.read().expect("a reading");
+    world.store.purge_threads(&[world.thread]).expect("purge succeeds");
+    let reading = world.store.read().expect("a read transaction");
     assert!(reading.queries().folder(id).expect("readable").is_some(), "another thread may need it");
     assert_eq!(reading.queries().intents().expect("readable"), [], "there is nothing left to lead to");
     drop(reading);
     assert!(has(&world.store, &only));
-    world.store.purge_threads(&[other]).expect("it purges");
-    let reading = world.store.read().expect("a reading");
+    world.store.purge_threads(&[other]).expect("purge succeeds");
+    let reading = world.store.read().expect("a read transaction");
     assert_eq!(reading.queries().folders().expect("readable"), []);
     drop(reading);
     assert!(!is_on_disk(&world.folder.path, &only));
@@ -52,22 +52,22 @@ fn the_last_thread_of_a_project_takes_the_folder_with_it() {
 }
 
 #[test]
-fn a_redacted_file_leaves_its_history_whole() {
+fn a_redacted_file_leaves_its_history_intact() {
     let world = World::moving();
     let (secret, shared) = (noise(7, 4000), noise(8, 4000));
     let both = snapshot(&world.store, &[shared.clone(), secret.clone()]);
     put_folder(&world.store, world.project, both);
     assert!(is_on_disk(&world.folder.path, &secret), "the control: it is there before");
-    let redacted = world.store.redact(&[(Kind::Blob, blob(&secret))], now()).expect("it is redacted");
+    let redacted = world.store.redact(&[(Kind::Blob, blob(&secret))], now()).expect("redaction succeeds");
     assert_eq!(redacted.objects, 1);
     assert!(!is_on_disk(&world.folder.path, &secret));
     assert!(has(&world.store, &shared));
-    let reading = world.store.read().expect("a reading");
-    let found = reading.queries().bytes(Kind::Blob, blob(&secret)).expect("a stand-in");
+    let reading = world.store.read().expect("a read transaction");
+    let found = reading.queries().bytes(Kind::Blob, blob(&secret)).expect("a placeholder");
     assert_eq!(found[..], b"[redacted]"[..]);
     drop(reading);
     assert_clean(&world.store);
-    let repaired = world.store.repair(&mut |_| {}, now()).expect("it runs");
+    let repaired = world.store.repair(&mut |_| {}, now()).expect("run succeeds");
     assert!(repaired.is_unchanged(), "{repaired:?}");
     collect(&world.store);
     assert_clean(&world.store);

@@ -1,5 +1,5 @@
-//! What a folder or a move of files needs is kept, and goes when nothing needs it any more; a salvage keeps
-//! folders, moves and packs.
+//! Collection retains the content that folders and pending moves need, and removes it afterwards; a salvage
+//! preserves folders, moves and packs.
 
 use std::os::unix::fs::FileExt;
 
@@ -11,48 +11,48 @@ use super::world::*;
 use crate::support::*;
 
 #[test]
-fn garbage_is_not_what_a_folder_knows() {
+fn collection_retains_the_snapshot_of_a_folder() {
     let world = World::new();
     let only = noise(7, 900);
     put_folder(&world.store, world.project, snapshot(&world.store, std::slice::from_ref(&only)));
     assert_eq!(collect(&world.store).unreachable, 0);
     assert!(has(&world.store, &only));
     let folder = FolderId::of_project(world.project);
-    world.store.write(move |writing| writing.forget_folder(folder)).expect("it is forgotten");
+    world.store.write(move |writing| writing.forget_folder(folder)).expect("folder deleted");
     assert!(collect(&world.store).unreachable > 0, "the control");
     assert!(!has(&world.store, &only));
     assert_clean(&world.store);
 }
 
 #[test]
-fn garbage_is_not_what_a_move_of_files_needs() {
+fn collection_retains_the_content_of_a_pending_move() {
     let world = World::new();
     let only = noise(7, 900);
     let wanted = snapshot(&world.store, std::slice::from_ref(&only));
     let intent = begin(&world.store, world.thread, world.project, world.snapshots[1], wanted);
     assert_eq!(collect(&world.store).unreachable, 0);
     assert!(has(&world.store, &only));
-    world.store.write(move |writing| writing.end_intent(intent)).expect("it ends");
+    world.store.write(move |writing| writing.end_intent(intent)).expect("intent ended");
     assert!(collect(&world.store).unreachable > 0, "the control");
     assert!(!has(&world.store, &only));
     assert_clean(&world.store);
 }
 
 #[test]
-fn a_pack_that_is_mostly_garbage_is_written_anew() {
+fn a_pack_that_is_mostly_garbage_is_rewritten() {
     let world = World::new();
     let files: Vec<Vec<u8>> = (10..50).map(|seed| noise(seed, 20_000)).collect();
     snapshot(&world.store, &files);
     // The same blobs, of which only some stay in use.
     let kept = snapshot(&world.store, &files[3..7]);
     look(&world.store, world.thread, world.snapshots[1], kept);
-    let before = world.store.usage().expect("counted").packs;
+    let before = world.store.usage().expect("usage").packs;
     collect(&world.store);
     for (number, bytes) in files.iter().enumerate() {
         assert_eq!(has(&world.store, bytes), (3..7).contains(&number), "{number}");
         assert_eq!(is_on_disk(&world.store.folder().join("packs"), bytes), (3..7).contains(&number));
     }
-    let after = world.store.usage().expect("counted").packs;
+    let after = world.store.usage().expect("usage").packs;
     assert!(after + 600_000 < before, "{before} {after}");
     assert_clean(&world.store);
 }
@@ -60,7 +60,7 @@ fn a_pack_that_is_mostly_garbage_is_written_anew() {
 #[test]
 fn a_pack_with_little_garbage_gets_a_hole() {
     let world = World::new();
-    // A frame each.
+    // One frame each.
     let files: Vec<Vec<u8>> = (10..14).map(|seed| noise(seed, 300_000)).collect();
     let all = snapshot(&world.store, &files);
     let packs = pack_files(&world.store);
@@ -76,12 +76,12 @@ fn a_pack_with_little_garbage_gets_a_hole() {
     assert!(files[1..].iter().all(|bytes| has(&world.store, bytes)));
     assert_clean(&world.store);
     assert_eq!(collect(&world.store).unreachable, 0);
-    let again = world.store.repair(&mut |_| {}, now()).expect("it runs");
+    let again = world.store.repair(&mut |_| {}, now()).expect("run succeeds");
     assert!(again.is_unchanged(), "a hole is no damage: {again:?}");
 }
 
 #[test]
-fn a_salvage_keeps_packs_folders_and_moves() {
+fn a_salvage_preserves_packs_folders_and_moves() {
     for first_page in [true, false] {
         let world = World::moving();
         let of_before = records(&world.store);
@@ -89,11 +89,11 @@ fn a_salvage_keeps_packs_folders_and_moves() {
         let World { folder, store, .. } = world;
         drop(store);
         let page = if first_page { 1 } else { page_of_index(&folder) };
-        let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("opens");
-        file.write_all_at(&[0x5a; 4096], (page - 1) * 4096).expect("plants");
+        let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("open succeeds");
+        file.write_all_at(&[0x5a; 4096], (page - 1) * 4096).expect("damage planted");
         drop(file);
-        let repaired =
-            Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START)).expect("it is salvaged");
+        let repaired = Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START))
+            .expect("salvage succeeds");
         assert!(repaired.salvaged.is_some());
         let store = folder.open();
         assert_eq!(records(&store), of_before);
@@ -102,28 +102,28 @@ fn a_salvage_keeps_packs_folders_and_moves() {
     }
 }
 
-/// Where the first page of the index of objects is.
+/// The root page of the object index.
 fn page_of_index(folder: &Folder) -> u64 {
     let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'object_index'";
-    let page: u32 = folder.raw().query_row(sql, [], |row| row.get(0)).expect("it is there");
+    let page: u32 = folder.raw().query_row(sql, [], |row| row.get(0)).expect("exists");
     u64::from(page)
 }
 
 fn records(store: &Store) -> String {
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let (folders, intents) = (reading.queries().folders(), reading.queries().intents());
     format!("{:?} {:?}", folders.expect("readable"), intents.expect("readable"))
 }
 
 #[test]
-fn a_purge_leaves_what_the_move_of_another_thread_needs() {
+fn a_purge_retains_the_content_of_another_threads_move() {
     let world = World::new();
     let other = create(&world.store, world.project, "another");
     let shared = noise(7, 900);
     let wanted = snapshot(&world.store, std::slice::from_ref(&shared));
     look(&world.store, world.thread, world.snapshots[1], wanted);
     begin(&world.store, other, world.project, world.snapshots[1], wanted);
-    world.store.purge_threads(&[world.thread]).expect("it purges");
+    world.store.purge_threads(&[world.thread]).expect("purge succeeds");
     assert!(has(&world.store, &shared));
     assert_clean(&world.store);
 }

@@ -1,4 +1,4 @@
-//! After a repair the store verifies clean, and conversations have lost nothing to lost files.
+//! After a repair the store verifies clean, and lost files cost no part of a conversation.
 
 use retake_model::content::Kind;
 use retake_model::id::FolderId;
@@ -15,14 +15,14 @@ fn repair(store: &Store) -> Repaired {
 }
 
 fn operations(world: &World) -> Vec<Operation> {
-    let reading = world.store.read().expect("a reading");
+    let reading = world.store.read().expect("a read transaction");
     let number = number_of(&world.store, world.thread);
     let found = reading.queries().operations_back(number, u64::MAX, usize::MAX).expect("readable");
     found.into_iter().rev().map(|stored| stored.operation).collect()
 }
 
 #[test]
-fn every_kind_of_damage_is_mended_and_the_conversation_stays() {
+fn every_kind_of_damage_is_repaired_without_loss_in_the_conversation() {
     for (name, _, expected, plant) in DAMAGE {
         let world = World::moving();
         plant(&world);
@@ -39,21 +39,21 @@ fn every_kind_of_damage_is_mended_and_the_conversation_stays() {
 }
 
 #[test]
-fn what_is_damaged_is_gone_and_what_is_not_stays() {
+fn damaged_rows_are_removed_and_others_stay() {
     let world = World::moving();
-    world.folder.raw().execute("UPDATE intent SET digest = 0", []).expect("plants");
+    world.folder.raw().execute("UPDATE intent SET digest = 0", []).expect("damage planted");
     repair(&world.store);
-    let reading = world.store.read().expect("a reading");
+    let reading = world.store.read().expect("a read transaction");
     let queries = reading.queries();
     assert_eq!(queries.intents().expect("readable"), []);
     assert!(queries.folder(FolderId::of_project(world.project)).expect("readable").is_some());
 }
 
 #[test]
-fn a_joined_log_still_leads_to_its_files() {
+fn a_joined_log_still_refers_to_its_files() {
     let world = World::new();
     let raw = world.folder.raw();
-    raw.execute("DELETE FROM operation WHERE version = 2", []).expect("plants");
+    raw.execute("DELETE FROM operation WHERE version = 2", []).expect("damage planted");
     drop(raw);
     assert_eq!(repair(&world.store).changes[0].code(), "log_joined");
     assert_clean(&world.store);
@@ -64,14 +64,14 @@ fn a_joined_log_still_leads_to_its_files() {
 }
 
 #[test]
-fn an_operation_that_a_repair_adds_leads_to_the_files_too() {
+fn an_operation_added_by_repair_refers_to_the_files() {
     let world = World::new();
     let raw = world.folder.raw();
     raw.execute(
         "DELETE FROM object WHERE number = (SELECT min(number) FROM object WHERE kind = ?1)",
         [Kind::Entry as i64],
     )
-    .expect("plants");
+    .expect("damage planted");
     drop(raw);
     repair(&world.store);
     assert_clean(&world.store);

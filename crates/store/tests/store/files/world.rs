@@ -18,18 +18,18 @@ use retake_store::{Mode, Publication, PublishError, Queries, Store};
 
 use crate::support::*;
 
-/// One thread, its folder, and a move of files that has begun on it.
+/// A thread, its folder, and optionally a pending move of files.
 pub(crate) struct World {
     pub(crate) folder: Folder,
     pub(crate) store: Store,
     pub(crate) project: ProjectId,
     pub(crate) thread: ThreadId,
-    /// What the folder was at first, and what it became.
+    /// The folder's first and second snapshot.
     pub(crate) snapshots: [ContentId; 2],
 }
 
 impl World {
-    /// A thread that was talked in and whose files changed once.
+    /// A thread with messages and one change of files.
     pub(crate) fn new() -> Self {
         let folder = Folder::new();
         let store = folder.open();
@@ -48,7 +48,7 @@ impl World {
         Self { folder, store, project, thread, snapshots }
     }
 
-    /// The same with a move of files under way, back to what was at first.
+    /// Like `new`, with a pending move of files back to the first snapshot.
     pub(crate) fn moving() -> Self {
         let world = Self::new();
         begin(&world.store, world.thread, world.project, world.snapshots[1], world.snapshots[0]);
@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-/// Bytes that nothing can compress.
+/// Incompressible bytes.
 pub(crate) fn noise(seed: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);
@@ -72,14 +72,14 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_millis(now.as_millis() as i64)
 }
 
-/// Stores files in one pack and everything above them as objects: a folder in a folder, one file in parts, and a
-/// path that was left out.
+/// Stores files in one pack and the structure above them as objects: a nested folder, a file in parts, and an
+/// excluded path.
 pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
     let writer = store.pack_writer().expect("a writer");
     for bytes in files {
-        writer.add(blob(bytes), bytes).expect("it is added");
+        writer.add(blob(bytes), bytes).expect("blob added");
     }
-    let batch = writer.finish().expect("it is durable");
+    let batch = writer.finish().expect("pack finished");
     let mut objects = Vec::new();
     let parts = add(&mut objects, &Parts(vec![blob(&files[0]); 2]));
     let file = |content, size| Node::File { content, size, mode: 0o644 };
@@ -108,7 +108,7 @@ pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
             writing.put_packed(&batch, now())?;
             writing.put_contents(&objects, now())
         })
-        .expect("it is stored");
+        .expect("content stored");
     snapshot
 }
 
@@ -119,7 +119,7 @@ fn add<C: Content>(objects: &mut Vec<NewObject>, content: &C) -> ContentId {
     id
 }
 
-/// The operation that follows, with files.
+/// The next operation of a thread, with files.
 fn next(
     queries: &Queries<'_>,
     thread: ThreadId,
@@ -133,9 +133,9 @@ fn next(
     let version = head.operation.version + 1;
     let (log, take) = (queries.log(row.number), row.summary.active.id);
     let (place, chains) = if kind.moves_only() {
-        link_note(&log, head.operation.version).expect("a place")
+        link_note(&log, head.operation.version).expect("a location")
     } else {
-        link_change(&log, head.operation.version, Some(take)).expect("a place")
+        link_change(&log, head.operation.version, Some(take)).expect("a location")
     };
     Operation {
         thread,
@@ -155,7 +155,7 @@ fn next(
     }
 }
 
-/// Publishes that files were found changed.
+/// Publishes a change of files.
 pub(crate) fn look(store: &Store, thread: ThreadId, before: ContentId, after: ContentId) {
     store
         .write(move |writing| {
@@ -163,10 +163,10 @@ pub(crate) fn look(store: &Store, thread: ThreadId, before: ContentId, after: Co
             writing.publish(Publication { operation, objects: Vec::new() })
         })
         .map(drop)
-        .expect("it is published");
+        .expect("operation published");
 }
 
-/// Publishes that files were found changed, with a wrong `filed`.
+/// Publishes a change of files with a wrong `last_file_operation`.
 pub(crate) fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId) {
     store
         .write(move |writing| {
@@ -175,7 +175,7 @@ pub(crate) fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId)
             writing.publish(Publication { operation, objects: Vec::new() })?;
             Ok::<_, PublishError>(())
         })
-        .expect("it is published");
+        .expect("operation published");
 }
 
 pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId) {
@@ -192,10 +192,10 @@ pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId)
         apart: None,
         running: None,
     };
-    store.write(move |writing| writing.put_folder(&record)).expect("it is recorded");
+    store.write(move |writing| writing.put_folder(&record)).expect("folder recorded");
 }
 
-/// Writes down that files are about to move.
+/// Records the intent to move files.
 pub(crate) fn begin(
     store: &Store,
     thread: ThreadId,
@@ -206,7 +206,7 @@ pub(crate) fn begin(
     store
         .write(move |writing| {
             let operation = next(writing, thread, before, after, OperationKind::FilesChanged { paths: 1 });
-            let files = operation.files.expect("it has files");
+            let files = operation.files.expect("operation has files");
             writing.put_intent(&Intent {
                 folder: FolderId::of_project(project),
                 roots: vec![(String::new(), "/home/user/project".to_owned())],
@@ -215,22 +215,22 @@ pub(crate) fn begin(
                 token: "token".to_owned(),
             })
         })
-        .expect("it is written down")
+        .expect("intent recorded")
 }
 
-/// Whether a blob can be read, and is itself.
+/// Whether a blob can be read and is unchanged.
 pub(crate) fn has(store: &Store, bytes: &[u8]) -> bool {
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     reading.queries().bytes(Kind::Blob, blob(bytes)).is_ok_and(|found| found[..] == *bytes)
 }
 
-/// Collects all garbage there is, however young.
+/// Collects all garbage, regardless of age.
 pub(crate) fn collect(store: &Store) -> retake_store::Collected {
     let later = Timestamp::from_millis(now().millis() + 10_000);
-    store.collect(std::time::Duration::ZERO, later, Mode::Collect).expect("it runs")
+    store.collect(std::time::Duration::ZERO, later, Mode::Collect).expect("run succeeds")
 }
 
-/// Whether a stretch of these bytes is in any file below a folder.
+/// Whether any file below a folder contains a part of these bytes.
 pub(crate) fn is_on_disk(folder: &Path, bytes: &[u8]) -> bool {
     let needle = &bytes[bytes.len() / 2..][..16];
     fs::read_dir(folder).expect("a folder").any(|entry| {

@@ -1,4 +1,4 @@
-//! Which threads, which times, which order.
+//! Filters by thread and time, and the order of results.
 
 use retake_model::command::Command;
 use retake_model::id::EntryId;
@@ -25,7 +25,7 @@ fn filters_narrow_a_search() {
         change(&mut query);
         let found: Vec<EntryId> = world.find(&query).iter().map(|hit| hit.entry).collect();
         assert_eq!(found, expected, "{query:?}");
-        // The same filters without words list the same entries.
+        // Without words, the same filters list the same entries.
         query.words.clear();
         let found: Vec<EntryId> = world.find(&query).iter().map(|hit| hit.entry).collect();
         assert_eq!(found, expected, "{query:?}");
@@ -63,7 +63,7 @@ fn filters_narrow_a_search() {
 }
 
 #[test]
-fn what_is_there_now_and_what_ever_was() {
+fn current_and_past_versions_are_distinguished() {
     let world = World::new();
     let thread = world.thread("Story");
     let entries =
@@ -72,7 +72,7 @@ fn what_is_there_now_and_what_ever_was() {
     let now = |words: &str| world.find(&SearchQuery::words(words));
     let ever = |words: &str| world.find(&SearchQuery { scope: Scope::History, ..SearchQuery::words(words) });
 
-    // Edited in one take, still as it was in another.
+    // Edited in one take, unchanged in another.
     world.branch(thread, entries[1], "other");
     let other = world.active(thread);
     world.edit(thread, entries[1], "beta rewritten");
@@ -81,10 +81,10 @@ fn what_is_there_now_and_what_ever_was() {
     assert_eq!((hits[0].take, hits[0].position), (Some(main), Some(1)));
     let hits = now("rewritten");
     assert_eq!((hits[0].take, hits[0].position), (Some(other), Some(1)));
-    // In both takes: the active one is named.
+    // In both takes: the result names the active one.
     assert_eq!(now("alpha")[0].take, Some(other));
 
-    // Gone from everywhere.
+    // Deleted from all takes.
     world.command(thread, Command::Switch { take: main });
     world.command(thread, Command::DeleteEntries { take: main, entries: vec![entries[1], entries[2]] });
     assert_eq!(now("two"), []);
@@ -94,7 +94,7 @@ fn what_is_there_now_and_what_ever_was() {
     assert_eq!((hits[0].take, hits[0].position), (None, None));
     assert_eq!(ever("beta").len(), 2);
 
-    // A take that goes takes its own with it.
+    // Deleting a take removes its entries from the current ones.
     world.command(thread, Command::DeleteTake { take: other });
     assert_eq!(now("rewritten"), []);
     assert_eq!(ever("rewritten").len(), 1);
@@ -103,7 +103,7 @@ fn what_is_there_now_and_what_ever_was() {
 }
 
 #[test]
-fn many_takes_are_asked_at_once() {
+fn many_takes_are_looked_up_together() {
     let world = World::new();
     let thread = world.thread("Forks");
     let first = world.say(thread, "User", "shared stem");
@@ -124,7 +124,7 @@ fn many_takes_are_asked_at_once() {
 }
 
 #[test]
-fn the_newer_of_two_equals_comes_first_and_the_better_of_two_before_the_newer() {
+fn better_matches_come_first_and_then_newer_ones() {
     let world = World::new();
     let thread = world.thread("Ranks");
     let older = world.say(thread, "User", "lantern by the door");
@@ -140,14 +140,14 @@ fn the_newer_of_two_equals_comes_first_and_the_better_of_two_before_the_newer() 
 }
 
 #[test]
-fn a_reading_that_began_earlier_does_no_harm() {
+fn an_older_read_transaction_can_still_search() {
     let world = World::new();
     let thread = world.thread("Times");
     world.say(thread, "User", "early bird");
-    let early = world.store.read().expect("a reading");
+    let early = world.store.read().expect("a read transaction");
     world.say(thread, "User", "late bird");
     assert_eq!(world.entries("bird").len(), 2);
-    let found = world.index.search(&early.queries(), &SearchQuery::words("bird")).expect("found");
+    let found = world.index.search(&early.queries(), &SearchQuery::words("bird")).expect("search succeeds");
     assert_eq!(found.len(), 1, "what came later is not in its thread yet");
     assert_eq!(world.index.rebuilt(), None);
     assert_eq!(world.entries("bird").len(), 2);

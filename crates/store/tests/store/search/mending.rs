@@ -1,4 +1,4 @@
-//! Damage: of the index, which is made anew, and of the store, of which as much is found as can be read.
+//! Damage to the index, which is rebuilt, and to the store, whose readable part stays searchable.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -8,7 +8,7 @@ use super::texts::texts;
 use super::world::World;
 
 #[test]
-fn a_useless_file_is_made_anew() {
+fn an_unusable_file_is_rebuilt() {
     let (world, _) = texts();
     assert_eq!(world.entries("parser").len(), 1);
     let World { store, index, folder, .. } = world;
@@ -31,21 +31,21 @@ fn a_useless_file_is_made_anew() {
         ("text", b"not a database at all"),
     ];
     for (name, bytes) in damages {
-        std::fs::write(&path, bytes).expect("written");
+        std::fs::write(&path, bytes).expect("write succeeds");
         let index = SearchIndex::open(folder.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let reading = store.read().expect("a reading");
+        let reading = store.read().expect("a read transaction");
         let found = index
             .search(&reading.queries(), &SearchQuery::words("parser"))
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(found.len(), 1, "{name}");
-        assert_eq!(index.check(&reading.queries()).expect("checked"), [], "{name}");
+        assert_eq!(index.check(&reading.queries()).expect("check succeeds"), [], "{name}");
         let rebuilt = index.rebuilt();
         assert!(rebuilt.is_some(), "{name}");
         assert_eq!(rebuilt == Some(Rebuilt::OtherVersion), name == "other version", "{rebuilt:?}");
     }
-    // Other programs may have the file open, so it must still be the same one.
+    // Other processes may have the file open, so the rebuild must not replace it.
     assert_eq!(std::fs::metadata(&path).expect("the index").ino(), file);
-    std::fs::write(&path, b"").expect("written");
+    std::fs::write(&path, b"").expect("write succeeds");
     let index = SearchIndex::open(folder.path()).expect("an empty file is a new index");
     assert_eq!(index.rebuilt(), None);
 }
@@ -58,27 +58,27 @@ fn any_flipped_byte_is_harmless() {
     drop(index);
     let path = folder.path().join("search.db");
     let whole = std::fs::read(&path).expect("the index");
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     for place in (0..whole.len()).step_by(611) {
         let mut flipped = whole.clone();
         flipped[place] ^= 0x41;
-        std::fs::write(&path, flipped).expect("written");
+        std::fs::write(&path, flipped).expect("write succeeds");
         let index = SearchIndex::open(folder.path()).unwrap_or_else(|error| panic!("{place}: {error}"));
         let found = index
             .search(&reading.queries(), &SearchQuery::words("the"))
             .unwrap_or_else(|error| panic!("{place}: {error}"));
-        // Missing is possible until the index is checked; wrong is not.
+        // Before the check, results can be missing but never wrong.
         assert!(found.iter().all(|hit| hit.snippet.text().contains("the")), "{place}");
-        index.check(&reading.queries()).expect("checked");
-        index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuilt");
-        let found = index.search(&reading.queries(), &SearchQuery::words("the")).expect("found");
+        index.check(&reading.queries()).expect("check succeeds");
+        index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuild succeeds");
+        let found = index.search(&reading.queries(), &SearchQuery::words("the")).expect("search succeeds");
         assert_eq!(found.len(), 2, "{place}");
         drop(index);
     }
 }
 
 #[test]
-fn an_older_copy_of_the_store_gets_an_index_of_its_own() {
+fn an_older_copy_of_the_store_gets_its_own_index() {
     let world = World::new();
     let thread = world.thread("Copies");
     world.say(thread, "User", "before the copy");
@@ -88,17 +88,17 @@ fn an_older_copy_of_the_store_gets_an_index_of_its_own() {
     assert_eq!(world.entries("copy").len(), 2);
     let World { store, index, folder, .. } = world;
     drop((store, index));
-    std::fs::write(folder.path().join("retake.db"), copy).expect("written");
+    std::fs::write(folder.path().join("retake.db"), copy).expect("write succeeds");
     let store = Store::open(folder.path()).expect("a store");
     let index = SearchIndex::open(folder.path()).expect("an index");
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let query = SearchQuery { scope: Scope::History, ..SearchQuery::words("copy") };
-    assert_eq!(index.search(&reading.queries(), &query).expect("found").len(), 1);
+    assert_eq!(index.search(&reading.queries(), &query).expect("search succeeds").len(), 1);
     assert_eq!(index.rebuilt(), Some(Rebuilt::OtherStore));
 }
 
 #[test]
-fn a_damaged_store_is_indexed_as_far_as_it_can_be_read() {
+fn the_readable_part_of_a_damaged_store_is_indexed() {
     let world = World::new();
     let thread = world.thread("Broken");
     world.say(thread, "User", "first stone");
@@ -106,24 +106,24 @@ fn a_damaged_store_is_indexed_as_far_as_it_can_be_read() {
     world.say(thread, "User", "third stone");
     let World { store, index, folder, .. } = world;
     drop(store);
-    // The second entry's own operation.
+    // The operation that added the second entry.
     let connection = rusqlite::Connection::open(folder.path().join("retake.db")).expect("the database");
     connection
         .execute_batch("UPDATE operation SET body = CAST(x'00' || body AS BLOB) WHERE version = 3;")
         .expect("valid SQL");
     drop(connection);
     let store = Store::open(folder.path()).expect("a store");
-    let reading = store.read().expect("a reading");
-    let done = index.catch_up(&reading.queries(), &mut |_| ()).expect("caught up");
+    let reading = store.read().expect("a read transaction");
+    let done = index.catch_up(&reading.queries(), &mut |_| ()).expect("catch-up succeeds");
     assert_eq!(done.unreadable, 1);
-    // What the unreadable operation brought is found with the next one.
-    let found = index.search(&reading.queries(), &SearchQuery::words("stone")).expect("found");
+    // The next operation brings in the entry of the unreadable one.
+    let found = index.search(&reading.queries(), &SearchQuery::words("stone")).expect("search succeeds");
     assert_eq!(found.len(), 3);
-    assert_eq!(index.check(&reading.queries()).expect("checked"), []);
+    assert_eq!(index.check(&reading.queries()).expect("check succeeds"), []);
 }
 
 #[test]
-fn a_check_finds_what_is_missing_and_what_is_too_much() {
+fn a_check_finds_missing_and_surplus_documents() {
     let (world, named) = texts();
     assert_eq!(world.entries("parser"), [named[0].1]);
     world.assert_sound();
@@ -133,14 +133,14 @@ fn a_check_finds_what_is_missing_and_what_is_too_much() {
             "UPDATE doc SET entry = zeroblob(16) WHERE number = 1; DELETE FROM doc WHERE number = 2;",
         )
         .expect("valid SQL");
-    let reading = world.store.read().expect("a reading");
-    let problems = world.index.check(&reading.queries()).expect("checked");
+    let reading = world.store.read().expect("a read transaction");
+    let problems = world.index.check(&reading.queries()).expect("check succeeds");
     let count =
         |wanted: fn(&SearchProblem) -> bool| problems.iter().filter(|problem| wanted(problem)).count();
     assert_eq!(count(|problem| matches!(problem, SearchProblem::Missing { .. })), 2);
     assert_eq!(count(|problem| matches!(problem, SearchProblem::Extra { .. })), 1);
     assert_eq!(count(|problem| matches!(problem, SearchProblem::Damaged(_))), 1, "words without a doc");
-    world.index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuilt");
+    world.index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuild succeeds");
     world.assert_sound();
     assert_eq!(world.index.rebuilt(), Some(Rebuilt::Asked));
 }

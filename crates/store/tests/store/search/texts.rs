@@ -1,10 +1,10 @@
-//! What the tests search in.
+//! Sample texts for the search tests.
 
 use retake_model::id::EntryId;
 
 use super::world::World;
 
-/// Entries of many kinds, under short names.
+/// Entries of many kinds, by short name.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     ("parser", "Please fix the parser: parse_history panics in foo::bar() on empty input."),
     ("naive", "Die naïve Lösung wäre, den Zähler über crème brûlée zu stellen."),
@@ -19,7 +19,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     ("thought", "<think>perhaps an iterator</think>I used a loop."),
 ];
 
-/// A thread with all of them.
+/// A thread with all sample texts.
 pub(crate) fn texts() -> (World, Vec<(&'static str, EntryId)>) {
     let world = World::new();
     let thread = world.thread("Texts");
@@ -27,7 +27,7 @@ pub(crate) fn texts() -> (World, Vec<(&'static str, EntryId)>) {
     (world, named)
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudorandom numbers with a fixed seed.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ impl Dice {
         (self.0 >> 33) % limit
     }
 
-    /// A word of characters from anywhere, with a letter in it.
+    /// A word of arbitrary characters with at least one letter.
     pub(crate) fn word(&mut self) -> String {
         const RANGES: &[(u32, u32)] = &[
             (0x61, 0x7a),

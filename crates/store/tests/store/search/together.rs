@@ -1,4 +1,4 @@
-//! Several programs at once, and much at a time.
+//! Concurrent processes and large batches.
 
 use retake_store::{SearchIndex, SearchQuery, Store};
 
@@ -6,7 +6,7 @@ use super::texts::texts;
 use super::world::World;
 
 #[test]
-fn two_indexes_catch_up_at_once() {
+fn two_indexes_catch_up_concurrently() {
     let world = World::new();
     let thread = world.thread("Busy");
     for number in 0..30 {
@@ -21,10 +21,13 @@ fn two_indexes_catch_up_at_once() {
                 scope.spawn(|| {
                     let store = Store::open(folder).expect("a store");
                     let index = SearchIndex::open(folder).expect("an index");
-                    let reading = store.read().expect("a reading");
-                    let done = index.catch_up(&reading.queries(), &mut |_| ()).expect("caught up");
+                    let reading = store.read().expect("a read transaction");
+                    let done = index.catch_up(&reading.queries(), &mut |_| ()).expect("catch-up succeeds");
                     let query = SearchQuery { limit: 2000, ..SearchQuery::words("common") };
-                    assert_eq!(index.search(&reading.queries(), &query).expect("found").len(), 1200);
+                    assert_eq!(
+                        index.search(&reading.queries(), &query).expect("search succeeds").len(),
+                        1200
+                    );
                     assert_eq!(index.rebuilt(), None);
                     done.added
                 })
@@ -37,18 +40,18 @@ fn two_indexes_catch_up_at_once() {
 }
 
 #[test]
-fn one_operation_may_bring_more_than_a_batch() {
+fn one_operation_can_exceed_a_batch() {
     let world = World::new();
     let thread = world.thread("Import");
     let texts: Vec<String> = (0..5000).map(|number| format!("imported n{number}")).collect();
     let said: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
     world.say_all(thread, &said);
-    let reading = world.store.read().expect("a reading");
+    let reading = world.store.read().expect("a read transaction");
     let mut reached = Vec::new();
     let done = world
         .index
         .catch_up(&reading.queries(), &mut |progress| reached.push(progress.reached))
-        .expect("caught up");
+        .expect("catch-up succeeds");
     assert_eq!(done.added, 5000);
     assert!(reached.is_sorted() && reached.last() == Some(&2), "{reached:?}");
     assert_eq!(world.entries("n4999").len(), 1);
@@ -56,7 +59,7 @@ fn one_operation_may_bring_more_than_a_batch() {
 }
 
 #[test]
-fn a_search_beside_a_rebuild_finds_everything() {
+fn a_search_during_a_rebuild_finds_everything() {
     let (world, _) = texts();
     let folder = world.folder.path();
     std::thread::scope(|scope| {
@@ -64,18 +67,19 @@ fn a_search_beside_a_rebuild_finds_everything() {
             scope.spawn(|| {
                 let store = Store::open(folder).expect("a store");
                 let index = SearchIndex::open(folder).expect("an index");
-                let reading = store.read().expect("a reading");
+                let reading = store.read().expect("a read transaction");
                 for _ in 0..10 {
-                    index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuilt");
+                    index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuild succeeds");
                 }
             });
         }
         scope.spawn(|| {
             let store = Store::open(folder).expect("a store");
             let index = SearchIndex::open(folder).expect("an index");
-            let reading = store.read().expect("a reading");
+            let reading = store.read().expect("a read transaction");
             for _ in 0..100 {
-                let found = index.search(&reading.queries(), &SearchQuery::words("the")).expect("found");
+                let found =
+                    index.search(&reading.queries(), &SearchQuery::words("the")).expect("search succeeds");
                 assert_eq!(found.len(), 2);
             }
         });

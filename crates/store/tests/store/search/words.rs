@@ -1,4 +1,4 @@
-//! What words find, and how it is shown.
+//! Which entries a query matches, and their snippets.
 
 use retake_store::{SearchError, SearchQuery};
 
@@ -6,7 +6,7 @@ use super::texts::{Dice, TEXTS, texts};
 use super::world::World;
 
 #[test]
-fn words_find_what_people_mean() {
+fn queries_find_the_expected_entries() {
     let (world, named) = texts();
     let check = |words: &str, expected: &[&str]| {
         let mut found: Vec<&str> = world
@@ -62,7 +62,7 @@ fn words_find_what_people_mean() {
 #[test]
 fn no_input_is_a_syntax_error() {
     let (world, _) = texts();
-    let reading = world.store.read().expect("a reading");
+    let reading = world.store.read().expect("a read transaction");
     let long = "a ".repeat(50_000);
     let nested = "(".repeat(5000);
     for words in [
@@ -139,7 +139,7 @@ fn every_word_of_every_entry_finds_it() {
 }
 
 #[test]
-fn snippets_show_what_matched() {
+fn snippets_show_the_match() {
     let world = World::new();
     let thread = world.thread("Long");
     let text = format!("{}the Crème\nbrûlée is  burnt {}", "before ".repeat(200), "after ".repeat(200));
@@ -159,7 +159,7 @@ fn snippets_show_what_matched() {
 }
 
 #[test]
-fn only_exclusions_list_all_the_rest() {
+fn exclusions_alone_list_all_other_entries() {
     let world = World::new();
     let thread = world.thread("Some");
     let apple = world.say(thread, "User", "an apple");

@@ -1,4 +1,4 @@
-//! A store with threads in it, made through the same functions that commands use.
+//! A store with threads, built with the functions that commands use.
 
 use std::cell::RefCell;
 
@@ -15,10 +15,10 @@ use retake_model::time::Timestamp;
 use retake_store::{Hit, Publication, PublishError, SearchIndex, SearchQuery, Store};
 use tempfile::TempDir;
 
-/// The moment at which every world begins.
+/// The time at which every world starts.
 pub(crate) const BEGINNING: i64 = 1_700_000_000_000;
 
-/// A clock that ticks once a second, and dice that never repeat.
+/// A clock that advances one second per call, and an rng that never repeats.
 pub(crate) struct Clock(i64);
 
 impl Fresh for Clock {
@@ -35,7 +35,7 @@ impl Fresh for Clock {
     }
 }
 
-/// A store in a folder of its own, with its index.
+/// A store in a temporary folder, with its index.
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) index: SearchIndex,
@@ -59,32 +59,33 @@ impl World {
         }
     }
 
-    /// Makes a thread with one empty take.
+    /// Creates a thread with one empty take.
     pub(crate) fn thread(&self, title: &str) -> ThreadId {
         let clock = &mut *self.clock.borrow_mut();
         let thread = ThreadId::fresh(clock);
-        let reading = self.store.read().expect("a reading");
+        let reading = self.store.read().expect("a read transaction");
         let queries = reading.queries();
         let mut additions = Additions::new(&queries);
-        let state = ThreadState::new(title.to_owned(), &mut additions, clock).expect("memory is enough");
+        let state = ThreadState::new(title.to_owned(), &mut additions, clock).expect("a new state");
         let kind = OperationKind::ThreadCreated { project: self.project };
         self.publish(thread, 1, None, &state, kind, additions, clock);
         thread
     }
 
-    /// Does what a command says.
+    /// Applies and publishes a command.
     pub(crate) fn command(&self, thread: ThreadId, command: Command) {
         let clock = &mut *self.clock.borrow_mut();
-        let reading = self.store.read().expect("a reading");
+        let reading = self.store.read().expect("a read transaction");
         let queries = reading.queries();
-        let row = queries.thread(thread).expect("readable").expect("there");
-        let head = queries.head(row.number).expect("readable").expect("there");
+        let row = queries.thread(thread).expect("readable").expect("row exists");
+        let head = queries.head(row.number).expect("readable").expect("row exists");
         let state: ThreadState = load(&queries, head.operation.after).expect("readable");
         let mut additions = Additions::new(&queries);
         let take_named = |_: &str| Ok(false);
         let mut context =
             Context { additions: &mut additions, fresh: clock, take_named: &take_named, git_commit: None };
-        let Applied::Changed { state, kind } = apply(&state, command, &mut context).expect("not refused")
+        let Applied::Changed { state, kind } =
+            apply(&state, command, &mut context).expect("the command applies")
         else {
             return;
         };
@@ -122,13 +123,13 @@ impl World {
         let publication = Publication { operation, objects: additions.into_new() };
         self.store
             .write(move |writing| writing.publish(publication).map_err(|error: PublishError| error))
-            .expect("published");
+            .expect("operation published");
     }
 
-    /// The take that is being worked on.
+    /// The active take.
     pub(crate) fn active(&self, thread: ThreadId) -> TakeId {
-        let reading = self.store.read().expect("a reading");
-        let row = reading.queries().thread(thread).expect("readable").expect("there");
+        let reading = self.store.read().expect("a read transaction");
+        let row = reading.queries().thread(thread).expect("readable").expect("row exists");
         row.summary.active.id
     }
 
@@ -137,7 +138,7 @@ impl World {
         self.say_all(thread, &[(role, text)])[0]
     }
 
-    /// Adds entries to the active take by one operation.
+    /// Adds entries to the active take in one operation.
     pub(crate) fn say_all(&self, thread: ThreadId, said: &[(&str, &str)]) -> Vec<EntryId> {
         let entries: Vec<NewEntry> = said
             .iter()
@@ -166,25 +167,24 @@ impl World {
         self.command(thread, Command::Branch { from, at: Some(at), name });
     }
 
-    /// What a search finds.
     pub(crate) fn find(&self, query: &SearchQuery) -> Vec<Hit> {
-        let reading = self.store.read().expect("a reading");
+        let reading = self.store.read().expect("a read transaction");
         self.index.search(&reading.queries(), query).expect("a search")
     }
 
-    /// Which entries a search for words finds, best first.
+    /// Entries that match the words, best first.
     pub(crate) fn entries(&self, words: &str) -> Vec<EntryId> {
         self.find(&SearchQuery::words(words)).iter().map(|hit| hit.entry).collect()
     }
 
-    /// Checks that the index is what the log says.
+    /// Checks that the index matches the log.
     pub(crate) fn assert_sound(&self) {
-        let reading = self.store.read().expect("a reading");
-        let problems = self.index.check(&reading.queries()).expect("checked");
+        let reading = self.store.read().expect("a read transaction");
+        let problems = self.index.check(&reading.queries()).expect("check succeeds");
         assert_eq!(problems, [], "the index is not what the log says");
     }
 
-    /// Runs SQL on the database of the store, which has no command for what the test needs.
+    /// Runs SQL on the store's database, to create states that no command creates.
     pub(crate) fn tamper(&self, sql: &str) {
         let connection =
             rusqlite::Connection::open(self.folder.path().join("retake.db")).expect("the database");

@@ -1,4 +1,4 @@
-//! What the tests of the store share: growing threads through the public interface, and reading all of them.
+//! Shared helpers: build threads through the public interface, and dump them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use retake_store::{
     ThreadFilter, ThreadRow, Verified, Writing,
 };
 
-/// A clock and dice that give the same every time a test is run.
+/// A deterministic clock and rng.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice {
     seed: u64,
@@ -54,7 +54,7 @@ impl Fresh for Dice {
     }
 }
 
-/// A folder for a store, gone after the test.
+/// A temporary folder for a store.
 pub(crate) struct Folder {
     _temporary: tempfile::TempDir,
     pub(crate) path: PathBuf,
@@ -75,17 +75,17 @@ impl Folder {
         self.path.join("retake.db")
     }
 
-    /// The database without Retake, for planting damage. All names are in the sorted index, where they are
-    /// easily found.
+    /// A plain SQLite connection for planting damage. Moves all names to the sorted index first, where tests
+    /// find them easily.
     pub(crate) fn raw(&self) -> rusqlite::Connection {
         let raw = rusqlite::Connection::open(self.database()).expect("the database opens");
-        // What is not a store, or not a whole one, has none to move.
+        // Fails on files that are no store, or a damaged one; these have no names to move.
         let _ = sort_names(&raw);
         raw
     }
 }
 
-/// Moves recent names to the sorted index, as the store does once in a while.
+/// Moves recent names to the sorted index, as the store does periodically.
 fn sort_names(raw: &rusqlite::Connection) -> rusqlite::Result<()> {
     let rows: Vec<(i64, i64, Vec<u8>)> = raw
         .prepare("SELECT number, first, names FROM object_recent")?
@@ -103,7 +103,7 @@ fn sort_names(raw: &rusqlite::Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Makes a thread.
+/// Creates a thread.
 pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
     let mut dice = Dice::new();
     let title = title.to_owned();
@@ -138,15 +138,15 @@ pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId
             writing.publish(Publication { operation, objects })?;
             Ok::<_, PublishError>(thread)
         })
-        .expect("a thread is made")
+        .expect("a new thread")
 }
 
-/// What is published next.
+/// The next operation to publish.
 pub(crate) enum Next {
     Do(Command),
     Undo,
     Redo,
-    /// A command while another branch is checked out.
+    /// A command on another checked-out Git branch.
     On(&'static str, Command),
 }
 
@@ -185,8 +185,8 @@ pub(crate) fn publish_inside(
                 if undoing { cursor.undo(&log, Unit::Turn)? } else { cursor.redo(&log, Unit::Turn)? };
             assert!(moved, "there is something to move to");
             let to = cursor.position(&log)?;
-            // There is one take, so the state is one that was there before.
-            let target = writing.operation(row.number, to)?.expect("it exists");
+            // With a single take, the resulting state is an earlier one.
+            let target = writing.operation(row.number, to)?.expect("operation exists");
             let kind =
                 if undoing { OperationKind::Undone { from, to } } else { OperationKind::Redone { from, to } };
             let linked = link_move(&log, version, cursor.view(), cursor.moves(&log)?)?;
@@ -235,7 +235,7 @@ fn change(
 ) -> Result<(ContentId, OperationKind, (Place, Chains)), PublishError> {
     let take_named = |name: &str| Ok(writing.take_named(row.number, name)?.is_some());
     let mut context = Context { additions, fresh: dice, take_named: &take_named, git_commit: None };
-    let applied = apply(state, command, &mut context).expect("the command is fine");
+    let applied = apply(state, command, &mut context).expect("the command applies");
     let Applied::Changed { state, kind } = applied else {
         panic!("the command changes something");
     };
@@ -249,25 +249,25 @@ fn change(
     Ok((after, kind, linked))
 }
 
-/// An entry at the end of a take.
+/// A command that appends an entry to a take.
 pub(crate) fn say(take: TakeId, role: &str, text: &str) -> Command {
     let version = EntryVersion::from_text(role, text, Timestamp::from_millis(START));
     Command::AddEntries { take, at: Spot::End, entries: vec![NewEntry::from(version)] }
 }
 
-/// The take that is being worked on.
+/// The active take.
 pub(crate) fn active(store: &Store, thread: ThreadId) -> TakeId {
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let row = reading.queries().thread(thread).expect("readable");
     row.expect("the thread exists").summary.active.id
 }
 
-/// The entries of the active take: identity, name of the version, text.
+/// Entries of the active take: id, content id of the version, text.
 pub(crate) fn entries(store: &Store, thread: ThreadId) -> Vec<(EntryId, ContentId, String)> {
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let queries = reading.queries();
     let row = queries.thread(thread).expect("readable").expect("the thread exists");
-    let head = queries.head(row.number).expect("readable").expect("it has a head");
+    let head = queries.head(row.number).expect("readable").expect("the thread has a head");
     let state: ThreadState = load(&queries, head.operation.after).expect("readable");
     let take = state.active_take(&queries).expect("readable");
     take.entries
@@ -281,12 +281,12 @@ pub(crate) fn entries(store: &Store, thread: ThreadId) -> Vec<(EntryId, ContentI
 }
 
 pub(crate) fn number_of(store: &Store, thread: ThreadId) -> i64 {
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let row = reading.queries().thread(thread).expect("readable");
     row.expect("the thread exists").number
 }
 
-/// A project with three threads that have been worked on in most of the ways there are.
+/// A project with three threads that cover most kinds of operations.
 pub(crate) struct Grown {
     pub(crate) project: ProjectId,
     pub(crate) threads: Vec<ThreadId>,
@@ -359,7 +359,7 @@ pub(crate) fn verify(store: &Store) -> Verified {
     store.verify(&mut |_| {}).expect("verification runs")
 }
 
-/// The kinds of problems, each once.
+/// The distinct codes of the problems.
 pub(crate) fn codes(verified: &Verified) -> Vec<&'static str> {
     let mut codes: Vec<&str> = verified.problems.iter().map(Problem::code).collect();
     codes.sort_unstable();
@@ -375,7 +375,7 @@ pub(crate) fn assert_clean(store: &Store) -> Verified {
     verified
 }
 
-/// Everything that can be read, by a name for each piece; or the first error.
+/// All readable data by name, or the first error.
 pub(crate) fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError> {
     let reading = store.read()?;
     let queries = reading.queries();
@@ -404,9 +404,9 @@ pub(crate) fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError
     Ok(found)
 }
 
-/// Everything that can be read of the present states, around what cannot.
+/// All readable data of the current states, skipping unreadable parts.
 pub(crate) fn dump_what_is_left(store: &Store) -> BTreeMap<String, String> {
-    let reading = store.read().expect("a reading");
+    let reading = store.read().expect("a read transaction");
     let queries = reading.queries();
     let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
     let mut found = BTreeMap::new();
@@ -445,7 +445,7 @@ fn dump_state(
     Ok(())
 }
 
-/// The bytes of all files of a folder that could hold content.
+/// The bytes of all files of a folder that can contain content.
 pub(crate) fn raw_bytes(folder: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for name in ["retake.db", "retake.db-wal"] {
@@ -458,7 +458,7 @@ pub(crate) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle)
 }
 
-/// A small generator of numbers that are the same in every run.
+/// A deterministic random number generator.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
