@@ -12,18 +12,18 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use retake_agent::approval::{Mode, Policy as Approval};
-use retake_agent::fault_server::{Act, FaultServer, Script, Telling, events, said};
+use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval};
+use retake_agent::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, said};
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Timeouts, Wire};
-use retake_agent::{Audience, Beginning, Brain, Cancel, TurnEvent, Workshop};
-use retake_model::agent::Policy;
+use retake_agent::{AgentRuntime, Cancel, ModelBackend, TurnEvent, TurnObserver, TurnRequest};
+use retake_model::agent::RetryPolicy;
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
 use retake_model::operation::Actor;
 use retake_model::projection::Dialect;
-use retake_timeline::{Caller, Command, Desk, NewEntry, NewThread, Rules, Spot, Timeline};
+use retake_timeline::{Caller, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -33,17 +33,17 @@ const TOKENS: usize = 2_000;
 /// How often each is measured.
 const ROUNDS: usize = 15;
 /// Entries that are put in at a time.
-const PORTION: u64 = 2_000;
+const CHUNK_BYTES: u64 = 2_000;
 
-struct Nobody;
+struct NoObserver;
 
-impl Audience for Nobody {
-    fn hear(&mut self, _: &TurnEvent) {}
+impl TurnObserver for NoObserver {
+    fn on_event(&mut self, _: &TurnEvent) {}
 }
 
-struct Place {
+struct Fixture {
     _folder: TempDir,
-    shop: Workshop,
+    runtime: AgentRuntime,
     thread: ThreadId,
     server: FaultServer,
     asked: Receiver<Instant>,
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A bare client and a whole turn, in turn.
 fn overhead(pace: Option<Duration>) -> Result<(), Box<dyn Error>> {
-    let place = Place::new(&script(TOKENS, pace), u64::MAX)?;
+    let place = Fixture::new(&script(TOKENS, pace), u64::MAX)?;
     let endpoint = place.endpoint();
     place.turn(place.thread)?;
     let body: Value = serde_json::from_str(&place.server.requests()[0].body)?;
@@ -95,7 +95,7 @@ fn overhead(pace: Option<Duration>) -> Result<(), Box<dyn Error>> {
 
 /// How long it takes until the model is asked, in a thread of that length.
 fn beginning(entries: u64, window: u64) -> Result<(), Box<dyn Error>> {
-    let place = Place::new(&script(1, None), window)?;
+    let place = Fixture::new(&script(1, None), window)?;
     place.fill(entries)?;
     let mut until = Vec::new();
     for _ in 0..ROUNDS {
@@ -112,15 +112,15 @@ fn beginning(entries: u64, window: u64) -> Result<(), Box<dyn Error>> {
 
 /// An answer of so many tokens, one at a time.
 fn script(tokens: usize, pace: Option<Duration>) -> Script {
-    let telling = Telling { piece: 5, ..said(&"word ".repeat(tokens)) };
+    let telling = ScriptedAnswer { piece: 5, ..said(&"word ".repeat(tokens)) };
     let mut script = Script::events(events(Wire::Anthropic, &telling));
     if let Some(pace) = pace {
-        script.acts = script.acts.into_iter().flat_map(|act| [act, Act::Pause(pace)]).collect();
+        script.acts = script.acts.into_iter().flat_map(|act| [act, ScriptStep::Pause(pace)]).collect();
     }
     script
 }
 
-impl Place {
+impl Fixture {
     fn new(script: &Script, window: u64) -> Result<Self, Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let project = folder.path().join("project");
@@ -130,7 +130,7 @@ impl Place {
         let known = timeline.project(&project)?;
         let new = NewThread { current: true, ..NewThread::in_project(known.id) };
         let thread = timeline.create_thread(new, Caller::human())?.thread;
-        let desk = Desk::at(timeline.clone(), known.id, Workspace::of(&project)?);
+        let working_copy = WorkingCopy::at(timeline.clone(), known.id, Workspace::of(&project)?);
         let (sender, asked) = channel();
         let (sender, script) = (Arc::new(Mutex::new(sender)), script.clone());
         let server = FaultServer::start(move |_, _| {
@@ -139,30 +139,30 @@ impl Place {
             let _ = sender.lock().map(|sender| sender.send(now));
             script.clone()
         })?;
-        let brain = Brain::Remote {
+        let backend = ModelBackend::Remote {
             endpoint: Box::new(endpoint(&server)),
             thinking: None,
             limits: retake_agent::provider::catalog::limits("test-model"),
             client: Client::new()?,
         };
-        let shop = Workshop {
+        let runtime = AgentRuntime {
             timeline,
-            desk: Some(desk),
+            working_copy: Some(working_copy),
             folder: project,
             project: known.id,
-            brain,
-            approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
-            patience: Policy { most_attempts: 3, first_delay: 1, longest_delay: 5 },
+            backend,
+            approval: Approval { mode: ApprovalMode::AllowAll, rules: Vec::new() },
+            retry_policy: RetryPolicy { max_attempts: 3, initial_delay: 1, max_delay: 5 },
             rounds: 100,
             calls: 100,
             prices: Prices::default(),
             window,
             sized: true,
             actor: Actor::Human,
-            surroundings: None,
+            environment: None,
             hidden: Vec::new(),
         };
-        Ok(Self { _folder: folder, shop, thread, server, asked })
+        Ok(Self { _folder: folder, runtime, thread, server, asked })
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -170,15 +170,15 @@ impl Place {
     }
 
     fn new_thread(&self) -> Result<ThreadId, Box<dyn Error>> {
-        let new = NewThread::in_project(self.shop.project);
-        Ok(self.shop.timeline.create_thread(new, Caller::human())?.thread)
+        let new = NewThread::in_project(self.runtime.project);
+        Ok(self.runtime.timeline.create_thread(new, Caller::human())?.thread)
     }
 
     fn turn(&self, thread: ThreadId) -> Result<(), Box<dyn Error>> {
-        let entry = EntryVersion::from_text("User", "Go on.", self.shop.timeline.now());
-        let beginning = Beginning::with(Prompt::Entry(entry.into()));
-        let take = self.shop.timeline.look()?.state(thread)?.active;
-        let outcome = self.shop.run(thread, take, beginning, &Cancel::new(), &mut Nobody)?;
+        let entry = EntryVersion::from_text("User", "Go on.", self.runtime.timeline.now());
+        let beginning = TurnRequest::with(Prompt::Entry(entry.into()));
+        let take = self.runtime.timeline.read()?.state(thread)?.active;
+        let outcome = self.runtime.run(thread, take, beginning, &Cancel::new(), &mut NoObserver)?;
         match outcome.message {
             None => Ok(()),
             Some(message) => Err(message.into()),
@@ -186,16 +186,16 @@ impl Place {
     }
 
     fn fill(&self, entries: u64) -> Result<(), Box<dyn Error>> {
-        let take = self.shop.timeline.look()?.state(self.thread)?.active;
-        for start in (0..entries).step_by(PORTION as usize) {
+        let take = self.runtime.timeline.read()?.state(self.thread)?.active;
+        for start in (0..entries).step_by(CHUNK_BYTES as usize) {
             let entry = |number: u64| {
                 let role = if number.is_multiple_of(2) { "User" } else { "AI" };
                 let text = format!("Message {number} of a conversation that goes on and on.");
-                NewEntry::from(EntryVersion::from_text(role, &text, self.shop.timeline.now()))
+                NewEntry::from(EntryVersion::from_text(role, &text, self.runtime.timeline.now()))
             };
-            let entries = (start..entries.min(start + PORTION)).map(entry).collect();
-            let add = Command::AddEntries { take, at: Spot::End, entries };
-            self.shop.timeline.change(self.thread, add, Caller::human())?;
+            let entries = (start..entries.min(start + CHUNK_BYTES)).map(entry).collect();
+            let add = Command::AddEntries { take, at: InsertPosition::End, entries };
+            self.runtime.timeline.change(self.thread, add, Caller::human())?;
         }
         Ok(())
     }

@@ -26,11 +26,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tools::{self, Call, Closed, Reach};
+use crate::tools::{self, Call, DeniedPaths, ToolAccess};
 
 pub use fingerprint::{Fingerprint, fingerprint};
-pub use question::{Question, describe, visible};
-pub use rule::{BadRule, Rule};
+pub use question::{ApprovalQuestion, describe, escape_hidden};
+pub use rule::{Rule, RuleError};
 
 /// The decision about a call, in order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub enum Decision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalMode"))]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum ApprovalMode {
     /// Allow reading; ask about everything else.
     #[default]
     Ask,
@@ -64,16 +64,16 @@ pub enum Mode {
 /// The approval policy: `[approval]` in the configuration.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policy {
+pub struct ApprovalPolicy {
     /// For calls that match no rule.
-    pub mode: Mode,
+    pub mode: ApprovalMode,
     /// The rules; their order does not matter.
     pub rules: Vec<Rule>,
 }
 
 /// Where a call runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct CallSite<'a> {
     /// The path of the project folder.
     pub directory: &'a Path,
     /// A stable name of the project, since remembered calls are valid for one project only.
@@ -86,14 +86,14 @@ pub struct Verdict {
     /// The decision.
     pub decision: Decision,
     /// The reason.
-    pub because: Because,
+    pub because: VerdictReason,
 }
 
 /// The reason for a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum VerdictReason {
     /// The mode.
-    Mode(Mode),
+    Mode(ApprovalMode),
     /// The rule at this index in the policy.
     Rule(usize),
     /// The user always allows this exact call.
@@ -102,49 +102,54 @@ pub enum Because {
     UnknownTool,
 }
 
-impl Policy {
+impl ApprovalPolicy {
     /// Decides about a call; `remembered` tells whether the user always allows a call.
     pub fn decide(
         &self,
         call: &Call,
-        place: Place<'_>,
+        place: CallSite<'_>,
         remembered: &dyn Fn(&Fingerprint) -> bool,
     ) -> Verdict {
         let Some(tool) = tools::find(&call.name) else {
-            return Verdict { decision: Decision::Deny, because: Because::UnknownTool };
+            return Verdict { decision: Decision::Deny, because: VerdictReason::UnknownTool };
         };
-        let by_mode = Verdict { decision: self.mode.decides(tool.reach), because: Because::Mode(self.mode) };
+        let by_mode = Verdict {
+            decision: self.mode.decision_for(tool.access),
+            because: VerdictReason::Mode(self.mode),
+        };
         let by_rule = self
             .rules
             .iter()
             .enumerate()
             .filter(|(_, rule)| rule.matches(call, place.directory))
-            .map(|(index, rule)| Verdict { decision: rule.decision(), because: Because::Rule(index) })
+            .map(|(index, rule)| Verdict { decision: rule.decision(), because: VerdictReason::Rule(index) })
             // Of equally strict rules the first, so that the reason is deterministic.
             .min_by_key(|verdict| std::cmp::Reverse(verdict.decision));
         let verdict = match by_rule {
-            Some(_) if self.mode == Mode::Deny && by_mode.decision == Decision::Deny => by_mode,
+            Some(_) if self.mode == ApprovalMode::Deny && by_mode.decision == Decision::Deny => by_mode,
             Some(by_rule) => by_rule,
             None => by_mode,
         };
         let exactly = || remembered(&fingerprint(call, place.project, tools::VERSION));
         if verdict.decision == Decision::Ask && exactly() {
-            return Verdict { decision: Decision::Allow, because: Because::Remembered };
+            return Verdict { decision: Decision::Allow, because: VerdictReason::Remembered };
         }
         verdict
     }
 
     /// The denied paths, for tools that walk whole folders.
-    pub fn closed(&self) -> Closed {
+    pub fn denied_paths(&self) -> DeniedPaths {
         let denied = self.rules.iter().filter(|rule| rule.decision() == Decision::Deny);
-        Closed::new(denied.filter_map(Rule::closes).collect())
+        DeniedPaths::new(denied.filter_map(Rule::denied_path).collect())
     }
 }
 
-impl Mode {
-    pub fn decides(self, reach: Reach) -> Decision {
-        match (self, reach) {
-            (_, Reach::Reads) | (Self::AllowEdits, Reach::Writes) | (Self::AllowAll, _) => Decision::Allow,
+impl ApprovalMode {
+    pub fn decision_for(self, access: ToolAccess) -> Decision {
+        match (self, access) {
+            (_, ToolAccess::Reads) | (Self::AllowEdits, ToolAccess::Writes) | (Self::AllowAll, _) => {
+                Decision::Allow
+            }
             (Self::Deny, _) => Decision::Deny,
             (Self::Ask | Self::AllowEdits, _) => Decision::Ask,
         }

@@ -10,7 +10,7 @@ use retake_model::entry::{EntryVersion, Usage};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::list::List;
 use retake_model::take::Take;
-use retake_timeline::{EntryView, LookError, Looking};
+use retake_timeline::{EntryView, ReadError, Reader};
 use serde::Serialize;
 
 use crate::provider::known::OFFLINE;
@@ -23,13 +23,13 @@ pub struct Comparison {
     /// Number of shared entries.
     pub shared: u64,
     /// Both takes.
-    pub sides: [Side; 2],
+    pub sides: [ComparedTake; 2],
 }
 
 /// One of the takes, from where they diverge.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedTake"))]
-pub struct Side {
+pub struct ComparedTake {
     /// The take.
     pub take: TakeId,
     /// Its name.
@@ -45,7 +45,7 @@ pub struct Side {
     /// Milliseconds from its first own entry to the last.
     pub millis: i64,
     /// Number of tool calls.
-    pub calls: Calls,
+    pub calls: CallCounts,
     /// Models used.
     pub models: Vec<String>,
     /// Its last recorded files.
@@ -55,7 +55,7 @@ pub struct Side {
 /// Counts of tool calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ToolCalls"))]
-pub struct Calls {
+pub struct CallCounts {
     /// All calls.
     pub made: u64,
     /// Failed calls.
@@ -64,33 +64,33 @@ pub struct Calls {
 
 /// Compares two takes of a thread.
 pub fn compare(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
     takes: [&Take; 2],
     prices: &Prices,
-) -> Result<Comparison, LookError> {
-    let shared = shared(looking, takes)?;
+) -> Result<Comparison, ReadError> {
+    let shared = shared(reader, takes)?;
     let [one, other] = takes;
-    let side = |take: &Take| -> Result<Side, LookError> {
-        let entries = looking.page(thread, take, shared..take.entries.len())?;
-        let files = looking.files_of_take(thread, take.id)?;
-        Ok(Side::of(take, entries, files, prices))
+    let side = |take: &Take| -> Result<ComparedTake, ReadError> {
+        let entries = reader.page(thread, take, shared..take.entries.len())?;
+        let files = reader.files_of_take(thread, take.id)?;
+        Ok(ComparedTake::of(take, entries, files, prices))
     };
     Ok(Comparison { shared, sides: [side(one)?, side(other)?] })
 }
 
 /// The number of shared entries.
-fn shared(looking: &Looking<'_>, takes: [&Take; 2]) -> Result<u64, LookError> {
+fn shared(reader: &Reader<'_>, takes: [&Take; 2]) -> Result<u64, ReadError> {
     let [one, other] = takes;
-    let differ = List::diff(&looking.queries(), &one.entries, &other.entries)?;
+    let differ = List::diff(&reader.queries(), &one.entries, &other.entries)?;
     Ok(differ.first().map_or(one.entries.len(), |first| first.old_start))
 }
 
-impl Side {
+impl ComparedTake {
     fn of(take: &Take, entries: Vec<EntryView>, files: Option<ContentId>, prices: &Prices) -> Self {
         let mut usage = Usage::default();
         let mut micro_dollars = Some(0_u64);
-        let mut calls = Calls::default();
+        let mut calls = CallCounts::default();
         let mut models: Vec<String> = Vec::new();
         for view in &entries {
             let entry = &view.entry;
@@ -126,7 +126,7 @@ impl Side {
     }
 }
 
-fn count_calls(entry: &EntryVersion, calls: &mut Calls) {
+fn count_calls(entry: &EntryVersion, calls: &mut CallCounts) {
     use retake_model::entry::Block;
     for block in &entry.blocks {
         match block {

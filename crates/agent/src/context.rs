@@ -8,23 +8,23 @@ use std::path::Path;
 
 use retake_model::command::NewEntry;
 use retake_model::content::{ContentId, Kind};
-use retake_model::entry::{Block, EntryVersion, Fields, media_of};
+use retake_model::entry::{Block, EntryVersion, Fields, detect_media_type};
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 
-use retake_timeline::{LookError, Looking};
+use retake_timeline::{ReadError, Reader};
 
-use crate::tools::Room;
+use crate::tools::ToolContext;
 
 /// The role of context entries.
 const ROLE: &str = "Context";
 /// Maximum bytes of a file; longer ones are cut with a note.
-const LARGEST: usize = 256 * 1024;
+const MAX_FILE_BYTES: usize = 256 * 1024;
 
 /// The context of a prompt.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct PromptContext {
     /// Entries to add before the prompt.
     pub(crate) entries: Vec<NewEntry>,
     /// All files as Markdown, recorded as sent.
@@ -32,22 +32,22 @@ pub(crate) struct Gathered {
 }
 
 /// Reads the context files of a take. `last` is the last context in the conversation.
-pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&str>) -> Gathered {
+pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&str>) -> PromptContext {
     let (files, screenshots) = (&take.context_files, &take.screenshots);
     if files.is_empty() && screenshots.is_empty() {
-        return Gathered::default();
+        return PromptContext::default();
     }
-    let room = match Room::open(folder) {
-        Ok(room) => room,
+    let context = match ToolContext::open(folder) {
+        Ok(context) => context,
         Err(error) => {
             let markdown = format!("The context files could not be read: {error}");
-            return Gathered { entries: Vec::new(), markdown };
+            return PromptContext { entries: Vec::new(), markdown };
         }
     };
     let mut markdown = String::new();
     for item in files {
         // A missing file does not stop the turn; the text reports it.
-        match room.read_file(&item.path) {
+        match context.read_file(&item.path) {
             Ok(bytes) => add_file(&mut markdown, &item.path, &bytes),
             Err(why) => _ = writeln!(markdown, "## {}\n\nCould not be read: {why}\n", item.path),
         }
@@ -55,7 +55,7 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
     let mut blocks = Vec::new();
     let mut blobs = Vec::new();
     for item in screenshots {
-        let picture = room.read_file(&item.path).map(|bytes| (media_of(&bytes), bytes));
+        let picture = context.read_file(&item.path).map(|bytes| (detect_media_type(&bytes), bytes));
         match picture {
             Ok((Some(media), bytes)) => {
                 let _ = writeln!(
@@ -73,25 +73,25 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
         }
     }
     if last == Some(markdown.as_str()) {
-        return Gathered { entries: Vec::new(), markdown };
+        return PromptContext { entries: Vec::new(), markdown };
     }
     blocks.insert(0, Block::of_text(markdown.clone()));
     let version = EntryVersion { blocks, ..EntryVersion::from_text(ROLE, "", now) };
-    Gathered { entries: vec![NewEntry { id: None, version, blobs }], markdown }
+    PromptContext { entries: vec![NewEntry { id: None, version, blobs }], markdown }
 }
 
 /// The last context entry before a position.
-pub(crate) fn last_given(
-    looking: &Looking<'_>,
+pub(crate) fn last_context(
+    reader: &Reader<'_>,
     thread: ThreadId,
     take: &Take,
     before: u64,
-) -> Result<Option<String>, LookError> {
+) -> Result<Option<String>, ReadError> {
     const PAGE: u64 = 100;
     let mut end = before;
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        let page = looking.page(thread, take, start..end)?;
+        let page = reader.page(thread, take, start..end)?;
         if let Some(view) = page.iter().rev().find(|view| view.entry.role == ROLE) {
             return Ok(Some(view.entry.text()));
         }
@@ -101,12 +101,12 @@ pub(crate) fn last_given(
 }
 
 fn add_file(markdown: &mut String, path: &str, bytes: &[u8]) {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LARGEST)]);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_FILE_BYTES)]);
     // Longer than any fence in the text, so that the text cannot close it.
     let longest = text.split(|other| other != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let kind = Path::new(path).extension().and_then(|kind| kind.to_str()).unwrap_or_default();
-    let cut = if bytes.len() > LARGEST { "\n\nCut: the file is longer." } else { "" };
+    let cut = if bytes.len() > MAX_FILE_BYTES { "\n\nCut: the file is longer." } else { "" };
     let line = if text.ends_with('\n') { "" } else { "\n" };
     let _ = writeln!(markdown, "## {path}\n\n{fence}{kind}\n{text}{line}{fence}{cut}\n");
 }

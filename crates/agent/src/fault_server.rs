@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use chaos::{Chaos, chaos};
-pub use streams::{Telling, call, events, said};
+pub use streams::{ScriptedAnswer, call, events, said};
 
 /// A recorded request.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ impl Request {
 
 /// One step of an answer.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub enum ScriptStep {
     /// Sends these bytes.
     Send(Vec<u8>),
     /// Waits.
@@ -54,13 +54,13 @@ pub struct Script {
     /// Additional headers.
     pub headers: Vec<(String, String)>,
     /// The steps in order, followed by a regular end.
-    pub acts: Vec<Act>,
+    pub acts: Vec<ScriptStep>,
 }
 
 impl Script {
     /// A stream of events, each in its own chunk.
     pub fn events(events: impl IntoIterator<Item = String>) -> Self {
-        let acts = events.into_iter().map(|event| Act::Send(event.into_bytes())).collect();
+        let acts = events.into_iter().map(|event| ScriptStep::Send(event.into_bytes())).collect();
         let kind = ("content-type".to_owned(), "text/event-stream".to_owned());
         Self { status: 200, headers: vec![kind], acts }
     }
@@ -68,7 +68,7 @@ impl Script {
     /// An answer without a stream.
     pub fn status(status: u16, body: &str) -> Self {
         let kind = ("content-type".to_owned(), "application/json".to_owned());
-        Self { status, headers: vec![kind], acts: vec![Act::Send(body.as_bytes().to_vec())] }
+        Self { status, headers: vec![kind], acts: vec![ScriptStep::Send(body.as_bytes().to_vec())] }
     }
 
     /// Adds a header.
@@ -80,7 +80,7 @@ impl Script {
 
     /// Replaces everything after a number of steps with one step.
     #[must_use]
-    pub fn broken_after(mut self, acts: usize, act: Act) -> Self {
+    pub fn with_fault_after(mut self, acts: usize, act: ScriptStep) -> Self {
         self.acts.truncate(acts);
         self.acts.push(act);
         self
@@ -88,16 +88,18 @@ impl Script {
 
     /// Inserts a step after a number of steps.
     #[must_use]
-    pub fn with(mut self, at: usize, act: Act) -> Self {
+    pub fn with(mut self, at: usize, act: ScriptStep) -> Self {
         self.acts.insert(at.min(self.acts.len()), act);
         self
     }
 
     /// Splits the bytes into chunks of a size.
     #[must_use]
-    pub fn in_pieces_of(mut self, size: usize) -> Self {
-        let cut = |act: Act| match act {
-            Act::Send(bytes) => bytes.chunks(size.max(1)).map(|piece| Act::Send(piece.to_vec())).collect(),
+    pub fn in_chunks_of(mut self, size: usize) -> Self {
+        let cut = |act: ScriptStep| match act {
+            ScriptStep::Send(bytes) => {
+                bytes.chunks(size.max(1)).map(|piece| ScriptStep::Send(piece.to_vec())).collect()
+            }
             other => vec![other],
         };
         self.acts = self.acts.into_iter().flat_map(cut).collect();
@@ -116,7 +118,7 @@ pub struct FaultServer {
 struct Shared {
     requests: Mutex<Vec<Request>>,
     connections: AtomicUsize,
-    hung_up: AtomicUsize,
+    disconnects: AtomicUsize,
     stopped: AtomicBool,
 }
 
@@ -167,8 +169,8 @@ impl FaultServer {
     }
 
     /// Number of clients that disconnected while the server stalled.
-    pub fn hung_up(&self) -> usize {
-        self.shared.hung_up.load(Ordering::Relaxed)
+    pub fn disconnects(&self) -> usize {
+        self.shared.disconnects.load(Ordering::Relaxed)
     }
 }
 
@@ -200,17 +202,17 @@ fn serve(connection: TcpStream, shared: &Shared, respond: &Respond) -> std::io::
         writer.write_all(head.as_bytes())?;
         for act in script.acts {
             match act {
-                Act::Send(bytes) if bytes.is_empty() => {}
-                Act::Send(bytes) => {
+                ScriptStep::Send(bytes) if bytes.is_empty() => {}
+                ScriptStep::Send(bytes) => {
                     let chunk = [format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat();
                     writer.write_all(&chunk)?;
                 }
-                Act::Pause(wait) => std::thread::sleep(wait),
-                Act::Stall => {
+                ScriptStep::Pause(wait) => std::thread::sleep(wait),
+                ScriptStep::Stall => {
                     wait_for_end(&mut writer, shared)?;
                     return Ok(());
                 }
-                Act::Cut => return writer.shutdown(Shutdown::Both),
+                ScriptStep::Cut => return writer.shutdown(Shutdown::Both),
             }
         }
         writer.write_all(b"0\r\n\r\n")?;
@@ -228,7 +230,7 @@ fn wait_for_end(connection: &mut TcpStream, shared: &Shared) -> std::io::Result<
             _ => {}
         }
     }
-    shared.hung_up.fetch_add(1, Ordering::Relaxed);
+    shared.disconnects.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 

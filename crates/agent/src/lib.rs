@@ -10,32 +10,32 @@
 //! ```
 
 pub mod approval;
-mod between;
-mod brain;
 mod calibration;
 mod cancel;
-mod comms;
+mod changes_since_turn;
 pub mod compare;
 mod compress;
 mod context;
 #[doc(hidden)]
 pub mod fault_server;
+mod model_backend;
 pub mod prompt;
 pub mod provider;
 mod request;
 pub mod setup;
 mod start_commit;
 pub mod tools;
+mod trace;
 mod turn;
 mod usage;
 
-pub use brain::{Brain, NotCallable, Unattachable};
 pub use cancel::Cancel;
-pub use compress::{CompressError, Compressed, Keep, Knowing};
+pub use compress::{CompressError, CompressOptions, CompressOutcome, KeepRecent};
+pub use model_backend::{BackendError, ModelBackend, Unattachable};
 pub use setup::{Setup, SetupError};
 pub use start_commit::check_start_commit;
 pub use turn::{
-    Again, Asked, Audience, Beginning, Outcome, Reply, Resuming, Sender, TurnError, TurnEvent, Unreached,
-    Workshop, asked,
+    AgentRuntime, PendingApproval, Reply, ResumeRequest, RetryRequest, SendError, TurnError, TurnEvent,
+    TurnHandle, TurnObserver, TurnOutcome, TurnRequest, pending_approvals,
 };
-pub use usage::{ModelUse, models_used};
+pub use usage::{ModelUsage, models_used};

@@ -49,7 +49,7 @@ pub use retake_model::projection::{Dialect, Wire};
 
 pub use assembly::{ANSWER_BYTES, BROKEN_INPUT, broken_input};
 pub use decoder::Decoder;
-pub use endpoint::{BadEndpoint, Endpoint, Timeouts};
+pub use endpoint::{Endpoint, EndpointError, Timeouts};
 pub use events::{Event, EventReader};
 pub use fault::{CallError, Fault};
 pub use http::Client;
@@ -68,7 +68,7 @@ pub enum Delta {
     /// More of a thought.
     Thinking(String),
     /// A tool call begins.
-    CallBegan {
+    CallStarted {
         /// Which block.
         block: usize,
         /// The provider's name for the call.

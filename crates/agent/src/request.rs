@@ -10,14 +10,14 @@ use retake_model::projection::{
 };
 use retake_model::settings::Settings;
 use retake_model::take::Take;
-use retake_timeline::Looking;
+use retake_timeline::Reader;
 use serde_json::Value;
 
-use crate::brain::Brain;
 use crate::calibration::Calibration;
+use crate::model_backend::ModelBackend;
 use crate::prompt;
 use crate::tools;
-use crate::turn::{TurnError, Workshop};
+use crate::turn::{AgentRuntime, TurnError};
 
 /// Entries per read.
 const PAGE: u64 = 200;
@@ -32,7 +32,7 @@ pub(crate) enum OutputLimit {
 }
 
 impl OutputLimit {
-    fn apply(self, settings: Settings, backend: &Brain) -> Settings {
+    fn apply(self, settings: Settings, backend: &ModelBackend) -> Settings {
         match self {
             Self::Usual => settings,
             Self::Raised => {
@@ -71,45 +71,46 @@ pub(crate) struct Trail {
 impl Request {
     /// Builds the next request of a take.
     pub(crate) fn build(
-        shop: &Workshop,
+        runtime: &AgentRuntime,
         thread: ThreadId,
         take: TakeId,
         attempt: u32,
         thoughts: Thoughts,
         limit: OutputLimit,
     ) -> Result<Self, TurnError> {
-        let looking = shop.timeline.look()?;
-        let state = looking.state(thread)?;
-        let settings = limit.apply(looking.effective_settings_in(thread, &state)?, &shop.brain);
-        let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
-        let system = prompt::system(&settings, &shop.folder);
+        let reader = runtime.timeline.read()?;
+        let state = reader.state(thread)?;
+        let settings = limit.apply(reader.effective_settings_in(thread, &state)?, &runtime.backend);
+        let take = state.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
+        let system = prompt::system(&settings, &runtime.folder);
         let tools = tool_specs();
         let around: u64 = estimate_tokens(&system)
             + tools
                 .iter()
                 .map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.schema.to_string()))
                 .sum::<u64>();
-        let room = shop.window.saturating_sub(around).saturating_sub(u64::from(reserve(shop, &settings)));
-        let entries = newest(&looking, thread, &take, room, shop)?;
+        let room =
+            runtime.window.saturating_sub(around).saturating_sub(u64::from(reserve(runtime, &settings)));
+        let entries = newest(&reader, thread, &take, room, runtime)?;
         let conversation = converse(&entries);
         let estimate = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
-        let calibration = Calibration::of(&entries, shop.brain.model());
+        let calibration = Calibration::of(&entries, runtime.backend.model());
         let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
-        let body = shop.brain.body(&conversation, &system, &tools, &settings, thoughts, &|id| {
-            looking.picture(id).ok().flatten()
+        let body = runtime.backend.body(&conversation, &system, &tools, &settings, thoughts, &|id| {
+            reader.picture(id).ok().flatten()
         });
-        let wire = shop.brain.wire();
+        let wire = runtime.backend.wire();
         let prefix = wire.filter(|wire| *wire == Wire::Anthropic).and_then(|_| request_prefix(&body));
         let omitted = wire.filter(|_| thoughts == Thoughts::Omitted);
         Ok(Self { conversation, body, tokens, estimate, attempt, trail: Trail { prefix, omitted } })
     }
 
     /// A request of one message, without tools.
-    pub(crate) fn single(shop: &Workshop, settings: &Settings, system: &str, text: &str) -> Self {
-        let now = shop.timeline.now();
+    pub(crate) fn single(runtime: &AgentRuntime, settings: &Settings, system: &str, text: &str) -> Self {
+        let now = runtime.timeline.now();
         let entry = EntryVersion::from_text("User", text, now);
-        let conversation = converse(&[(EntryId::fresh(&mut shop.timeline.fresh()), entry)]);
-        let body = shop.brain.body(&conversation, system, &[], settings, Thoughts::Accepted, &|_| None);
+        let conversation = converse(&[(EntryId::generate(&mut runtime.timeline.fresh()), entry)]);
+        let body = runtime.backend.body(&conversation, system, &[], settings, Thoughts::Accepted, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
         Self { conversation, body, tokens, estimate: tokens, attempt: 1, trail: Trail::default() }
     }
@@ -126,30 +127,30 @@ fn tool_specs() -> Vec<ToolSpec> {
 }
 
 /// What is left free for the answer.
-fn reserve(shop: &Workshop, settings: &Settings) -> u32 {
-    shop.brain.max_tokens(settings).min(u32::try_from(shop.window / 4).unwrap_or(u32::MAX))
+fn reserve(runtime: &AgentRuntime, settings: &Settings) -> u32 {
+    runtime.backend.max_tokens(settings).min(u32::try_from(runtime.window / 4).unwrap_or(u32::MAX))
 }
 
 /// The newest entries that fit.
 fn newest(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
     take: &Take,
     room: u64,
-    shop: &Workshop,
+    runtime: &AgentRuntime,
 ) -> Result<Vec<(EntryId, EntryVersion)>, TurnError> {
     let mut found: Vec<(EntryId, EntryVersion)> = Vec::new();
     let mut tokens = 0;
     let mut end = take.entries.len();
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        for view in looking.page(thread, take, start..end)?.into_iter().rev() {
+        for view in reader.page(thread, take, start..end)?.into_iter().rev() {
             tokens += view.entry.size() as u64 / 4;
             found.push((view.id, view.entry));
         }
         if tokens > room {
-            let model = shop.brain.model().to_owned();
-            return Err(TurnError::TooLong { tokens, window: shop.window, model });
+            let model = runtime.backend.model().to_owned();
+            return Err(TurnError::TooLong { tokens, window: runtime.window, model });
         }
         end = start;
     }

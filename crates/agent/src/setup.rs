@@ -14,25 +14,25 @@ mod models;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use retake_model::agent::Policy;
+use retake_model::agent::RetryPolicy;
+use retake_model::environment::Environment;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::projection::Thinking;
 use retake_model::settings::{Effort, Settings};
-use retake_model::surroundings::Surroundings;
-use retake_timeline::{Desk, FileError, Project, Timeline};
+use retake_timeline::{FileError, Project, Timeline, WorkingCopy};
 use retake_workspace::folder::path_from_text;
 use retake_workspace::snapshot::{Options, Workspace, check_folder};
 
-pub use models::{ListedProvider, Models, UsualModel};
+pub use models::{DefaultModel, ListedProvider, Models};
 
-use crate::approval::{BadRule, Decision, Mode, Policy as Approval, Rule};
-use crate::brain::Brain;
-use crate::provider::config::{ProviderConfig, ResolveError, Surroundings as Around, choose, resolve};
+use crate::approval::{ApprovalMode, ApprovalPolicy as Approval, Decision, Rule, RuleError};
+use crate::model_backend::ModelBackend;
+use crate::provider::config::{ProviderConfig, ProviderEnvironment, ResolveError, choose, resolve};
 use crate::provider::key_store::FILE_NAME;
 use crate::provider::known::{OFFLINE, known};
 use crate::provider::prices::Prices;
-use crate::turn::Workshop;
+use crate::turn::AgentRuntime;
 
 /// The configuration of turns.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Setup {
     /// Default model; `PROVIDER/MODEL` sets both.
     pub model: Option<String>,
     /// What tools may do without approval.
-    pub approval: Mode,
+    pub approval: ApprovalMode,
     /// How hard a model thinks, where a thread does not say.
     pub effort: Option<Effort>,
     /// How many tokens a model may think for, where no effort is set.
@@ -67,22 +67,22 @@ pub struct Setup {
 
 /// Where a turn runs, and who starts it.
 #[derive(Clone)]
-pub struct Place {
+pub struct TurnContext {
     /// The project.
     pub project: ProjectId,
     /// The working folder of tools.
     pub folder: PathBuf,
     /// The working copy; `None` if file recording is off.
-    pub desk: Option<Desk>,
+    pub working_copy: Option<WorkingCopy>,
     /// Who starts the turn.
     pub actor: Actor,
     /// The environment recorded in the log.
-    pub surroundings: Option<Surroundings>,
+    pub environment: Option<Environment>,
 }
 
 /// Overrides of a single request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct TurnOverrides {
     /// Provider to use.
     pub provider: Option<String>,
     /// Model to use; `PROVIDER/MODEL` sets both.
@@ -90,7 +90,7 @@ pub struct Wanted {
     /// How hard the model thinks.
     pub effort: Option<Effort>,
     /// What tools may do without being asked about.
-    pub approve: Option<Mode>,
+    pub approve: Option<ApprovalMode>,
 }
 
 /// Why the runtime could not be created.
@@ -99,7 +99,7 @@ pub struct Wanted {
 pub enum SetupError {
     /// A model is set without a provider.
     #[error("model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`")]
-    NobodyServes(String),
+    NoProviderForModel(String),
     /// A model is named with a provider that does not exist.
     #[error(
         "there is no provider {provider:?}, so model {model:?} was not sent to anyone; there are {there}. \
@@ -121,7 +121,7 @@ pub enum SetupError {
     Client(#[source] std::io::Error),
     /// The rule that protects the store is invalid.
     #[error(transparent)]
-    Rule(#[from] BadRule),
+    Rule(#[from] RuleError),
 }
 
 impl Default for Setup {
@@ -129,7 +129,7 @@ impl Default for Setup {
         Self {
             provider: None,
             model: None,
-            approval: Mode::Ask,
+            approval: ApprovalMode::Ask,
             effort: None,
             thinking: None,
             attempts: 5,
@@ -152,21 +152,21 @@ impl Setup {
         thread: ThreadId,
         take: TakeId,
         actor: Actor,
-        surroundings: Option<Surroundings>,
-    ) -> Result<Place, FileError> {
+        environment: Option<Environment>,
+    ) -> Result<TurnContext, FileError> {
         if let Some(options) = &self.files {
-            let desk = Desk::of_take(timeline, thread, take, options)?;
-            let (project, folder) = (desk.project(), desk.path().to_owned());
-            return Ok(Place { project, folder, desk: Some(desk), actor, surroundings });
+            let working_copy = WorkingCopy::of_take(timeline, thread, take, options)?;
+            let (project, folder) = (working_copy.project(), working_copy.path().to_owned());
+            return Ok(TurnContext { project, folder, working_copy: Some(working_copy), actor, environment });
         }
-        let looking = timeline.look()?;
-        let (apart, project) = (looking.apart_folder_of(thread, take)?, looking.thread(thread)?.home);
-        drop(looking);
-        let folder = match apart {
-            Some(apart) => apart.path,
+        let reader = timeline.read()?;
+        let (worktree, project) = (reader.worktree_of(thread, take)?, reader.thread(thread)?.home);
+        drop(reader);
+        let folder = match worktree {
+            Some(worktree) => worktree.path,
             None => timeline.folder_of_project(project)?,
         };
-        Ok(Place { project, folder, desk: None, actor, surroundings })
+        Ok(TurnContext { project, folder, working_copy: None, actor, environment })
     }
 
     /// Opens the folder for turns of a new thread, so that errors occur before the thread is created.
@@ -177,7 +177,9 @@ impl Setup {
             path_from_text(&project.path)
         };
         match &self.files {
-            Some(options) if project.recorded => drop(Desk::of_project(timeline, project.id, options)?),
+            Some(options) if project.recorded => {
+                drop(WorkingCopy::of_project(timeline, project.id, options)?)
+            }
             Some(options) => drop(Workspace::open(&folder, &[], options.clone())?),
             None => check_folder(&folder)?,
         }
@@ -200,60 +202,60 @@ impl Setup {
     }
 
     /// Creates the runtime for turns of a thread.
-    pub fn workshop(
+    pub fn runtime(
         &self,
         timeline: &Timeline,
-        place: &Place,
+        place: &TurnContext,
         settings: &Settings,
-        wanted: &Wanted,
-        around: &Around<'_>,
-    ) -> Result<Workshop, SetupError> {
-        self.workshop_with(self.backend(settings, wanted, around)?, timeline, place, wanted)
+        overrides: &TurnOverrides,
+        environment: &ProviderEnvironment<'_>,
+    ) -> Result<AgentRuntime, SetupError> {
+        self.runtime_with(self.backend(settings, overrides, environment)?, timeline, place, overrides)
     }
 
     /// The same with a given backend.
-    pub fn workshop_with(
+    pub fn runtime_with(
         &self,
-        brain: Brain,
+        backend: ModelBackend,
         timeline: &Timeline,
-        place: &Place,
-        wanted: &Wanted,
-    ) -> Result<Workshop, SetupError> {
-        let limits = self.prices.limits(brain.model());
+        place: &TurnContext,
+        overrides: &TurnOverrides,
+    ) -> Result<AgentRuntime, SetupError> {
+        let limits = self.prices.limits(backend.model());
         let window = self.window.unwrap_or(limits.context);
         let rules = self.rules(timeline, &place.folder)?;
-        Ok(Workshop {
+        Ok(AgentRuntime {
             timeline: timeline.clone(),
-            desk: place.desk.clone(),
+            working_copy: place.working_copy.clone(),
             folder: place.folder.clone(),
             project: place.project,
-            brain,
-            approval: Approval { mode: wanted.approve.unwrap_or(self.approval), rules },
-            patience: Policy { most_attempts: self.attempts.max(1), ..Policy::default() },
+            backend,
+            approval: Approval { mode: overrides.approve.unwrap_or(self.approval), rules },
+            retry_policy: RetryPolicy { max_attempts: self.attempts.max(1), ..RetryPolicy::default() },
             rounds: self.rounds.max(1),
             calls: self.calls.max(1),
             prices: self.prices.clone(),
             window,
             sized: self.window.is_some() || limits.known,
             actor: place.actor.clone(),
-            surroundings: place.surroundings.clone(),
+            environment: place.environment.clone(),
             hidden: self.providers.values().filter_map(|provider| provider.key_env.clone()).collect(),
         })
     }
 
     /// The thread settings that the overrides change: a selected model stays selected.
-    pub fn changed(&self, settings: &Settings, wanted: &Wanted) -> Vec<(String, String)> {
-        let (provider, model) = self.named(wanted.provider.as_deref(), wanted.model.as_deref());
-        let effort = wanted.effort.map(Effort::name);
+    pub fn changed_settings(&self, settings: &Settings, overrides: &TurnOverrides) -> Vec<(String, String)> {
+        let (provider, model) = self.named(overrides.provider.as_deref(), overrides.model.as_deref());
+        let effort = overrides.effort.map(Effort::name);
         let set = settings.effort.map(|effort| effort.name().to_owned());
         let pairs = [
             ("provider", provider, &settings.provider),
             ("model", model, &settings.model),
             ("effort", effort, &set),
         ];
-        let new = pairs.into_iter().filter_map(|(key, wanted, set)| {
-            let wanted = wanted.filter(|wanted| set.as_deref() != Some(*wanted))?;
-            Some((key.to_owned(), wanted.to_owned()))
+        let new = pairs.into_iter().filter_map(|(key, overrides, set)| {
+            let overrides = overrides.filter(|overrides| set.as_deref() != Some(*overrides))?;
+            Some((key.to_owned(), overrides.to_owned()))
         });
         new.collect()
     }
@@ -262,10 +264,10 @@ impl Setup {
     pub fn backend(
         &self,
         settings: &Settings,
-        wanted: &Wanted,
-        around: &Around<'_>,
-    ) -> Result<Brain, SetupError> {
-        let once = self.named(wanted.provider.as_deref(), wanted.model.as_deref());
+        overrides: &TurnOverrides,
+        environment: &ProviderEnvironment<'_>,
+    ) -> Result<ModelBackend, SetupError> {
+        let once = self.named(overrides.provider.as_deref(), overrides.model.as_deref());
         let thread = self.named(settings.provider.as_deref(), settings.model.as_deref());
         let usual = self.named(self.provider.as_deref(), self.model.as_deref());
         self.check_named(once)?;
@@ -278,14 +280,14 @@ impl Setup {
         // A model that was named without its provider is looked for where the thread's model was.
         let provider = once.0.or(thread.0).or(usual.0);
         let model = once.1.or(thread.1).or(usual.1);
-        let provider = choose(provider, None, around).name().to_owned();
+        let provider = choose(provider, None, environment).name().to_owned();
         if let Some(model) = model.filter(|model| provider == OFFLINE && *model != OFFLINE) {
-            return Err(SetupError::NobodyServes(model.to_owned()));
+            return Err(SetupError::NoProviderForModel(model.to_owned()));
         }
-        let resolved = resolve(&provider, model, &self.providers, around)?;
+        let resolved = resolve(&provider, model, &self.providers, environment)?;
         let budget = |budget: u32| Thinking { effort: Effort::of_budget(budget), budget };
         let thinking = self.effort.map(Thinking::from).or(self.thinking.map(budget));
-        Brain::of(resolved, thinking).map_err(SetupError::Client)
+        ModelBackend::of(resolved, thinking).map_err(SetupError::Client)
     }
 
     /// Refuses a model with a slash whose provider is named nowhere beside it: it must not go to another provider.
@@ -339,23 +341,30 @@ mod tests {
         }
     }
 
-    fn wanted(provider: Option<&str>, model: Option<&str>) -> Wanted {
-        Wanted { provider: provider.map(str::to_owned), model: model.map(str::to_owned), ..Wanted::default() }
+    fn overrides(provider: Option<&str>, model: Option<&str>) -> TurnOverrides {
+        TurnOverrides {
+            provider: provider.map(str::to_owned),
+            model: model.map(str::to_owned),
+            ..TurnOverrides::default()
+        }
     }
 
     #[test]
     fn overrides_come_before_thread_settings_and_configuration() {
-        let around = Around {
+        let environment = ProviderEnvironment {
             variable: &|_| None,
             key_file: &|_| unreachable!("no key is in a file"),
             key_command: &|_| unreachable!("no command has a key"),
             stored_key: &|_| unreachable!("no key is stored"),
             stored_names: &Vec::new,
         };
-        let check = |usual: Option<&str>, thread: Settings, wanted: Wanted, expected: Result<&str, &str>| {
+        let check = |usual: Option<&str>,
+                     thread: Settings,
+                     overrides: TurnOverrides,
+                     expected: Result<&str, &str>| {
             let setup = Setup { model: usual.map(str::to_owned), ..setup() };
-            let brain = setup.backend(&thread, &wanted, &around);
-            let found = brain.map(|brain| format!("{}/{}", brain.provider(), brain.model()));
+            let backend = setup.backend(&thread, &overrides, &environment);
+            let found = backend.map(|backend| format!("{}/{}", backend.provider(), backend.model()));
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
@@ -363,40 +372,40 @@ mod tests {
             }
         };
         let none = || settings(None, None);
-        check(None, none(), wanted(None, None), Ok("offline/offline"));
-        check(None, none(), wanted(None, Some("own/m")), Ok("own/m"));
-        check(None, none(), wanted(Some("own"), Some("own/m")), Ok("own/m"));
-        check(None, none(), wanted(Some("own"), Some("vendor/m")), Ok("own/vendor/m"));
-        check(Some("own/usual"), none(), wanted(None, None), Ok("own/usual"));
-        check(Some("own/usual"), settings(None, Some("m")), wanted(None, None), Ok("own/m"));
-        check(Some("own/usual"), settings(Some("own"), Some("m")), wanted(None, Some("n")), Ok("own/n"));
-        check(None, none(), wanted(None, Some("m")), Err("PROVIDER/MODEL"));
+        check(None, none(), overrides(None, None), Ok("offline/offline"));
+        check(None, none(), overrides(None, Some("own/m")), Ok("own/m"));
+        check(None, none(), overrides(Some("own"), Some("own/m")), Ok("own/m"));
+        check(None, none(), overrides(Some("own"), Some("vendor/m")), Ok("own/vendor/m"));
+        check(Some("own/usual"), none(), overrides(None, None), Ok("own/usual"));
+        check(Some("own/usual"), settings(None, Some("m")), overrides(None, None), Ok("own/m"));
+        check(Some("own/usual"), settings(Some("own"), Some("m")), overrides(None, Some("n")), Ok("own/n"));
+        check(None, none(), overrides(None, Some("m")), Err("PROVIDER/MODEL"));
         // A provider that does not exist is an error, whoever else could be asked.
-        check(Some("own/usual"), none(), wanted(None, Some("nobody/m")), Err("no provider \"nobody\""));
+        check(Some("own/usual"), none(), overrides(None, Some("nobody/m")), Err("no provider \"nobody\""));
         check(
             None,
             settings(Some("own"), Some("m")),
-            wanted(None, Some("nobody/m")),
+            overrides(None, Some("nobody/m")),
             Err("PROVIDER/nobody/m"),
         );
-        check(Some("own/usual"), settings(None, Some("nobody/m")), wanted(None, None), Err("no provider"));
-        check(None, settings(Some("own"), Some("vendor/m")), wanted(None, None), Ok("own/vendor/m"));
-        check(None, none(), wanted(None, Some("own/vendor/m")), Ok("own/vendor/m"));
-        check(None, none(), wanted(Some("nobody"), None), Err("no provider"));
-        check(None, none(), wanted(Some("anthropic"), None), Err("no key"));
+        check(Some("own/usual"), settings(None, Some("nobody/m")), overrides(None, None), Err("no provider"));
+        check(None, settings(Some("own"), Some("vendor/m")), overrides(None, None), Ok("own/vendor/m"));
+        check(None, none(), overrides(None, Some("own/vendor/m")), Ok("own/vendor/m"));
+        check(None, none(), overrides(Some("nobody"), None), Err("no provider"));
+        check(None, none(), overrides(Some("anthropic"), None), Err("no key"));
     }
 
     #[test]
     fn a_selected_model_becomes_a_thread_setting() {
-        let check = |thread: Settings, wanted: Wanted, expected: &[(&str, &str)]| {
-            let changed = setup().changed(&thread, &wanted);
+        let check = |thread: Settings, overrides: TurnOverrides, expected: &[(&str, &str)]| {
+            let changed_settings = setup().changed_settings(&thread, &overrides);
             let changed: Vec<(&str, &str)> =
-                changed.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+                changed_settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
             assert_eq!(changed, expected);
         };
-        check(settings(None, None), wanted(None, None), &[]);
-        check(settings(None, None), wanted(None, Some("own/m")), &[("provider", "own"), ("model", "m")]);
-        check(settings(Some("own"), Some("m")), wanted(None, Some("own/m")), &[]);
-        check(settings(Some("own"), Some("m")), wanted(None, Some("n")), &[("model", "n")]);
+        check(settings(None, None), overrides(None, None), &[]);
+        check(settings(None, None), overrides(None, Some("own/m")), &[("provider", "own"), ("model", "m")]);
+        check(settings(Some("own"), Some("m")), overrides(None, Some("own/m")), &[]);
+        check(settings(Some("own"), Some("m")), overrides(None, Some("n")), &[("model", "n")]);
     }
 }

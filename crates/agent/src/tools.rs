@@ -12,21 +12,21 @@
 //!
 //! A failed tool is not an error of the program, but an output that tells the model what to do instead.
 
-mod beneath;
-mod closed;
+mod denied_paths;
 mod edit;
 mod glob;
+mod ignore_rules;
 mod input;
 mod interruptible;
 mod list;
+mod openat;
 mod read;
-mod room;
-mod rules;
 mod search;
 mod shell;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tool_context;
 mod walk;
 mod write;
 
@@ -39,11 +39,11 @@ use serde_json::Value;
 
 use crate::cancel::Cancel;
 
-pub use closed::Closed;
-pub(crate) use closed::{Case, PathPattern};
+pub use denied_paths::DeniedPaths;
+pub(crate) use denied_paths::{CaseSensitivity, PathPattern};
 pub use retake_model::approval::TOOLS_VERSION as VERSION;
-pub(crate) use room::spot;
-pub use room::{Limits, PathRefused, Room, Spot};
+pub(crate) use tool_context::tool_path;
+pub use tool_context::{Limits, PathError, ToolContext, ToolPath};
 
 /// A tool.
 #[derive(Debug)]
@@ -53,16 +53,16 @@ pub struct Tool {
     /// Description for the model.
     pub description: &'static str,
     /// Its maximum access.
-    pub reach: Reach,
+    pub access: ToolAccess,
     schema: fn() -> Value,
-    run: Run,
+    run: ToolFn,
 }
 
-type Run = fn(&Value, &mut Bench<'_>) -> Result<Output, Failure>;
+type ToolFn = fn(&Value, &mut ToolRun<'_>) -> Result<Output, ToolError>;
 
 /// The maximum access of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum ToolAccess {
     /// Reads only.
     Reads,
     /// Writes the file that its call names.
@@ -73,7 +73,7 @@ pub enum Reach {
 
 /// The paths that a call may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Touches {
+pub enum TouchedPaths {
     /// None.
     Nothing,
     /// These files, and new folders for them.
@@ -153,28 +153,35 @@ pub fn schema(tool: &Tool) -> Value {
 }
 
 /// The paths that a call may change in a folder. A path that will be refused changes nothing.
-pub fn touches(call: &Call, directory: &Path) -> Touches {
-    match find(&call.name).map(|tool| tool.reach) {
-        None | Some(Reach::Reads) => Touches::Nothing,
-        Some(Reach::Runs) => Touches::Anything,
-        Some(Reach::Writes) => match named_path(call).map(|path| room::spot(path, directory)) {
-            Some(Ok(Spot::Below(path))) => Touches::Paths(vec![path]),
-            _ => Touches::Nothing,
-        },
+pub fn touched_paths(call: &Call, directory: &Path) -> TouchedPaths {
+    match find(&call.name).map(|tool| tool.access) {
+        None | Some(ToolAccess::Reads) => TouchedPaths::Nothing,
+        Some(ToolAccess::Runs) => TouchedPaths::Anything,
+        Some(ToolAccess::Writes) => {
+            match named_path(call).map(|path| tool_context::tool_path(path, directory)) {
+                Some(Ok(ToolPath::Below(path))) => TouchedPaths::Paths(vec![path]),
+                _ => TouchedPaths::Nothing,
+            }
+        }
     }
 }
 
 /// Removes temporary files of a call whose process was killed.
-pub(crate) fn sweep(call: &Call, room: &Room, process: u32) {
-    if let Touches::Paths(paths) = touches(call, &room.directory) {
+pub(crate) fn sweep(call: &Call, context: &ToolContext, process: u32) {
+    if let TouchedPaths::Paths(paths) = touched_paths(call, &context.directory) {
         for path in &paths {
-            write::sweep(room, path, process);
+            write::sweep(context, path, process);
         }
     }
 }
 
 /// Runs a call. Never panics or fails: errors are in the output.
-pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Output {
+pub fn run(
+    call: &Call,
+    context: &ToolContext,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Output {
     let Some(tool) = find(&call.name) else {
         let names: Vec<_> = all().iter().map(|tool| tool.name).collect();
         return Output::failure(format!(
@@ -186,11 +193,11 @@ pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(P
     if cancel.is_set() {
         return Output::failure(INTERRUPTED.to_owned());
     }
-    let mut bench = Bench { tool: tool.name, room, cancel, progress: RefCell::new(progress) };
+    let mut run = ToolRun { tool: tool.name, context, cancel, progress: RefCell::new(progress) };
     // A bug in a tool must not abort the turn and lose unpublished results.
-    match catch_unwind(AssertUnwindSafe(|| (tool.run)(&call.input, &mut bench))) {
+    match catch_unwind(AssertUnwindSafe(|| (tool.run)(&call.input, &mut run))) {
         Ok(Ok(output)) => output,
-        Ok(Err(Failure(text))) => Output::failure(text),
+        Ok(Err(ToolError(text))) => Output::failure(text),
         Err(_) => Output::failure(format!("The tool {} broke down. Try another way.", tool.name)),
     }
 }
@@ -203,18 +210,18 @@ pub(crate) fn named_path(call: &Call) -> Option<&str> {
 }
 
 /// The execution of a call.
-struct Bench<'a> {
+struct ToolRun<'a> {
     tool: &'static str,
-    room: &'a Room,
+    context: &'a ToolContext,
     cancel: &'a Cancel,
     progress: RefCell<&'a mut dyn FnMut(Progress)>,
 }
 
 /// Why a tool failed, as text for the model.
 #[derive(Debug)]
-struct Failure(String);
+struct ToolError(String);
 
-impl<Error: std::error::Error> From<Error> for Failure {
+impl<Error: std::error::Error> From<Error> for ToolError {
     fn from(error: Error) -> Self {
         let mut text = error.to_string();
         let mut source = error.source();
@@ -227,35 +234,35 @@ impl<Error: std::error::Error> From<Error> for Failure {
     }
 }
 
-impl Bench<'_> {
+impl ToolRun<'_> {
     /// Parses a path and checks that it is not denied.
-    fn spot(&self, text: &str) -> Result<Spot, PathRefused> {
-        let spot = self.room.spot(text)?;
-        match &spot {
-            Spot::Below(path) if self.is_closed(&path.bytes()) => {
-                Err(PathRefused::Closed(room::shortened(text)))
+    fn tool_path(&self, text: &str) -> Result<ToolPath, PathError> {
+        let tool_path = self.context.tool_path(text)?;
+        match &tool_path {
+            ToolPath::Below(path) if self.is_denied(&path.bytes()) => {
+                Err(PathError::Closed(tool_context::shorten(text)))
             }
-            _ => Ok(spot),
+            _ => Ok(tool_path),
         }
     }
 
     /// The same for a path below the folder.
-    fn path(&self, text: &str) -> Result<TreePath, PathRefused> {
-        match self.spot(text)? {
-            Spot::Root => Err(PathRefused::Root),
-            Spot::Below(path) => Ok(path),
+    fn path(&self, text: &str) -> Result<TreePath, PathError> {
+        match self.tool_path(text)? {
+            ToolPath::Root => Err(PathError::Root),
+            ToolPath::Below(path) => Ok(path),
         }
     }
 
     /// Whether a path is denied to this tool.
-    fn is_closed(&self, path: &[u8]) -> bool {
-        self.room.closed.holds(self.tool, path)
+    fn is_denied(&self, path: &[u8]) -> bool {
+        self.context.denied_paths.holds(self.tool, path)
     }
 
     /// The symlink policy.
-    fn links(&self) -> beneath::Links {
-        let any = self.room.closed.concerns(self.tool);
-        if any { beneath::Links::Refuse } else { beneath::Links::Follow }
+    fn links(&self) -> openat::SymlinkPolicy {
+        let any = self.context.denied_paths.concerns(self.tool);
+        if any { openat::SymlinkPolicy::Refuse } else { openat::SymlinkPolicy::Follow }
     }
 
     fn report(&self, progress: Progress) {
@@ -263,8 +270,8 @@ impl Bench<'_> {
     }
 
     /// Fails if the call was cancelled.
-    fn check_cancel(&self) -> Result<(), Failure> {
-        if self.cancel.is_set() { Err(Failure(INTERRUPTED.to_owned())) } else { Ok(()) }
+    fn check_cancel(&self) -> Result<(), ToolError> {
+        if self.cancel.is_set() { Err(ToolError(INTERRUPTED.to_owned())) } else { Ok(()) }
     }
 }
 

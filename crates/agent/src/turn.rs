@@ -23,54 +23,54 @@ mod entries;
 mod error;
 mod event;
 mod inbox;
-mod letters;
-mod listen;
+mod model_call;
 mod progress;
 mod stops;
 mod tools;
+mod turn_handle;
 
 use std::path::PathBuf;
 
-use retake_model::agent::{Ended, Policy};
-use retake_model::command::{Prompt, SentText, Start, check_prompt};
+use retake_model::agent::{RetryPolicy, TurnEnd};
+use retake_model::command::{Prompt, SentContextText, TurnStart, check_prompt};
 use retake_model::entry::{PDF, attachment_media_of, default_role};
+use retake_model::environment::Environment;
 use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::replay::OnConflict;
-use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
-use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, SharedChanges, Timeline};
+use retake_timeline::{Caller, ChangeError, Command, MoveOptions, SharedChanges, Timeline, WorkingCopy};
 
-pub use calls::{Asked, asked};
+pub use calls::{PendingApproval, pending_approvals};
 pub(crate) use entries::TOOL;
 pub use error::TurnError;
-pub use event::{Audience, Reply, TurnEvent};
-pub use letters::{Sender, Unreached};
+pub use event::{Reply, TurnEvent, TurnObserver};
+pub use turn_handle::{SendError, TurnHandle};
 
-use crate::approval::Policy as Approval;
-use crate::between;
-use crate::brain::Brain;
+use crate::approval::ApprovalPolicy as Approval;
 use crate::cancel::Cancel;
+use crate::changes_since_turn;
 use crate::context;
+use crate::model_backend::ModelBackend;
 use crate::provider::prices::Prices;
 use driver::Driver;
 
 /// Runs turns in a folder with a backend and an approval policy.
-pub struct Workshop {
+pub struct AgentRuntime {
     /// The timeline.
     pub timeline: Timeline,
     /// The working copy; `None` if file recording is off.
-    pub desk: Option<Desk>,
+    pub working_copy: Option<WorkingCopy>,
     /// The working folder of tools.
     pub folder: PathBuf,
     /// The project, for remembered approvals.
     pub project: ProjectId,
     /// The model backend.
-    pub brain: Brain,
+    pub backend: ModelBackend,
     /// The approval policy.
     pub approval: Approval,
     /// When to retry failed requests.
-    pub patience: Policy,
+    pub retry_policy: RetryPolicy,
     /// Maximum model requests per turn.
     pub rounds: u32,
     /// Maximum tool calls per answer; further ones are refused.
@@ -84,13 +84,13 @@ pub struct Workshop {
     /// Who asks for turns, for the log.
     pub actor: Actor,
     /// The environment recorded in the log.
-    pub surroundings: Option<Surroundings>,
+    pub environment: Option<Environment>,
     /// Environment variables hidden from tools.
     pub hidden: Vec<String>,
 }
 
 /// A request to run a turn.
-pub struct Beginning {
+pub struct TurnRequest {
     /// The prompt.
     pub prompt: Prompt,
     /// Thread settings to change, such as the model.
@@ -103,7 +103,7 @@ pub struct Beginning {
 
 /// A request to resume a turn.
 #[derive(Default)]
-pub struct Resuming {
+pub struct ResumeRequest {
     /// Thread settings to change, such as the model.
     pub settings: Vec<(String, String)>,
     /// The expected version; `None` for any.
@@ -113,7 +113,7 @@ pub struct Resuming {
 }
 
 /// A request to retry a message.
-pub struct Again {
+pub struct RetryRequest {
     /// The take of the message.
     pub from: TakeId,
     /// The message.
@@ -129,7 +129,7 @@ pub struct Again {
 /// The outcome of a turn.
 #[derive(Clone, Debug, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TurnOutcome"))]
-pub struct Outcome {
+pub struct TurnOutcome {
     /// The thread.
     pub thread: ThreadId,
     /// The take.
@@ -137,21 +137,21 @@ pub struct Outcome {
     /// The turn.
     pub turn: TurnId,
     /// How it ended.
-    pub how: Ended,
+    pub how: TurnEnd,
     /// Error message.
     pub message: Option<String>,
     /// New version of the thread.
     pub version: Version,
 }
 
-impl Beginning {
+impl TurnRequest {
     /// A request with a prompt and defaults.
     pub fn with(prompt: Prompt) -> Self {
         Self { prompt, settings: Vec::new(), expected: None, request: None }
     }
 }
 
-impl Workshop {
+impl AgentRuntime {
     /// Runs a turn in a take until it ends. A server calls this in a thread: a refused turn returns an error,
     /// [`TurnEvent::Started`] means that it is on disk, and without an answer from [`TurnObserver::ask`] the turn waits for
     /// [`TurnHandle::decide`].
@@ -159,21 +159,21 @@ impl Workshop {
         &self,
         thread: ThreadId,
         take: TakeId,
-        beginning: Beginning,
+        request: TurnRequest,
         cancel: &Cancel,
-        audience: &mut dyn Audience,
-    ) -> Result<Outcome, TurnError> {
-        let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
-        self.check_here(thread, take)?;
+        observer: &mut dyn TurnObserver,
+    ) -> Result<TurnOutcome, TurnError> {
+        let mut driver = Driver::lease(self, thread, take, cancel, observer)?;
+        self.check_active_take(thread, take)?;
         // Check before closing leftovers, so that a version conflict changes nothing.
-        self.check_version(thread, beginning.expected)?;
-        self.check_prompt(thread, take, &beginning.prompt)?;
-        self.check_attachments(thread, take, &beginning.prompt)?;
+        self.check_version(thread, request.expected)?;
+        self.check_prompt(thread, take, &request.prompt)?;
+        self.check_attachments(thread, take, &request.prompt)?;
         let closed = driver.close_leftover()?;
-        let recorded = self.record_hand_edits(thread)?;
-        let expected = beginning.expected.filter(|_| !closed && !recorded);
-        let beginning = Beginning { expected, ..beginning };
-        let (start, caller) = self.start(thread, take, None, driver.turn(), &beginning)?;
+        let recorded = self.record_user_edits(thread)?;
+        let expected = request.expected.filter(|_| !closed && !recorded);
+        let request = TurnRequest { expected, ..request };
+        let (start, caller) = self.start(thread, take, None, driver.turn(), &request)?;
         let done = self.timeline.change(thread, Command::StartTurn { take, start }, caller)?;
         driver.started(done.version, done.operation)?;
         driver.drive()
@@ -184,31 +184,31 @@ impl Workshop {
     pub fn retry(
         &self,
         thread: ThreadId,
-        again: Again,
-        beginning: Beginning,
+        retry: RetryRequest,
+        request: TurnRequest,
         cancel: &Cancel,
-        audience: &mut dyn Audience,
-    ) -> Result<Outcome, TurnError> {
-        let Again { from, at, name, on_conflict, shared } = again;
-        if self.desk.as_ref().is_some_and(|desk| desk.apart().is_some()) {
+        observer: &mut dyn TurnObserver,
+    ) -> Result<TurnOutcome, TurnError> {
+        let RetryRequest { from, at, name, on_conflict, shared } = retry;
+        if self.working_copy.as_ref().is_some_and(|working_copy| working_copy.worktree().is_some()) {
             return Err(TurnError::Apart);
         }
         // Check the provider before creating the fork.
-        self.brain.check()?;
-        let turn = TurnId::fresh(&mut self.timeline.fresh());
-        let (start, caller) = self.start(thread, from, Some(at), turn, &beginning)?;
+        self.backend.check()?;
+        let turn = TurnId::generate(&mut self.timeline.fresh());
+        let (start, caller) = self.start(thread, from, Some(at), turn, &request)?;
         let command = Command::Retry { from, at, name, start };
-        let done = match &self.desk {
-            Some(desk) => {
-                let handling = Handling { on_conflict, shared, ..Handling::default() };
-                let changed = desk.change(thread, command, caller, handling)?;
+        let done = match &self.working_copy {
+            Some(working_copy) => {
+                let move_options = MoveOptions { on_conflict, shared, ..MoveOptions::default() };
+                let changed = working_copy.change(thread, command, caller, move_options)?;
                 changed.done.ok_or(TurnError::Nothing)?
             }
             None => self.timeline.change(thread, command, caller)?,
         };
-        let take = self.timeline.look()?.state_at(thread, done.version)?.active;
-        let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
-        driver.take_up(turn);
+        let take = self.timeline.read()?.state_at(thread, done.version)?.active;
+        let mut driver = Driver::lease(self, thread, take, cancel, observer)?;
+        driver.adopt_turn(turn);
         driver.started(done.version, done.operation)?;
         driver.drive()
     }
@@ -218,14 +218,14 @@ impl Workshop {
         &self,
         thread: ThreadId,
         take: TakeId,
-        resuming: Resuming,
+        request: ResumeRequest,
         cancel: &Cancel,
-        audience: &mut dyn Audience,
-    ) -> Result<Outcome, TurnError> {
-        let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
-        self.check_here(thread, take)?;
-        self.check_version(thread, resuming.expected)?;
-        driver.resume(resuming)?;
+        observer: &mut dyn TurnObserver,
+    ) -> Result<TurnOutcome, TurnError> {
+        let mut driver = Driver::lease(self, thread, take, cancel, observer)?;
+        self.check_active_take(thread, take)?;
+        self.check_version(thread, request.expected)?;
+        driver.resume(request)?;
         driver.drive()
     }
 
@@ -236,26 +236,26 @@ impl Workshop {
 
     /// Closes a turn that failed or whose process was killed. Returns whether there was one.
     pub fn close(&self, thread: ThreadId, take: TakeId) -> Result<bool, TurnError> {
-        struct Nobody;
-        impl Audience for Nobody {
-            fn hear(&mut self, _: &TurnEvent) {}
+        struct NoObserver;
+        impl TurnObserver for NoObserver {
+            fn on_event(&mut self, _: &TurnEvent) {}
         }
         let cancel = Cancel::new();
-        let mut audience = Nobody;
-        Driver::lease(self, thread, take, &cancel, &mut audience)?.close_leftover()
+        let mut observer = NoObserver;
+        Driver::lease(self, thread, take, &cancel, &mut observer)?.close_leftover()
     }
 
     /// Tools need the files of the take: it must be active or have a worktree.
-    fn check_here(&self, thread: ThreadId, take: TakeId) -> Result<(), TurnError> {
-        let shared = self.desk.as_ref().is_some_and(|desk| desk.apart().is_none());
-        if shared && self.timeline.look()?.state(thread)?.active != take {
+    fn check_active_take(&self, thread: ThreadId, take: TakeId) -> Result<(), TurnError> {
+        let shared = self.working_copy.as_ref().is_some_and(|working_copy| working_copy.worktree().is_none());
+        if shared && self.timeline.read()?.state(thread)?.active != take {
             return Err(TurnError::NotActive);
         }
         Ok(())
     }
 
     fn check_version(&self, thread: ThreadId, expected: Option<Version>) -> Result<(), TurnError> {
-        let current = self.timeline.look()?.thread(thread)?.summary.version;
+        let current = self.timeline.read()?.thread(thread)?.summary.version;
         match expected.filter(|expected| *expected != current) {
             Some(expected) => Err(ChangeError::Conflict { expected, current }.into()),
             None => Ok(()),
@@ -264,24 +264,24 @@ impl Workshop {
 
     /// Refuses an invalid prompt before anything is closed or recorded.
     fn check_prompt(&self, thread: ThreadId, take: TakeId, prompt: &Prompt) -> Result<(), TurnError> {
-        let looking = self.timeline.look()?;
+        let reader = self.timeline.read()?;
         let checked = match prompt {
             Prompt::Entry(entry) => check_prompt(&entry.version),
             Prompt::Draft { role } => {
-                let roles = looking.effective_roles(thread)?;
-                let take = looking.state(thread)?.take(&looking.queries(), take)?;
+                let roles = reader.effective_roles(thread)?;
+                let take = reader.state(thread)?.take(&reader.queries(), take)?;
                 let mut take = take.ok_or(TurnError::NoSuchTake)?;
                 let role = role.as_deref().unwrap_or_else(|| default_role(&roles));
                 check_prompt(&take.take_draft(role, self.timeline.now()))
             }
-            Prompt::Same => Ok(()),
+            Prompt::Original => Ok(()),
         };
         checked.map_err(|refusal| ChangeError::from(refusal).into())
     }
 
     /// Refuses documents that the model cannot be sent: it would answer as if they were not there.
     fn check_attachments(&self, thread: ThreadId, take: TakeId, prompt: &Prompt) -> Result<(), TurnError> {
-        let check = |media: &str, bytes: usize| self.brain.check_attachment(media, bytes);
+        let check = |media: &str, bytes: usize| self.backend.check_attachment(media, bytes);
         match prompt {
             Prompt::Entry(entry) => {
                 for bytes in &entry.blobs {
@@ -289,29 +289,28 @@ impl Workshop {
                 }
             }
             Prompt::Draft { .. } => {
-                let looking = self.timeline.look()?;
+                let reader = self.timeline.read()?;
                 let take =
-                    looking.state(thread)?.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
+                    reader.state(thread)?.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
                 for attached in take.attached.iter().filter(|attached| attached.media == PDF) {
-                    check(
-                        &attached.media,
-                        looking.picture(attached.picture)?.map_or(0, |bytes| bytes.len()),
-                    )?;
+                    check(&attached.media, reader.picture(attached.picture)?.map_or(0, |bytes| bytes.len()))?;
                 }
             }
-            Prompt::Same => {}
+            Prompt::Original => {}
         }
         Ok(())
     }
 
     /// Records hand edits where the conversation is told of them. Says whether there were some.
-    fn record_hand_edits(&self, thread: ThreadId) -> Result<bool, TurnError> {
-        let looking = self.timeline.look()?;
-        let settings = looking.settings(&looking.state(thread)?)?;
-        drop(looking);
-        let Some(desk) = self.desk.as_ref().filter(|_| settings.auto_add_history) else { return Ok(false) };
-        let caller = Caller { surroundings: self.surroundings.clone(), ..Caller::human() };
-        Ok(desk.look(thread, caller)?.operation.is_some())
+    fn record_user_edits(&self, thread: ThreadId) -> Result<bool, TurnError> {
+        let reader = self.timeline.read()?;
+        let settings = reader.settings(&reader.state(thread)?)?;
+        drop(reader);
+        let Some(working_copy) = self.working_copy.as_ref().filter(|_| settings.auto_add_history) else {
+            return Ok(false);
+        };
+        let caller = Caller { environment: self.environment.clone(), ..Caller::human() };
+        Ok(working_copy.record_changes(thread, caller)?.operation.is_some())
     }
 
     fn start(
@@ -320,40 +319,40 @@ impl Workshop {
         take: TakeId,
         at: Option<EntryId>,
         turn: TurnId,
-        beginning: &Beginning,
-    ) -> Result<(Start, Caller), TurnError> {
-        let looking = self.timeline.look()?;
-        let state = looking.state(thread)?;
-        let settings = looking.effective_settings_in(thread, &state)?;
-        let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
+        request: &TurnRequest,
+    ) -> Result<(TurnStart, Caller), TurnError> {
+        let reader = self.timeline.read()?;
+        let state = reader.state(thread)?;
+        let settings = reader.effective_settings_in(thread, &state)?;
+        let take = state.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let before = match at {
-            Some(at) => looking.entry(&take, at)?.map_or(0, |(position, _)| position),
+            Some(at) => reader.entry(&take, at)?.map_or(0, |(position, _)| position),
             None => take.entries.len(),
         };
         let wanted = !take.context_files.is_empty() || !take.screenshots.is_empty();
-        let last = if wanted { context::last_given(&looking, thread, &take, before)? } else { None };
+        let last = if wanted { context::last_context(&reader, thread, &take, before)? } else { None };
         let mut context = context::gather(&self.folder, &take, self.timeline.now(), last.as_deref());
         // A retry starts with the files of its entry, so that there are no changes.
         if settings.auto_add_history && at.is_none() {
-            let history = between::since_last_turn(&looking, thread, take.id, self.timeline.now())?;
+            let history = changes_since_turn::since_last_turn(&reader, thread, take.id, self.timeline.now())?;
             context.entries.splice(0..0, history);
         }
         let system_prompt = crate::prompt::system(&settings, &self.folder);
-        let sent = SentText { markdown: context.markdown, system_prompt };
-        let start = Start {
+        let sent = SentContextText { markdown: context.markdown, system_prompt };
+        let start = TurnStart {
             turn,
             context: context.entries,
-            prompt: beginning.prompt.clone(),
-            settings: beginning.settings.clone(),
+            prompt: request.prompt.clone(),
+            settings: request.settings.clone(),
             sent: Some(sent),
         };
         let caller = Caller {
             take: None,
             actor: self.actor.clone(),
-            surroundings: self.surroundings.clone(),
+            environment: self.environment.clone(),
             turn: Some(turn),
-            expected: beginning.expected,
-            request: beginning.request,
+            expected: request.expected,
+            request: request.request,
         };
         Ok((start, caller))
     }

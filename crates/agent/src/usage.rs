@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use retake_model::entry::Usage;
 use retake_model::id::ThreadId;
-use retake_timeline::store::{CommFilter, Store, StoreError};
+use retake_timeline::store::{Store, StoreError, TraceFilter};
 use serde::{Deserialize, Serialize};
 
 /// Usage of one model.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ModelUse {
+pub struct ModelUsage {
     /// Provider.
     pub provider: String,
     /// Model.
@@ -28,7 +28,7 @@ pub struct ModelUse {
 
 /// The metadata of an answer in the trace.
 #[derive(Deserialize)]
-struct Answered {
+struct AnswerFacts {
     provider: String,
     model: Option<String>,
     usage: Option<Usage>,
@@ -36,18 +36,21 @@ struct Answered {
 }
 
 /// Usage by model, of one thread or all, most used first.
-pub fn models_used(store: &Store, thread: Option<ThreadId>) -> Result<Vec<ModelUse>, StoreError> {
-    let mut found: BTreeMap<(String, String), ModelUse> = BTreeMap::new();
-    let Some(ledger) = store.existing_ledger()? else { return Ok(Vec::new()) };
-    ledger.comms(&CommFilter { thread, ..CommFilter::default() }, &mut |comm| {
-        if comm.kind != "answer" {
+pub fn models_used(store: &Store, thread: Option<ThreadId>) -> Result<Vec<ModelUsage>, StoreError> {
+    let mut found: BTreeMap<(String, String), ModelUsage> = BTreeMap::new();
+    let Some(runtime_database) = store.existing_runtime_database()? else { return Ok(Vec::new()) };
+    runtime_database.read_trace(&TraceFilter { thread, ..TraceFilter::default() }, &mut |trace_number| {
+        if trace_number.kind != "answer" {
             return Ok(());
         }
-        let Ok(answered) = serde_json::from_str::<Answered>(&comm.facts) else { return Ok(()) };
+        let Ok(answered) = serde_json::from_str::<AnswerFacts>(&trace_number.facts) else { return Ok(()) };
         let model = answered.model.unwrap_or_default();
         let entry = found.entry((answered.provider.clone(), model.clone()));
-        let sum =
-            entry.or_insert_with(|| ModelUse { provider: answered.provider, model, ..ModelUse::default() });
+        let sum = entry.or_insert_with(|| ModelUsage {
+            provider: answered.provider,
+            model,
+            ..ModelUsage::default()
+        });
         sum.answers += 1;
         if let Some(used) = &answered.usage {
             sum.tokens.add(used);
@@ -58,7 +61,7 @@ pub fn models_used(store: &Store, thread: Option<ThreadId>) -> Result<Vec<ModelU
         }
         Ok(())
     })?;
-    let mut models: Vec<ModelUse> = found.into_values().collect();
+    let mut models: Vec<ModelUsage> = found.into_values().collect();
     models.sort_by_key(|model| std::cmp::Reverse(model.answers));
     Ok(models)
 }

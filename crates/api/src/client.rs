@@ -16,16 +16,16 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
-use crate::dispatch::Lanes;
+use crate::dispatch::Admission;
 use crate::endpoint::EVENTS;
 use crate::router::router;
 use crate::server::ServeError;
 use crate::service::{Options, Service};
 
 /// How long to wait for the next chunk of a stream.
-const SILENCE: Duration = Duration::from_millis(2);
+const STREAM_IDLE_TIME: Duration = Duration::from_millis(2);
 /// How many chunks of a stream to read.
-const PIECES: usize = 4;
+const MAX_STREAM_CHUNKS: usize = 4;
 
 /// A server without a socket. Dropping it shuts it down gracefully.
 pub struct InProcess {
@@ -39,7 +39,7 @@ pub struct InProcess {
 
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ClientRequest {
     /// The method.
     pub method: String,
     /// The request target: path and query.
@@ -52,7 +52,7 @@ pub struct Asked {
 
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct ClientResponse {
     /// The status.
     pub status: u16,
     /// The headers, in order.
@@ -63,7 +63,7 @@ pub struct Answered {
 
 /// Why there is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub enum ClientError {
     /// The request is not valid HTTP.
     #[error("not a valid HTTP request")]
     NotHttp,
@@ -80,7 +80,7 @@ impl InProcess {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(1)
-            .max_blocking_threads(Lanes::most(&options.limits) + options.limits.streams + 16)
+            .max_blocking_threads(Admission::max_workers(&options.limits) + options.limits.streams + 16)
             .build()?;
         let stop = Cancel::new();
         let service =
@@ -96,23 +96,23 @@ impl InProcess {
     }
 
     /// Sends a request and waits for the response.
-    pub fn ask(&self, asked: &Asked) -> Result<Answered, AskError> {
-        let request = request(asked).ok_or(AskError::NotHttp)?;
-        let runtime = self.runtime.as_ref().ok_or(AskError::BrokeOff)?;
+    pub fn ask(&self, asked: &ClientRequest) -> Result<ClientResponse, ClientError> {
+        let request = request(asked).ok_or(ClientError::NotHttp)?;
+        let runtime = self.runtime.as_ref().ok_or(ClientError::BrokeOff)?;
         let router = self.router.clone();
         // In a separate task, so that a panic becomes an error.
         let answering = runtime.spawn(async move {
             let Ok(response) = router.oneshot(request).await;
             read(response).await
         });
-        runtime.block_on(answering).map_err(|_| AskError::Panicked)?.ok_or(AskError::BrokeOff)
+        runtime.block_on(answering).map_err(|_| ClientError::Panicked)?.ok_or(ClientError::BrokeOff)
     }
 }
 
 impl Drop for InProcess {
     fn drop(&mut self) {
         self.stop.set();
-        self.service.turns.end_all(self.service.limits.farewell);
+        self.service.turns.end_all(self.service.limits.shutdown_grace);
         if let Some(tail) = self.tail.take() {
             // A panic in the thread has been logged already.
             let _ = tail.join();
@@ -123,7 +123,7 @@ impl Drop for InProcess {
     }
 }
 
-fn request(asked: &Asked) -> Option<Request<Body>> {
+fn request(asked: &ClientRequest) -> Option<Request<Body>> {
     let mut request = Request::new(Body::from(asked.body.clone()));
     *request.method_mut() = Method::from_bytes(asked.method.as_bytes()).ok()?;
     *request.uri_mut() = asked.target.parse::<Uri>().ok()?;
@@ -138,7 +138,7 @@ fn request(asked: &Asked) -> Option<Request<Body>> {
     Some(request)
 }
 
-async fn read(response: Response<Body>) -> Option<Answered> {
+async fn read(response: Response<Body>) -> Option<ClientResponse> {
     let status = response.status().as_u16();
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = response.headers().iter();
@@ -148,15 +148,15 @@ async fn read(response: Response<Body>) -> Option<Answered> {
     let mut body = response.into_body();
     if !endless {
         let body = body.collect().await.ok()?.to_bytes().to_vec();
-        return Some(Answered { status, headers, body });
+        return Some(ClientResponse { status, headers, body });
     }
     let mut heard = Vec::new();
-    for _ in 0..PIECES {
-        match tokio::time::timeout(SILENCE, body.frame()).await {
+    for _ in 0..MAX_STREAM_CHUNKS {
+        match tokio::time::timeout(STREAM_IDLE_TIME, body.frame()).await {
             Ok(Some(Ok(frame))) => heard.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece)),
             Ok(Some(Err(_))) => return None,
             Ok(None) | Err(_) => break,
         }
     }
-    Some(Answered { status, headers, body: heard })
+    Some(ClientResponse { status, headers, body: heard })
 }

@@ -7,10 +7,10 @@
 //!   answer ◄─ headers, log, metrics ◄───────────────────────────────────────────────── Reply or Problem
 //! ```
 
+mod admission;
 mod body;
-mod busy;
 pub(crate) mod headers;
-mod lanes;
+mod in_flight;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,12 +23,12 @@ use axum::http::{HeaderValue, Method, Response};
 use axum::middleware::Next;
 use tracing::{error, info};
 
-pub(crate) use busy::Busy;
-pub(crate) use lanes::Lanes;
+pub(crate) use admission::Admission;
+pub(crate) use in_flight::InFlight;
 
-use crate::endpoint::{Arrived, Endpoint, Reply, ReplyBody, Takes, Who};
-use crate::gate::ENTER;
-use crate::once;
+use crate::auth::LOGIN_PATH;
+use crate::endpoint::{Endpoint, Identity, IncomingRequest, Reply, ReplyBody, RequestBodyKind};
+use crate::idempotency;
 use crate::page;
 use crate::problem::{Code, Problem};
 use crate::server::Connection;
@@ -36,7 +36,7 @@ use crate::service::Service;
 
 /// The id of a request in the log.
 #[derive(Clone)]
-struct RequestName(String);
+struct LoggedRequestId(String);
 
 /// The pattern of the matched route.
 #[derive(Clone, Copy)]
@@ -48,14 +48,14 @@ pub(crate) const REPLAYED: &str = "idempotency-replayed";
 /// Authenticates a request, and logs and counts its response.
 pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Next) -> Response<Body> {
     let started = Instant::now();
-    let answering = service.busy.begin();
+    let answering = service.in_flight.begin();
     let name = service.name_request();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let for_people = headers::wants_page(&method, request.headers());
-    let admitted = admit(&service, &request);
+    let admitted = authenticate(&service, &request);
     let mut response = match admitted {
         Ok(who) => {
-            request.extensions_mut().insert(RequestName(name.clone()));
+            request.extensions_mut().insert(LoggedRequestId(name.clone()));
             if let Some(who) = who {
                 if let Some(connection) = request.extensions().get::<Connection>() {
                     connection.authenticated();
@@ -77,7 +77,7 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
     let status = response.status().as_u16();
     service.metrics.answered(method_name(&method), route, status, took);
     // The path of a login link is a secret until it is used.
-    let shown = if path.starts_with(ENTER) { ENTER } else { &path };
+    let shown = if path.starts_with(LOGIN_PATH) { LOGIN_PATH } else { &path };
     info!(
         request = name,
         method = method.as_str(),
@@ -88,12 +88,12 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
         "answered"
     );
     headers::finish(response.headers_mut(), &name);
-    answering.until_given(response)
+    answering.hold_until_sent(response)
 }
 
 /// The id of a request that passed authentication.
 pub(crate) fn request_name(request: &Request) -> String {
-    request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone())
+    request.extensions().get::<LoggedRequestId>().map_or_else(String::new, |name| name.0.clone())
 }
 
 /// Runs a route.
@@ -117,12 +117,12 @@ pub(crate) async fn handle(
     response
 }
 
-pub(crate) async fn nowhere(request: Request) -> Response<Body> {
+pub(crate) async fn no_such_route(request: Request) -> Response<Body> {
     let name = request_name(&request);
     refuse(&Problem::new(Code::NoSuchRoute, format!("no route {}", request.uri().path())), &name)
 }
 
-pub(crate) async fn other_method(request: Request) -> Response<Body> {
+pub(crate) async fn method_not_allowed(request: Request) -> Response<Body> {
     let name = request_name(&request);
     let detail = format!("this route does not support {}", request.method());
     refuse(&Problem::new(Code::MethodNotAllowed, detail), &name)
@@ -130,7 +130,7 @@ pub(crate) async fn other_method(request: Request) -> Response<Body> {
 
 /// The response for a problem.
 pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
-    let body = serde_json::to_vec(&problem.written(name)).unwrap_or_default();
+    let body = serde_json::to_vec(&problem.document(name)).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = problem.code.status();
     let headers = response.headers_mut();
@@ -153,18 +153,18 @@ pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
 }
 
 /// The identity of the caller; `None` for login links, which are credentials themselves.
-fn admit(service: &Service, request: &Request) -> Result<Option<Who>, Problem> {
+fn authenticate(service: &Service, request: &Request) -> Result<Option<Identity>, Problem> {
     let (method, headers) = (request.method(), request.headers());
-    service.gate.check_place(method, request.uri(), headers)?;
-    if *method == Method::GET && request.uri().path().starts_with(ENTER) {
+    service.auth.check_host(method, request.uri(), headers)?;
+    if *method == Method::GET && request.uri().path().starts_with(LOGIN_PATH) {
         return Ok(None);
     }
-    service.gate.admit(method, headers).map(Some)
+    service.auth.authenticate(method, headers).map(Some)
 }
 
 async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Request) -> Result<Reply, Problem> {
     let (mut parts, body) = request.into_parts();
-    let who = parts.extensions.get::<Who>().cloned();
+    let who = parts.extensions.get::<Identity>().cloned();
     let who = who.ok_or_else(|| Problem::new(Code::Unauthorized, "the request is not authenticated"))?;
     let path = path_of(&mut parts).await?;
     let expected = headers::expected(&parts.headers)?;
@@ -174,14 +174,16 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     let key = headers::key(&parts.headers)?.filter(|_| endpoint.method == Method::POST);
     headers::check_kind(&parts.headers, endpoint)?;
     let arriving =
-        body::Arriving { limits: &service.limits, bodies: &service.bodies, reading: &service.reading };
+        body::BodyReader { limits: &service.limits, bodies: &service.bodies, reading: &service.reading };
     let (content, weight) = match endpoint.takes {
-        Takes::Nothing => arriving.nothing(body).await?,
-        Takes::Json(_) => arriving.in_memory(&parts.headers, body).await?,
-        Takes::File(_) => arriving.in_file(&parts.headers, body, service.timeline.store().folder()).await?,
+        RequestBodyKind::Nothing => arriving.nothing(body).await?,
+        RequestBodyKind::Json(_) => arriving.in_memory(&parts.headers, body).await?,
+        RequestBodyKind::File(_) => {
+            arriving.in_file(&parts.headers, body, service.timeline.store().folder()).await?
+        }
     };
     let query = parts.uri.query().unwrap_or_default().to_owned();
-    let mut arrived = Arrived {
+    let mut arrived = IncomingRequest {
         who,
         path,
         query,
@@ -191,13 +193,14 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         made: None,
         last_event: headers::last_event(&parts.headers)?,
     };
-    let permit = service.lanes.enter(endpoint.lane, service.limits.queue).await?;
+    let permit = service.admission.admit(endpoint.admission_class, service.limits.queue).await?;
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
         // In the worker, because hashing a file body reads it.
-        let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &arrived.body));
+        let key =
+            key.map(|key| idempotency::IdempotencyKey::of(&key, &endpoint.method, &parts.uri, &arrived.body));
         arrived.request = key.as_ref().map(|key| key.request);
-        let reply = once::carry_out(&service, &endpoint, arrived, key);
+        let reply = idempotency::execute(&service, &endpoint, arrived, key);
         service.log_recoveries();
         drop((permit, weight));
         reply

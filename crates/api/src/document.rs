@@ -9,9 +9,9 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{EVENTS, Endpoint, JSON, MakeSchema, Takes};
-use crate::once::DoneBefore;
-use crate::problem::{Code, Written};
+use crate::endpoint::{EVENTS, Endpoint, JSON, MakeSchema, RequestBodyKind};
+use crate::idempotency::RecoveredChange;
+use crate::problem::{Code, ProblemDocument};
 
 /// The `OpenAPI` document.
 pub(crate) struct Document {
@@ -30,8 +30,8 @@ const ABOUT: &str = "Conversation and files on one timeline. Every change is an 
 
 impl Document {
     pub(crate) fn of(endpoints: &[Endpoint], cookie: &str) -> Self {
-        let mut answers = generator(Shapes::Named);
-        let problem = answers.subschema_for::<Written<'_>>();
+        let mut answers = generator(SchemaPlacement::Named);
+        let problem = answers.subschema_for::<ProblemDocument<'_>>();
         let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
         for endpoint in endpoints {
             let operation = operation(endpoint, &mut answers);
@@ -76,22 +76,22 @@ impl Document {
 
 /// Where schemas of nested types go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shapes {
+enum SchemaPlacement {
     /// Under a name, with references.
     Named,
     /// Inline.
     InPlace,
 }
 
-fn generator(shapes: Shapes) -> SchemaGenerator {
+fn generator(shapes: SchemaPlacement) -> SchemaGenerator {
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
     settings.definitions_path = "/components/schemas".into();
-    settings.inline_subschemas = shapes == Shapes::InPlace;
+    settings.inline_subschemas = shapes == SchemaPlacement::InPlace;
     // Requests may leave out fields with defaults; responses do not.
     let settings = match shapes {
-        Shapes::Named => settings.for_serialize(),
-        Shapes::InPlace => settings.for_deserialize(),
+        SchemaPlacement::Named => settings.for_serialize(),
+        SchemaPlacement::InPlace => settings.for_deserialize(),
     };
     settings.into_generator()
 }
@@ -111,7 +111,7 @@ fn bound(schema: &mut Schema) {
 }
 
 fn in_place(make: MakeSchema) -> Schema {
-    let mut schema = make(&mut generator(Shapes::InPlace));
+    let mut schema = make(&mut generator(SchemaPlacement::InPlace));
     RecursiveTransform(bound).transform(&mut schema);
     schema
 }
@@ -168,15 +168,15 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
         fields.insert("description".to_owned(), endpoint.detail.into());
     }
     match endpoint.takes {
-        Takes::Nothing => {}
-        Takes::Json(make) => {
+        RequestBodyKind::Nothing => {}
+        RequestBodyKind::Json(make) => {
             let schema = in_place(make);
             let required =
                 schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
             let body = json!({"required": required, "content": {JSON: {"schema": schema}}});
             fields.insert("requestBody".to_owned(), body);
         }
-        Takes::File(kind) => {
+        RequestBodyKind::File(kind) => {
             let body = json!({"required": true, "content": {kind: {"schema": {"type": "string"}}}});
             fields.insert("requestBody".to_owned(), body);
         }
@@ -189,7 +189,7 @@ fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
     let content = match endpoint.gives.schema {
         // If the stored answer was lost, the response has what the log knows.
         Some(make) if keyed && endpoint.gives.kind == JSON => {
-            let lost = answers.subschema_for::<DoneBefore>().to_value();
+            let lost = answers.subschema_for::<RecoveredChange>().to_value();
             json!({"schema": {"anyOf": [make(answers).to_value(), lost]}})
         }
         Some(make) => json!({"schema": make(answers).to_value()}),
@@ -319,7 +319,7 @@ mod tests {
         }
         for endpoint in crate::routes::all() {
             check(&in_place(endpoint.query_schema).to_value(), endpoint.path);
-            if let Takes::Json(make) = endpoint.takes {
+            if let RequestBodyKind::Json(make) = endpoint.takes {
                 check(&in_place(make).to_value(), endpoint.path);
             }
         }

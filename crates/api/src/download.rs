@@ -14,12 +14,12 @@ use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 /// Bytes per chunk.
-const PIECE: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 /// Chunks buffered for a slow client.
-const WAITING: usize = 4;
+const MAX_QUEUED_CHUNKS: usize = 4;
 
 /// Writes a response to a file, then streams it.
-pub(crate) fn written(
+pub(crate) fn stream_file(
     service: &Service,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
 ) -> Result<Body, Problem> {
@@ -31,19 +31,19 @@ pub(crate) fn written(
     let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     let left = file.stream_position()?;
     file.rewind()?;
-    let (sender, pieces) = mpsc::channel(WAITING);
+    let (sender, pieces) = mpsc::channel(MAX_QUEUED_CHUNKS);
     tokio::task::spawn_blocking(move || {
         send(&file, &sender);
         drop(permit);
     });
-    Ok(Body::new(Pieces { pieces, left }))
+    Ok(Body::new(SizedBody { pieces, left }))
 }
 
 /// Sends a file in chunks until it ends or the client disconnects.
 fn send(file: &File, sender: &mpsc::Sender<io::Result<Bytes>>) {
     loop {
-        let mut piece = Vec::with_capacity(PIECE);
-        let read = file.take(PIECE as u64).read_to_end(&mut piece);
+        let mut piece = Vec::with_capacity(CHUNK_BYTES);
+        let read = file.take(CHUNK_BYTES as u64).read_to_end(&mut piece);
         let (piece, last) = match read {
             Ok(0) => return,
             Ok(_) => (Ok(Bytes::from(piece)), false),
@@ -56,12 +56,12 @@ fn send(file: &File, sender: &mpsc::Sender<io::Result<Bytes>>) {
 }
 
 /// A body with a known length, so that clients detect truncation.
-struct Pieces {
+struct SizedBody {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     left: u64,
 }
 
-impl hyper::body::Body for Pieces {
+impl hyper::body::Body for SizedBody {
     type Data = Bytes;
     type Error = io::Error;
 

@@ -40,37 +40,37 @@ pub(crate) struct Endpoint {
     pub(crate) group: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) detail: &'static str,
-    pub(crate) takes: Takes,
-    pub(crate) gives: Gives,
+    pub(crate) takes: RequestBodyKind,
+    pub(crate) gives: ResponseSpec,
     /// Whether it creates an operation of a thread, so that it accepts If-Match.
     pub(crate) versioned: bool,
-    pub(crate) lane: Lane,
+    pub(crate) admission_class: AdmissionClass,
     pub(crate) path_schema: MakeSchema,
     pub(crate) query_schema: MakeSchema,
-    pub(crate) run: Run,
+    pub(crate) run: Handler,
 }
 
 /// The admission class of a request, with its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum AdmissionClass {
     /// Most requests.
-    Usual,
+    Normal,
     /// Health and metrics, which must work under overload.
-    Watch,
+    Monitoring,
 }
 
 /// Adds a schema to a generator.
 pub(crate) type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
 /// The type-erased handler of a route.
-pub(crate) type Run = Arc<dyn Fn(&Service, Arrived) -> Result<Reply, Problem> + Send + Sync>;
+pub(crate) type Handler = Arc<dyn Fn(&Service, IncomingRequest) -> Result<Reply, Problem> + Send + Sync>;
 
 /// The typed function of a route.
-pub(crate) type Does<P, Q, B, A> = fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>;
+pub(crate) type RouteFn<P, Q, B, A> = fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>;
 
 /// The request body of a route.
 #[derive(Clone, Copy)]
-pub(crate) enum Takes {
+pub(crate) enum RequestBodyKind {
     Nothing,
     /// JSON with this schema.
     Json(MakeSchema),
@@ -80,7 +80,7 @@ pub(crate) enum Takes {
 
 /// The response of a route.
 #[derive(Clone, Copy)]
-pub(crate) struct Gives {
+pub(crate) struct ResponseSpec {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
     /// Further media types that a request can select.
@@ -90,12 +90,12 @@ pub(crate) struct Gives {
 }
 
 /// An authenticated request with its complete body.
-pub(crate) struct Arrived {
-    pub(crate) who: Who,
+pub(crate) struct IncomingRequest {
+    pub(crate) who: Identity,
     /// Path parameters.
     pub(crate) path: Vec<(String, String)>,
     pub(crate) query: String,
-    pub(crate) body: Content,
+    pub(crate) body: RequestBody,
     pub(crate) expected: Option<Version>,
     pub(crate) request: Option<RequestId>,
     /// The derived id for the object that it creates, if the request has a key.
@@ -105,14 +105,14 @@ pub(crate) struct Arrived {
 }
 
 /// The body of a request.
-pub(crate) enum Content {
+pub(crate) enum RequestBody {
     Bytes(Vec<u8>),
     File(Upload),
 }
 
 /// The authenticated caller.
 #[derive(Clone, Debug)]
-pub(crate) struct Who {
+pub(crate) struct Identity {
     /// The actor recorded in the log.
     pub(crate) actor: Actor,
     /// Hash of the token that authenticated it.
@@ -122,7 +122,7 @@ pub(crate) struct Who {
 /// A parsed request.
 pub(crate) struct Call<'a, P = NoPath, Q = NoQuery, B = ()> {
     pub(crate) service: &'a Service,
-    pub(crate) who: Who,
+    pub(crate) who: Identity,
     pub(crate) path: P,
     pub(crate) query: Q,
     pub(crate) body: B,
@@ -174,42 +174,42 @@ impl<A> Answer<A> {
     }
 
     /// Adds the URL of the created object.
-    pub(crate) fn found_at(self, location: String) -> Self {
+    pub(crate) fn with_location(self, location: String) -> Self {
         Self { location: Some(location), ..self }
     }
 }
 
 /// A GET route.
-pub(crate) fn get<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
+pub(crate) fn get<P, Q, A>(path: &'static str, run: RouteFn<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
     A: Serialize + JsonSchema + 'static,
 {
-    let run: Run = Arc::new(move |service, arrived| {
+    let run: Handler = Arc::new(move |service, arrived| {
         let call = input::without_body(service, arrived)?;
         json(StatusCode::OK, run(&call)?)
     });
-    Endpoint { versioned: false, ..endpoint::<P, Q, A>(Method::GET, path, Takes::Nothing, run) }
+    Endpoint { versioned: false, ..endpoint::<P, Q, A>(Method::GET, path, RequestBodyKind::Nothing, run) }
 }
 
 /// A route that changes something, with a JSON body.
-pub(crate) fn change<P, Q, B, A>(method: Method, path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
+pub(crate) fn change<P, Q, B, A>(method: Method, path: &'static str, run: RouteFn<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
     B: DeserializeOwned + JsonSchema + 'static,
     A: Serialize + JsonSchema + 'static,
 {
-    let run: Run = Arc::new(move |service, arrived| {
+    let run: Handler = Arc::new(move |service, arrived| {
         let call = input::with_json(service, arrived)?;
         json(StatusCode::OK, run(&call)?)
     });
-    endpoint::<P, Q, A>(method, path, Takes::Json(schema_of::<B>), run)
+    endpoint::<P, Q, A>(method, path, RequestBodyKind::Json(schema_of::<B>), run)
 }
 
 /// A POST route.
-pub(crate) fn post<P, Q, B, A>(path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
+pub(crate) fn post<P, Q, B, A>(path: &'static str, run: RouteFn<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -220,17 +220,17 @@ where
 }
 
 /// A DELETE route.
-pub(crate) fn delete<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
+pub(crate) fn delete<P, Q, A>(path: &'static str, run: RouteFn<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
     A: Serialize + JsonSchema + 'static,
 {
-    let run: Run = Arc::new(move |service, arrived| {
+    let run: Handler = Arc::new(move |service, arrived| {
         let call = input::without_body(service, arrived)?;
         json(StatusCode::OK, run(&call)?)
     });
-    endpoint::<P, Q, A>(Method::DELETE, path, Takes::Nothing, run)
+    endpoint::<P, Q, A>(Method::DELETE, path, RequestBodyKind::Nothing, run)
 }
 
 /// A GET route with a response other than JSON.
@@ -243,34 +243,42 @@ where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
 {
-    let run: Run = Arc::new(move |service, arrived| {
+    let run: Handler = Arc::new(move |service, arrived| {
         let call = input::without_body(service, arrived)?;
         Ok(raw_reply(kind, run(&call)?))
     });
-    let gives = Gives { status: StatusCode::OK, kind, or: &[], schema: None };
-    Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
+    let gives = ResponseSpec { status: StatusCode::OK, kind, or: &[], schema: None };
+    Endpoint {
+        gives,
+        versioned: false,
+        ..endpoint::<P, Q, ()>(Method::GET, path, RequestBodyKind::Nothing, run)
+    }
 }
 
 /// A body and its media type.
-pub(crate) type OfKind = Result<(&'static str, ReplyBody), Problem>;
+pub(crate) type TypedReply = Result<(&'static str, ReplyBody), Problem>;
 
 /// A GET route with several media types, the first by default.
 pub(crate) fn raw_of_kinds<P, Q>(
     path: &'static str,
     kinds: (&'static str, &'static [&'static str]),
-    run: fn(&Call<'_, P, Q>) -> OfKind,
+    run: fn(&Call<'_, P, Q>) -> TypedReply,
 ) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
 {
-    let run: Run = Arc::new(move |service, arrived| {
+    let run: Handler = Arc::new(move |service, arrived| {
         let call = input::without_body(service, arrived)?;
         let (kind, body) = run(&call)?;
         Ok(raw_reply(kind, body))
     });
-    let gives = Gives { status: StatusCode::OK, kind: kinds.0, or: kinds.1, schema: None };
-    Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
+    let gives = ResponseSpec { status: StatusCode::OK, kind: kinds.0, or: kinds.1, schema: None };
+    Endpoint {
+        gives,
+        versioned: false,
+        ..endpoint::<P, Q, ()>(Method::GET, path, RequestBodyKind::Nothing, run)
+    }
 }
 
 fn raw_reply(kind: &'static str, body: ReplyBody) -> Reply {
@@ -278,17 +286,21 @@ fn raw_reply(kind: &'static str, body: ReplyBody) -> Reply {
 }
 
 /// A POST route with a file as body.
-pub(crate) fn upload<P, Q, A>(path: &'static str, kind: &'static str, run: Does<P, Q, Upload, A>) -> Endpoint
+pub(crate) fn upload<P, Q, A>(
+    path: &'static str,
+    kind: &'static str,
+    run: RouteFn<P, Q, Upload, A>,
+) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
     A: Serialize + JsonSchema + 'static,
 {
-    let run: Run = Arc::new(move |service, arrived| {
+    let run: Handler = Arc::new(move |service, arrived| {
         let call = input::with_file(service, arrived)?;
         json(StatusCode::OK, run(&call)?)
     });
-    Endpoint { versioned: false, ..endpoint::<P, Q, A>(Method::POST, path, Takes::File(kind), run) }
+    Endpoint { versioned: false, ..endpoint::<P, Q, A>(Method::POST, path, RequestBodyKind::File(kind), run) }
 }
 
 impl Endpoint {
@@ -298,12 +310,12 @@ impl Endpoint {
     }
 
     /// Responds with 201 Created.
-    pub(crate) fn creates(self) -> Self {
+    pub(crate) fn answers_created(self) -> Self {
         self.answering(StatusCode::CREATED)
     }
 
     /// Responds with 202 Accepted.
-    pub(crate) fn begins(self) -> Self {
+    pub(crate) fn answers_accepted(self) -> Self {
         self.answering(StatusCode::ACCEPTED)
     }
 
@@ -313,8 +325,8 @@ impl Endpoint {
     }
 
     /// Uses the monitoring class, which works under overload.
-    pub(crate) fn watches(self) -> Self {
-        Self { lane: Lane::Watch, ..self }
+    pub(crate) fn monitoring(self) -> Self {
+        Self { admission_class: AdmissionClass::Monitoring, ..self }
     }
 
     fn answering(mut self, status: StatusCode) -> Self {
@@ -329,8 +341,8 @@ impl Endpoint {
 fn endpoint<P: JsonSchema, Q: JsonSchema, A: JsonSchema>(
     method: Method,
     path: &'static str,
-    takes: Takes,
-    run: Run,
+    takes: RequestBodyKind,
+    run: Handler,
 ) -> Endpoint {
     Endpoint {
         method,
@@ -339,9 +351,9 @@ fn endpoint<P: JsonSchema, Q: JsonSchema, A: JsonSchema>(
         summary: "",
         detail: "",
         takes,
-        gives: Gives { status: StatusCode::OK, kind: JSON, or: &[], schema: Some(schema_of::<A>) },
+        gives: ResponseSpec { status: StatusCode::OK, kind: JSON, or: &[], schema: Some(schema_of::<A>) },
         versioned: true,
-        lane: Lane::Usual,
+        admission_class: AdmissionClass::Normal,
         path_schema: schema_of::<P>,
         query_schema: schema_of::<Q>,
         run,

@@ -22,34 +22,34 @@ use std::time::{Duration, Instant};
 use retake_agent::TurnEvent;
 use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::turn::PartialAnswer;
-use retake_timeline::store::{Ledger, LedgerStamp, ThreadFilter};
-use retake_timeline::{Happened, Tail, Timeline};
+use retake_timeline::store::{RuntimeDatabase, RuntimeStamp, ThreadFilter};
+use retake_timeline::{LogEvent, Tail, Timeline};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use live::{Live, LiveEvents};
-pub(crate) use stream::{Following, open};
+use live::{LiveEvent, LiveEvents};
+pub(crate) use stream::{StreamRequest, open};
 
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 /// Poll interval of the log.
-const MOMENT: Duration = Duration::from_millis(20);
+const LOG_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Poll interval of turns of other processes.
-const WHILE: Duration = Duration::from_millis(100);
+const TURN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum recent events in memory.
-const RECENT: usize = 2048;
+const MAX_RECENT_EVENTS: usize = 2048;
 /// Events per read.
 const PAGE: usize = 256;
 /// Maximum bytes per chunk, unless a single event is larger.
-const PIECE_BYTES: usize = 256 << 10;
+const MAX_CHUNK_BYTES: usize = 256 << 10;
 /// Maximum bytes of recent events in memory.
-const RECENT_BYTES: usize = 16 << 20;
+const MAX_RECENT_BYTES: usize = 16 << 20;
 
 /// Distributes events to streams.
-pub(crate) struct Hub {
-    recent: Mutex<Recent>,
+pub(crate) struct EventBus {
+    recent: Mutex<RecentEvents>,
     newest: watch::Sender<i64>,
     token: watch::Sender<Option<[u8; 32]>>,
     live: LiveEvents,
@@ -65,7 +65,7 @@ pub(crate) struct Event {
 }
 
 /// The newest events.
-struct Recent {
+struct RecentEvents {
     /// All events after this position are in memory.
     after: i64,
     events: VecDeque<Event>,
@@ -74,7 +74,7 @@ struct Recent {
 
 /// A `turn` event.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct TurnNews<'a> {
+pub(crate) struct TurnEventMessage<'a> {
     /// The thread.
     pub(crate) thread: ThreadId,
     /// The take.
@@ -89,7 +89,7 @@ pub(crate) struct TurnNews<'a> {
 
 /// The partial answer of a turn in another process.
 #[derive(Serialize)]
-struct PartialNews<'a> {
+struct PartialAnswerMessage<'a> {
     thread: ThreadId,
     take: TakeId,
     turn: TurnId,
@@ -98,11 +98,11 @@ struct PartialNews<'a> {
     blocks: &'a [retake_model::entry::Block],
 }
 
-impl Hub {
+impl EventBus {
     pub(crate) fn new(timeline: &Timeline) -> Result<Self, Problem> {
-        let newest = timeline.look()?.queries().last_sequence()?;
+        let newest = timeline.read()?.queries().last_sequence()?;
         Ok(Self {
-            recent: Mutex::new(Recent::none(newest)),
+            recent: Mutex::new(RecentEvents::none(newest)),
             newest: watch::Sender::new(newest),
             token: watch::Sender::new(None),
             live: LiveEvents::default(),
@@ -110,16 +110,16 @@ impl Hub {
     }
 
     /// Publishes an event of a turn.
-    pub(crate) fn tell(&self, news: &TurnNews<'_>) {
-        self.send_live(news.thread, news);
+    pub(crate) fn publish(&self, message: &TurnEventMessage<'_>) {
+        self.send_live(message.thread, message);
     }
 
-    fn send_live(&self, thread: ThreadId, news: &impl Serialize) {
+    fn send_live(&self, thread: ThreadId, message: &impl Serialize) {
         if !self.live.has_listeners() {
             return;
         }
-        let Ok(data) = serde_json::to_string(news) else { return };
-        self.live.send(Live { thread, text: format!("event: turn\ndata: {data}\n\n") });
+        let Ok(data) = serde_json::to_string(message) else { return };
+        self.live.send(LiveEvent { thread, text: format!("event: turn\ndata: {data}\n\n") });
     }
 
     /// Position of the newest event.
@@ -128,13 +128,13 @@ impl Hub {
     }
 
     /// The events after a position, if they are in memory; `None` if the log must be read.
-    fn at_hand(&self, after: i64) -> Option<Vec<Event>> {
+    fn recent_after(&self, after: i64) -> Option<Vec<Event>> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if after < recent.after {
             return None;
         }
         let from = recent.events.partition_point(|event| event.sequence <= after);
-        Some(one_piece(recent.events.range(from..).take(PAGE).cloned()))
+        Some(take_chunk(recent.events.range(from..).take(PAGE).cloned()))
     }
 
     fn add(&self, events: Vec<Event>) {
@@ -144,7 +144,7 @@ impl Hub {
     }
 }
 
-impl Recent {
+impl RecentEvents {
     /// No events: earlier ones are read from the log.
     fn none(after: i64) -> Self {
         Self { after, events: VecDeque::new(), bytes: 0 }
@@ -158,7 +158,7 @@ impl Recent {
         }
         self.bytes += events.iter().map(|event| event.text.len()).sum::<usize>();
         self.events.extend(events);
-        while self.events.len() > RECENT || self.bytes > RECENT_BYTES {
+        while self.events.len() > MAX_RECENT_EVENTS || self.bytes > MAX_RECENT_BYTES {
             let Some(gone) = self.events.pop_front() else { break };
             self.after = gone.sequence;
             self.bytes -= gone.text.len();
@@ -167,7 +167,7 @@ impl Recent {
 }
 
 impl Event {
-    fn of(happened: &Happened) -> Self {
+    fn of(happened: &LogEvent) -> Self {
         let data = serde_json::to_string(happened).unwrap_or_default();
         let (sequence, thread) = (happened.sequence, happened.change.as_ref().map(|change| change.thread));
         let kind = if thread.is_some() { "operation" } else { "purged" };
@@ -176,13 +176,13 @@ impl Event {
 }
 
 /// The first events that fit into a chunk.
-fn one_piece(events: impl Iterator<Item = Event>) -> Vec<Event> {
+fn take_chunk(events: impl Iterator<Item = Event>) -> Vec<Event> {
     let mut bytes = 0;
     events
         .take_while(|event| {
             let first = bytes == 0;
             bytes += event.text.len();
-            first || bytes <= PIECE_BYTES
+            first || bytes <= MAX_CHUNK_BYTES
         })
         .collect()
 }
@@ -192,81 +192,82 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
     let service = Arc::clone(service);
     std::thread::Builder::new().name("retake-follow".to_owned()).spawn(move || {
         let mut follower = None;
-        while !service.stop.wait_timeout(MOMENT) {
-            let looked = carefully(|| match &mut follower {
-                None => Follower::new(&service).map(|new| follower = Some(new)),
-                Some(follower) => follower.look(&service),
+        while !service.stop.wait_timeout(LOG_POLL_INTERVAL) {
+            let looked = catch_panic(|| match &mut follower {
+                None => LogFollower::new(&service).map(|new| follower = Some(new)),
+                Some(follower) => follower.poll(&service),
             });
             if let Err(problem) = looked {
                 tracing::warn!(detail = problem.detail, "failed to follow the log");
                 follower = None;
-                service.stop.wait_timeout(WHILE);
+                service.stop.wait_timeout(TURN_POLL_INTERVAL);
             }
         }
     })
 }
 
 /// Polls once and catches panics, so that a bug in one poll does not stop all events.
-fn carefully(look: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
+fn catch_panic(look: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
     let mistake = |_| Err(Problem::new(Code::Internal, "the server failed"));
     catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(mistake)
 }
 
 /// Follows changes of all processes.
-struct Follower {
+struct LogFollower {
     tail: Tail,
     /// A separate connection, so that writers do not block it.
-    ledger: Ledger,
-    stamp: Option<LedgerStamp>,
+    runtime_database: RuntimeDatabase,
+    stamp: Option<RuntimeStamp>,
     partials: Vec<(TakeId, PartialAnswer)>,
     looked: Option<Instant>,
 }
 
-impl Follower {
+impl LogFollower {
     fn new(service: &Service) -> Result<Self, Problem> {
-        let (tail, ledger) = (service.timeline.tail()?, service.timeline.store().ledger()?);
-        Ok(Self { tail, ledger, stamp: None, partials: Vec::new(), looked: None })
+        let (tail, runtime_database) =
+            (service.timeline.tail()?, service.timeline.store().runtime_database()?);
+        Ok(Self { tail, runtime_database, stamp: None, partials: Vec::new(), looked: None })
     }
 
-    fn look(&mut self, service: &Service) -> Result<(), Problem> {
-        let hub = &service.hub;
+    fn poll(&mut self, service: &Service) -> Result<(), Problem> {
+        let event_bus = &service.event_bus;
         let mut news = false;
-        while self.tail.last()? > hub.newest() {
-            let found = self.tail.since(hub.newest(), PAGE)?;
+        while self.tail.last()? > event_bus.newest() {
+            let found = self.tail.since(event_bus.newest(), PAGE)?;
             if found.is_empty() {
                 break;
             }
             // After reading the log and before publishing: streams opened with an old token must not receive events from
             // after its rotation.
-            look_at_token(service);
-            hub.add(found.iter().map(Event::of).collect());
+            refresh_token(service);
+            event_bus.add(found.iter().map(Event::of).collect());
             news = true;
         }
         if news {
-            service.metrics.sequence.set(hub.newest());
+            service.metrics.sequence.set(event_bus.newest());
         }
-        look_at_token(service);
-        if self.looked.is_none_or(|looked| looked.elapsed() >= WHILE) {
+        refresh_token(service);
+        if self.looked.is_none_or(|looked| looked.elapsed() >= TURN_POLL_INTERVAL) {
             self.looked = Some(Instant::now());
             // Keeps the list of threads warm for the next request.
             service.timeline.threads_page(&ThreadFilter::default(), None, 1)?;
-            self.look_at_others(service)?;
+            self.poll_other_processes(service)?;
         }
         Ok(())
     }
 
     /// Publishes partial answers of turns in other processes.
-    fn look_at_others(&mut self, service: &Service) -> Result<(), Problem> {
-        if !service.hub.live.has_listeners() {
+    fn poll_other_processes(&mut self, service: &Service) -> Result<(), Problem> {
+        if !service.event_bus.live.has_listeners() {
             return Ok(());
         }
-        let stamp = Some(self.ledger.stamp()?);
+        let stamp = Some(self.runtime_database.stamp()?);
         if stamp == self.stamp {
             return Ok(());
         }
         self.stamp = stamp;
         let mut partials = Vec::new();
-        for running in self.ledger.turns()? {
+        for running in self.runtime_database.turns()? {
             let Some(partial) = running.partial.filter(|_| !service.turns.has(running.turn)) else {
                 continue;
             };
@@ -274,8 +275,8 @@ impl Follower {
             if !known {
                 let (thread, take, turn) = (running.thread, running.take, running.turn);
                 let (entry, blocks) = (partial.entry, partial.blocks.as_slice());
-                let news = PartialNews { thread, take, turn, event: "partial", entry, blocks };
-                service.hub.send_live(thread, &news);
+                let message = PartialAnswerMessage { thread, take, turn, event: "partial", entry, blocks };
+                service.event_bus.send_live(thread, &message);
             }
             partials.push((running.take, partial));
         }
@@ -285,9 +286,9 @@ impl Follower {
 }
 
 /// Publishes the current token to streams if it changed.
-fn look_at_token(service: &Service) {
-    let current = service.gate.current();
-    service.hub.token.send_if_modified(|token| {
+fn refresh_token(service: &Service) {
+    let current = service.auth.current_token_hash();
+    service.event_bus.token.send_if_modified(|token| {
         let other = *token != current;
         *token = current;
         other
@@ -307,42 +308,42 @@ mod tests {
     fn a_chunk_has_at_least_one_event_and_at_most_what_fits() {
         let check = |sizes: &[usize], expected: usize| {
             let events = sizes.iter().map(|bytes| event(0, *bytes));
-            assert_eq!(one_piece(events).len(), expected, "{sizes:?}");
+            assert_eq!(take_chunk(events).len(), expected, "{sizes:?}");
         };
         check(&[], 0);
         check(&[1, 1, 1], 3);
-        check(&[PIECE_BYTES * 2, 1], 1);
-        check(&[1, PIECE_BYTES * 2, 1], 1);
-        check(&[PIECE_BYTES / 2, PIECE_BYTES / 2, 1], 2);
+        check(&[MAX_CHUNK_BYTES * 2, 1], 1);
+        check(&[1, MAX_CHUNK_BYTES * 2, 1], 1);
+        check(&[MAX_CHUNK_BYTES / 2, MAX_CHUNK_BYTES / 2, 1], 2);
     }
 
     #[test]
     fn recent_events_are_bounded_and_contiguous() {
         let check = |count: i64, bytes: usize| {
-            let mut recent = Recent::none(0);
+            let mut recent = RecentEvents::none(0);
             (1..=count).for_each(|sequence| recent.add(vec![event(sequence, bytes)], sequence));
-            assert!(recent.events.len() <= RECENT && recent.bytes <= RECENT_BYTES);
+            assert!(recent.events.len() <= MAX_RECENT_EVENTS && recent.bytes <= MAX_RECENT_BYTES);
             assert_eq!(recent.bytes, recent.events.len() * bytes);
             let kept: Vec<i64> = recent.events.iter().map(|event| event.sequence).collect();
             assert_eq!(kept, (recent.after + 1..=count).collect::<Vec<_>>());
         };
         check(10, 100);
-        check(RECENT as i64 + 10, 100);
-        check(40, RECENT_BYTES / 10);
-        check(3, RECENT_BYTES * 2);
+        check(MAX_RECENT_EVENTS as i64 + 10, 100);
+        check(40, MAX_RECENT_BYTES / 10);
+        check(3, MAX_RECENT_BYTES * 2);
     }
 
     #[test]
     fn a_poll_that_panics_returns_an_error() {
-        assert!(carefully(|| Ok(())).is_ok());
-        let failed = |look: fn() -> Result<(), Problem>| carefully(look).expect_err("it failed").code;
+        assert!(catch_panic(|| Ok(())).is_ok());
+        let failed = |look: fn() -> Result<(), Problem>| catch_panic(look).expect_err("it failed").code;
         assert_eq!(failed(|| Err(Problem::new(Code::Storage, "the disk"))), Code::Storage);
         assert_eq!(failed(|| panic!("an intended panic")), Code::Internal);
     }
 
     #[test]
     fn a_purge_drops_earlier_events() {
-        let mut recent = Recent::none(0);
+        let mut recent = RecentEvents::none(0);
         recent.add(vec![event(1, 10), event(2, 10)], 2);
         recent.add(vec![event(3, 10), Event { thread: None, ..event(4, 10) }, event(5, 10)], 5);
         assert_eq!((recent.after, recent.events.len(), recent.bytes), (5, 0, 0));

@@ -12,6 +12,7 @@
 //!   client        the API without a socket, for tests
 //! ```
 
+mod auth;
 #[doc(hidden)]
 pub mod client;
 mod dispatch;
@@ -19,10 +20,9 @@ mod document;
 mod download;
 mod endpoint;
 mod events;
-mod gate;
+mod idempotency;
 mod limits;
 mod metrics;
-mod once;
 mod page;
 mod problem;
 mod router;
@@ -32,7 +32,7 @@ mod service;
 mod turns;
 mod upload;
 
-pub use gate::{TicketError, Token, TokenError, TokenFile, new_ticket, reachable};
+pub use auth::{LoginLinkError, Token, TokenError, TokenFile, new_login_link, reachable};
 pub use limits::Limits;
 pub use server::{ServeError, serve};
 pub use service::{Options, Pages};

@@ -35,9 +35,9 @@ pub struct Limits {
     /// Maximum pause between chunks of an uploaded file.
     pub pause: Duration,
     /// Timeout for writes to a client that does not read.
-    pub unread: Duration,
+    pub write_timeout: Duration,
     /// Time for running turns to end on shutdown.
-    pub farewell: Duration,
+    pub shutdown_grace: Duration,
 }
 
 impl Default for Limits {
@@ -57,8 +57,8 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             arrival: Duration::from_secs(20),
             pause: Duration::from_secs(20),
-            unread: Duration::from_secs(20),
-            farewell: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(20),
+            shutdown_grace: Duration::from_secs(10),
         }
     }
 }

@@ -219,7 +219,7 @@ impl Code {
 /// A problem as sent to clients (RFC 9457), with a stable `code` and an `action`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
-pub(crate) struct Written<'a> {
+pub(crate) struct ProblemDocument<'a> {
     /// URL that describes the kind of problem.
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -264,8 +264,8 @@ impl Problem {
         Self::new(Code::Refused, detail)
     }
 
-    pub(crate) fn written<'a>(&'a self, request: &'a str) -> Written<'a> {
-        Written {
+    pub(crate) fn document<'a>(&'a self, request: &'a str) -> ProblemDocument<'a> {
+        ProblemDocument {
             kind: format!("/docs#problem-{}", self.code.name()),
             title: self.code.title(),
             status: self.code.status().as_u16(),

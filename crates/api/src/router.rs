@@ -10,7 +10,7 @@ use axum::http::header::ALLOW;
 use axum::middleware::{Next, from_fn};
 use axum::routing::{MethodFilter, MethodRouter};
 
-use crate::dispatch::{front, handle, nowhere, other_method};
+use crate::dispatch::{front, handle, method_not_allowed, no_such_route};
 use crate::endpoint::Endpoint;
 use crate::routes;
 use crate::service::{Pages, Service};
@@ -39,7 +39,7 @@ pub(crate) fn router(service: &Arc<Service>, pages: Option<Pages>) -> Router {
     router = routes::pages::add(router.merge(pages), service, home);
     let service = Arc::clone(service);
     router
-        .fallback(nowhere)
+        .fallback(no_such_route)
         .layer(from_fn(move |request: Request, next: Next| front(Arc::clone(&service), request, next)))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn refusing_others(methods: MethodRouter, allowed: impl Into<String>)
     methods.fallback(move |request: Request| {
         let allowed = allowed.clone();
         async move {
-            let mut response = other_method(request).await;
+            let mut response = method_not_allowed(request).await;
             if let Ok(allowed) = allowed.parse() {
                 response.headers_mut().insert(ALLOW, allowed);
             }

@@ -3,28 +3,28 @@
 #![allow(clippy::unnecessary_wraps, reason = "all route functions have the same signature")]
 
 mod agents;
-mod apart;
 mod changes;
 mod common;
 mod draft;
 mod entries;
+mod entry_view;
 mod file_common;
 mod files;
 mod find;
 mod history;
 mod hooks;
-mod moments;
 pub(crate) mod pages;
 mod presets;
 mod projects;
 mod search;
 mod server;
-mod shown;
+mod snapshots;
 mod state;
 mod takes;
 mod threads;
 mod transfer;
 mod turns;
+mod worktrees;
 
 use crate::endpoint::Endpoint;
 
@@ -34,12 +34,12 @@ pub(crate) fn all() -> Vec<Endpoint> {
         threads::all(),
         find::all(),
         entries::all(),
-        shown::all(),
+        entry_view::all(),
         takes::all(),
-        apart::all(),
+        worktrees::all(),
         turns::all(),
         history::all(),
-        moments::all(),
+        snapshots::all(),
         changes::all(),
         files::all(),
         projects::all(),

@@ -1,7 +1,7 @@
 //! The server: accepts connections within limits, and shuts down gracefully.
 
-mod patient;
 mod unauthenticated;
+mod write_timeout;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
-use crate::dispatch::Lanes;
-use crate::gate::name_of_address;
+use crate::auth::name_of_address;
+use crate::dispatch::Admission;
 use crate::router::router;
 use crate::service::{Options, Service};
-use patient::Patient;
 pub(crate) use unauthenticated::Connection;
-use unauthenticated::{OnConnection, Unauthenticated};
+use unauthenticated::{ConnectionService, Unauthenticated};
+use write_timeout::WriteTimeout;
 
 /// Why a server did not start or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub enum ServeError {
 }
 
 /// Time for the last responses to reach their clients.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// Serves until `stop` is set. Calls `ready` with the bound address.
 pub fn serve(
@@ -57,7 +57,7 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("retake-serve")
-        .max_blocking_threads(Lanes::most(&options.limits) + options.limits.streams + 16)
+        .max_blocking_threads(Admission::max_workers(&options.limits) + options.limits.streams + 16)
         .build()?;
     let pages = options.pages.take();
     options.hosts.push(name_of_address(address));
@@ -67,7 +67,7 @@ pub fn serve(
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));
     // However the loop ended, stop the turns and the log follower.
     stop.set();
-    service.turns.end_all(service.limits.farewell);
+    service.turns.end_all(service.limits.shutdown_grace);
     // A panic in the thread has been logged already.
     let _ = tail.join();
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -113,7 +113,7 @@ async fn listen(
             }
         };
         let facts = unauthenticated.add();
-        let on_connection = OnConnection { router: router.clone(), connection: facts.clone() };
+        let on_connection = ConnectionService { router: router.clone(), connection: facts.clone() };
         let watched = graceful.watch(connection(service, stream, on_connection));
         let (service, unauthenticated) = (Arc::clone(service), Arc::clone(&unauthenticated));
         tokio::spawn(async move {
@@ -135,8 +135,8 @@ async fn listen(
     let ending = service.turns.cancel_all();
     // Do not wait for connections without a request.
     let answered = async {
-        service.busy.nothing().await;
-        tokio::time::sleep(LAST_WORDS).await;
+        service.in_flight.nothing().await;
+        tokio::time::sleep(CLOSE_GRACE).await;
     };
     let over = async {
         tokio::select! {
@@ -145,17 +145,18 @@ async fn listen(
         }
     };
     // Wait no longer than the shutdown grace period.
-    let _ = tokio::time::timeout(service.limits.farewell, over).await;
+    let _ = tokio::time::timeout(service.limits.shutdown_grace, over).await;
     info!(turns = ending, "stopped");
     Ok(())
 }
 
-type Http = http1::Connection<TokioIo<Patient<TcpStream>>, OnConnection>;
+type Http = http1::Connection<TokioIo<WriteTimeout<TcpStream>>, ConnectionService>;
 
-fn connection(service: &Service, stream: TcpStream, router: OnConnection) -> Http {
+fn connection(service: &Service, stream: TcpStream, router: ConnectionService) -> Http {
     // Responses are small, and events must not be delayed.
     let _ = stream.set_nodelay(true);
-    let patient = Patient::new(stream, service.limits.unread, service.metrics.slow_readers.clone());
+    let patient =
+        WriteTimeout::new(stream, service.limits.write_timeout, service.metrics.slow_readers.clone());
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(service.limits.head)

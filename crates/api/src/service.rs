@@ -1,6 +1,6 @@
 //! The state shared by all requests.
 
-mod place;
+mod environment;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,25 +8,25 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use axum::Router;
 use retake_agent::Cancel;
-use retake_agent::provider::config::Surroundings as Around;
+use retake_agent::provider::config::ProviderEnvironment;
 use retake_agent::setup::Setup;
-use retake_timeline::store::{Alive, Ledger, StoreError};
-use retake_timeline::{Recovered, Timeline};
+use retake_timeline::store::{LivenessLock, RuntimeDatabase, StoreError};
+use retake_timeline::{RecoveredMove, Timeline};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
-use place::Places;
-pub(crate) use place::{GitNow, surroundings_at};
+use environment::EnvironmentCache;
+pub(crate) use environment::{GitStatus, environment_at};
 
-use crate::dispatch::{Busy, Lanes};
+use crate::auth::{Auth, Hosts, TokenFile};
+use crate::dispatch::{Admission, InFlight};
 use crate::document::Document;
-use crate::events::Hub;
-use crate::gate::{Gate, Hosts, TokenFile};
+use crate::events::EventBus;
+use crate::idempotency::{AbandonedRequests, KeyCleanup};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::once::{LeftOver, Memory};
 use crate::problem::{Code, Problem};
-use crate::turns::Turns;
+use crate::turns::RunningTurns;
 
 /// The configuration of a server.
 pub struct Options {
@@ -35,7 +35,7 @@ pub struct Options {
     /// The configuration of turns.
     pub setup: Setup,
     /// The environment from which providers read keys.
-    pub around: fn() -> Around<'static>,
+    pub provider_environment: fn() -> ProviderEnvironment<'static>,
     /// The folder of the default project.
     pub folder: PathBuf,
     /// The token file.
@@ -60,16 +60,16 @@ pub struct Pages {
 pub(crate) struct Service {
     pub(crate) timeline: Timeline,
     pub(crate) setup: Setup,
-    pub(crate) around: fn() -> Around<'static>,
+    pub(crate) provider_environment: fn() -> ProviderEnvironment<'static>,
     pub(crate) folder: PathBuf,
-    pub(crate) gate: Gate,
-    pub(crate) ledger: Ledger,
+    pub(crate) auth: Auth,
+    pub(crate) runtime_database: RuntimeDatabase,
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
-    pub(crate) hub: Hub,
-    pub(crate) turns: Turns,
-    pub(crate) busy: Busy,
-    pub(crate) lanes: Lanes,
+    pub(crate) event_bus: EventBus,
+    pub(crate) turns: RunningTurns,
+    pub(crate) in_flight: InFlight,
+    pub(crate) admission: Admission,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) reading: Arc<Semaphore>,
@@ -78,47 +78,48 @@ pub(crate) struct Service {
     /// The name of this process in the runtime database.
     pub(crate) owner: String,
     /// Requests that the runtime database lists as running in this process, but that are abandoned.
-    pub(crate) unsettled: LeftOver,
+    pub(crate) abandoned_requests: AbandonedRequests,
     /// Deletes expired answers.
-    pub(crate) memory: Memory,
-    _alive: Alive,
+    pub(crate) key_cleanup: KeyCleanup,
+    _alive: LivenessLock,
     requests: AtomicU64,
     document: OnceLock<Document>,
-    places: Places,
+    environments: EnvironmentCache,
     own: Weak<Self>,
 }
 
 impl Service {
     pub(crate) fn new(options: Options, stop: Cancel) -> Result<Arc<Self>, Problem> {
-        let Options { timeline, setup, around, folder, token, hosts, limits, pages: _ } = options;
-        let gate = Gate::new(&timeline, token, Hosts::new(&hosts))?;
-        let ledger = timeline.store().ledger()?;
-        let owner = format!("server-{:016x}", timeline.dice());
-        let alive = timeline.store().keep_alive_as(&owner)?;
-        let hub = Hub::new(&timeline)?;
+        let Options { timeline, setup, provider_environment, folder, token, hosts, limits, pages: _ } =
+            options;
+        let auth = Auth::new(&timeline, token, Hosts::new(&hosts))?;
+        let runtime_database = timeline.store().runtime_database()?;
+        let owner = format!("server-{:016x}", timeline.random_u64());
+        let alive = timeline.store().lock_alive_as(&owner)?;
+        let event_bus = EventBus::new(&timeline)?;
         Ok(Arc::new_cyclic(|own| Self {
-            gate,
-            ledger,
-            hub,
-            turns: Turns::default(),
+            auth,
+            runtime_database,
+            event_bus,
+            turns: RunningTurns::default(),
             metrics: Metrics::new(),
-            busy: Busy::new(),
-            lanes: Lanes::new(&limits),
+            in_flight: InFlight::new(),
+            admission: Admission::new(&limits),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Arc::new(Semaphore::new(limits.bodies)),
             reading: Arc::new(Semaphore::new(limits.values)),
             stop,
             owner,
-            unsettled: LeftOver::default(),
-            memory: Memory::new(),
+            abandoned_requests: AbandonedRequests::default(),
+            key_cleanup: KeyCleanup::new(),
             _alive: alive,
-            requests: AtomicU64::new(timeline.dice() << 20),
+            requests: AtomicU64::new(timeline.random_u64() << 20),
             document: OnceLock::new(),
-            places: Places::default(),
+            environments: EnvironmentCache::default(),
             own: Weak::clone(own),
             timeline,
             setup,
-            around,
+            provider_environment,
             folder,
             limits,
         }))
@@ -131,7 +132,7 @@ impl Service {
             Ok(recovered) => recovered.iter().for_each(log_recovered),
             Err(error) => warn!(%error, "failed to finish an interrupted move of files"),
         }
-        match self.timeline.store().finish_erasing() {
+        match self.timeline.store().finish_erasure() {
             Ok(true) => info!("finished an interrupted purge or redaction"),
             Ok(false) => {}
             Err(error) => warn!(%error, "failed to finish an interrupted purge"),
@@ -153,7 +154,7 @@ impl Service {
     }
 
     pub(crate) fn document(&self) -> &Document {
-        self.document.get_or_init(|| Document::of(&crate::routes::all(), self.gate.cookie()))
+        self.document.get_or_init(|| Document::of(&crate::routes::all(), self.auth.cookie()))
     }
 
     /// A unique id for a request.
@@ -167,6 +168,6 @@ impl Service {
     }
 }
 
-fn log_recovered(recovered: &Recovered) {
+fn log_recovered(recovered: &RecoveredMove) {
     info!(asked = %recovered.time, files = recovered.paths.len(), "finished an interrupted move of files");
 }

@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use retake_agent::{Audience, Cancel, Outcome, TurnError, TurnEvent};
+use retake_agent::{Cancel, TurnError, TurnEvent, TurnObserver, TurnOutcome};
 use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::operation::Version;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::events::TurnNews;
+use crate::events::TurnEventMessage;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 /// The turns of this server.
 #[derive(Default)]
-pub(crate) struct Turns {
-    running: Mutex<Running>,
+pub(crate) struct RunningTurns {
+    running: Mutex<TurnTable>,
 }
 
 #[derive(Default)]
-struct Running {
+struct TurnTable {
     turns: HashMap<TurnId, ThreadId>,
     cancels: Vec<(Cancel, JoinHandle<()>)>,
     stopping: bool,
@@ -31,7 +31,7 @@ struct Running {
 
 /// A turn that has started and is on disk.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct Begun {
+pub(crate) struct StartedTurn {
     /// The thread.
     pub(crate) thread: ThreadId,
     /// The take.
@@ -51,11 +51,12 @@ pub(crate) struct Begun {
 }
 
 /// The work of a turn.
-pub(crate) type Job = Box<dyn FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError> + Send>;
+pub(crate) type TurnJob =
+    Box<dyn FnOnce(&Cancel, &mut dyn TurnObserver) -> Result<TurnOutcome, TurnError> + Send>;
 
-impl Turns {
+impl RunningTurns {
     /// Starts a turn; returns when it is on disk or refused.
-    pub(crate) fn begin(&self, service: &Arc<Service>, job: Job) -> Result<Begun, Problem> {
+    pub(crate) fn begin(&self, service: &Arc<Service>, job: TurnJob) -> Result<StartedTurn, Problem> {
         let (sender, receiver) = channel();
         let cancel = Cancel::new();
         let (watched, own) = (Arc::clone(service), cancel.clone());
@@ -65,12 +66,13 @@ impl Turns {
         }
         running.cancels.retain(|(_, thread)| !thread.is_finished());
         let spawned = std::thread::Builder::new().name("retake-turn".to_owned()).spawn(move || {
-            let mut watcher = Watcher { service: &watched, begun: Some(sender), turn: None, number: 0 };
+            let mut watcher =
+                EventForwarder { service: &watched, started: Some(sender), turn: None, number: 0 };
             let outcome = job(&own, &mut watcher);
-            let begun = watcher.begun.take();
+            let started = watcher.started.take();
             drop(watcher);
-            match (outcome, begun) {
-                (Err(error), Some(begun)) => drop(begun.send(Err(error.into()))),
+            match (outcome, started) {
+                (Err(error), Some(started)) => drop(started.send(Err(error.into()))),
                 (Err(error), None) => tracing::warn!(%error, "a turn failed"),
                 (Ok(_), _) => {}
             }
@@ -95,9 +97,9 @@ impl Turns {
     }
 
     /// Interrupts all turns, and waits until that is on disk or the timeout expires.
-    pub(crate) fn end_all(&self, patience: Duration) {
+    pub(crate) fn end_all(&self, timeout: Duration) {
         self.cancel_all();
-        let until = Instant::now() + patience;
+        let until = Instant::now() + timeout;
         let cancels = std::mem::take(&mut self.lock().cancels);
         for (_, thread) in cancels {
             while !thread.is_finished() && Instant::now() < until {
@@ -110,21 +112,21 @@ impl Turns {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Running> {
+    fn lock(&self) -> MutexGuard<'_, TurnTable> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Forwards the events of a turn.
-struct Watcher<'a> {
+struct EventForwarder<'a> {
     service: &'a Service,
-    begun: Option<Sender<Result<Begun, Problem>>>,
+    started: Option<Sender<Result<StartedTurn, Problem>>>,
     turn: Option<(ThreadId, TakeId, TurnId)>,
     number: u64,
 }
 
 /// Removes the turn however it ends, also after a panic.
-impl Drop for Watcher<'_> {
+impl Drop for EventForwarder<'_> {
     fn drop(&mut self) {
         if let Some((_, _, turn)) = self.turn {
             self.service.turns.lock().turns.remove(&turn);
@@ -133,13 +135,13 @@ impl Drop for Watcher<'_> {
     }
 }
 
-impl Audience for Watcher<'_> {
-    fn hear(&mut self, event: &TurnEvent) {
+impl TurnObserver for EventForwarder<'_> {
+    fn on_event(&mut self, event: &TurnEvent) {
         if let TurnEvent::Started { thread, take, turn, provider, model, version, operation } = event {
             self.turn = Some((*thread, *take, *turn));
             self.service.turns.lock().turns.insert(*turn, *thread);
             self.service.metrics.turns.inc();
-            let begun = Begun {
+            let started = StartedTurn {
                 thread: *thread,
                 take: *take,
                 turn: *turn,
@@ -149,24 +151,24 @@ impl Audience for Watcher<'_> {
                 provider: provider.clone(),
                 model: model.clone(),
             };
-            if let Some(sender) = self.begun.take() {
+            if let Some(sender) = self.started.take() {
                 // The client may have disconnected; the turn continues.
-                let _ = sender.send(Ok(begun));
+                let _ = sender.send(Ok(started));
             }
         }
         let Some((thread, take, turn)) = self.turn else { return };
-        self.service.hub.tell(&TurnNews { thread, take, turn, number: self.number, event });
+        self.service.event_bus.publish(&TurnEventMessage { thread, take, turn, number: self.number, event });
         self.number += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use retake_agent::provider::config::Surroundings;
+    use retake_agent::provider::config::ProviderEnvironment;
     use retake_timeline::{Rules, Timeline};
 
     use super::*;
-    use crate::gate::TokenFile;
+    use crate::auth::TokenFile;
     use crate::limits::Limits;
     use crate::service::Options;
 
@@ -177,7 +179,7 @@ mod tests {
         let options = Options {
             timeline: Timeline::open(&store, Rules::default()).expect("a store"),
             setup: retake_agent::Setup::default(),
-            around: Surroundings::of_process,
+            provider_environment: ProviderEnvironment::from_process,
             folder: folder.path().to_owned(),
             token: TokenFile::at(store.join("serve.token")),
             hosts: Vec::new(),
@@ -186,8 +188,8 @@ mod tests {
         };
         let service = Service::new(options, Cancel::new()).expect("a service");
         let turn = TurnId::from_bytes([7; 16]);
-        let job: Job = Box::new(move |cancel, audience| {
-            audience.hear(&TurnEvent::Started {
+        let job: TurnJob = Box::new(move |cancel, observer| {
+            observer.on_event(&TurnEvent::Started {
                 thread: ThreadId::from_key([1; 16]),
                 take: TakeId::from_bytes([2; 16]),
                 turn,
@@ -199,8 +201,8 @@ mod tests {
             assert!(!cancel.wait_timeout(Duration::from_mins(1)), "an intended panic");
             Err(TurnError::Nothing)
         });
-        let begun = service.turns.begin(&service, job).expect("the turn starts");
-        assert_eq!((begun.turn, service.turns.has(turn), service.metrics.turns.get()), (turn, true, 1));
+        let started = service.turns.begin(&service, job).expect("the turn starts");
+        assert_eq!((started.turn, service.turns.has(turn), service.metrics.turns.get()), (turn, true, 1));
         service.turns.end_all(Duration::from_secs(10));
         assert_eq!((service.turns.has(turn), service.metrics.turns.get()), (false, 0));
     }

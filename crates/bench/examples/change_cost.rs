@@ -12,7 +12,7 @@ use retake_timeline::model::id::ProjectId;
 use retake_timeline::model::time::Timestamp;
 use rusqlite::Connection;
 
-use retake_timeline::{Caller, Command, NewEntry, NewThread, Rules, Spot, Timeline, Unit};
+use retake_timeline::{Caller, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline, Unit};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -30,20 +30,25 @@ fn main() -> Outcome<()> {
     while left > 0 {
         let batch = left.min(1_000);
         let entries = (0..batch).map(|_| message(&mut seed)).collect();
-        timeline.change(thread, Command::AddEntries { take, at: Spot::End, entries }, Caller::human())?;
+        timeline.change(
+            thread,
+            Command::AddEntries { take, at: InsertPosition::End, entries },
+            Caller::human(),
+        )?;
         left -= batch;
     }
     let branch = Command::Branch { from: take, at: None, name: Some("other".to_owned()) };
     let other = timeline.change(thread, branch, Caller::human())?.summary.active.id;
     timeline.change(thread, Command::Switch { take }, Caller::human())?;
     let cells = {
-        let looking = timeline.look()?;
-        let take = looking.state(thread)?.active_take(&looking.queries())?;
-        take.entries.page(&looking.queries(), 0..take.entries.len())?
+        let reader = timeline.read()?;
+        let take = reader.state(thread)?.active_take(&reader.queries())?;
+        take.entries.page(&reader.queries(), 0..take.entries.len())?
     };
     let last = cells[cells.len() - 2].entry;
     measure("append", changes, folder.path(), |_| {
-        let command = Command::AddEntries { take, at: Spot::End, entries: vec![message(&mut seed)] };
+        let command =
+            Command::AddEntries { take, at: InsertPosition::End, entries: vec![message(&mut seed)] };
         timeline.change(thread, command, Caller::human())?;
         Ok(())
     })?;
@@ -84,7 +89,7 @@ const WORDS: [&str; 24] = [
 ];
 
 /// How often pages are counted; even, so that pairs of moves cancel out.
-const COUNTED: u64 = 16;
+const COUNTED_RUNS: u64 = 16;
 /// A page in the log, with its header.
 const FRAME: u64 = 4_096 + 24;
 
@@ -112,7 +117,7 @@ fn measure(
     walls.sort_unstable();
     floors.sort_unstable();
     let mut pages = Vec::new();
-    for number in 0..COUNTED {
+    for number in 0..COUNTED_RUNS {
         // The pages that one change appends to an empty log are the pages it writes.
         Connection::open(folder.join("retake.db"))?.query_row(
             "PRAGMA wal_checkpoint(TRUNCATE)",

@@ -12,15 +12,15 @@ use rusqlite::Connection;
 use crate::Outcome;
 use crate::messages::Messages;
 use crate::operations::kilobytes;
-use crate::options::Extent;
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
 use crate::subject::{empty_log, fill, new_thread};
 
 /// Maximum growth of the database.
-const MOST_BYTES: u64 = 2 * 1024 * 1024;
+const MAX_GROWTH_BYTES: u64 = 2 * 1024 * 1024;
 
 /// Tables and their counted bytes, without the overhead of pages.
-const SHARES: [(&str, &str); 6] = [
+const TABLE_SIZES: [(&str, &str); 6] = [
     ("takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 3"),
     ("lists of takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 4"),
     ("lists of entries", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 2"),
@@ -30,35 +30,35 @@ const SHARES: [(&str, &str); 6] = [
 ];
 
 #[derive(Clone, Copy)]
-enum How {
+enum ForkKind {
     Fork,
     Branch,
 }
 
 #[derive(Clone, Copy)]
-enum Where {
+enum ForkPosition {
     End,
     Everywhere,
 }
 
-const WAYS: [(&str, How, Where); 4] = [
-    ("forks at the last user message", How::Fork, Where::End),
-    ("forks at as many user messages", How::Fork, Where::Everywhere),
-    ("branches at the last entry", How::Branch, Where::End),
-    ("branches at as many entries", How::Branch, Where::Everywhere),
+const CASES: [(&str, ForkKind, ForkPosition); 4] = [
+    ("forks at the last user message", ForkKind::Fork, ForkPosition::End),
+    ("forks at as many user messages", ForkKind::Fork, ForkPosition::Everywhere),
+    ("branches at the last entry", ForkKind::Branch, ForkPosition::End),
+    ("branches at as many entries", ForkKind::Branch, ForkPosition::Everywhere),
 ];
 
-pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Outcome<()> {
-    let forks = extent.forks;
-    let title = format!("Growth: {forks} forks of a thread of {} entries", extent.forked);
+pub(crate) fn measure(folder: &Path, scale: &Scale, report: &mut Report) -> Outcome<()> {
+    let forks = scale.forks;
+    let title = format!("Growth: {forks} forks of a thread of {} entries", scale.forked);
     let header = ["what", "database grew by", "per fork", "new content per fork", "goal", ""];
     let mut table = Table::new(&title, header);
-    for (name, how, place) in WAYS {
+    for (name, how, place) in CASES {
         eprintln!("growth: {name}");
         let folder = folder.join(format!("growth-{}", name.replace(' ', "-")));
-        let seen = grow(&folder, how, place, extent)?;
+        let seen = grow(&folder, how, place, scale)?;
         report.figure(Figure::bytes(name, "growth", forks, seen.grown));
-        let verdict = report.judge(name, "under 2 MB", &kilobytes(seen.grown), seen.grown < MOST_BYTES);
+        let verdict = report.judge(name, "under 2 MB", &kilobytes(seen.grown), seen.grown < MAX_GROWTH_BYTES);
         table.row([
             name.to_owned(),
             kilobytes(seen.grown),
@@ -74,39 +74,39 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
     Ok(())
 }
 
-struct Seen {
+struct GrowthSample {
     grown: u64,
     content: u64,
     shares: Vec<(&'static str, u64)>,
 }
 
-fn grow(folder: &Path, how: How, place: Where, extent: &Extent) -> Outcome<Seen> {
+fn grow(folder: &Path, how: ForkKind, place: ForkPosition, scale: &Scale) -> Outcome<GrowthSample> {
     let timeline = Timeline::open(folder, Rules::default())?;
     let thread = new_thread(&timeline, "forked")?;
-    fill(&timeline, &thread, extent.forked, 0, &mut Messages::new(5))?;
+    fill(&timeline, &thread, scale.forked, 0, &mut Messages::new(5))?;
     let from = thread.summary.active.id;
-    let looking = timeline.look()?;
-    let entries = looking.state(thread.thread)?.active_take(&looking.queries())?.entries;
-    let cells = entries.page(&looking.queries(), 0..entries.len())?;
-    drop(looking);
+    let reader = timeline.read()?;
+    let entries = reader.state(thread.thread)?.active_take(&reader.queries())?.entries;
+    let cells = entries.page(&reader.queries(), 0..entries.len())?;
+    drop(reader);
     let before = (size(folder)?, shares(folder)?);
     let mut content = 0;
-    for number in 0..extent.forks {
+    for number in 0..scale.forks {
         // User messages are at even positions.
         let position = match place {
-            Where::End => extent.forked - 2,
-            Where::Everywhere => number * 7919 * 2 % extent.forked,
+            ForkPosition::End => scale.forked - 2,
+            ForkPosition::Everywhere => number * 7919 * 2 % scale.forked,
         };
         let at = cells[position as usize].entry;
         let command = match how {
-            How::Fork => Command::Fork { from, at, name: None },
-            How::Branch => Command::Branch { from, at: Some(at), name: None },
+            ForkKind::Fork => Command::Fork { from, at, name: None },
+            ForkKind::Branch => Command::Branch { from, at: Some(at), name: None },
         };
         content += timeline.change(thread.thread, command, Caller::human())?.new_bytes;
     }
     let after = (size(folder)?, shares(folder)?);
     let shares = after.1.into_iter().zip(before.1).map(|(after, before)| (after.0, after.1 - before.1));
-    Ok(Seen { grown: after.0 - before.0, content, shares: shares.collect() })
+    Ok(GrowthSample { grown: after.0 - before.0, content, shares: shares.collect() })
 }
 
 /// The size of the database with an empty log.
@@ -118,5 +118,5 @@ fn size(folder: &Path) -> Outcome<u64> {
 fn shares(folder: &Path) -> Outcome<Vec<(&'static str, u64)>> {
     let connection = Connection::open(folder.join("retake.db"))?;
     let sum = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    SHARES.iter().map(|(name, sql)| Ok((*name, u64::try_from(sum(sql)?)?))).collect()
+    TABLE_SIZES.iter().map(|(name, sql)| Ok((*name, u64::try_from(sum(sql)?)?))).collect()
 }

@@ -23,25 +23,25 @@ use retake_timeline::{Caller, NewThread, Rules, Timeline};
 
 use crate::Outcome;
 use crate::messages::Messages;
-use crate::options::Extent;
+use crate::options::Scale;
 use crate::report::Report;
 use crate::subject::{fill, new_thread};
 
 pub(crate) use events::pulse;
-pub(crate) use servers::{floor as serve_floor, ours as serve_ours};
+pub(crate) use servers::{baseline as serve_floor, ours as serve_ours};
 
 /// The project of the many threads.
-const MANY: ProjectId = ProjectId::from_bytes([2; 16]);
+const MANY_THREADS: ProjectId = ProjectId::from_bytes([2; 16]);
 /// Number of concurrent clients.
 const CLIENTS: usize = 32;
 
-pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Outcome<()> {
-    let world = World::build(folder, extent)?;
+pub(crate) fn measure(folder: &Path, scale: &Scale, report: &mut Report) -> Outcome<()> {
+    let world = World::build(folder, scale)?;
     let ours = servers::Server::start("serve", &world.folder)?;
-    let floor = servers::Server::start("serve-floor", folder)?;
-    load::measure(&world, &ours, &floor, extent, report)?;
-    growth::measure(&world, &ours, extent, report)?;
-    events::measure(&world, &ours, extent, report)
+    let baseline = servers::Server::start("serve-floor", folder)?;
+    load::measure(&world, &ours, &baseline, scale, report)?;
+    growth::measure(&world, &ours, scale, report)?;
+    events::measure(&world, &ours, scale, report)
 }
 
 struct World {
@@ -55,14 +55,14 @@ struct World {
 }
 
 impl World {
-    fn build(folder: &Path, extent: &Extent) -> Outcome<Self> {
+    fn build(folder: &Path, scale: &Scale) -> Outcome<Self> {
         let folder = folder.join("served");
         let timeline = Timeline::open(&folder, Rules::default())?;
-        eprintln!("making {} threads", extent.listed);
+        eprintln!("making {} threads", scale.listed);
         std::thread::scope(|scope| -> Outcome<()> {
             let make = |from: u64| -> Outcome<()> {
-                for number in (from..extent.listed).step_by(CLIENTS) {
-                    let new = NewThread::in_project(MANY).titled(format!("thread {number}"));
+                for number in (from..scale.listed).step_by(CLIENTS) {
+                    let new = NewThread::in_project(MANY_THREADS).titled(format!("thread {number}"));
                     timeline.create_thread(new, Caller::human())?;
                 }
                 Ok(())
@@ -77,12 +77,12 @@ impl World {
             written.push(thread.thread);
         }
         let mut sized = Vec::new();
-        for &size in extent.sizes {
+        for &size in scale.sizes {
             eprintln!("making a thread of {size} entries");
             let thread = new_thread(&timeline, &format!("of {size}"))?;
             fill(&timeline, &thread, size, 0, &mut Messages::new(size))?;
             sized.push((size, thread.thread));
         }
-        Ok(Self { folder, written, sized, listed: extent.listed })
+        Ok(Self { folder, written, sized, listed: scale.listed })
     }
 }

@@ -3,28 +3,28 @@
 use std::path::Path;
 
 use retake_timeline::model::id::ProjectId;
-use retake_timeline::store::{Deleted, ThreadFilter};
-use retake_timeline::{Caller, Command, Looking, NewThread, Rules, Timeline};
+use retake_timeline::store::{DeletedFilter, ThreadFilter};
+use retake_timeline::{Caller, Command, NewThread, Reader, Rules, Timeline};
 
 use crate::Outcome;
-use crate::measure::{Samples, shown, timed};
-use crate::options::Extent;
+use crate::measure::{Samples, format_duration, timed};
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
 use crate::subject::{fill, new_thread};
 
 /// Maximum duration in milliseconds.
-const MOST_MILLIS: u128 = 50;
+const MAX_MILLIS: u128 = 50;
 /// Writers that create the threads and takes, so that many share one sync.
-const MAKERS: u64 = 32;
+const WRITERS: u64 = 32;
 /// The project of the many threads; the many takes are in the other one.
 const MANY_THREADS: ProjectId = ProjectId::from_bytes([2; 16]);
 
-pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Outcome<()> {
+pub(crate) fn measure(folder: &Path, scale: &Scale, report: &mut Report) -> Outcome<()> {
     let folder = folder.join("lists");
-    eprintln!("making {0} threads, and a thread of {0} takes", extent.listed);
+    eprintln!("making {0} threads, and a thread of {0} takes", scale.listed);
     let timeline = Timeline::open(&folder, Rules::default())?;
-    make_threads(&timeline, extent.listed)?;
-    let takes_in = make_takes(&timeline, extent.listed)?;
+    make_threads(&timeline, scale.listed)?;
+    let takes_in = make_takes(&timeline, scale.listed)?;
     // Reopens the store, so that caches are not warm from writing.
     drop(timeline);
     let timeline = Timeline::open(&folder, Rules::default())?;
@@ -32,21 +32,21 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
     let filter = ThreadFilter { project: Some(MANY_THREADS), ..ThreadFilter::default() };
     let mut table = Table::new("Lists", ["what", "found", "median", "goal", ""]);
     let mut rows: Vec<(&str, Samples, usize)> = Vec::new();
-    let rounds = extent.repetitions.min(30);
+    let rounds = scale.repetitions.min(30);
     rows.push(repeat("list of threads", &timeline, rounds, |look| Ok(look.threads(&filter)?.len()))?);
     rows.push(repeat("tree of one thread's takes", &timeline, rounds, |look| takes(look, takes_in))?);
     rows.push(repeat("tree of as many threads", &timeline, rounds, |look| takes(look, MANY_THREADS))?);
     for (name, samples, found) in rows {
-        if (found as u64) < extent.listed {
-            return Err(format!("{name}: only {found} of {} were found", extent.listed).into());
+        if (found as u64) < scale.listed {
+            return Err(format!("{name}: only {found} of {} were found", scale.listed).into());
         }
-        report.figure(Figure::time(name, extent.listed, &samples, None));
-        let passed = samples.median().as_millis() < MOST_MILLIS;
-        let verdict = report.judge(name, "under 50 ms", &shown(samples.median()), passed);
+        report.figure(Figure::time(name, scale.listed, &samples, None));
+        let passed = samples.median().as_millis() < MAX_MILLIS;
+        let verdict = report.judge(name, "under 50 ms", &format_duration(samples.median()), passed);
         table.row([
             name.to_owned(),
             found.to_string(),
-            shown(samples.median()),
+            format_duration(samples.median()),
             "under 50 ms".to_owned(),
             verdict.to_owned(),
         ]);
@@ -59,12 +59,12 @@ fn repeat(
     name: &'static str,
     timeline: &Timeline,
     rounds: usize,
-    look: impl Fn(&Looking<'_>) -> Outcome<usize>,
+    look: impl Fn(&Reader<'_>) -> Outcome<usize>,
 ) -> Outcome<(&'static str, Samples, usize)> {
     let mut samples = Samples::default();
     let mut found = 0;
     for _ in 0..rounds {
-        let (count, took) = timed(|| look(&timeline.look()?))?;
+        let (count, took) = timed(|| look(&timeline.read()?))?;
         samples.push(took);
         found = count;
     }
@@ -72,8 +72,8 @@ fn repeat(
 }
 
 /// The number of takes in the tree of a project.
-fn takes(look: &Looking<'_>, project: ProjectId) -> Outcome<usize> {
-    let tree = look.tree(Some(project), Deleted::Hidden)?;
+fn takes(look: &Reader<'_>, project: ProjectId) -> Outcome<usize> {
+    let tree = look.tree(Some(project), DeletedFilter::Hidden)?;
     Ok(tree.threads.iter().map(|thread| thread.all_takes.len()).sum())
 }
 
@@ -90,9 +90,9 @@ fn make_takes(timeline: &Timeline, count: u64) -> Outcome<ProjectId> {
     let thread = new_thread(timeline, "many takes")?;
     fill(timeline, &thread, 100, 0, &mut crate::messages::Messages::new(3))?;
     let from = thread.summary.active.id;
-    let looking = timeline.look()?;
-    let entries = looking.state(thread.thread)?.active_take(&looking.queries())?.entries;
-    let cells = entries.page(&looking.queries(), 0..entries.len())?;
+    let reader = timeline.read()?;
+    let entries = reader.state(thread.thread)?.active_take(&reader.queries())?.entries;
+    let cells = entries.page(&reader.queries(), 0..entries.len())?;
     in_parallel(count - 1, |number| {
         let at = Some(cells[number as usize % cells.len()].entry);
         timeline.change(thread.thread, Command::Branch { from, at, name: None }, Caller::human())?;
@@ -105,8 +105,8 @@ fn make_takes(timeline: &Timeline, count: u64) -> Outcome<ProjectId> {
 fn in_parallel(count: u64, action: impl Fn(u64) -> Outcome<()> + Sync) -> Outcome<()> {
     let action = &action;
     std::thread::scope(|scope| {
-        let makers: Vec<_> = (0..MAKERS)
-            .map(|maker| scope.spawn(move || (maker..count).step_by(MAKERS as usize).try_for_each(action)))
+        let makers: Vec<_> = (0..WRITERS)
+            .map(|maker| scope.spawn(move || (maker..count).step_by(WRITERS as usize).try_for_each(action)))
             .collect();
         makers.into_iter().try_for_each(|maker| maker.join().map_err(|_| "a writer panicked")?)
     })

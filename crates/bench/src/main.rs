@@ -10,8 +10,8 @@
 //! with the same settings. Goals are ratios to that baseline, so that they hold on fast and slow disks. Sizes and
 //! programs are interleaved within each repetition, so that other load affects all alike.
 
+mod baseline;
 mod edits;
-mod floor;
 mod growth;
 mod http;
 mod lists;
@@ -22,8 +22,8 @@ mod operations;
 mod options;
 mod pages;
 mod peers;
-mod place;
 mod report;
+mod scratch;
 mod subject;
 mod writers;
 
@@ -31,9 +31,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::options::{Options, Part};
+use crate::options::{Options, Subcommands};
 use crate::report::Report;
-use crate::subject::Subject;
+use crate::subject::MeasuredThread;
 
 /// Any error stops the benchmark.
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -42,12 +42,12 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let outcome = match &options.part {
         None => measure_all(&options),
-        Some(Part::Http) => measure_http(&options),
-        Some(Part::Serve { folder }) => http::serve_ours(folder),
-        Some(Part::ServeFloor { folder }) => http::serve_floor(folder),
-        Some(Part::Pulse { folder, thread, count }) => http::pulse(folder, *thread, *count),
-        Some(Part::LastPage { folder, thread }) => pages::child(folder, *thread),
-        Some(Part::Writer { folder, thread, millis }) => writers::child(folder, *thread, *millis),
+        Some(Subcommands::Http) => measure_http(&options),
+        Some(Subcommands::Serve { folder }) => http::serve_ours(folder),
+        Some(Subcommands::ServeFloor { folder }) => http::serve_floor(folder),
+        Some(Subcommands::Pulse { folder, thread, count }) => http::pulse(folder, *thread, *count),
+        Some(Subcommands::LastPage { folder, thread }) => pages::child(folder, *thread),
+        Some(Subcommands::Writer { folder, thread, millis }) => writers::child(folder, *thread, *millis),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,31 +59,31 @@ fn main() -> ExitCode {
 }
 
 fn measure_all(options: &Options) -> Outcome<()> {
-    let extent = options.extent();
-    let place = place::Place::choose(options.folder.as_deref())?;
+    let scale = options.scale();
+    let place = scratch::ScratchDir::choose(options.folder.as_deref())?;
     let mut report = Report::new(place.conditions()?);
 
-    let mut floor = floor::Floor::open(place.path())?;
+    let mut baseline = baseline::RawInsert::open(place.path())?;
     let mut subjects = Vec::new();
-    for &size in extent.sizes {
-        subjects.push(Subject::build(place.path(), size)?);
+    for &size in scale.sizes {
+        subjects.push(MeasuredThread::build(place.path(), size)?);
     }
-    operations::measure(&mut subjects, &mut floor, extent, &mut report)?;
-    peers::measure(&mut subjects, &mut floor, place.path(), extent, &mut report)?;
+    operations::measure(&mut subjects, &mut baseline, scale, &mut report)?;
+    peers::measure(&mut subjects, &mut baseline, place.path(), scale, &mut report)?;
     // A new process finds a store that no other process has open.
-    let closed = subjects.into_iter().map(Subject::close).collect::<Vec<_>>();
-    pages::measure(&closed, extent, &mut report)?;
-    lists::measure(place.path(), extent, &mut report)?;
-    growth::measure(place.path(), extent, &mut report)?;
-    writers::measure(place.path(), extent, &mut report)?;
+    let closed = subjects.into_iter().map(MeasuredThread::close).collect::<Vec<_>>();
+    pages::measure(&closed, scale, &mut report)?;
+    lists::measure(place.path(), scale, &mut report)?;
+    growth::measure(place.path(), scale, &mut report)?;
+    writers::measure(place.path(), scale, &mut report)?;
 
     publish(options, &report)
 }
 
 fn measure_http(options: &Options) -> Outcome<()> {
-    let place = place::Place::choose(options.folder.as_deref())?;
+    let place = scratch::ScratchDir::choose(options.folder.as_deref())?;
     let mut report = Report::new(place.conditions()?);
-    http::measure(place.path(), options.extent(), &mut report)?;
+    http::measure(place.path(), options.scale(), &mut report)?;
     publish(options, &report)
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn ratio(ours: Duration, other: Duration) -> f64 {
     ours.as_secs_f64() / other.as_secs_f64().max(f64::EPSILON)
 }
 
-pub(crate) fn shown(duration: Duration) -> String {
+pub(crate) fn format_duration(duration: Duration) -> String {
     let micros = duration.as_secs_f64() * 1e6;
     if micros < 1_000.0 {
         format!("{micros:.0} µs")
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn durations_are_shown_in_fitting_units() {
-        assert_eq!(shown(Duration::from_micros(12)), "12 µs");
-        assert_eq!(shown(Duration::from_micros(1500)), "1.50 ms");
-        assert_eq!(shown(Duration::from_millis(2500)), "2.50 s");
+        assert_eq!(format_duration(Duration::from_micros(12)), "12 µs");
+        assert_eq!(format_duration(Duration::from_micros(1500)), "1.50 ms");
+        assert_eq!(format_duration(Duration::from_millis(2500)), "2.50 s");
     }
 }

@@ -4,8 +4,8 @@ use retake_timeline::model::operation::Version;
 use retake_timeline::{Caller, Command, Unit};
 
 use crate::Outcome;
-use crate::operations::{Operation, Ready, Rule};
-use crate::subject::Subject;
+use crate::operations::{Goal, Operation, PreparedOperation};
+use crate::subject::MeasuredThread;
 
 pub(crate) const OPERATIONS: &[Operation] = &[
     move_row("undo", |subject| Ok(undo(subject))),
@@ -17,34 +17,37 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     move_row("switch", |subject| Ok(switch(subject))),
 ];
 
-const fn move_row(name: &'static str, prepare: fn(&mut Subject) -> Outcome<Ready<'_>>) -> Operation {
-    Operation { name, most: 1.5, rule: Rule::Flat, prepare }
+const fn move_row(
+    name: &'static str,
+    prepare: fn(&mut MeasuredThread) -> Outcome<PreparedOperation<'_>>,
+) -> Operation {
+    Operation { name, most: 1.5, rule: Goal::Flat, prepare }
 }
 
-fn undo(subject: &Subject) -> Ready<'_> {
+fn undo(subject: &MeasuredThread) -> PreparedOperation<'_> {
     let (timeline, thread) = (&subject.timeline, subject.thread);
     Box::new(move || Ok(timeline.undo(thread, Unit::Turn, 1, Caller::human())?.done.new_bytes))
 }
 
-fn redo(subject: &Subject) -> Ready<'_> {
+fn redo(subject: &MeasuredThread) -> PreparedOperation<'_> {
     let (timeline, thread) = (&subject.timeline, subject.thread);
     Box::new(move || Ok(timeline.redo(thread, Unit::Turn, 1, Caller::human())?.done.new_bytes))
 }
 
 /// Jumps to one of the first versions with entries, another one each time.
-fn jump_back(subject: &mut Subject) -> Outcome<Ready<'_>> {
-    let standing = subject.eyes.look()?.standing(subject.thread)?;
-    subject.newest = standing.position;
+fn jump_back(subject: &mut MeasuredThread) -> Outcome<PreparedOperation<'_>> {
+    let undo_status = subject.lookup.read()?.undo_status(subject.thread)?;
+    subject.newest = undo_status.position;
     subject.turn += 1;
     Ok(jump(subject, 3 + subject.turn % 50))
 }
 
-fn jump(subject: &Subject, to: Version) -> Ready<'_> {
+fn jump(subject: &MeasuredThread, to: Version) -> PreparedOperation<'_> {
     Box::new(move || Ok(subject.timeline.jump(subject.thread, to, Caller::human())?.done.new_bytes))
 }
 
 /// Forks at a user message: the last one, or one at a fraction of the thread.
-fn fork(subject: &mut Subject, part: u64) -> Outcome<Ready<'_>> {
+fn fork(subject: &mut MeasuredThread, part: u64) -> Outcome<PreparedOperation<'_>> {
     subject.turn += 1;
     let wander = if part == 1 { 0 } else { subject.turn * 31 % (subject.size / 4).max(1) };
     let at = subject.user_message_at(subject.size / part + wander)?;
@@ -53,16 +56,16 @@ fn fork(subject: &mut Subject, part: u64) -> Outcome<Ready<'_>> {
 }
 
 /// Switches to the second take; `tidy` switches back.
-fn switch(subject: &Subject) -> Ready<'_> {
+fn switch(subject: &MeasuredThread) -> PreparedOperation<'_> {
     let take = subject.other;
     Box::new(move || Ok(subject.change(Command::Switch { take })?.new_bytes))
 }
 
 /// Removes the forks again; not measured.
-pub(crate) fn tidy(subject: &mut Subject) -> Outcome<()> {
-    let looking = subject.eyes.look()?;
-    let takes = looking.state(subject.thread)?.all_takes(&looking.queries())?;
-    drop(looking);
+pub(crate) fn tidy(subject: &mut MeasuredThread) -> Outcome<()> {
+    let reader = subject.lookup.read()?;
+    let takes = reader.state(subject.thread)?.all_takes(&reader.queries())?;
+    drop(reader);
     for take in takes.iter().filter(|take| take.id != subject.take && take.id != subject.other) {
         subject.change(Command::DeleteTake { take: take.id })?;
     }

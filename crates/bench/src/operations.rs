@@ -12,36 +12,36 @@
 
 use std::time::Duration;
 
-use crate::floor::Floor;
-use crate::measure::{Samples, ratio, shown, timed};
-use crate::options::Extent;
+use crate::baseline::RawInsert;
+use crate::measure::{Samples, format_duration, ratio, timed};
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
-use crate::subject::{Subject, empty_log};
+use crate::subject::{MeasuredThread, empty_log};
 use crate::{Outcome, edits, moves};
 
 /// Maximum ratio of the largest to the smallest thread, if the cost must not depend on the size.
-const FLAT: f64 = 1.3;
+const MAX_GROWTH: f64 = 1.3;
 /// Maximum number of new bytes for a change of the largest thread.
-const MOST_BYTES: u64 = 16 * 1024;
+const MAX_NEW_BYTES: u64 = 16 * 1024;
 /// How often the bytes of an operation are counted.
-const COUNTED: usize = 15;
+const COUNTED_RUNS: usize = 15;
 
 /// A prepared operation, which returns the number of new bytes.
-pub(crate) type Ready<'subject> = Box<dyn FnOnce() -> Outcome<u64> + 'subject>;
+pub(crate) type PreparedOperation<'subject> = Box<dyn FnOnce() -> Outcome<u64> + 'subject>;
 
 pub(crate) struct Operation {
     pub(crate) name: &'static str,
     /// Maximum ratio to the baseline.
     pub(crate) most: f64,
     /// A further goal.
-    pub(crate) rule: Rule,
+    pub(crate) rule: Goal,
     /// Looks up the arguments of the operation.
-    pub(crate) prepare: fn(&mut Subject) -> Outcome<Ready<'_>>,
+    pub(crate) prepare: fn(&mut MeasuredThread) -> Outcome<PreparedOperation<'_>>,
 }
 
 /// A goal besides the ratio to the baseline.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub(crate) enum Goal {
     /// The same cost at every size.
     Flat,
     /// Few new bytes at the largest size.
@@ -50,40 +50,40 @@ pub(crate) enum Rule {
 
 /// The samples of one operation at one size.
 #[derive(Clone, Default)]
-struct Seen {
+struct OperationSamples {
     ours: Samples,
-    floor: Samples,
+    baseline: Samples,
     new_bytes: Vec<u64>,
     log_bytes: Vec<u64>,
 }
 
-impl Seen {
+impl OperationSamples {
     fn ratio(&self) -> f64 {
-        ratio(self.ours.median(), self.floor.median())
+        ratio(self.ours.median(), self.baseline.median())
     }
 }
 
 pub(crate) fn measure(
-    subjects: &mut [Subject],
-    floor: &mut Floor,
-    extent: &Extent,
+    subjects: &mut [MeasuredThread],
+    baseline: &mut RawInsert,
+    scale: &Scale,
     report: &mut Report,
 ) -> Outcome<()> {
     let operations: Vec<&Operation> = edits::OPERATIONS.iter().chain(moves::OPERATIONS).collect();
-    let mut seen = vec![vec![Seen::default(); subjects.len()]; operations.len()];
-    for repetition in 0..extent.repetitions {
-        progress("operations", repetition, extent.repetitions);
+    let mut seen = vec![vec![OperationSamples::default(); subjects.len()]; operations.len()];
+    for repetition in 0..scale.repetitions {
+        progress("operations", repetition, scale.repetitions);
         for (operation, seen) in operations.iter().zip(&mut seen) {
             for (subject, seen) in subjects.iter_mut().zip(seen) {
-                take_turns(operation, subject, floor, repetition, seen)?;
+                take_turns(operation, subject, baseline, repetition, seen)?;
             }
         }
         for subject in &mut *subjects {
             moves::tidy(subject)?;
         }
     }
-    for repetition in 0..COUNTED.min(extent.repetitions) {
-        progress("bytes", repetition, COUNTED);
+    for repetition in 0..COUNTED_RUNS.min(scale.repetitions) {
+        progress("bytes", repetition, COUNTED_RUNS);
         for (operation, seen) in operations.iter().zip(&mut seen) {
             for (subject, seen) in subjects.iter_mut().zip(seen) {
                 count_bytes(operation, subject, seen)?;
@@ -93,34 +93,38 @@ pub(crate) fn measure(
             moves::tidy(subject)?;
         }
     }
-    report_times(&operations, &seen, extent, report);
-    report_bytes(&operations, &seen, extent, report);
+    report_times(&operations, &seen, scale, report);
+    report_bytes(&operations, &seen, scale, report);
     Ok(())
 }
 
 fn take_turns(
     operation: &Operation,
-    subject: &mut Subject,
-    floor: &mut Floor,
+    subject: &mut MeasuredThread,
+    baseline: &mut RawInsert,
     repetition: usize,
-    seen: &mut Seen,
+    seen: &mut OperationSamples,
 ) -> Outcome<()> {
     let ready = (operation.prepare)(subject)?;
     let (took, below): (Duration, Duration);
     if repetition.is_multiple_of(2) {
-        below = floor.insert()?;
+        below = baseline.insert()?;
         took = timed(ready)?.1;
     } else {
         took = timed(ready)?.1;
-        below = floor.insert()?;
+        below = baseline.insert()?;
     }
     seen.ours.push(took);
-    seen.floor.push(below);
+    seen.baseline.push(below);
     Ok(())
 }
 
 /// The bytes that one operation appends to an empty log are the bytes it writes.
-fn count_bytes(operation: &Operation, subject: &mut Subject, seen: &mut Seen) -> Outcome<()> {
+fn count_bytes(
+    operation: &Operation,
+    subject: &mut MeasuredThread,
+    seen: &mut OperationSamples,
+) -> Outcome<()> {
     let folder = subject.folder.clone();
     let ready = (operation.prepare)(subject)?;
     empty_log(&folder)?;
@@ -129,23 +133,29 @@ fn count_bytes(operation: &Operation, subject: &mut Subject, seen: &mut Seen) ->
     Ok(())
 }
 
-fn report_times(operations: &[&Operation], seen: &[Vec<Seen>], extent: &Extent, report: &mut Report) {
+fn report_times(
+    operations: &[&Operation],
+    seen: &[Vec<OperationSamples>],
+    scale: &Scale,
+    report: &mut Report,
+) {
     let header = ["operation".to_owned()]
         .into_iter()
-        .chain(extent.sizes.iter().map(|size| format!("{size} entries")))
+        .chain(scale.sizes.iter().map(|size| format!("{size} entries")))
         .chain(["largest : smallest", "fastest tenth", "goal", ""].map(str::to_owned));
     let mut table = Table::new("Operations: median, and how many times the raw insert", header);
     for (operation, seen) in operations.iter().zip(seen) {
-        for (size, seen) in extent.sizes.iter().zip(seen) {
-            report.figure(Figure::time(operation.name, *size, &seen.ours, Some(&seen.floor)));
+        for (size, seen) in scale.sizes.iter().zip(seen) {
+            report.figure(Figure::time(operation.name, *size, &seen.ours, Some(&seen.baseline)));
         }
-        let cells = seen.iter().map(|seen| format!("{} ({:.2}×)", shown(seen.ours.median()), seen.ratio()));
-        let worst = seen.iter().map(Seen::ratio).fold(0.0, f64::max);
+        let cells =
+            seen.iter().map(|seen| format!("{} ({:.2}×)", format_duration(seen.ours.median()), seen.ratio()));
+        let worst = seen.iter().map(OperationSamples::ratio).fold(0.0, f64::max);
         let spread = spread(seen);
-        let flat = operation.rule != Rule::Flat || spread <= FLAT;
+        let flat = operation.rule != Goal::Flat || spread <= MAX_GROWTH;
         let goal = match operation.rule {
-            Rule::Flat => format!("≤ {}×, flat within {FLAT}×", operation.most),
-            Rule::FewBytes => format!("≤ {}×", operation.most),
+            Goal::Flat => format!("≤ {}×, flat within {MAX_GROWTH}×", operation.most),
+            Goal::FewBytes => format!("≤ {}×", operation.most),
         };
         let verdict = report.judge(
             operation.name,
@@ -161,48 +171,54 @@ fn report_times(operations: &[&Operation], seen: &[Vec<Seen>], extent: &Extent, 
         ]));
     }
     let mut all = Samples::default();
-    seen.iter().flatten().for_each(|seen| all.push(seen.floor.median()));
+    seen.iter().flatten().for_each(|seen| all.push(seen.baseline.median()));
     table.note(format!(
         "The raw insert beside them took {} (median of the medians). The column \"fastest tenth\" compares what a \
          tenth of the measurements stayed below, at the largest size, with the same of the raw insert: on a busy \
          machine it tells what is ours from what is not. It is not what is judged.",
-        shown(all.median())
+        format_duration(all.median())
     ));
     report.table(table);
 }
 
 /// The ratio of the 10th percentiles at the largest size.
-fn fastest(seen: &[Seen]) -> String {
-    seen.last().map_or_else(String::new, |seen| format!("{:.2}×", ratio(seen.ours.fast(), seen.floor.fast())))
+fn fastest(seen: &[OperationSamples]) -> String {
+    seen.last()
+        .map_or_else(String::new, |seen| format!("{:.2}×", ratio(seen.ours.fast(), seen.baseline.fast())))
 }
 
 /// The ratio of the largest to the smallest thread.
-fn spread(seen: &[Seen]) -> f64 {
+fn spread(seen: &[OperationSamples]) -> f64 {
     match (seen.first(), seen.last()) {
         (Some(small), Some(large)) => ratio(large.ours.median(), small.ours.median()),
         _ => 1.0,
     }
 }
 
-fn report_bytes(operations: &[&Operation], seen: &[Vec<Seen>], extent: &Extent, report: &mut Report) {
+fn report_bytes(
+    operations: &[&Operation],
+    seen: &[Vec<OperationSamples>],
+    scale: &Scale,
+    report: &mut Report,
+) {
     let header = ["operation".to_owned()]
         .into_iter()
-        .chain(extent.sizes.iter().map(|size| format!("{size} entries")))
+        .chain(scale.sizes.iter().map(|size| format!("{size} entries")))
         .chain(["most".to_owned(), "goal".to_owned(), String::new()]);
     let mut table = Table::new("Bytes: new content, and what was appended to the log (medians)", header);
     for (operation, seen) in operations.iter().zip(seen) {
         let cells = seen.iter().map(|seen| {
             format!("{} / {}", kilobytes(middle(&seen.new_bytes)), kilobytes(middle(&seen.log_bytes)))
         });
-        for (size, seen) in extent.sizes.iter().zip(seen) {
+        for (size, seen) in scale.sizes.iter().zip(seen) {
             report.figure(Figure::bytes(operation.name, "new content", *size, middle(&seen.new_bytes)));
             report.figure(Figure::bytes(operation.name, "log", *size, middle(&seen.log_bytes)));
         }
         let most = seen.last().and_then(|seen| seen.new_bytes.iter().max().copied()).unwrap_or(0);
-        let (goal, verdict) = if operation.rule == Rule::FewBytes {
+        let (goal, verdict) = if operation.rule == Goal::FewBytes {
             let goal = "≤ 16 KB of content".to_owned();
             let name = format!("{}: bytes", operation.name);
-            let verdict = report.judge(&name, &goal, &kilobytes(most), most <= MOST_BYTES);
+            let verdict = report.judge(&name, &goal, &kilobytes(most), most <= MAX_NEW_BYTES);
             (goal, verdict)
         } else {
             (String::new(), "")

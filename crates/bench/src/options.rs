@@ -19,12 +19,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH")]
     pub(crate) folder: Option<PathBuf>,
     #[command(subcommand)]
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<Subcommands>,
 }
 
 /// Partial measurements, and the roles of child processes.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Part {
+pub(crate) enum Subcommands {
     /// Measure the HTTP API under load, compared with a bare handler that does one durable insert.
     Http,
     /// Serve a store.
@@ -71,7 +71,7 @@ pub(crate) enum Part {
 
 /// The scale of the measurement.
 #[derive(Debug)]
-pub(crate) struct Extent {
+pub(crate) struct Scale {
     /// Sizes of the measured threads, ascending.
     pub(crate) sizes: &'static [u64],
     /// Repetitions of each operation at each size.
@@ -86,7 +86,7 @@ pub(crate) struct Extent {
     pub(crate) writing: (u64, usize),
 }
 
-const FULL: Extent = Extent {
+const FULL_SCALE: Scale = Scale {
     sizes: &[100, 1_000, 10_000, 100_000],
     repetitions: 120,
     listed: 10_000,
@@ -95,12 +95,12 @@ const FULL: Extent = Extent {
     writing: (1_000, 5),
 };
 
-const QUICK: Extent =
-    Extent { sizes: &[20, 200], repetitions: 3, listed: 50, forked: 200, forks: 20, writing: (50, 1) };
+const QUICK_SCALE: Scale =
+    Scale { sizes: &[20, 200], repetitions: 3, listed: 50, forked: 200, forks: 20, writing: (50, 1) };
 
 impl Options {
-    pub(crate) fn extent(&self) -> &'static Extent {
-        if self.quick { &QUICK } else { &FULL }
+    pub(crate) fn scale(&self) -> &'static Scale {
+        if self.quick { &QUICK_SCALE } else { &FULL_SCALE }
     }
 }
 

@@ -12,32 +12,32 @@ use std::time::{Duration, Instant};
 use retake_timeline::model::content::{ContentId, Kind};
 use retake_timeline::model::entry::EntryVersion;
 use retake_timeline::model::id::ThreadId;
-use retake_timeline::model::object::{Objects, Unavailable, load};
+use retake_timeline::model::object::{ObjectError, Objects, load};
 use retake_timeline::store::Queries;
-use retake_timeline::{Looking, Rules, Timeline};
+use retake_timeline::{Reader, Rules, Timeline};
 
 use crate::Outcome;
-use crate::measure::{Samples, ratio, shown, timed};
+use crate::measure::{Samples, format_duration, ratio, timed};
 use crate::operations::progress;
-use crate::options::Extent;
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
-use crate::subject::Closed;
+use crate::subject::ClosedThread;
 
 /// Entries per page.
-const PAGE: u64 = 50;
+const PAGE_ENTRIES: u64 = 50;
 /// Maximum ratio of the largest to the smallest thread.
-const FLAT: f64 = 1.5;
+const MAX_GROWTH: f64 = 1.5;
 
 #[derive(Clone, Default)]
-struct Seen {
+struct PageSamples {
     process: Samples,
     inside: Samples,
     objects: u64,
 }
 
-pub(crate) fn measure(threads: &[Closed], extent: &Extent, report: &mut Report) -> Outcome<()> {
-    let mut seen = vec![Seen::default(); threads.len()];
-    let repetitions = extent.repetitions.min(60);
+pub(crate) fn measure(threads: &[ClosedThread], scale: &Scale, report: &mut Report) -> Outcome<()> {
+    let mut seen = vec![PageSamples::default(); threads.len()];
+    let repetitions = scale.repetitions.min(60);
     for repetition in 0..repetitions {
         progress("last pages", repetition, repetitions);
         for (thread, seen) in threads.iter().zip(&mut seen) {
@@ -56,8 +56,8 @@ pub(crate) fn measure(threads: &[Closed], extent: &Extent, report: &mut Report) 
         report.figure(Figure::time("last page: open and read", thread.size, &seen.inside, None));
         table.row([
             thread.size.to_string(),
-            shown(seen.process.median()),
-            shown(seen.inside.median()),
+            format_duration(seen.process.median()),
+            format_duration(seen.inside.median()),
             seen.objects.to_string(),
         ]);
     }
@@ -69,7 +69,7 @@ pub(crate) fn measure(threads: &[Closed], extent: &Extent, report: &mut Report) 
             "last page in a new process",
             "flat within 1.5×",
             &told,
-            process.max(inside) <= FLAT,
+            process.max(inside) <= MAX_GROWTH,
         );
         table.note(format!("Largest to smallest: {told}; goal: both flat within 1.5×: {verdict}."));
     }
@@ -77,12 +77,12 @@ pub(crate) fn measure(threads: &[Closed], extent: &Extent, report: &mut Report) 
     Ok(())
 }
 
-struct Told {
+struct ChildReport {
     inside: Duration,
     objects: u64,
 }
 
-fn ask_child(thread: &Closed) -> Outcome<Told> {
+fn ask_child(thread: &ClosedThread) -> Outcome<ChildReport> {
     let output = Command::new(std::env::current_exe()?)
         .arg("last-page")
         .arg(&thread.folder)
@@ -93,7 +93,7 @@ fn ask_child(thread: &Closed) -> Outcome<Told> {
     let mut numbers = text.split_whitespace().map(str::parse::<u64>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(nanos)), Some(Ok(objects))) if output.status.success() => {
-            Ok(Told { inside: Duration::from_nanos(nanos), objects })
+            Ok(ChildReport { inside: Duration::from_nanos(nanos), objects })
         }
         _ => Err(format!("the child process said {text:?}").into()),
     }
@@ -103,37 +103,37 @@ fn ask_child(thread: &Closed) -> Outcome<Told> {
 pub(crate) fn child(folder: &Path, thread: ThreadId) -> Outcome<()> {
     let start = Instant::now();
     let timeline = Timeline::open(folder, Rules::default())?;
-    let looking = timeline.look()?;
-    let state = looking.state(thread)?;
-    let take = state.active_take(&looking.queries())?;
+    let reader = timeline.read()?;
+    let state = reader.state(thread)?;
+    let take = state.active_take(&reader.queries())?;
     let end = take.entries.len();
-    let page = looking.page(thread, &take, end.saturating_sub(PAGE)..end)?;
-    if page.len() as u64 != PAGE.min(end) {
+    let page = reader.page(thread, &take, end.saturating_sub(PAGE_ENTRIES)..end)?;
+    if page.len() as u64 != PAGE_ENTRIES.min(end) {
         return Err("the page is not whole".into());
     }
     let took = start.elapsed();
-    println!("{} {}", took.as_nanos(), objects_read(&looking, thread)?);
+    println!("{} {}", took.as_nanos(), objects_read(&reader, thread)?);
     Ok(())
 }
 
 /// Counts the objects in a second pass.
-fn objects_read(looking: &Looking<'_>, thread: ThreadId) -> Outcome<u64> {
-    let counted = Counted { queries: looking.queries(), reads: Cell::new(1) };
-    let take = looking.state(thread)?.active_take(&counted)?;
+fn objects_read(reader: &Reader<'_>, thread: ThreadId) -> Outcome<u64> {
+    let counted = CountingObjects { queries: reader.queries(), reads: Cell::new(1) };
+    let take = reader.state(thread)?.active_take(&counted)?;
     let end = take.entries.len();
-    for cell in take.entries.page(&counted, end.saturating_sub(PAGE)..end)? {
+    for cell in take.entries.page(&counted, end.saturating_sub(PAGE_ENTRIES)..end)? {
         load::<EntryVersion>(&counted, cell.version)?;
     }
     Ok(counted.reads.get())
 }
 
-struct Counted<'looking> {
+struct CountingObjects<'looking> {
     queries: Queries<'looking>,
     reads: Cell<u64>,
 }
 
-impl Objects for Counted<'_> {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+impl Objects for CountingObjects<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         self.reads.set(self.reads.get() + 1);
         self.queries.bytes(kind, id)
     }

@@ -14,13 +14,13 @@ use retake_timeline::{Caller, Unit};
 use serde::Serialize;
 
 use crate::Outcome;
-use crate::floor::Floor;
-use crate::measure::{Samples, ratio, shown, timed};
+use crate::baseline::RawInsert;
+use crate::measure::{Samples, format_duration, ratio, timed};
 use crate::messages::Messages;
 use crate::operations::{Operation, progress};
-use crate::options::Extent;
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
-use crate::subject::Subject;
+use crate::subject::MeasuredThread;
 use crate::{edits, moves};
 
 /// A message in the format of other programs.
@@ -32,7 +32,7 @@ struct Message {
 }
 
 /// The same conversation in the formats of other programs.
-struct Others {
+struct PeerFiles {
     messages: Vec<Message>,
     json: PathBuf,
     lines: PathBuf,
@@ -41,8 +41,8 @@ struct Others {
 
 /// The samples at one size.
 #[derive(Default)]
-struct Seen {
-    floor: Samples,
+struct PeerSamples {
+    baseline: Samples,
     append: Samples,
     rewrite: Samples,
     fork: Samples,
@@ -53,10 +53,10 @@ struct Seen {
 }
 
 pub(crate) fn measure(
-    subjects: &mut [Subject],
-    floor: &mut Floor,
+    subjects: &mut [MeasuredThread],
+    baseline: &mut RawInsert,
     folder: &Path,
-    extent: &Extent,
+    scale: &Scale,
     report: &mut Report,
 ) -> Outcome<()> {
     let header = ["entries", "ours", "theirs", "theirs : ours"];
@@ -68,12 +68,12 @@ pub(crate) fn measure(
     ];
     for subject in subjects {
         let size = subject.size;
-        let others = Others::write(folder, size)?;
-        let repetitions = extent.repetitions.min(if size < 10_000 { 30 } else { 7 });
-        let mut seen = Seen::default();
+        let others = PeerFiles::write(folder, size)?;
+        let repetitions = scale.repetitions.min(if size < 10_000 { 30 } else { 7 });
+        let mut seen = PeerSamples::default();
         for repetition in 0..repetitions {
             progress(&format!("peers at {size} entries"), repetition, repetitions);
-            one_round(subject, floor, &others, &mut seen)?;
+            one_round(subject, baseline, &others, &mut seen)?;
         }
         let pairs = [
             ("whole-file rewrite", &seen.append, &seen.rewrite),
@@ -82,10 +82,10 @@ pub(crate) fn measure(
             ("deep copy", &seen.undo, &seen.deep_copy),
         ];
         for ((name, ours, theirs), table) in pairs.into_iter().zip(&mut tables) {
-            report.figure(Figure::time(name, size, theirs, Some(&seen.floor)));
+            report.figure(Figure::time(name, size, theirs, Some(&seen.baseline)));
             let (ours, theirs) = (ours.median(), theirs.median());
             let ratio = format!("{:.2}×", ratio(theirs, ours));
-            table.row([size.to_string(), shown(ours), shown(theirs), ratio]);
+            table.row([size.to_string(), format_duration(ours), format_duration(theirs), ratio]);
         }
     }
     for table in tables {
@@ -95,8 +95,13 @@ pub(crate) fn measure(
 }
 
 /// Measures every program once, interleaved.
-fn one_round(subject: &mut Subject, floor: &mut Floor, others: &Others, seen: &mut Seen) -> Outcome<()> {
-    seen.floor.push(floor.insert()?);
+fn one_round(
+    subject: &mut MeasuredThread,
+    baseline: &mut RawInsert,
+    others: &PeerFiles,
+    seen: &mut PeerSamples,
+) -> Outcome<()> {
+    seen.baseline.push(baseline.insert()?);
     seen.append.push(ours(subject, edits::OPERATIONS, "append")?);
     seen.rewrite.push(timed(|| others.rewrite())?.1);
     seen.fork.push(ours(subject, moves::OPERATIONS, "fork, end")?);
@@ -111,13 +116,13 @@ fn one_round(subject: &mut Subject, floor: &mut Floor, others: &Others, seen: &m
 }
 
 /// Measures one of our operations.
-fn ours(subject: &mut Subject, operations: &[Operation], name: &str) -> Outcome<std::time::Duration> {
+fn ours(subject: &mut MeasuredThread, operations: &[Operation], name: &str) -> Outcome<std::time::Duration> {
     let found = operations.iter().find(|operation| operation.name == name);
     let ready = (found.ok_or("there is no such operation")?.prepare)(subject)?;
     Ok(timed(ready)?.1)
 }
 
-impl Others {
+impl PeerFiles {
     fn write(folder: &Path, size: u64) -> Outcome<Self> {
         let mut texts = Messages::new(size);
         let role = |number: u64| if number.is_multiple_of(2) { "user" } else { "assistant" };
@@ -173,7 +178,7 @@ impl Others {
     }
 }
 
-impl Drop for Others {
+impl Drop for PeerFiles {
     fn drop(&mut self) {
         // Frees space early: at the largest sizes these files have hundreds of megabytes.
         for path in [&self.json, &self.lines, &self.fork] {

@@ -37,7 +37,7 @@ pub(crate) struct Figure {
     slow: Option<f64>,
     /// The baseline measured with it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    floor: Option<f64>,
+    baseline: Option<f64>,
     /// The 10th percentile of the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast_floor: Option<f64>,
@@ -45,7 +45,7 @@ pub(crate) struct Figure {
 
 impl Figure {
     /// The median of durations, in microseconds.
-    pub(crate) fn time(of: &str, size: u64, ours: &Samples, floor: Option<&Samples>) -> Self {
+    pub(crate) fn time(of: &str, size: u64, ours: &Samples, baseline: Option<&Samples>) -> Self {
         let micros = |duration: std::time::Duration| duration.as_secs_f64() * 1e6;
         Self {
             of: of.to_owned(),
@@ -54,8 +54,8 @@ impl Figure {
             value: micros(ours.median()),
             fast: Some(micros(ours.fast())),
             slow: Some(micros(ours.slow())),
-            floor: floor.map(|floor| micros(floor.median())),
-            fast_floor: floor.map(|floor| micros(floor.fast())),
+            baseline: baseline.map(|baseline| micros(baseline.median())),
+            fast_floor: baseline.map(|baseline| micros(baseline.fast())),
         }
     }
 
@@ -64,7 +64,16 @@ impl Figure {
     }
 
     pub(crate) fn plain(of: &str, size: u64, unit: &'static str, value: f64) -> Self {
-        Self { of: of.to_owned(), size, unit, value, fast: None, slow: None, floor: None, fast_floor: None }
+        Self {
+            of: of.to_owned(),
+            size,
+            unit,
+            value,
+            fast: None,
+            slow: None,
+            baseline: None,
+            fast_floor: None,
+        }
     }
 }
 

@@ -8,29 +8,29 @@ use std::path::{Path, PathBuf};
 use retake_timeline::model::id::{EntryId, ProjectId, TakeId, ThreadId};
 use retake_timeline::model::operation::Version;
 use retake_timeline::model::take::Take;
-use retake_timeline::{Caller, Command, Done, NewEntry, NewThread, Rules, Spot, Timeline};
+use retake_timeline::{Caller, ChangeOutcome, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline};
 use rusqlite::Connection;
 
 use crate::Outcome;
 use crate::messages::Messages;
 
 /// Entries that are appended one by one.
-const SINGLY: u64 = 2_000;
+const APPENDED_ENTRIES: u64 = 2_000;
 /// Entries per batch.
-const BATCH: u64 = 1_000;
+const BATCH_ENTRIES: u64 = 1_000;
 /// Entries of a second thread in the same store: enough to fill the log once.
-const BESIDE: u64 = 3_000;
+const OTHER_THREAD_ENTRIES: u64 = 3_000;
 
 /// The project of all threads.
 pub(crate) const PROJECT: ProjectId = ProjectId::from_bytes([1; 16]);
 
 /// A thread of a known size, open for changes.
-pub(crate) struct Subject {
+pub(crate) struct MeasuredThread {
     pub(crate) size: u64,
     pub(crate) folder: PathBuf,
     pub(crate) timeline: Timeline,
     /// For lookups, without warming the caches of the measured timeline.
-    pub(crate) eyes: Timeline,
+    pub(crate) lookup: Timeline,
     pub(crate) thread: ThreadId,
     /// The measured take.
     pub(crate) take: TakeId,
@@ -44,13 +44,13 @@ pub(crate) struct Subject {
 }
 
 /// A thread whose store is closed.
-pub(crate) struct Closed {
+pub(crate) struct ClosedThread {
     pub(crate) size: u64,
     pub(crate) folder: PathBuf,
     pub(crate) thread: ThreadId,
 }
 
-impl Subject {
+impl MeasuredThread {
     /// Creates a store with such a thread.
     pub(crate) fn build(folder: &Path, size: u64) -> Outcome<Self> {
         eprintln!("making a thread of {size} entries");
@@ -58,66 +58,66 @@ impl Subject {
         let timeline = Timeline::open(&folder, Rules::default())?;
         let mut messages = Messages::new(size);
         let beside = new_thread(&timeline, "beside")?;
-        fill(&timeline, &beside, BESIDE.min(size * 10), 0, &mut messages)?;
+        fill(&timeline, &beside, OTHER_THREAD_ENTRIES.min(size * 10), 0, &mut messages)?;
         let done = new_thread(&timeline, "measured")?;
-        fill(&timeline, &done, size, SINGLY, &mut messages)?;
+        fill(&timeline, &done, size, APPENDED_ENTRIES, &mut messages)?;
         let take = done.summary.active.id;
         let thread = done.thread;
         let branch = Command::Branch { from: take, at: None, name: Some("other".to_owned()) };
         let other = timeline.change(thread, branch, Caller::human())?.summary.active.id;
         timeline.change(thread, Command::Switch { take }, Caller::human())?;
-        let eyes = Timeline::open(&folder, Rules::default())?;
-        Ok(Self { size, folder, timeline, eyes, thread, take, other, messages, turn: 0, newest: 0 })
+        let lookup = Timeline::open(&folder, Rules::default())?;
+        Ok(Self { size, folder, timeline, lookup, thread, take, other, messages, turn: 0, newest: 0 })
     }
 
-    pub(crate) fn close(self) -> Closed {
-        Closed { size: self.size, folder: self.folder, thread: self.thread }
+    pub(crate) fn close(self) -> ClosedThread {
+        ClosedThread { size: self.size, folder: self.folder, thread: self.thread }
     }
 
     /// The current take.
-    pub(crate) fn look(&self) -> Outcome<Take> {
-        let looking = self.eyes.look()?;
-        let take = looking.state(self.thread)?.take(&looking.queries(), self.take)?;
+    pub(crate) fn current_take(&self) -> Outcome<Take> {
+        let reader = self.lookup.read()?;
+        let take = reader.state(self.thread)?.take(&reader.queries(), self.take)?;
         Ok(take.ok_or("the measured take is gone")?)
     }
 
     /// The entry at this position.
     pub(crate) fn entry_at(&self, position: u64) -> Outcome<EntryId> {
-        let cell = self.look()?.entries.get(&self.eyes.look()?.queries(), position)?;
+        let cell = self.current_take()?.entries.get(&self.lookup.read()?.queries(), position)?;
         Ok(cell.ok_or("there is no entry at that position")?.entry)
     }
 
     /// A user message at or after this position.
     pub(crate) fn user_message_at(&self, position: u64) -> Outcome<EntryId> {
-        let take = self.look()?;
-        let looking = self.eyes.look()?;
+        let take = self.current_take()?;
+        let reader = self.lookup.read()?;
         let end = take.entries.len();
         let start = position.min(end.saturating_sub(8));
-        let page = looking.page(self.thread, &take, start..end.min(start + 8))?;
+        let page = reader.page(self.thread, &take, start..end.min(start + 8))?;
         let found = page.iter().find(|view| view.entry.role == "User");
         Ok(found.ok_or("there is no user message near that position")?.id)
     }
 
-    pub(crate) fn change(&self, command: Command) -> Outcome<Done> {
+    pub(crate) fn change(&self, command: Command) -> Outcome<ChangeOutcome> {
         Ok(self.timeline.change(self.thread, command, Caller::human())?)
     }
 }
 
-pub(crate) fn new_thread(timeline: &Timeline, title: &str) -> Outcome<Done> {
+pub(crate) fn new_thread(timeline: &Timeline, title: &str) -> Outcome<ChangeOutcome> {
     Ok(timeline.create_thread(NewThread::in_project(PROJECT).titled(title), Caller::human())?)
 }
 
 /// Adds entries to a new thread, the last of them one by one.
 pub(crate) fn fill(
     timeline: &Timeline,
-    thread: &Done,
+    thread: &ChangeOutcome,
     size: u64,
     singly: u64,
     messages: &mut Messages,
 ) -> Outcome<()> {
     let mut left = size;
     while left > 0 {
-        let batch = if left > singly { BATCH.min(left - singly) } else { 1 };
+        let batch = if left > singly { BATCH_ENTRIES.min(left - singly) } else { 1 };
         append(timeline, thread.thread, thread.summary.active.id, batch, messages)?;
         left -= batch;
     }
@@ -131,9 +131,9 @@ pub(crate) fn append(
     take: TakeId,
     count: u64,
     messages: &mut Messages,
-) -> Outcome<Done> {
+) -> Outcome<ChangeOutcome> {
     let entries = (0..count).map(|_| NewEntry::from(messages.entry())).collect();
-    let command = Command::AddEntries { take, at: Spot::End, entries };
+    let command = Command::AddEntries { take, at: InsertPosition::End, entries };
     Ok(timeline.change(thread, command, Caller::human())?)
 }
 

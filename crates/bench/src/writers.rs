@@ -18,17 +18,17 @@ use retake_timeline::{Rules, Timeline};
 
 use crate::Outcome;
 use crate::messages::Messages;
-use crate::options::Extent;
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
 use crate::subject::{append, fill, new_thread};
 
 const WRITERS: u64 = 8;
 /// Minimum throughput of eight writers relative to one.
-const LEAST: f64 = 4.0;
+const MIN_SPEEDUP: f64 = 4.0;
 
 type Conversation = (ThreadId, TakeId);
 
-pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Outcome<()> {
+pub(crate) fn measure(folder: &Path, scale: &Scale, report: &mut Report) -> Outcome<()> {
     let folder = folder.join("writers");
     let timeline = Timeline::open(&folder, Rules::default())?;
     let mut conversations = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
         fill(&timeline, &thread, 400, 100, &mut Messages::new(number))?;
         conversations.push((thread.thread, thread.summary.active.id));
     }
-    let (millis, rounds) = extent.writing;
+    let (millis, rounds) = scale.writing;
     let shared = vec![conversations[0]; WRITERS as usize];
     let mut rates: [Vec<f64>; 4] = Default::default();
     for round in 0..rounds {
@@ -65,7 +65,7 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
         let times = rate / rates[0];
         let (goal, verdict) = if index == 1 {
             let verdict =
-                report.judge("8 writers", "at least 4× one", &format!("{times:.2}×"), times >= LEAST);
+                report.judge("8 writers", "at least 4× one", &format!("{times:.2}×"), times >= MIN_SPEEDUP);
             ("at least 4×", verdict)
         } else {
             ("", "")
@@ -131,7 +131,7 @@ fn write_for(timeline: &Timeline, conversation: Conversation, millis: u64, seed:
 /// The child process.
 pub(crate) fn child(folder: &Path, thread: ThreadId, millis: u64) -> Outcome<()> {
     let timeline = Timeline::open(folder, Rules::default())?;
-    let take = timeline.look()?.state(thread)?.active;
+    let take = timeline.read()?.state(thread)?.active;
     println!("{}", write_for(&timeline, (thread, take), millis, 1_000_000 + u64::from(std::process::id()))?);
     Ok(())
 }

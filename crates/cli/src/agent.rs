@@ -1,26 +1,28 @@
 //! Setup shared by the commands that run turns: provider, model, approval rules and output.
 
-mod asking;
+mod approval_prompt;
 mod interrupt;
-mod screen;
+mod turn_output;
 
 use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
-use retake_agent::approval::Mode;
-use retake_agent::provider::config::Surroundings;
+use retake_agent::approval::ApprovalMode;
+use retake_agent::provider::config::ProviderEnvironment;
 use retake_agent::provider::prices::Prices;
-use retake_agent::setup::Wanted;
-use retake_agent::{Audience, Brain, Cancel, Outcome, Setup, SetupError, TurnError, Unreached, Workshop};
-use retake_model::agent::Ended;
+use retake_agent::setup::TurnOverrides;
+use retake_agent::{
+    AgentRuntime, Cancel, ModelBackend, SendError, Setup, SetupError, TurnError, TurnObserver, TurnOutcome,
+};
+use retake_model::agent::TurnEnd;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::settings::{Effort, Settings};
 use retake_workspace::folder::path_to_text;
 
-pub(crate) use interrupt::Interruptible;
-use screen::Watcher;
-pub(crate) use screen::dollars;
+pub(crate) use interrupt::InterruptGuard;
+use turn_output::TurnOutput;
+pub(crate) use turn_output::dollars;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -57,7 +59,7 @@ pub(crate) enum Approve {
     None,
 }
 
-impl From<Approve> for Mode {
+impl From<Approve> for ApprovalMode {
     fn from(approve: Approve) -> Self {
         match approve {
             Approve::Ask => Self::Ask,
@@ -71,12 +73,12 @@ impl From<Approve> for Mode {
 impl AgentFlags {
     /// Thread settings that these options change.
     pub(crate) fn settings(&self, context: &Context, settings: &Settings) -> Vec<(String, String)> {
-        context.setup().changed(settings, &self.wanted())
+        context.setup().changed_settings(settings, &self.overrides())
     }
 
-    fn wanted(&self) -> Wanted {
+    fn overrides(&self) -> TurnOverrides {
         let Self { provider, model, effort, approve } = self.clone();
-        Wanted { provider, model, effort, approve: approve.map(Mode::from) }
+        TurnOverrides { provider, model, effort, approve: approve.map(ApprovalMode::from) }
     }
 }
 
@@ -106,30 +108,30 @@ impl Context {
     }
 
     /// The runtime for turns of a thread.
-    pub(crate) fn workshop(
+    pub(crate) fn runtime(
         &self,
         of: (ThreadId, TakeId),
         settings: &Settings,
         flags: &AgentFlags,
-    ) -> Result<Workshop, Failure> {
-        self.workshop_with(self.backend(settings, flags)?, of, flags)
+    ) -> Result<AgentRuntime, Failure> {
+        self.runtime_with(self.backend(settings, flags)?, of, flags)
     }
 
     /// The provider and model for a thread with these settings. Changes nothing, so that commands can call it before
     /// they prepare a turn.
-    pub(crate) fn backend(&self, settings: &Settings, flags: &AgentFlags) -> Result<Brain, Failure> {
-        let (setup, wanted) = (self.setup(), flags.wanted());
-        let mut changed = setup.changed(settings, &wanted).into_iter();
+    pub(crate) fn backend(&self, settings: &Settings, flags: &AgentFlags) -> Result<ModelBackend, Failure> {
+        let (setup, overrides) = (self.setup(), flags.overrides());
+        let mut changed = setup.changed_settings(settings, &overrides).into_iter();
         let set = |settings: Settings, (name, value): (String, String)| settings.with(&name, &value);
         changed.try_fold(settings.clone(), set).map_err(|error| Failure::new(Code::Usage, error))?;
-        let backend = setup.backend(settings, &wanted, &Surroundings::of_process())?;
+        let backend = setup.backend(settings, &overrides, &ProviderEnvironment::from_process())?;
         backend.check().map_err(|error| Failure::new(Code::Refused, error))?;
         Ok(backend)
     }
 
     /// Opens the folder that the turn will use, so that a missing folder is reported before a thread is created or a
     /// take is switched.
-    pub(crate) fn check_place(&self, of: Option<(ThreadId, TakeId)>) -> Result<(), Failure> {
+    pub(crate) fn check_folder(&self, of: Option<(ThreadId, TakeId)>) -> Result<(), Failure> {
         let (setup, timeline) = (self.setup(), self.timeline()?);
         let folder = match of {
             Some((thread, take)) => setup.place(timeline, thread, take, Actor::Human, None)?.folder,
@@ -140,16 +142,16 @@ impl Context {
     }
 
     /// The runtime for turns of a thread, with this backend.
-    pub(crate) fn workshop_with(
+    pub(crate) fn runtime_with(
         &self,
-        backend: Brain,
+        backend: ModelBackend,
         (thread, take): (ThreadId, TakeId),
         flags: &AgentFlags,
-    ) -> Result<Workshop, Failure> {
+    ) -> Result<AgentRuntime, Failure> {
         let (setup, timeline, caller) = (self.setup(), self.timeline()?, self.caller(thread, None)?);
-        let place = setup.place(timeline, thread, take, caller.actor, caller.surroundings)?;
-        self.name_folder(Some(&path_to_text(&place.folder)))?;
-        Ok(setup.workshop_with(backend, timeline, &place, &flags.wanted())?)
+        let place = setup.place(timeline, thread, take, caller.actor, caller.environment)?;
+        self.report_folder(Some(&path_to_text(&place.folder)))?;
+        Ok(setup.runtime_with(backend, timeline, &place, &flags.overrides())?)
     }
 
     pub(crate) fn prices(&self) -> Prices {
@@ -159,18 +161,18 @@ impl Context {
 
 impl Context {
     /// Runs a turn for the interactive user, who sees its output, is asked for approval and can stop it with Ctrl-C.
-    pub(crate) fn watched(
+    pub(crate) fn run_watched(
         &self,
         place: (ThreadId, Option<TakeId>),
-        turn: impl FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError>,
-    ) -> Result<Outcome, Failure> {
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(self, place, interruptible.cancel());
+        turn: impl FnOnce(&Cancel, &mut dyn TurnObserver) -> Result<TurnOutcome, TurnError>,
+    ) -> Result<TurnOutcome, Failure> {
+        let interruptible = InterruptGuard::new()?;
+        let mut watcher = TurnOutput::new(self, place, interruptible.cancel());
         let outcome = turn(interruptible.cancel(), &mut watcher);
-        watcher.rest();
+        watcher.finish_line();
         let outcome = outcome?;
         if let Some(hint) = watcher.hint() {
-            self.remark(hint)?;
+            self.note(hint)?;
         }
         self.warn_of_budget();
         Ok(outcome)
@@ -178,21 +180,21 @@ impl Context {
 }
 
 /// The exit code for the outcome of a turn.
-pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
+pub(crate) fn exit(outcome: &TurnOutcome) -> std::process::ExitCode {
     match outcome.how {
-        Ended::Completed => std::process::ExitCode::SUCCESS,
-        Ended::Failed => std::process::ExitCode::FAILURE,
+        TurnEnd::Completed => std::process::ExitCode::SUCCESS,
+        TurnEnd::Failed => std::process::ExitCode::FAILURE,
         // The exit code that shells report for a program ended by Ctrl-C.
-        Ended::Interrupted => std::process::ExitCode::from(130),
+        TurnEnd::Interrupted => std::process::ExitCode::from(130),
     }
 }
 
-impl From<Unreached> for Failure {
-    fn from(error: Unreached) -> Self {
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
         match error {
-            Unreached::Look(error) => error.into(),
-            Unreached::Store(error) => error.into(),
-            error @ (Unreached::NothingRuns | Unreached::NotAsked(_) | Unreached::Decided(_)) => {
+            SendError::Read(error) => error.into(),
+            SendError::Store(error) => error.into(),
+            error @ (SendError::NoTurnRunning | SendError::NotWaiting(_) | SendError::AlreadyDecided(_)) => {
                 Self::new(Code::NotFound, error)
             }
         }
@@ -204,7 +206,7 @@ impl From<TurnError> for Failure {
         match error {
             TurnError::Change(error) => error.into(),
             TurnError::Files(error) => error.into(),
-            TurnError::Look(error) => error.into(),
+            TurnError::Read(error) => error.into(),
             error @ (TurnError::Busy
             | TurnError::Apart
             | TurnError::NotActive

@@ -9,10 +9,10 @@ use crate::ui::style::ColorWhen;
 
 /// Version control for AI conversations and their files: edit, undo, fork and compare.
 #[derive(Parser)]
-#[command(name = "retake", version = env!("RETAKE_VERSION"), styles = STYLES, max_term_width = 100, after_help = AFTER)]
+#[command(name = "retake", version = env!("RETAKE_VERSION"), styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub(crate) general: General,
+    pub(crate) general: GlobalOptions,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -23,7 +23,7 @@ const STYLES: styling::Styles = styling::Styles::styled()
     .literal(styling::AnsiColor::Cyan.on_default().bold())
     .placeholder(styling::AnsiColor::Cyan.on_default());
 
-const AFTER: &str = "\
+const AFTER_HELP: &str = "\
 Start with `retake demo`, a one-minute tour in a temporary folder.
 Glossary: docs/glossary.md, or \"Glossary\" in the studio.
 
@@ -32,7 +32,7 @@ Exit codes: 0 done, 1 failed, 2 usage error, 3 not found, 4 version conflict, 5 
 
 /// Options accepted by every command.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct General {
+pub(crate) struct GlobalOptions {
     /// Print JSON, as described in docs/json.md.
     #[arg(long, global = true, help_heading = "General")]
     pub(crate) json: bool,
@@ -174,7 +174,7 @@ pub(crate) enum Command {
     Compress(commands::compress::Arguments),
     /// Show the trace: every model request, response and tool call.
     #[command(display_order = 9)]
-    Trace(commands::comms::Arguments),
+    Trace(commands::trace::Arguments),
     /// List providers and models, and which are ready to use.
     #[command(display_order = 10)]
     Models(commands::models::Arguments),

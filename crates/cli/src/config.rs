@@ -19,8 +19,8 @@ use retake_model::settings::Effort;
 use serde::Deserialize;
 
 pub(crate) use edit::{checked, get, set, unset};
-pub(crate) use keys::{KEYS, Key, Takes, key};
-pub(crate) use listen::Listen;
+pub(crate) use keys::{KEYS, Key, ValueType, key};
+pub(crate) use listen::ListenAddress;
 
 use crate::agent::Approve;
 use crate::failure::{Code, Failure};
@@ -69,7 +69,7 @@ pub(crate) struct Agent {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Serve {
-    pub(crate) listen: Listen,
+    pub(crate) listen: ListenAddress,
     /// Accepted host names, in addition to local ones.
     pub(crate) hosts: Vec<String>,
 }
@@ -269,13 +269,13 @@ impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum RawSize {
             Number(u64),
             Text(String),
         }
-        match Written::deserialize(deserializer)? {
-            Written::Number(bytes) => Ok(Self(bytes)),
-            Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        match RawSize::deserialize(deserializer)? {
+            RawSize::Number(bytes) => Ok(Self(bytes)),
+            RawSize::Text(text) => text.parse().map_err(serde::de::Error::custom),
         }
     }
 }

@@ -5,35 +5,35 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
+use retake_model::environment::{Environment, recorded_environment};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::state::ThreadState;
-use retake_model::surroundings::{Surroundings, recorded_environment};
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 use retake_store::{BudgetState, ThreadRow};
 use retake_timeline::{
-    ApartFolder, Caller, Command, Done, Looking, Noticed, PendingMove, Project, Rules, Timeline,
+    Caller, ChangeOutcome, Command, PendingMove, Project, ProjectChange, Reader, Rules, Timeline, Worktree,
 };
 use retake_workspace::folder::path_to_text;
 use retake_workspace::git::{self, GitFacts};
 use serde::Serialize;
 
-use crate::arguments::{Effect, General, Target};
+use crate::arguments::{Effect, GlobalOptions, Target};
 use crate::config::{Config, Size};
 use crate::describe;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 use crate::ui::json;
-use crate::ui::pager::{Pager, Paging, reader_may_leave};
-use crate::ui::progress::Audience;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::lock_watch;
+use crate::ui::pager::{Pager, Paging, ignore_closed_pipe};
+use crate::ui::progress::ProgressMode;
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::screen::Screen;
-use crate::ui::style::{Styles, Surroundings as Streams, decide, stderr};
+use crate::ui::style::{StreamEnvironment as Streams, Styles, decide, stderr};
 use crate::ui::time::relative;
-use crate::ui::waiting;
 
 pub(crate) struct Context {
-    pub(crate) general: General,
+    pub(crate) general: GlobalOptions,
     pub(crate) config: Config,
     pub(crate) styles: Styles,
     pub(crate) screen: Screen,
@@ -41,12 +41,12 @@ pub(crate) struct Context {
     directory: PathBuf,
     timeline: OnceCell<Timeline>,
     project: OnceCell<Project>,
-    own_project: OnceCell<Project>,
-    apart: OnceCell<Option<ApartFolder>>,
+    project_or_create: OnceCell<Project>,
+    worktree: OnceCell<Option<Worktree>>,
 }
 
 /// The thread and take that a command refers to, with the thread's state.
-pub(crate) struct Meant {
+pub(crate) struct ResolvedTarget {
     pub(crate) thread: ThreadRow,
     pub(crate) state: ThreadState,
     /// The roles offered for new entries.
@@ -55,16 +55,16 @@ pub(crate) struct Meant {
 }
 
 impl Context {
-    pub(crate) fn new(general: General) -> Result<Self, Failure> {
+    pub(crate) fn new(general: GlobalOptions) -> Result<Self, Failure> {
         Self::with(general, Config::load()?)
     }
 
     /// For commands that need no configuration.
-    pub(crate) fn unconfigured(general: General) -> Result<Self, Failure> {
+    pub(crate) fn unconfigured(general: GlobalOptions) -> Result<Self, Failure> {
         Self::with(general, Config::default())
     }
 
-    fn with(general: General, config: Config) -> Result<Self, Failure> {
+    fn with(general: GlobalOptions, config: Config) -> Result<Self, Failure> {
         let directory = match &general.directory {
             Some(directory) => directory
                 .canonicalize()
@@ -81,8 +81,8 @@ impl Context {
             directory,
             timeline: OnceCell::new(),
             project: OnceCell::new(),
-            own_project: OnceCell::new(),
-            apart: OnceCell::new(),
+            project_or_create: OnceCell::new(),
+            worktree: OnceCell::new(),
             general,
         })
     }
@@ -98,7 +98,7 @@ impl Context {
         let folder = self.config.folder()?;
         self.watch(&folder);
         let timeline = Timeline::open(&folder, rules)?;
-        if let Some(lost) = timeline.store().lost_end()? {
+        if let Some(lost) = timeline.store().lost_log_end()? {
             self.warn(&format!(
                 "{lost}. `retake verify` shows details; `retake repair` continues with the remaining data."
             ))?;
@@ -111,8 +111,8 @@ impl Context {
 
     /// Removes leftovers of worktrees and purges after a crash. Failures are ignored: they must not block the command.
     fn clean_up(&self, timeline: &Timeline) {
-        if let Ok(true) = timeline.store().finish_erasing() {
-            let _ = self.remark("Finished an interrupted purge or redaction.");
+        if let Ok(true) = timeline.store().finish_erasure() {
+            let _ = self.note("Finished an interrupted purge or redaction.");
         }
         let Ok(cleaned) = timeline.clean_up() else { return };
         if cleaned.is_empty() {
@@ -125,10 +125,10 @@ impl Context {
             return;
         }
         for path in &cleaned.removed {
-            let _ = self.remark(&format!("Finished the interrupted removal of {path}."));
+            let _ = self.note(&format!("Finished the interrupted removal of {path}."));
         }
         for path in &cleaned.temporary {
-            let _ = self.remark(&format!("Removed {path}, left by a killed command."));
+            let _ = self.note(&format!("Removed {path}, left by a killed command."));
         }
     }
 
@@ -138,7 +138,7 @@ impl Context {
             return;
         }
         let (colour, style) = (self.general.color, self.styles.muted);
-        waiting::watch(folder.join("writer.lock"), move |text| {
+        lock_watch::watch(folder.join("writer.lock"), move |text| {
             // A closed standard error is ignored.
             let _ = writeln!(stderr(colour), "{style}{text}{style:#}");
         });
@@ -151,44 +151,44 @@ impl Context {
 
     /// The project of the current folder. Does not create one.
     pub(crate) fn project(&self) -> Result<&Project, Failure> {
-        if let Some(project) = self.own_project.get().or_else(|| self.project.get()) {
+        if let Some(project) = self.project_or_create.get().or_else(|| self.project.get()) {
             return Ok(project);
         }
-        let project = match self.apart_project()? {
+        let project = match self.worktree_project()? {
             Some(project) => project,
             None => self.timeline()?.project_if_known(&self.directory)?,
         };
-        self.tell_noticed(&project.noticed)?;
+        self.report_noticed(&project.folder_change)?;
         Ok(self.project.get_or_init(|| project))
     }
 
     /// The project of the current folder, created if necessary.
-    pub(crate) fn own_project(&self) -> Result<&Project, Failure> {
-        if let Some(project) = self.own_project.get() {
+    pub(crate) fn project_or_create(&self) -> Result<&Project, Failure> {
+        if let Some(project) = self.project_or_create.get() {
             return Ok(project);
         }
-        let project = match self.apart_project()? {
+        let project = match self.worktree_project()? {
             Some(project) => project,
             None => self.timeline()?.project(&self.directory)?,
         };
         if self.project.get().is_none() {
-            self.tell_noticed(&project.noticed)?;
+            self.report_noticed(&project.folder_change)?;
         }
-        Ok(self.own_project.get_or_init(|| project))
+        Ok(self.project_or_create.get_or_init(|| project))
     }
 
     /// The worktree that contains the current folder, if any.
-    pub(crate) fn apart(&self) -> Result<Option<&ApartFolder>, Failure> {
-        if self.apart.get().is_none() {
-            let found = self.timeline()?.recognise_apart(&self.directory)?;
-            let _ = self.apart.set(found);
+    pub(crate) fn worktree(&self) -> Result<Option<&Worktree>, Failure> {
+        if self.worktree.get().is_none() {
+            let found = self.timeline()?.recognise_worktree(&self.directory)?;
+            let _ = self.worktree.set(found);
         }
-        Ok(self.apart.get().and_then(Option::as_ref))
+        Ok(self.worktree.get().and_then(Option::as_ref))
     }
 
     /// The project of that worktree; commands in it refer to its take.
-    fn apart_project(&self) -> Result<Option<Project>, Failure> {
-        Ok(self.timeline()?.project_of_apart(&self.directory)?)
+    fn worktree_project(&self) -> Result<Option<Project>, Failure> {
+        Ok(self.timeline()?.project_of_worktree(&self.directory)?)
     }
 
     /// The reference time for relative times.
@@ -205,17 +205,17 @@ impl Context {
     /// was started.
     pub(crate) fn caller(&self, thread: ThreadId, expect: Option<u64>) -> Result<Caller, Failure> {
         let timeline = self.timeline()?;
-        let looking = timeline.look()?;
-        let home = looking.thread(thread)?.home;
-        let is_here = match self.apart()? {
-            Some(apart) => apart.thread == thread,
+        let reader = timeline.read()?;
+        let home = reader.thread(thread)?.home;
+        let is_here = match self.worktree()? {
+            Some(worktree) => worktree.thread == thread,
             None => self.project()?.id == home,
         };
         if is_here {
             return self.caller_here(expect);
         }
         let facts = timeline.folder_of_project(home).map(|folder| git::observe(&folder)).unwrap_or_default();
-        let project = looking.queries().project(home)?.filter(|project| !project.path.is_empty());
+        let project = reader.queries().project(home)?.filter(|project| !project.path.is_empty());
         Ok(self.caller_in(project.map(|project| project.path), facts, expect))
     }
 
@@ -225,7 +225,7 @@ impl Context {
     }
 
     fn caller_in(&self, root: Option<String>, facts: GitFacts, expect: Option<u64>) -> Caller {
-        let surroundings = Surroundings {
+        let environment = Environment {
             workspace_root: root,
             working_directory: Some(path_to_text(&self.directory)),
             program_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -235,7 +235,7 @@ impl Context {
             git_dirty: facts.dirty,
             environment: recorded_environment(|name| std::env::var(name).ok()),
         };
-        Caller { surroundings: Some(surroundings), expected: expect, ..Caller::human() }
+        Caller { environment: Some(environment), expected: expect, ..Caller::human() }
     }
 
     /// Changes a thread.
@@ -244,21 +244,21 @@ impl Context {
         thread: ThreadId,
         command: Command,
         expect: Option<u64>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<ChangeOutcome, Failure> {
         let done = self.timeline()?.change(thread, command, self.caller(thread, expect)?)?;
         self.warn_of_budget();
         Ok(done)
     }
 
     /// Changes a thread with text that the user typed, which is saved to a file if the change is refused.
-    pub(crate) fn change_keeping(
+    pub(crate) fn change_preserving(
         &self,
         thread: ThreadId,
         command: Command,
         expect: Option<u64>,
         written: Option<&str>,
-    ) -> Result<Done, Failure> {
-        self.change(thread, command, expect).map_err(|failure| failure.keeping_if(written))
+    ) -> Result<ChangeOutcome, Failure> {
+        self.change(thread, command, expect).map_err(|failure| failure.preserving_if(written))
     }
 
     /// Changes a thread and reports the result.
@@ -273,10 +273,10 @@ impl Context {
     }
 
     /// Reports a change.
-    pub(crate) fn report_done(&self, done: &Done) -> Result<(), Failure> {
+    pub(crate) fn report_done(&self, done: &ChangeOutcome) -> Result<(), Failure> {
         self.report(done, |out, styles| {
             let muted = styles.muted;
-            write!(out, "{}", sanitize(&describe::done(done), Lines::Fold))?;
+            write!(out, "{}", sanitize(&describe::done(done), LineBreaks::Fold))?;
             if done.undoable {
                 let undo = self.undo_command(done);
                 write!(out, " {muted}version {}; `{undo}` undoes it{muted:#}", done.version)?;
@@ -289,7 +289,9 @@ impl Context {
     pub(crate) fn warn_of_budget(&self) {
         let Some(Size(budget)) = self.config.storage.budget else { return };
         // The change is durable: a failing warning must not look like a failed change.
-        let Ok(Ok(state)) = self.timeline().map(|timeline| timeline.store().against(budget)) else { return };
+        let Ok(Ok(state)) = self.timeline().map(|timeline| timeline.store().budget_state(budget)) else {
+            return;
+        };
         let percent = match state {
             BudgetState::Fine => return,
             BudgetState::Near { percent } | BudgetState::Over { percent } => percent,
@@ -310,7 +312,7 @@ impl Context {
     }
 
     /// Reports file moves of crashed commands that this command finished.
-    pub(crate) fn tell_recovered(&self) {
+    pub(crate) fn report_recovered(&self) {
         let recovered = self.timeline.get().map(Timeline::take_recovered).unwrap_or_default();
         let mut out = stderr(self.general.color);
         for recovered in &recovered {
@@ -348,14 +350,14 @@ impl Context {
                 thread.short(),
                 self.ago(*time)
             );
-            self.warn(&sanitize(&text, Lines::Fold))?;
+            self.warn(&sanitize(&text, LineBreaks::Fold))?;
         }
         Ok(moves)
     }
 
     /// Finds the named thread, or the current one. Refuses a take, which would be ignored.
-    pub(crate) fn thread(&self, looking: &Looking<'_>, named: Option<&str>) -> Result<ThreadRow, Failure> {
-        let (thread, take) = self.found(looking, named)?;
+    pub(crate) fn thread(&self, reader: &Reader<'_>, named: Option<&str>) -> Result<ThreadRow, Failure> {
+        let (thread, take) = self.find_target(reader, named)?;
         match named.filter(|_| take.is_some()) {
             None => Ok(thread),
             Some(text) => {
@@ -372,12 +374,12 @@ impl Context {
     /// active take.
     pub(crate) fn view(
         &self,
-        looking: &Looking<'_>,
+        reader: &Reader<'_>,
         target: &Target,
     ) -> Result<(ThreadRow, Option<TakeId>), Failure> {
-        let (thread, named) = self.found(looking, target.thread.as_deref())?;
+        let (thread, named) = self.find_target(reader, target.thread.as_deref())?;
         let take = match &target.take {
-            Some(text) => Some(looking.find_take(&thread, text)?.summary.id),
+            Some(text) => Some(reader.find_take(&thread, text)?.summary.id),
             None => named,
         };
         let take = match take {
@@ -388,25 +390,25 @@ impl Context {
     }
 
     /// Resolves the thread and take of a command.
-    pub(crate) fn meant(&self, looking: &Looking<'_>, target: &Target) -> Result<Meant, Failure> {
-        let (thread, take) = self.view(looking, target)?;
-        let state = looking.state(thread.summary.id)?;
+    pub(crate) fn resolve(&self, reader: &Reader<'_>, target: &Target) -> Result<ResolvedTarget, Failure> {
+        let (thread, take) = self.view(reader, target)?;
+        let state = reader.state(thread.summary.id)?;
         let take = state
-            .take(&looking.queries(), take.unwrap_or(state.active))
-            .map_err(retake_timeline::LookError::from)?;
+            .take(&reader.queries(), take.unwrap_or(state.active))
+            .map_err(retake_timeline::ReadError::from)?;
         let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take was deleted"))?;
-        let roles = looking.effective_roles(thread.summary.id)?;
-        Ok(Meant { thread, state, roles, take })
+        let roles = reader.effective_roles(thread.summary.id)?;
+        Ok(ResolvedTarget { thread, state, roles, take })
     }
 
     /// Fails while a turn is running in one of these threads, since it would keep writing.
     pub(crate) fn check_no_turn(&self, threads: &[ThreadId]) -> Result<(), Failure> {
         let timeline = self.timeline()?;
-        let (looking, leases) = (timeline.look()?, timeline.store().leases());
+        let (reader, leases) = (timeline.read()?, timeline.store().turn_leases());
         for thread in threads {
-            let row = looking.thread(*thread)?;
-            for take in looking.queries().takes_of(row.number)? {
-                if leases.turn_runs(take.summary.id)? {
+            let row = reader.thread(*thread)?;
+            for take in reader.queries().takes_of(row.number)? {
+                if leases.is_turn_running(take.summary.id)? {
                     let text = format!(
                         "a turn is running in take {} of {}; stop it with `retake stop` and try again",
                         take.summary.name, row.summary.title
@@ -419,33 +421,33 @@ impl Context {
     }
 
     /// The title of the current thread, read from the store.
-    pub(crate) fn title_of_current(&self) -> Option<String> {
-        let looking = self.timeline().ok()?.look().ok()?;
-        let current = looking.queries().project(self.project().ok()?.id).ok()??.current?;
-        looking.thread(current).ok().map(|row| row.summary.title)
+    pub(crate) fn current_title(&self) -> Option<String> {
+        let reader = self.timeline().ok()?.read().ok()?;
+        let current = reader.queries().project(self.project().ok()?.id).ok()??.current?;
+        reader.thread(current).ok().map(|row| row.summary.title)
     }
 
     /// The last deleted thread, if the deletion was the last operation in this project and no thread is named.
-    pub(crate) fn just_deleted(&self, looking: &Looking<'_>) -> Result<Option<ThreadRow>, Failure> {
+    pub(crate) fn just_deleted(&self, reader: &Reader<'_>) -> Result<Option<ThreadRow>, Failure> {
         let chosen = environment("RETAKE_THREAD").is_some_and(|text| !text.trim().is_empty());
-        if chosen || self.apart()?.is_some() {
+        if chosen || self.worktree()?.is_some() {
             return Ok(None);
         }
-        Ok(looking.just_deleted(self.project()?.id)?)
+        Ok(reader.just_deleted(self.project()?.id)?)
     }
 
-    fn found(
+    fn find_target(
         &self,
-        looking: &Looking<'_>,
+        reader: &Reader<'_>,
         named: Option<&str>,
     ) -> Result<(ThreadRow, Option<TakeId>), Failure> {
         let project = self.project()?;
         let chosen = environment("RETAKE_THREAD").filter(|text| !text.trim().is_empty());
         if let Some(text) = named.or(chosen.as_deref()) {
-            let found = looking.find(Some(project.id), text)?;
+            let found = reader.find(Some(project.id), text)?;
             return Ok((found.thread, found.take.map(|take| take.summary.id)));
         }
-        let current = project.current.and_then(|id| looking.thread(id).ok());
+        let current = project.current.and_then(|id| reader.thread(id).ok());
         match current.filter(|row| row.summary.deleted.is_none()) {
             Some(row) => Ok((row, None)),
             None => Err(no_current_thread()),
@@ -477,11 +479,11 @@ impl Context {
     }
 
     /// Prints text byte for byte, without pager or colours.
-    pub(crate) fn answer_as_it_is(&self, value: &impl Serialize, text: &str) -> Result<(), Failure> {
+    pub(crate) fn answer_verbatim(&self, value: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.general.json {
             return self.answer(value, |_, _| Ok(()));
         }
-        Ok(reader_may_leave(io::stdout().write_all(text.as_bytes()))?)
+        Ok(ignore_closed_pipe(io::stdout().write_all(text.as_bytes()))?)
     }
 
     /// Prints the result of a change, unless `--quiet` is set.
@@ -497,35 +499,35 @@ impl Context {
     }
 
     /// Prints a note on standard error, in text mode.
-    pub(crate) fn remark(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn note(&self, text: &str) -> Result<(), Failure> {
         if self.general.quiet || self.general.json {
             return Ok(());
         }
         let style = self.styles.muted;
-        let text = sanitize(text, Lines::Keep);
+        let text = sanitize(text, LineBreaks::Keep);
         Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
     }
 
     /// Notes that another thread of the project has the same title. Titles are unique when set, but an undo, a jump or
     /// a restore can bring back a duplicate.
-    pub(crate) fn remark_namesakes(&self, thread: ThreadId) {
+    pub(crate) fn note_same_titles(&self, thread: ThreadId) {
         if !self.general.quiet && !self.general.json {
             // The change succeeded: a failing note is ignored.
-            let _ = self.try_to_remark_namesakes(thread);
+            let _ = self.try_to_note_same_titles(thread);
         }
     }
 
-    fn try_to_remark_namesakes(&self, thread: ThreadId) -> Result<(), Failure> {
-        let looking = self.timeline()?.look()?;
-        let row = looking.thread(thread)?;
+    fn try_to_note_same_titles(&self, thread: ThreadId) -> Result<(), Failure> {
+        let reader = self.timeline()?.read()?;
+        let row = reader.thread(thread)?;
         let title = &row.summary.title;
         let same = |other: &&ThreadRow| {
             other.number != row.number && other.home == row.home && other.summary.deleted.is_none()
         };
-        let others = looking.queries().threads_titled(title)?;
+        let others = reader.queries().threads_with_title(title)?;
         match others.iter().find(same).filter(|_| row.summary.deleted.is_none()) {
             None => Ok(()),
-            Some(other) => self.remark(&format!(
+            Some(other) => self.note(&format!(
                 "Thread {} has the same title {title:?}; refer to this one as {}, or rename it.",
                 other.summary.id.short(),
                 row.summary.id.short(),
@@ -534,21 +536,21 @@ impl Context {
     }
 
     /// Whether to show a progress bar.
-    pub(crate) fn audience(&self) -> Audience {
-        if self.general.quiet || self.general.json { Audience::Nobody } else { Audience::detect() }
+    pub(crate) fn observer(&self) -> ProgressMode {
+        if self.general.quiet || self.general.json { ProgressMode::Nobody } else { ProgressMode::detect() }
     }
 
-    pub(crate) fn tell_noticed(&self, noticed: &Noticed) -> Result<(), Failure> {
-        match noticed {
-            Noticed::Nothing | Noticed::New => Ok(()),
-            Noticed::Moved { from } => {
-                self.remark(&format!("This project moved here from {from}, with its threads."))
+    pub(crate) fn report_noticed(&self, folder_change: &ProjectChange) -> Result<(), Failure> {
+        match folder_change {
+            ProjectChange::Nothing | ProjectChange::New => Ok(()),
+            ProjectChange::Moved { from } => {
+                self.note(&format!("This project moved here from {from}, with its threads."))
             }
-            Noticed::Copied { of } => self.remark(&format!(
+            ProjectChange::Copied { of } => self.note(&format!(
                 "This folder is a copy of another project and starts without threads; `retake project adopt {}` moves its threads here.",
                 of.short()
             )),
-            Noticed::Replaced { formerly } => self.remark(&format!(
+            ProjectChange::Replaced { formerly } => self.note(&format!(
                 "Another folder was here before. If this is the same project, run `retake project adopt {}` to use its threads.",
                 formerly.short()
             )),

@@ -2,4 +2,4 @@
 
 pub(crate) mod files;
 
-pub(crate) use retake_words::{actor, done, operation, story};
+pub(crate) use retake_render::{actor, describe, done, operation};

@@ -5,20 +5,20 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use retake_model::command::Refusal;
+use retake_model::command::CommandError;
 use retake_store::{OpenError, RedactError, SearchError, StoreError};
 use retake_timeline::{
-    ChangeError, CreateError, ExportError, FileError, FindError, ImportError, LookError, PresetError,
-    ProjectError,
+    ChangeError, CreateError, ExportError, FileError, FindError, ImportError, PresetError, ProjectError,
+    ReadError,
 };
 use retake_workspace::snapshot::SnapshotError;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::General;
+use crate::arguments::GlobalOptions;
 use crate::ui::confirm::ConfirmError;
 use crate::ui::input::InputError;
 use crate::ui::json::to_text;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::{Styles, stderr};
 
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Failure {
     }
 
     /// Saves text that the user typed to a file and reports its path.
-    pub(crate) fn keeping(mut self, text: &str) -> Self {
+    pub(crate) fn preserving(mut self, text: &str) -> Self {
         let kept =
             tempfile::Builder::new().prefix("retake-").suffix(".md").tempfile().and_then(|mut file| {
                 file.write_all(text.as_bytes())?;
@@ -117,9 +117,9 @@ impl Failure {
         }
     }
 
-    pub(crate) fn keeping_if(self, text: Option<&str>) -> Self {
+    pub(crate) fn preserving_if(self, text: Option<&str>) -> Self {
         match text {
-            Some(text) => self.keeping(text),
+            Some(text) => self.preserving(text),
             None => self,
         }
     }
@@ -135,7 +135,7 @@ impl Failure {
     }
 
     /// Prints the error and returns the exit code.
-    pub(crate) fn report(self, general: &General) -> ExitCode {
+    pub(crate) fn report(self, general: &GlobalOptions) -> ExitCode {
         let mut out = stderr(general.color);
         // A closed standard error is ignored.
         let _ = if general.json {
@@ -146,7 +146,7 @@ impl Failure {
             writeln!(out, "{}", to_text(&json!({"error": error})))
         } else {
             let style = Styles::new().error;
-            writeln!(out, "{style}error:{style:#} {}", sanitize(&self.message, Lines::Keep))
+            writeln!(out, "{style}error:{style:#} {}", sanitize(&self.message, LineBreaks::Keep))
         };
         ExitCode::from(self.code.exit())
     }
@@ -159,7 +159,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
     // The message quotes the command line, which may contain pasted control sequences.
     let text = error.render().to_string();
-    eprint!("{}", sanitize(&text, Lines::Keep));
+    eprint!("{}", sanitize(&text, LineBreaks::Keep));
     ExitCode::from(Code::Usage.exit())
 }
 
@@ -203,9 +203,9 @@ impl From<ChangeError> for Failure {
                 Self::new(Code::NotFound, error)
             }
             ChangeError::Refused(
-                Refusal::NoSuchTake
-                | Refusal::NoSuchEntry
-                | Refusal::Setting(retake_model::settings::BadSetting::Unknown(_)),
+                CommandError::NoSuchTake
+                | CommandError::NoSuchEntry
+                | CommandError::Setting(retake_model::settings::InvalidSettingError::Unknown(_)),
             ) => Self::new(Code::NotFound, error),
             other => Self::new(Code::Refused, other),
         }
@@ -216,17 +216,17 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         match error {
             FileError::Change(error) => error.into(),
-            FileError::Look(error) => error.into(),
+            FileError::Read(error) => error.into(),
             FileError::Snapshot(SnapshotError::Store(error)) => error.into(),
             FileError::Unfinished(_) => Self::new(Code::Storage, error).with("outcome", "unfinished"),
             FileError::FolderGone(ref path) => {
                 let path = path.display().to_string();
                 Self::new(Code::Refused, error).with("folder", path)
             }
-            FileError::NothingMovesThere(_)
+            FileError::NoPendingMove(_)
             | FileError::NoSuchSnapshot
             | FileError::NoSuchPath(_)
-            | FileError::NotApart => Self::new(Code::NotFound, error),
+            | FileError::NotAWorktree => Self::new(Code::NotFound, error),
             FileError::Snapshot(_) | FileError::Apply(_) | FileError::Copy(_) => {
                 Self::new(Code::Storage, with_causes(&error))
             }
@@ -255,10 +255,10 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     message
 }
 
-impl From<LookError> for Failure {
-    fn from(error: LookError) -> Self {
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
         match error {
-            LookError::Store(error) => error.into(),
+            ReadError::Store(error) => error.into(),
             other => Self::new(Code::NotFound, other),
         }
     }
@@ -270,7 +270,7 @@ impl From<PresetError> for Failure {
             PresetError::NoSuchPreset(_) | PresetError::NoFormerPreset(_) => Self::new(Code::NotFound, error),
             PresetError::Name(_) | PresetError::TooMany => Self::new(Code::Refused, error),
             PresetError::Change(error) => error.into(),
-            PresetError::Look(error) => error.into(),
+            PresetError::Read(error) => error.into(),
             PresetError::Store(error) => error.into(),
         }
     }
@@ -279,7 +279,7 @@ impl From<PresetError> for Failure {
 impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
         match error {
-            FindError::Look(error) => error.into(),
+            FindError::Read(error) => error.into(),
             FindError::Several { ref candidates, .. } => {
                 let candidates = candidates.clone();
                 Self::new(Code::Refused, error).with("candidates", candidates)
@@ -324,7 +324,7 @@ impl From<ImportError> for Failure {
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         match error {
-            ExportError::Look(error) => error.into(),
+            ExportError::Read(error) => error.into(),
             ExportError::Write(error) => error.into(),
             ExportError::NamesFiles => Self::new(Code::Refused, error),
         }
@@ -346,7 +346,7 @@ impl From<RedactError> for Failure {
         match error {
             RedactError::Store(error) => error.into(),
             RedactError::Search(error) => error.into(),
-            RedactError::Structure { .. } | RedactError::Moving => Self::new(Code::Refused, error),
+            RedactError::Structure { .. } | RedactError::PendingMove => Self::new(Code::Refused, error),
         }
     }
 }

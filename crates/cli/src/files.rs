@@ -11,14 +11,14 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use retake_workspace::leftover::{remove_if_left, tool_prefix};
+use retake_workspace::leftover::{remove_if_abandoned, tool_prefix};
 use rustix::fs::{Mode, OFlags};
 
 use crate::failure::{Code, Failure};
 
 /// What to do with an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Existing {
+pub(crate) enum IfExists {
     /// Keep it and fail.
     Stays,
     Replaced,
@@ -27,7 +27,7 @@ pub(crate) enum Existing {
 /// Writes a file atomically.
 pub(crate) fn write_whole<T>(
     path: &Path,
-    existing: Existing,
+    existing: IfExists,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let target = real(path, existing)?;
@@ -45,8 +45,8 @@ pub(crate) fn write_whole<T>(
     drop(buffer);
     temporary.as_file().sync_all().map_err(fail)?;
     let placed = match existing {
-        Existing::Stays => temporary.persist_noclobber(&target),
-        Existing::Replaced => temporary.persist(&target),
+        IfExists::Stays => temporary.persist_noclobber(&target),
+        IfExists::Replaced => temporary.persist(&target),
     };
     placed.map_err(|error| match error.error.kind() {
         io::ErrorKind::AlreadyExists => exists(path),
@@ -73,15 +73,15 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 fn remove_left(folder: &Path) {
     let Ok(folder) = folder.canonicalize() else { return };
     for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-        remove_if_left(&folder, Path::new(&entry.file_name()));
+        remove_if_abandoned(&folder, Path::new(&entry.file_name()));
     }
 }
 
 /// The target of a link, so that a write replaces the target and not the link.
-fn real(path: &Path, existing: Existing) -> Result<PathBuf, Failure> {
+fn real(path: &Path, existing: IfExists) -> Result<PathBuf, Failure> {
     match fs::symlink_metadata(path) {
         Err(_) => return Ok(path.to_owned()),
-        Ok(_) if existing == Existing::Stays => return Err(exists(path)),
+        Ok(_) if existing == IfExists::Stays => return Err(exists(path)),
         Ok(_) => {}
     }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn write(path: &Path, existing: Existing, text: &str) -> Result<(), Failure> {
+    fn write(path: &Path, existing: IfExists, text: &str) -> Result<(), Failure> {
         write_whole(path, existing, |out| Ok(out.write_all(text.as_bytes())?))
     }
 
@@ -108,17 +108,17 @@ mod tests {
     fn a_file_is_written_completely_or_not_at_all() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("some");
-        let failed = write_whole(&path, Existing::Replaced, |out| {
+        let failed = write_whole(&path, IfExists::Replaced, |out| {
             out.write_all(b"half")?;
             Err::<(), _>(Failure::new(Code::Failed, "on purpose"))
         });
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
-        write(&path, Existing::Stays, "one").expect("it is new");
+        write(&path, IfExists::Stays, "one").expect("it is new");
         assert_eq!(fs::metadata(&path).expect("the file exists").permissions().mode() & 0o777, 0o600);
-        assert!(write(&path, Existing::Stays, "two").is_err());
+        assert!(write(&path, IfExists::Stays, "two").is_err());
         assert_eq!(fs::read_to_string(&path).expect("text"), "one");
-        write(&path, Existing::Replaced, "two").expect("it may be replaced");
+        write(&path, IfExists::Replaced, "two").expect("it may be replaced");
         assert_eq!(fs::read_to_string(&path).expect("text"), "two");
     }
 
@@ -129,7 +129,7 @@ mod tests {
         let left = folder.path().join(format!("{}abc", tool_prefix(child.id())));
         child.wait().expect("it ends");
         fs::write(&left, "half").expect("a file");
-        write(&folder.path().join("some"), Existing::Stays, "one").expect("it is new");
+        write(&folder.path().join("some"), IfExists::Stays, "one").expect("it is new");
         assert!(!left.exists());
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
@@ -184,10 +184,10 @@ mod tests {
         let (real, link) = (folder.path().join("real"), folder.path().join("link"));
         fs::write(&real, "one").expect("a file");
         symlink(&real, &link).expect("a link");
-        write(&link, Existing::Replaced, "two").expect("it may be replaced");
+        write(&link, IfExists::Replaced, "two").expect("it may be replaced");
         assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
         assert_eq!(fs::read_to_string(&real).expect("text"), "two");
-        assert!(write(folder.path(), Existing::Replaced, "three").is_err());
-        assert!(write(Path::new("/dev/null"), Existing::Replaced, "four").is_err());
+        assert!(write(folder.path(), IfExists::Replaced, "three").is_err());
+        assert!(write(Path::new("/dev/null"), IfExists::Replaced, "four").is_err());
     }
 }

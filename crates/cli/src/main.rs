@@ -5,17 +5,17 @@
 
 mod agent;
 mod arguments;
+mod cache_cost;
 mod commands;
 mod config;
 mod context;
 mod describe;
-mod desk;
 mod failure;
 mod files;
-mod moments;
-mod reread;
+mod revisions;
 mod ui;
 mod undo_hint;
+mod working_copy;
 
 use std::process::ExitCode;
 
@@ -51,7 +51,7 @@ fn is_dry_run(matches: &ArgMatches) -> bool {
     }
 }
 
-fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failure> {
+fn run(general: arguments::GlobalOptions, command: Command) -> Result<ExitCode, Failure> {
     let context = match command {
         // These commands must work with a broken configuration.
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Demo(_) => {
@@ -61,7 +61,7 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
     };
     let done = dispatch(command, &context);
     // Reports recovered files even if the command failed.
-    context.tell_recovered();
+    context.report_recovered();
     done
 }
 

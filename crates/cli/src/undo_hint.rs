@@ -2,7 +2,7 @@
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Version;
-use retake_timeline::{Done, LookError};
+use retake_timeline::{ChangeOutcome, ReadError};
 
 use crate::arguments::Target;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 impl Context {
     /// The command that undoes this change, given the current folder.
-    pub(crate) fn undo_command(&self, done: &Done) -> String {
+    pub(crate) fn undo_command(&self, done: &ChangeOutcome) -> String {
         self.undo_command_of(done.thread, done.take, done.version)
     }
 
@@ -26,19 +26,19 @@ impl Context {
         take: Option<TakeId>,
         version: Version,
     ) -> Result<String, Failure> {
-        let looking = self.timeline()?.look()?;
+        let reader = self.timeline()?.read()?;
         let mut command = "retake undo".to_owned();
-        let here = match self.view(&looking, &Target::default()) {
+        let here = match self.view(&reader, &Target::default()) {
             Ok((row, here)) if row.summary.id == thread => here,
             _ => {
                 command = format!("{command} -t {}", thread.short());
                 self.worktree_of(thread)?
             }
         };
-        if looking.next_undo(thread, here)? != Some(version) {
-            let state = looking.state(thread)?;
-            let take = state.take(&looking.queries(), take.unwrap_or(state.active));
-            if let Some(take) = take.map_err(LookError::from)? {
+        if reader.next_undo(thread, here)? != Some(version) {
+            let state = reader.state(thread)?;
+            let take = state.take(&reader.queries(), take.unwrap_or(state.active));
+            if let Some(take) = take.map_err(ReadError::from)? {
                 let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
                 let name = if take.name.chars().all(is_plain) && !take.name.starts_with('-') {
                     take.name

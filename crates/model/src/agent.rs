@@ -41,7 +41,7 @@ mod tests;
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
-pub use retry::{Fault, Policy};
+pub use retry::{Fault, RetryPolicy};
 pub use step::step;
 
 use crate::id::TurnId;
@@ -106,7 +106,7 @@ pub enum AgentState {
     Failed {
         /// The source of the fault.
         #[n(0)]
-        origin: Origin,
+        origin: FaultOrigin,
         /// The error message for the user.
         #[n(1)]
         message: String,
@@ -190,7 +190,7 @@ pub enum ToolOutcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FaultOrigin"))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum FaultOrigin {
     /// The provider returned an error.
     #[n(0)]
     Model,
@@ -303,7 +303,7 @@ pub enum Action {
     /// The turn has ended or paused: report it and release the take.
     EndTurn {
         /// How the turn ended.
-        how: Ended,
+        how: TurnEnd,
     },
     /// Exit.
     Quit,
@@ -313,7 +313,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum TurnEnd {
     /// The model finished its answer.
     Completed,
     /// The user interrupted it.
@@ -324,7 +324,7 @@ pub enum Ended {
 
 impl Agent {
     /// The agent that a take stores for that state; `None` while idle.
-    pub fn kept(turn: TurnId, state: AgentState) -> Option<Self> {
+    pub fn unless_idle(turn: TurnId, state: AgentState) -> Option<Self> {
         let idle = matches!(state, AgentState::Waiting | AgentState::ShuttingDown { unfinished: false });
         (!idle).then_some(Self { turn, state })
     }

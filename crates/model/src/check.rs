@@ -16,44 +16,44 @@ mod files;
 mod operation;
 mod state;
 
-use crate::content::{Kind, Malformed, decode};
+use crate::content::{Kind, MalformedError, decode};
 use crate::entry::{Block, ENTRY_FIELDS, EntryVersion, Fields, USAGE_FIELDS, block_fields};
-use crate::json::{Json, NotJson};
+use crate::environment::{Environment, RECORDED_VARIABLES};
+use crate::json::{InvalidJsonError, Json};
 use crate::limits::{ENTRY_BYTES, FILES, NAME_CHARS, NAMES, OBSERVATION_BYTES};
-use crate::list::BadList;
-use crate::name::{BadName, Naming, base, check};
-use crate::object::Unavailable;
-use crate::path::{BadPath, FileName};
+use crate::list::InvalidListError;
+use crate::name::{InvalidNameError, NameKind, base, check};
+use crate::object::ObjectError;
+use crate::path::{FileName, InvalidPathError};
 use crate::sealed::SealedFiles;
-use crate::settings::{BadSetting, Settings};
+use crate::settings::{InvalidSettingError, Settings};
 use crate::state::ThreadState;
-use crate::surroundings::{RECORDED_VARIABLES, Surroundings};
 use crate::take::{FileItem, Take};
 use crate::time::Timestamp;
-use crate::tree::{LeftOut, Parts, Snapshot, Tree};
+use crate::tree::{Excluded, Parts, Snapshot, Tree};
 
-pub use files::Measures;
+pub use files::FileChecker;
 pub use operation::operation;
-pub use state::Accepted;
+pub use state::StateChecker;
 
 /// Why imported content was rejected.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum BadContent {
+pub enum InvalidContentError {
     /// The bytes are malformed.
     #[error(transparent)]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedError),
     /// A name is invalid.
     #[error(transparent)]
-    Name(#[from] BadName),
+    Name(#[from] InvalidNameError),
     /// A name differs from its stored form.
     #[error("a name has surrounding white space, or occurs twice")]
     NameForm,
     /// A setting is invalid.
     #[error(transparent)]
-    Setting(#[from] BadSetting),
+    Setting(#[from] InvalidSettingError),
     /// Invalid JSON.
     #[error(transparent)]
-    Json(#[from] NotJson),
+    Json(#[from] InvalidJsonError),
     /// A known field is stored as an unknown one.
     #[error("{0:?} is a known field or type, but is stored as an unknown one")]
     FieldName(String),
@@ -70,7 +70,7 @@ pub enum BadContent {
     Time(i64),
     /// A list is invalid.
     #[error(transparent)]
-    List(#[from] BadList),
+    List(#[from] InvalidListError),
     /// A take is listed under a different id.
     #[error("a take is listed under a different id")]
     TakeIdentity,
@@ -85,7 +85,7 @@ pub enum BadContent {
     NoActiveTake,
     /// The operation that creates a thread must come first, and only once.
     #[error("the first operation, and only the first, must create the thread")]
-    NotTheFirst,
+    NotFirstOperation,
     /// A file's size differs from the size in its folder.
     #[error("a file's size differs from the size in its folder")]
     FileSize,
@@ -95,48 +95,51 @@ pub enum BadContent {
         /// The name.
         name: FileName,
         /// The reason.
-        reason: BadPath,
+        reason: InvalidPathError,
     },
     /// An object could not be read.
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    Unavailable(#[from] ObjectError),
 }
 
 /// Checks one object. List nodes are checked together with their list.
-pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), BadContent> {
+pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), InvalidContentError> {
     match kind {
         Kind::Entry => entry(&decode(bytes)?),
         Kind::Take => take(&decode(bytes)?),
         Kind::Settings => settings(&decode(bytes)?),
         Kind::State => thread(&decode(bytes)?),
-        Kind::Surroundings => surroundings(&decode(bytes)?),
+        Kind::Environment => environment(&decode(bytes)?),
         Kind::Operation => operation(&decode(bytes)?),
         Kind::Tree => tree(&decode(bytes)?),
         Kind::Snapshot => Ok(decode::<Snapshot>(bytes)?.check()?),
-        Kind::Parts => decode::<Parts>(bytes).map(|_| ()).map_err(BadContent::from),
-        Kind::LeftOut => decode::<LeftOut>(bytes).map(|_| ()).map_err(BadContent::from),
+        Kind::Parts => decode::<Parts>(bytes).map(|_| ()).map_err(InvalidContentError::from),
+        Kind::Excluded => decode::<Excluded>(bytes).map(|_| ()).map_err(InvalidContentError::from),
         Kind::SealedFiles => Ok(decode::<SealedFiles>(bytes)?.check()?),
         Kind::Blob | Kind::Entries | Kind::Takes | Kind::Sealed => Ok(()),
     }
 }
 
-fn tree(tree: &Tree) -> Result<(), BadContent> {
+fn tree(tree: &Tree) -> Result<(), InvalidContentError> {
     tree.check()?;
     // A local tree may predate the list of protected names; an imported one must respect it.
     match tree.entries().iter().find(|entry| entry.name.is_repository()) {
         None => Ok(()),
-        Some(entry) => Err(BadContent::FileName { name: entry.name.clone(), reason: BadPath::Repository }),
+        Some(entry) => Err(InvalidContentError::FileName {
+            name: entry.name.clone(),
+            reason: InvalidPathError::Repository,
+        }),
     }
 }
 
-fn entry(entry: &EntryVersion) -> Result<(), BadContent> {
+fn entry(entry: &EntryVersion) -> Result<(), InvalidContentError> {
     // Clients may send roles with surrounding white space, which is stored unchanged.
-    check(Naming::Role, &entry.role)?;
+    check(NameKind::Role, &entry.role)?;
     at_most("bytes of an entry", entry.size(), ENTRY_BYTES)?;
     // The importer supplies these times, so they may be long ago.
     for time in entry.edited.iter().chain([&entry.created]) {
-        if !time.has_text() {
-            return Err(BadContent::Time(time.millis()));
+        if !time.has_text_form() {
+            return Err(InvalidContentError::Time(time.millis()));
         }
     }
     for block in &entry.blocks {
@@ -152,9 +155,9 @@ fn entry(entry: &EntryVersion) -> Result<(), BadContent> {
 }
 
 /// The known fields of a block. A block of a known type must not be stored as an unknown one.
-fn known_fields(block: &Block) -> Result<&'static [&'static str], BadContent> {
+fn known_fields(block: &Block) -> Result<&'static [&'static str], InvalidContentError> {
     match (block, block_fields(block.kind())) {
-        (Block::Unknown { kind, .. }, Some(_)) => Err(BadContent::FieldName(kind.clone())),
+        (Block::Unknown { kind, .. }, Some(_)) => Err(InvalidContentError::FieldName(kind.clone())),
         (Block::Unknown { .. }, None) => Ok(&["type"]),
         (_, known) => Ok(known.unwrap_or_default()),
     }
@@ -162,10 +165,10 @@ fn known_fields(block: &Block) -> Result<&'static [&'static str], BadContent> {
 
 /// Checks unknown fields: they must be valid JSON, and no known field may be among them, or it would occur
 /// twice.
-fn fields(fields: &Fields, known: &[&str]) -> Result<(), BadContent> {
+fn fields(fields: &Fields, known: &[&str]) -> Result<(), InvalidContentError> {
     for (name, value) in fields.iter() {
         if known.contains(&name) {
-            return Err(BadContent::FieldName(name.to_owned()));
+            return Err(InvalidContentError::FieldName(name.to_owned()));
         }
         json(value)?;
     }
@@ -175,7 +178,7 @@ fn fields(fields: &Fields, known: &[&str]) -> Result<(), BadContent> {
 /// Git writes a commit id as 40 or 64 digits.
 const COMMIT_DIGITS: usize = 64;
 
-fn take(take: &Take) -> Result<(), BadContent> {
+fn take(take: &Take) -> Result<(), InvalidContentError> {
     take_name(&take.name)?;
     clock_time(take.created)?;
     // A fork copies a whole message into a draft, so a draft may be as long as an entry.
@@ -183,7 +186,7 @@ fn take(take: &Take) -> Result<(), BadContent> {
     let media = take.attached.iter().map(|attached| attached.media.len()).sum();
     at_most("bytes of the kinds of pictures", media, ENTRY_BYTES)?;
     if !take.attached.are_distinct() {
-        return Err(Malformed { kind: Kind::Take }.into());
+        return Err(MalformedError { kind: Kind::Take }.into());
     }
     for items in [&take.files, &take.context_files, &take.screenshots] {
         at_most("files in one list", items.len(), FILES)?;
@@ -193,28 +196,28 @@ fn take(take: &Take) -> Result<(), BadContent> {
     take.agent.as_ref().map_or(Ok(()), agent::agent)
 }
 
-fn settings(settings: &Settings) -> Result<(), BadContent> {
+fn settings(settings: &Settings) -> Result<(), InvalidContentError> {
     let checked = settings.clone().checked()?;
     // Minus zero equals zero but encodes differently, which would give the same settings a second id.
     let same = crate::content::encode(&checked) == crate::content::encode(settings);
-    if same { Ok(()) } else { Err(Malformed { kind: Kind::Settings }.into()) }
+    if same { Ok(()) } else { Err(MalformedError { kind: Kind::Settings }.into()) }
 }
 
-fn thread(state: &ThreadState) -> Result<(), BadContent> {
-    name(Naming::Title, &state.title)?;
+fn thread(state: &ThreadState) -> Result<(), InvalidContentError> {
+    name(NameKind::Title, &state.title)?;
     at_most("tags of a thread", state.tags.len(), NAMES)?;
-    state.tags.iter().try_for_each(|tag| name(Naming::Tag, tag))?;
+    state.tags.iter().try_for_each(|tag| name(NameKind::Tag, tag))?;
     at_most("roles of a thread", state.roles.len(), NAMES)?;
     for (index, role) in state.roles.iter().enumerate() {
-        name(Naming::Role, role)?;
+        name(NameKind::Role, role)?;
         if state.roles[..index].contains(role) {
-            return Err(BadContent::NameForm);
+            return Err(InvalidContentError::NameForm);
         }
     }
     state.deleted.map_or(Ok(()), clock_time)
 }
 
-fn surroundings(around: &Surroundings) -> Result<(), BadContent> {
+fn environment(around: &Environment) -> Result<(), InvalidContentError> {
     let variables = around.environment.iter().flatten();
     at_most("environment variables", variables.clone().count(), RECORDED_VARIABLES.len())?;
     for (name, value) in variables {
@@ -235,13 +238,13 @@ fn surroundings(around: &Surroundings) -> Result<(), BadContent> {
 }
 
 /// Checks a name in its stored form: valid, and without surrounding white space.
-fn name(naming: Naming, text: &str) -> Result<(), BadContent> {
-    if check(naming, text)? == text { Ok(()) } else { Err(BadContent::NameForm) }
+fn name(naming: NameKind, text: &str) -> Result<(), InvalidContentError> {
+    if check(naming, text)? == text { Ok(()) } else { Err(InvalidContentError::NameForm) }
 }
 
 /// Checks the name of a take. Older versions appended a number to names that already had the maximum
 /// length.
-fn take_name(text: &str) -> Result<(), BadContent> {
+fn take_name(text: &str) -> Result<(), InvalidContentError> {
     const DIGITS: usize = 20;
     let beginning = base(text);
     let number = text.strip_prefix(beginning).and_then(|rest| rest.strip_prefix("_take_"));
@@ -249,23 +252,23 @@ fn take_name(text: &str) -> Result<(), BadContent> {
         (1..=DIGITS).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
     });
     if given && text.chars().count() > NAME_CHARS {
-        return name(Naming::Take, beginning);
+        return name(NameKind::Take, beginning);
     }
-    name(Naming::Take, text)
+    name(NameKind::Take, text)
 }
 
-fn clock_time(time: Timestamp) -> Result<(), BadContent> {
-    if time.may_be_clock_time() { Ok(()) } else { Err(BadContent::Time(time.millis())) }
+fn clock_time(time: Timestamp) -> Result<(), InvalidContentError> {
+    if time.is_plausible_clock_time() { Ok(()) } else { Err(InvalidContentError::Time(time.millis())) }
 }
 
-fn json(json: &Json) -> Result<(), BadContent> {
+fn json(json: &Json) -> Result<(), InvalidContentError> {
     // Decoding does not validate the text.
     Json::new(json.as_str())?;
     Ok(())
 }
 
-fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), BadContent> {
-    if found <= limit { Ok(()) } else { Err(BadContent::TooMuch { what, limit }) }
+fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), InvalidContentError> {
+    if found <= limit { Ok(()) } else { Err(InvalidContentError::TooMuch { what, limit }) }
 }
 
 #[cfg(test)]

@@ -14,17 +14,17 @@ mod turns;
 use crate::agent::AgentState;
 use crate::content::ContentId;
 use crate::entry::EntryVersion;
-use crate::id::{EntryId, Fresh, TakeId, TurnId};
+use crate::id::{EntryId, IdSource, TakeId, TurnId};
 use crate::list::{EntryCell, List};
-use crate::name::BadName;
-use crate::object::{Additions, Objects, Unavailable};
+use crate::name::InvalidNameError;
+use crate::object::{Additions, ObjectError, Objects};
 use crate::operation::{OperationKind, TurnStep};
-use crate::settings::BadSetting;
+use crate::settings::InvalidSettingError;
 use crate::sharing::Sharing;
 use crate::state::{ThreadState, Visibility};
 use crate::take::{FileItem, FileList, NewPicture};
 
-pub use crate::take::NotAPicture;
+pub use crate::take::InvalidPictureError;
 pub use takes::{Promotion, promote};
 pub use thread::checked_roles;
 pub use turns::check_prompt;
@@ -37,7 +37,7 @@ pub enum Command {
         /// The take.
         take: TakeId,
         /// The position.
-        at: Spot,
+        at: InsertPosition,
         /// The entries, in order.
         entries: Vec<NewEntry>,
     },
@@ -226,7 +226,7 @@ pub enum Command {
         /// The take.
         take: TakeId,
         /// The content of the turn's first operation.
-        start: Start,
+        start: TurnStart,
     },
     /// Create a take with all entries before a user message, switch to it, and start a turn with that
     /// message or another one.
@@ -238,14 +238,14 @@ pub enum Command {
         /// The name of the new take; `None` for the next free one.
         name: Option<String>,
         /// The content of the turn's first operation; by default the prompt is the original message.
-        start: Start,
+        start: TurnStart,
     },
     /// Record the next step of a turn.
     AdvanceTurn {
         /// The take.
         take: TakeId,
         /// The step.
-        advance: Advance,
+        advance: TurnAdvance,
     },
     /// Replace the first entries with a summary.
     Compress {
@@ -265,7 +265,7 @@ pub enum Command {
 
 /// The start of a turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Start {
+pub struct TurnStart {
     /// The turn.
     pub turn: TurnId,
     /// Context files and pictures, inserted before the prompt.
@@ -275,7 +275,7 @@ pub struct Start {
     /// Settings that apply from now on, such as another model.
     pub settings: Vec<(String, String)>,
     /// The text that the model receives in addition to the entries.
-    pub sent: Option<SentText>,
+    pub sent: Option<SentContextText>,
 }
 
 /// The source of a prompt.
@@ -289,12 +289,12 @@ pub enum Prompt {
         role: Option<String>,
     },
     /// The message that is retried.
-    Same,
+    Original,
 }
 
 /// Text that the model receives in addition to the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SentText {
+pub struct SentContextText {
     /// Context files and prompt as Markdown.
     pub markdown: String,
     /// The system prompt.
@@ -303,7 +303,7 @@ pub struct SentText {
 
 /// The next step of a turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Advance {
+pub struct TurnAdvance {
     /// The turn.
     pub turn: TurnId,
     /// New entries, appended to the take.
@@ -333,7 +333,7 @@ pub struct Compression {
 
 /// An insert position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum InsertPosition {
     /// After the last entry.
     End,
     /// Directly before that entry.
@@ -364,7 +364,7 @@ impl From<EntryVersion> for NewEntry {
 
 impl NewEntry {
     /// Creates an entry with pictures after its text, given as their bytes.
-    pub fn with_pictures(version: EntryVersion, pictures: Vec<Vec<u8>>) -> Result<Self, NotAPicture> {
+    pub fn with_pictures(version: EntryVersion, pictures: Vec<Vec<u8>>) -> Result<Self, InvalidPictureError> {
         let mut entry = Self::from(version);
         for bytes in pictures {
             let NewPicture { attached, bytes } = NewPicture::new(bytes)?;
@@ -377,7 +377,7 @@ impl NewEntry {
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Applied {
+pub enum CommandOutcome {
     /// The command changed the thread.
     Changed {
         /// The new state.
@@ -391,7 +391,7 @@ pub enum Applied {
 
 /// Why a command failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum CommandError {
     /// No such take in the thread.
     #[error("there is no such take in this thread; `retake tree` shows those there are")]
     NoSuchTake,
@@ -459,10 +459,10 @@ pub enum Refusal {
     },
     /// A name is invalid.
     #[error(transparent)]
-    Name(#[from] BadName),
+    Name(#[from] InvalidNameError),
     /// A setting is invalid.
     #[error(transparent)]
-    Setting(#[from] BadSetting),
+    Setting(#[from] InvalidSettingError),
     /// A limit is exceeded.
     #[error("{what}: at most {limit}")]
     TooMuch {
@@ -473,28 +473,28 @@ pub enum Refusal {
     },
     /// An object could not be read.
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    Unavailable(#[from] ObjectError),
 }
 
 /// The inputs of a command besides the state.
-pub struct Context<'call, 'base, O: Objects + ?Sized, F: Fresh> {
+pub struct CommandContext<'call, 'base, O: Objects + ?Sized, F: IdSource> {
     /// The source of stored content and the target of new content.
     pub additions: &'call mut Additions<'base, O>,
     /// The clock and the source of random bytes.
     pub fresh: &'call mut F,
     /// Whether the thread has a take with that name. A thread can have thousands of takes, so the caller
     /// looks the name up in an index.
-    pub take_named: &'call dyn Fn(&str) -> Result<bool, Unavailable>,
+    pub take_named: &'call dyn Fn(&str) -> Result<bool, ObjectError>,
     /// The thread's current git commit, recorded in new branches.
     pub git_commit: Option<&'call str>,
 }
 
 /// Applies a command.
-pub fn apply<O: Objects + ?Sized, F: Fresh>(
+pub fn apply<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     command: Command,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
     match command {
         Command::AddEntries { take, at, entries } => entries::add(state, take, at, entries, context),
         Command::SendDraft { take, role } => draft::send(state, take, role.as_deref(), context),
@@ -528,7 +528,7 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::Tag { add, remove } => thread::tag(state, &add, &remove),
         Command::Pin { pinned } => Ok(thread::pin(state, pinned)),
         Command::Share { visibility, private, shared_with_support } => {
-            let marks = Sharing::of_first(state).with(visibility, private, shared_with_support);
+            let marks = Sharing::from_first_state(state).with(visibility, private, shared_with_support);
             Ok(thread::share(state, marks))
         }
         Command::Delete => Ok(thread::delete(state, context.fresh.now())),
@@ -537,20 +537,21 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::Set { values } => thread::set(state, &values, context),
         Command::Reset => reset::reset(state, context),
         Command::Save { name } => {
-            let name = crate::name::check(crate::name::Naming::Save, &name)?;
-            Ok(Applied::Changed { state: state.clone(), kind: OperationKind::Saved { name } })
+            let name = crate::name::check(crate::name::NameKind::Save, &name)?;
+            Ok(CommandOutcome::Changed { state: state.clone(), kind: OperationKind::Saved { name } })
         }
     }
 }
 
 /// Returns the state with a new version of one take.
-fn with_take<O: Objects + ?Sized, F: Fresh>(
+fn with_take<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     take: &crate::take::Take,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<ThreadState, Refusal> {
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<ThreadState, CommandError> {
     let content = context.additions.add(take);
-    let (position, _) = state.takes.find(context.additions, take.id.bytes())?.ok_or(Refusal::NoSuchTake)?;
+    let (position, _) =
+        state.takes.find(context.additions, take.id.bytes())?.ok_or(CommandError::NoSuchTake)?;
     let takes =
         state.takes.splice(context.additions, position..position + 1, vec![take_cell(take, content)])?;
     Ok(ThreadState { takes, ..state.clone() })
@@ -560,10 +561,10 @@ fn take_cell(take: &crate::take::Take, content: ContentId) -> crate::list::TakeC
     crate::list::TakeCell { take: take.id, content }
 }
 
-fn find_take<O: Objects + ?Sized, F: Fresh>(
+fn find_take<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     take: TakeId,
-    context: &Context<'_, '_, O, F>,
-) -> Result<crate::take::Take, Refusal> {
-    state.take(context.additions, take)?.ok_or(Refusal::NoSuchTake)
+    context: &CommandContext<'_, '_, O, F>,
+) -> Result<crate::take::Take, CommandError> {
+    state.take(context.additions, take)?.ok_or(CommandError::NoSuchTake)
 }

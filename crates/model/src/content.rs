@@ -43,7 +43,7 @@ pub enum Kind {
     State = 6,
     /// The environment of an operation: folder, branch, commit.
     #[n(7)]
-    Surroundings = 7,
+    Environment = 7,
     /// One operation of a thread's log.
     #[n(8)]
     Operation = 8,
@@ -58,7 +58,7 @@ pub enum Kind {
     Snapshot = 11,
     /// The paths that a snapshot excludes.
     #[n(12)]
-    LeftOut = 12,
+    Excluded = 12,
     /// Encrypted bytes of a file that snapshots exclude.
     #[n(13)]
     Sealed = 13,
@@ -76,7 +76,7 @@ pub trait Content: Encode<()> + for<'bytes> Decode<'bytes, ()> {
 /// The bytes are not the canonical encoding of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("content is not a well-formed {kind:?}")]
-pub struct Malformed {
+pub struct MalformedError {
     /// The expected kind.
     pub kind: Kind,
 }
@@ -91,12 +91,12 @@ impl Kind {
         Self::Takes,
         Self::Settings,
         Self::State,
-        Self::Surroundings,
+        Self::Environment,
         Self::Operation,
         Self::Tree,
         Self::Parts,
         Self::Snapshot,
-        Self::LeftOut,
+        Self::Excluded,
         Self::Sealed,
         Self::SealedFiles,
     ];
@@ -148,31 +148,31 @@ pub fn encode<C: Content>(content: &C) -> Vec<u8> {
 }
 
 /// Decodes content and rejects any bytes that are not canonical.
-pub fn decode<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
-    let content: C = minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })?;
+pub fn decode<C: Content>(bytes: &[u8]) -> Result<C, MalformedError> {
+    let content: C = minicbor::decode(bytes).map_err(|_| MalformedError { kind: C::KIND })?;
     // Unknown fields, longer lengths or trailing bytes would give the same content two ids.
-    let mut expected = Expected(bytes);
+    let mut expected = ExpectedBytes(bytes);
     let same = minicbor::encode(&content, &mut expected).is_ok() && expected.0.is_empty();
-    if same { Ok(content) } else { Err(Malformed { kind: C::KIND }) }
+    if same { Ok(content) } else { Err(MalformedError { kind: C::KIND }) }
 }
 
 /// Decodes bytes that are known to be canonical: stored content comes from [`encode`] or passed [`decode`],
 /// and its bytes were verified against the id.
-pub(crate) fn decode_canonical<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
-    minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })
+pub(crate) fn decode_canonical<C: Content>(bytes: &[u8]) -> Result<C, MalformedError> {
+    minicbor::decode(bytes).map_err(|_| MalformedError { kind: C::KIND })
 }
 
 /// A writer that accepts only the expected bytes.
-struct Expected<'bytes>(&'bytes [u8]);
+struct ExpectedBytes<'bytes>(&'bytes [u8]);
 
 /// The written bytes differ from the expected ones.
-struct Unexpected;
+struct UnexpectedBytes;
 
-impl minicbor::encode::Write for Expected<'_> {
-    type Error = Unexpected;
+impl minicbor::encode::Write for ExpectedBytes<'_> {
+    type Error = UnexpectedBytes;
 
-    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Unexpected> {
-        self.0 = self.0.strip_prefix(bytes).ok_or(Unexpected)?;
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), UnexpectedBytes> {
+        self.0 = self.0.strip_prefix(bytes).ok_or(UnexpectedBytes)?;
         Ok(())
     }
 }
@@ -192,14 +192,14 @@ impl fmt::Debug for ContentId {
 /// The text is not a content id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a content id has 64 hexadecimal digits")]
-pub struct NotAContentId;
+pub struct InvalidContentIdError;
 
 impl FromStr for ContentId {
-    type Err = NotAContentId;
+    type Err = InvalidContentIdError;
 
-    fn from_str(text: &str) -> Result<Self, NotAContentId> {
-        let bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).map_err(|_| NotAContentId)?;
-        bytes.try_into().map(Self).map_err(|_| NotAContentId)
+    fn from_str(text: &str) -> Result<Self, InvalidContentIdError> {
+        let bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).map_err(|_| InvalidContentIdError)?;
+        bytes.try_into().map(Self).map_err(|_| InvalidContentIdError)
     }
 }
 

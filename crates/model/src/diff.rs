@@ -25,13 +25,13 @@ use std::ops::Range;
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-pub use crate::merge::{LONGEST_TEXT, MOST_LINES};
-pub use hunks::{Hunk, HunkLine, Part, Side, hunks};
-pub use words::{LONGEST_WORDS, MOST_WORDS, Run, words};
+pub use crate::merge::{MAX_LINES, MAX_TEXT_BYTES};
+pub use hunks::{Hunk, HunkLine, LinePart, LineSide, hunks};
+pub use words::{MAX_WORD_BYTES, MAX_WORDS, WordRun, words};
 
 /// A range of lines that replaces another range. Lines are counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct LineChange {
     /// The removed lines.
     pub before: Range<usize>,
     /// The added lines.
@@ -41,7 +41,7 @@ pub struct Change {
 /// The numbers of added and removed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LineCounts"))]
-pub struct Counts {
+pub struct LineCounts {
     /// Added lines.
     pub added: u64,
     /// Removed lines.
@@ -52,7 +52,7 @@ pub struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Incomparable {
+pub enum DiffError {
     /// One of them is binary.
     #[error("it is not text")]
     Binary,
@@ -62,22 +62,22 @@ pub enum Incomparable {
 }
 
 /// Returns the changes between two texts, from top to bottom. Changes are never adjacent.
-pub fn changes(before: &[u8], after: &[u8]) -> Result<Vec<Change>, Incomparable> {
+pub fn changes(before: &[u8], after: &[u8]) -> Result<Vec<LineChange>, DiffError> {
     check(before)?;
     check(after)?;
     let (before, after): (Vec<&[u8]>, Vec<&[u8]>) = (lines(before).collect(), lines(after).collect());
-    if before.len().max(after.len()) > MOST_LINES {
-        return Err(Incomparable::TooLarge);
+    if before.len().max(after.len()) > MAX_LINES {
+        return Err(DiffError::TooLarge);
     }
     Ok(compare(&before, &after))
 }
 
 /// Checks that bytes are text within the size limits.
-pub fn check(bytes: &[u8]) -> Result<(), Incomparable> {
-    if bytes.len() > LONGEST_TEXT {
-        return Err(Incomparable::TooLarge);
+pub fn check(bytes: &[u8]) -> Result<(), DiffError> {
+    if bytes.len() > MAX_TEXT_BYTES {
+        return Err(DiffError::TooLarge);
     }
-    if bytes.contains(&0) { Err(Incomparable::Binary) } else { Ok(()) }
+    if bytes.contains(&0) { Err(DiffError::Binary) } else { Ok(()) }
 }
 
 /// Returns the lines of a text, each including its line feed.
@@ -85,9 +85,9 @@ pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|&byte| byte == b'\n')
 }
 
-impl Counts {
+impl LineCounts {
     /// Counts the lines that these changes add and remove.
-    pub fn of(changes: &[Change]) -> Self {
+    pub fn of(changes: &[LineChange]) -> Self {
         changes.iter().fold(Self::default(), |counts, change| Self {
             added: counts.added + change.after.len() as u64,
             removed: counts.removed + change.before.len() as u64,
@@ -96,7 +96,7 @@ impl Counts {
 }
 
 /// Compares two sequences of lines or words.
-fn compare<'text>(before: &[&'text [u8]], after: &[&'text [u8]]) -> Vec<Change> {
+fn compare<'text>(before: &[&'text [u8]], after: &[&'text [u8]]) -> Vec<LineChange> {
     // Comparing numbers is faster than comparing texts, and most pieces occur more than once.
     let mut numbers = HashMap::new();
     let mut number = |pieces: &[&'text [u8]]| -> Vec<u32> {
@@ -107,7 +107,7 @@ fn compare<'text>(before: &[&'text [u8]], after: &[&'text [u8]]) -> Vec<Change> 
         numbered.collect()
     };
     let (before, after) = (number(before), number(after));
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<LineChange> = Vec::new();
     // This algorithm bounds its work by counting steps, not by a clock, so the result is deterministic.
     for operation in capture_diff_slices(Algorithm::Myers, &before, &after) {
         if matches!(operation, DiffOp::Equal { .. }) {
@@ -119,7 +119,7 @@ fn compare<'text>(before: &[&'text [u8]], after: &[&'text [u8]]) -> Vec<Change> 
                 last.before.end = before.end;
                 last.after.end = after.end;
             }
-            _ => changes.push(Change { before, after }),
+            _ => changes.push(LineChange { before, after }),
         }
     }
     changes

@@ -10,7 +10,7 @@
 
 mod block;
 mod fields;
-mod form;
+mod json_form;
 mod picture;
 mod role;
 mod thinking;
@@ -22,9 +22,9 @@ use minicbor::{Decode, Encode};
 
 pub use block::Block;
 pub use fields::Fields;
-pub use form::{BadEntry, from_json};
-pub(crate) use form::{ENTRY_FIELDS, block_fields};
-pub use picture::{PDF, attachment_media_of, media_of};
+pub(crate) use json_form::{ENTRY_FIELDS, block_fields};
+pub use json_form::{InvalidEntryError, from_json};
+pub use picture::{PDF, attachment_media_of, detect_media_type};
 pub use role::{DEFAULT_ROLES, RoleKind, default_role};
 pub use thinking::split_thinking;
 pub(crate) use usage::USAGE_FIELDS;
@@ -92,15 +92,15 @@ impl EntryVersion {
 
     /// Returns the text that an edit changes: [`Self::text`], or the tool's output if the entry is only a
     /// tool result.
-    pub fn editable(&self) -> String {
-        match self.only_result() {
+    pub fn editable_text(&self) -> String {
+        match self.single_tool_result() {
             Some(Block::ToolResult { text, .. }) => text.clone(),
             _ => self.text(),
         }
     }
 
     /// Returns the tool result if the entry consists of nothing else.
-    fn only_result(&self) -> Option<&Block> {
+    fn single_tool_result(&self) -> Option<&Block> {
         match self.blocks.as_slice() {
             [result @ Block::ToolResult { .. }] => Some(result),
             _ => None,
@@ -111,7 +111,7 @@ impl EntryVersion {
     /// edit changes its output, so that the model reads the edited version.
     #[must_use]
     pub fn with_edit(&self, text: &str, edited: Timestamp) -> Self {
-        if self.only_result().is_none() {
+        if self.single_tool_result().is_none() {
             return self.with_text(text, edited);
         }
         let mut changed = Self { edited: Some(edited), ..self.clone() };
@@ -142,12 +142,13 @@ impl EntryVersion {
 
     /// Returns a one-line preview.
     pub fn preview(&self) -> String {
-        let text = self.blocks.iter().find_map(Block::text).map_or_else(|| self.substitute(), str::to_owned);
+        let text =
+            self.blocks.iter().find_map(Block::text).map_or_else(|| self.fallback_preview(), str::to_owned);
         preview(&text)
     }
 
     /// Returns all text that search indexes, in the order of the blocks.
-    pub fn searchable(&self) -> String {
+    pub fn searchable_text(&self) -> String {
         let mut all = String::new();
         self.blocks.iter().for_each(|block| block.add_words(&mut all));
         all
@@ -161,7 +162,7 @@ impl EntryVersion {
         blocks + extra + usage + self.role.len()
     }
 
-    fn substitute(&self) -> String {
+    fn fallback_preview(&self) -> String {
         self.blocks.first().map_or_else(String::new, |block| match block {
             Block::Text { text, .. } | Block::Thinking { text, .. } => text.clone(),
             Block::ToolCall { name, input, .. } => format!("{name} {}", input.as_str()),
@@ -213,12 +214,12 @@ mod tests {
             extra: fields(&[("n", "1")]),
         };
         let answered = entry(vec![result("old")]);
-        assert_eq!(answered.editable(), "old");
+        assert_eq!(answered.editable_text(), "old");
         let edited = answered.with_edit("new", Timestamp::from_millis(2));
         assert_eq!((edited.blocks, edited.edited), (vec![result("new")], Some(Timestamp::from_millis(2))));
         // If the entry also has text, the edit changes the text.
         let both = entry(vec![result("old"), text("said")]);
-        assert_eq!(both.editable(), "said");
+        assert_eq!(both.editable_text(), "said");
         let edited = both.with_edit("new", Timestamp::from_millis(2));
         assert_eq!(edited.blocks, vec![result("old"), text("new")]);
     }

@@ -29,44 +29,48 @@ mod cursor;
 mod tests;
 
 use crate::id::{TakeId, TurnId};
-use crate::operation::{Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Place, Version};
+use crate::operation::{
+    Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Provenance, Version,
+};
 use crate::time::Timestamp;
 
-pub use cursor::{Cursor, RouteStep, View};
+pub use cursor::{HistoryCursor, HistoryView, RouteStep};
 
 /// The parts of an operation that the algorithms below need.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LogStep {
     /// Its links in its chain.
-    pub place: Place,
+    pub place: Provenance,
     /// The turn with which it is undone.
     pub turn: TurnId,
     /// Its chain, and the positions of the others.
     pub chains: Option<Chains>,
     /// Whether undo skips it: see [`OperationKind::is_not_undoable`].
-    pub moves_only: bool,
+    pub is_not_undoable: bool,
     /// The take that it created.
-    pub made: Option<TakeId>,
+    pub created_take: Option<TakeId>,
     /// Whether it cleared every take.
-    pub resets: bool,
+    pub resets_takes: bool,
     /// Whether it changed files in the project folder.
-    pub in_project: bool,
+    pub changes_project_files: bool,
     /// The take whose entries or files it changed.
-    pub worked_in: Option<TakeId>,
+    pub touched_take: Option<TakeId>,
 }
 
-impl Step {
+impl LogStep {
     /// Extracts the step from an operation.
     pub fn of(operation: &Operation) -> Self {
         Self {
             place: operation.place,
             turn: operation.turn,
             chains: operation.chains.clone(),
-            moves_only: operation.kind.moves_only(),
-            made: operation.kind.made(),
-            resets: matches!(operation.kind, OperationKind::Reset),
-            in_project: operation.files.is_some_and(|files| !files.apart && files.before != files.after),
-            worked_in: operation.kind.take().or(operation.files.map(|files| files.take)),
+            is_not_undoable: operation.kind.is_not_undoable(),
+            created_take: operation.kind.created_take(),
+            resets_takes: matches!(operation.kind, OperationKind::Reset),
+            changes_project_files: operation
+                .files
+                .is_some_and(|files| !files.worktree && files.before != files.after),
+            touched_take: operation.kind.take().or(operation.files.map(|files| files.take)),
         }
     }
 
@@ -77,11 +81,11 @@ impl Step {
 }
 
 /// The log of one thread, read by operation.
-pub trait Log {
+pub trait OperationLog {
     /// The error of a failed read.
     type Error;
     /// Returns the operation with that version, which must exist.
-    fn step(&self, version: Version) -> Result<Step, Self::Error>;
+    fn step(&self, version: Version) -> Result<LogStep, Self::Error>;
     /// Returns the active take after that operation.
     fn active(&self, version: Version) -> Result<TakeId, Self::Error>;
 }
@@ -96,10 +100,10 @@ pub enum Unit {
 }
 
 /// The links of a thread's first operation.
-pub const FIRST: Place = Place { parent: 0, depth: 0, jump: 1, position: 1, tip: 1 };
+pub const FIRST: Provenance = Provenance { parent: 0, depth: 0, jump: 1, position: 1, tip: 1 };
 
 /// Returns the position of the thread's chain after an operation.
-pub fn thread_position(step: &Step, version: Version) -> ChainPosition {
+pub fn thread_position(step: &LogStep, version: Version) -> ChainPosition {
     match &step.chains {
         Some(chains) => chains.thread,
         None => ChainPosition {
@@ -113,12 +117,16 @@ pub fn thread_position(step: &Step, version: Version) -> ChainPosition {
 }
 
 /// Returns the position of a take's chain after the operation with that version.
-pub fn take_position<L: Log>(log: &L, version: Version, take: TakeId) -> Result<ChainPosition, L::Error> {
+pub fn take_position<L: OperationLog>(
+    log: &L,
+    version: Version,
+    take: TakeId,
+) -> Result<ChainPosition, L::Error> {
     let mut version = version;
     while version > 0 {
         let step = log.step(version)?;
         let Some(chains) = &step.chains else { break };
-        if step.moves_only {
+        if step.is_not_undoable {
             if let Some(moved) = chains.takes.iter().find(|moved| moved.take == take) {
                 return Ok(moved.at);
             }
@@ -131,11 +139,11 @@ pub fn take_position<L: Log>(log: &L, version: Version, take: TakeId) -> Result<
 }
 
 /// Returns the links of a new change in that take's chain, or in the thread's.
-pub fn link_change<L: Log>(
+pub fn link_change<L: OperationLog>(
     log: &L,
     head: Version,
     take: Option<TakeId>,
-) -> Result<(Place, Chains), L::Error> {
+) -> Result<(Provenance, Chains), L::Error> {
     let version = head + 1;
     let last = log.step(head)?;
     let thread = thread_position(&last, head);
@@ -148,9 +156,9 @@ pub fn link_change<L: Log>(
 }
 
 /// Returns the links of an operation that changes no chain, such as naming a version.
-pub fn link_note<L: Log>(log: &L, head: Version) -> Result<(Place, Chains), L::Error> {
+pub fn link_note<L: OperationLog>(log: &L, head: Version) -> Result<(Provenance, Chains), L::Error> {
     let last = log.step(head)?;
-    let Place { position, tip, .. } = last.place;
+    let Provenance { position, tip, .. } = last.place;
     let thread = thread_position(&last, head);
     let chains =
         Chains { take: None, thread, takes: Vec::new(), other: other(&last, head, None), order: None };
@@ -158,12 +166,12 @@ pub fn link_note<L: Log>(log: &L, head: Version) -> Result<(Place, Chains), L::E
 }
 
 /// Returns the links of an operation that moves chains.
-pub fn link_move<L: Log>(
+pub fn link_move<L: OperationLog>(
     log: &L,
     head: Version,
     view: TakeId,
     moves: ChainMoves,
-) -> Result<(Place, Chains), L::Error> {
+) -> Result<(Provenance, Chains), L::Error> {
     let ChainMoves { thread, takes, order } = moves;
     let last = log.step(head)?;
     let at = match takes.iter().find(|moved| moved.take == view) {
@@ -178,7 +186,7 @@ pub fn link_move<L: Log>(
 /// The links of an operation, for validation.
 #[derive(Clone, Debug)]
 pub struct Link {
-    place: Place,
+    place: Provenance,
     chains: Option<Chains>,
     role: LinkRole,
 }
@@ -198,7 +206,7 @@ impl Link {
     pub fn of(operation: &Operation) -> Self {
         let role = match operation.files {
             _ if operation.kind.moves_chains() => LinkRole::Move,
-            _ if operation.kind.moves_only() => LinkRole::Note,
+            _ if operation.kind.is_not_undoable() => LinkRole::Note,
             Some(files) if operation.kind.changes_files_only() => LinkRole::Change(Some(files.take)),
             // An export without files does not name their take, so the chain does.
             None if operation.kind.changes_files_only() => {
@@ -215,13 +223,13 @@ impl Link {
     }
 
     /// Whether the operation predates chains of takes.
-    pub fn is_old(&self) -> bool {
+    pub fn predates_chains(&self) -> bool {
         self.chains.is_none()
     }
 
     /// Whether these links are valid directly after `head`. For changes and notes exactly one set of links
     /// is valid; a move may lead to any reachable position.
-    pub fn follows<L: Log>(&self, log: &L, head: Version) -> Result<bool, L::Error> {
+    pub fn follows<L: OperationLog>(&self, log: &L, head: Version) -> Result<bool, L::Error> {
         if head == 0 {
             return Ok(self.place == FIRST && self.chains.is_none() && self.role == LinkRole::Change(None));
         }
@@ -231,7 +239,7 @@ impl Link {
             LinkRole::Note => link_note(log, head)?,
             LinkRole::Move => {
                 let Some(view) = chains.take else { return Ok(false) };
-                if !moves_are_sound(log, head, chains)? {
+                if !moves_are_valid(log, head, chains)? {
                     return Ok(false);
                 }
                 let Chains { thread, takes, order, .. } = chains.clone();
@@ -241,7 +249,7 @@ impl Link {
         Ok((self.place, chains) == (expected.0, &expected.1))
     }
 
-    fn follows_old<L: Log>(&self, log: &L, head: Version) -> Result<bool, L::Error> {
+    fn follows_old<L: OperationLog>(&self, log: &L, head: Version) -> Result<bool, L::Error> {
         let last = log.step(head)?;
         // A log with chains must not return to the old format.
         if last.chains.is_some() {
@@ -250,9 +258,9 @@ impl Link {
         if matches!(self.role, LinkRole::Change(_)) {
             return Ok(self.place == place_of_change(log, last.place.position, head + 1)?);
         }
-        let Place { position, tip, .. } = self.place;
+        let Provenance { position, tip, .. } = self.place;
         for change in [position, tip] {
-            if change == 0 || change > head || log.step(change)?.moves_only {
+            if change == 0 || change > head || log.step(change)?.is_not_undoable {
                 return Ok(false);
             }
         }
@@ -260,10 +268,10 @@ impl Link {
     }
 }
 
-fn moves_are_sound<L: Log>(log: &L, head: Version, chains: &Chains) -> Result<bool, L::Error> {
+fn moves_are_valid<L: OperationLog>(log: &L, head: Version, chains: &Chains) -> Result<bool, L::Error> {
     let version = head + 1;
     let before = thread_position(&log.step(head)?, head);
-    if chains.thread != before && !can_be(log, None, before, chains.thread, version)? {
+    if chains.thread != before && !can_move_to(log, None, before, chains.thread, version)? {
         return Ok(false);
     }
     if !chains.takes.is_sorted_by(|left, right| left.take < right.take) {
@@ -277,7 +285,7 @@ fn moves_are_sound<L: Log>(log: &L, head: Version, chains: &Chains) -> Result<bo
     }
     for moved in &chains.takes {
         let before = take_position(log, head, moved.take)?;
-        if !can_be(log, Some(moved.take), before, moved.at, version)? {
+        if !can_move_to(log, Some(moved.take), before, moved.at, version)? {
             return Ok(false);
         }
     }
@@ -285,7 +293,7 @@ fn moves_are_sound<L: Log>(log: &L, head: Version, chains: &Chains) -> Result<bo
 }
 
 /// Whether a move can bring a chain to that position.
-fn can_be<L: Log>(
+fn can_move_to<L: OperationLog>(
     log: &L,
     take: Option<TakeId>,
     before: ChainPosition,
@@ -301,31 +309,31 @@ fn can_be<L: Log>(
             return Ok(false);
         }
         let step = log.step(change)?;
-        if step.moves_only || step.take() != take {
+        if step.is_not_undoable || step.take() != take {
             return Ok(false);
         }
     }
     let by_a_move = match at.undone {
         0 => true,
         undone if undone == version => at.position != at.tip,
-        undone => undone >= 2 && undone < version && log.step(undone)?.moves_only,
+        undone => undone >= 2 && undone < version && log.step(undone)?.is_not_undoable,
     };
     let continues = at.changed == before.changed && at.since == version;
     Ok(by_a_move && continues && contains(log, at.tip, at.position)?)
 }
 
 /// Returns the newest earlier operation that is not a change of the same chain.
-fn other(last: &Step, head: Version, take: Option<TakeId>) -> Version {
+fn other(last: &LogStep, head: Version, take: Option<TakeId>) -> Version {
     match &last.chains {
-        Some(chains) if !last.moves_only && chains.take == take => chains.other,
+        Some(chains) if !last.is_not_undoable && chains.take == take => chains.other,
         _ => head,
     }
 }
 
 /// Returns the links of a change whose parent is `on`.
-fn place_of_change<L: Log>(log: &L, on: Version, version: Version) -> Result<Place, L::Error> {
+fn place_of_change<L: OperationLog>(log: &L, on: Version, version: Version) -> Result<Provenance, L::Error> {
     if on == 0 {
-        return Ok(Place { parent: 0, depth: 0, jump: version, position: version, tip: version });
+        return Ok(Provenance { parent: 0, depth: 0, jump: version, position: version, tip: version });
     }
     let parent = log.step(on)?.place;
     let near = log.step(parent.jump)?.place;
@@ -333,16 +341,16 @@ fn place_of_change<L: Log>(log: &L, on: Version, version: Version) -> Result<Pla
     // Two equal hops in a row are joined into one: the hops grow like the digits of a skew-binary number.
     let jump =
         if parent.depth.abs_diff(near.depth) == near.depth.abs_diff(far.depth) { near.jump } else { on };
-    Ok(Place { parent: on, depth: parent.depth + 1, jump, position: version, tip: version })
+    Ok(Provenance { parent: on, depth: parent.depth + 1, jump, position: version, tip: version })
 }
 
-fn place_of_move(head: &Place, position: Version, tip: Version) -> Place {
-    Place { parent: head.position, depth: 0, jump: 0, position, tip }
+fn place_of_move(head: &Provenance, position: Version, tip: Version) -> Provenance {
+    Provenance { parent: head.position, depth: 0, jump: 0, position, tip }
 }
 
 /// Whether a change is an ancestor of a position, or the position itself. The start (0) is an ancestor of
 /// every position.
-pub fn contains<L: Log>(log: &L, position: Version, change: Version) -> Result<bool, L::Error> {
+pub fn contains<L: OperationLog>(log: &L, position: Version, change: Version) -> Result<bool, L::Error> {
     if change == 0 {
         return Ok(true);
     }
@@ -354,7 +362,7 @@ pub fn contains<L: Log>(log: &L, position: Version, change: Version) -> Result<b
 }
 
 /// Whether a change is in effect after the operation `head`.
-pub fn is_done<L: Log>(log: &L, head: Version, change: Version) -> Result<bool, L::Error> {
+pub fn is_done<L: OperationLog>(log: &L, head: Version, change: Version) -> Result<bool, L::Error> {
     let at = match log.step(change)?.take() {
         Some(take) => take_position(log, head, take)?,
         None => thread_position(&log.step(head)?, head),
@@ -363,12 +371,12 @@ pub fn is_done<L: Log>(log: &L, head: Version, change: Version) -> Result<bool, 
 }
 
 /// Returns the number of changes between a position and its tip.
-fn distance<L: Log>(log: &L, at: ChainPosition) -> Result<u64, L::Error> {
+fn distance<L: OperationLog>(log: &L, at: ChainPosition) -> Result<u64, L::Error> {
     steps_between(log, at.position, at.tip)
 }
 
 /// Returns the number of changes from a position to a later one in the same chain.
-fn steps_between<L: Log>(log: &L, position: Version, later: Version) -> Result<u64, L::Error> {
+fn steps_between<L: OperationLog>(log: &L, position: Version, later: Version) -> Result<u64, L::Error> {
     let count = |version: Version| -> Result<u64, L::Error> {
         Ok(if version == 0 { 0 } else { log.step(version)?.place.depth + 1 })
     };
@@ -376,7 +384,7 @@ fn steps_between<L: Log>(log: &L, position: Version, later: Version) -> Result<u
 }
 
 /// Returns the last common ancestor of two positions of a chain; 0 if there is none.
-fn common<L: Log>(log: &L, left: Version, right: Version) -> Result<Version, L::Error> {
+fn common<L: OperationLog>(log: &L, left: Version, right: Version) -> Result<Version, L::Error> {
     if left == 0 || right == 0 {
         return Ok(0);
     }
@@ -395,7 +403,11 @@ fn common<L: Log>(log: &L, left: Version, right: Version) -> Result<Version, L::
 }
 
 /// Returns the steps from one position of a chain to another.
-pub fn route_between<L: Log>(log: &L, from: Version, to: Version) -> Result<Vec<RouteStep>, L::Error> {
+pub fn route_between<L: OperationLog>(
+    log: &L,
+    from: Version,
+    to: Version,
+) -> Result<Vec<RouteStep>, L::Error> {
     let meeting = common(log, from, to)?;
     let back_to_meeting = |mut version: Version| -> Result<Vec<Version>, L::Error> {
         let mut passed = Vec::new();
@@ -411,7 +423,7 @@ pub fn route_between<L: Log>(log: &L, from: Version, to: Version) -> Result<Vec<
 }
 
 /// Returns the next change from a position towards a tip; `None` at the tip.
-fn next_on<L: Log>(log: &L, position: Version, tip: Version) -> Result<Option<Version>, L::Error> {
+fn next_on<L: OperationLog>(log: &L, position: Version, tip: Version) -> Result<Option<Version>, L::Error> {
     if position == tip {
         return Ok(None);
     }
@@ -437,7 +449,7 @@ pub fn continues_typing(
 }
 
 /// Returns the ancestor of `version` (or itself) at that depth.
-fn ancestor_at<L: Log>(log: &L, version: Version, depth: u64) -> Result<Version, L::Error> {
+fn ancestor_at<L: OperationLog>(log: &L, version: Version, depth: u64) -> Result<Version, L::Error> {
     let mut version = version;
     let mut place = log.step(version)?.place;
     while place.depth > depth {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::Timestamp;
 
 /// The source of new ids: the caller's clock and random generator.
-pub trait Fresh {
+pub trait IdSource {
     /// Returns the current time.
     fn now(&mut self) -> Timestamp;
     /// Returns ten random bytes that never repeat.
@@ -29,17 +29,17 @@ pub trait Fresh {
 /// The text is not an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{shown:?} is not an id: an id has 26 letters and digits")]
-pub struct NotAnId {
+pub struct InvalidIdError {
     shown: String,
 }
 
 const TIME_BYTES: usize = 6;
 const RANDOM_BYTES: usize = 10;
-const RANDOM_TEXT: usize = 16;
+const RANDOM_CHARS: usize = 16;
 /// The length of an id in bytes.
 pub const ID_BYTES: usize = TIME_BYTES + RANDOM_BYTES;
 /// The length of an id's text form in characters.
-pub const ID_TEXT: usize = 26;
+pub const ID_CHARS: usize = 26;
 
 /// Crockford's base32 alphabet, which omits letters that are easily misread.
 fn alphabet() -> Encoding {
@@ -48,7 +48,7 @@ fn alphabet() -> Encoding {
     specification.encoding().expect("the 32 symbols differ")
 }
 
-fn fresh_bytes(fresh: &mut impl Fresh) -> [u8; ID_BYTES] {
+fn fresh_bytes(fresh: &mut impl IdSource) -> [u8; ID_BYTES] {
     let millis = fresh.now().millis().clamp(0, (1 << 48) - 1) as u64;
     let mut bytes = [0; ID_BYTES];
     bytes[..TIME_BYTES].copy_from_slice(&millis.to_be_bytes()[2..]);
@@ -74,8 +74,8 @@ fn rotated(bytes: [u8; ID_BYTES]) -> [u8; ID_BYTES] {
 pub fn keys_with_prefix(prefix: &str) -> Option<([u8; ID_BYTES], [u8; ID_BYTES])> {
     let bound = |fill: char, last: char| -> Option<[u8; ID_BYTES]> {
         let mut text = prefix.to_owned();
-        text.extend(std::iter::repeat_n(fill, (ID_TEXT - 1).saturating_sub(prefix.len())));
-        if text.len() < ID_TEXT {
+        text.extend(std::iter::repeat_n(fill, (ID_CHARS - 1).saturating_sub(prefix.len())));
+        if text.len() < ID_CHARS {
             text.push(last);
         }
         from_text(&text).ok().map(rotated)
@@ -84,13 +84,13 @@ pub fn keys_with_prefix(prefix: &str) -> Option<([u8; ID_BYTES], [u8; ID_BYTES])
     Some((bound('0', '0')?, bound('z', 'w')?))
 }
 
-fn from_text(text: &str) -> Result<[u8; ID_BYTES], NotAnId> {
-    let refuse = || NotAnId { shown: text.chars().take(40).collect() };
-    if text.len() != ID_TEXT || !text.is_ascii() {
+fn from_text(text: &str) -> Result<[u8; ID_BYTES], InvalidIdError> {
+    let refuse = || InvalidIdError { shown: text.chars().take(40).collect() };
+    if text.len() != ID_CHARS || !text.is_ascii() {
         return Err(refuse());
     }
     let encoding = alphabet();
-    let (random, time) = text.split_at(RANDOM_TEXT);
+    let (random, time) = text.split_at(RANDOM_CHARS);
     let random = encoding.decode(random.as_bytes()).map_err(|_| refuse())?;
     let time = encoding.decode(time.as_bytes()).map_err(|_| refuse())?;
     let mut bytes = [0; ID_BYTES];
@@ -108,7 +108,7 @@ macro_rules! identity {
 
         impl $name {
             /// Generates a new id.
-            pub fn fresh(fresh: &mut impl Fresh) -> Self {
+            pub fn generate(fresh: &mut impl IdSource) -> Self {
                 Self(fresh_bytes(fresh))
             }
 
@@ -156,9 +156,9 @@ macro_rules! identity {
         }
 
         impl FromStr for $name {
-            type Err = NotAnId;
+            type Err = InvalidIdError;
 
-            fn from_str(text: &str) -> Result<Self, NotAnId> {
+            fn from_str(text: &str) -> Result<Self, InvalidIdError> {
                 from_text(text).map(Self)
             }
         }
@@ -231,7 +231,7 @@ mod tests {
 
     struct Scripted(i64, u8);
 
-    impl Fresh for Scripted {
+    impl IdSource for Scripted {
         fn now(&mut self) -> Timestamp {
             self.0 += 1;
             Timestamp::from_millis(self.0)
@@ -246,11 +246,11 @@ mod tests {
     #[test]
     fn ids_sort_by_creation_and_round_trip() {
         let mut fresh = Scripted(1_700_000_000_000, 3);
-        let ids: Vec<EntryId> = (0..100).map(|_| EntryId::fresh(&mut fresh)).collect();
+        let ids: Vec<EntryId> = (0..100).map(|_| EntryId::generate(&mut fresh)).collect();
         assert!(ids.is_sorted());
         for id in ids {
             let text = id.to_string();
-            assert_eq!(text.len(), ID_TEXT);
+            assert_eq!(text.len(), ID_CHARS);
             assert_eq!(text.parse(), Ok(id));
         }
     }
@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn prefix_bounds_all_keys_that_start_with_it() {
         let mut fresh = Scripted(1_700_000_000_000, 5);
-        let id = TakeId::fresh(&mut fresh);
-        for length in 0..=ID_TEXT {
+        let id = TakeId::generate(&mut fresh);
+        for length in 0..=ID_CHARS {
             let (low, high) = keys_with_prefix(&id.to_string()[..length]).expect("a prefix of an id");
             assert!(low <= id.key() && id.key() <= high, "{length}");
             assert_eq!(TakeId::from_key(id.key()), id);

@@ -32,10 +32,10 @@ pub struct FolderRecord {
     pub snapshot: Option<ContentId>,
     /// The take whose worktree this is; `None` for the project folder.
     #[n(4)]
-    pub apart: Option<Apart>,
+    pub worktree: Option<WorktreeTake>,
     /// The current run. Changes during a run are attributed to it, also after a crash.
     #[n(5)]
-    pub running: Option<Running>,
+    pub running: Option<FolderRun>,
     /// The identity on disk of a worktree, because its path alone does not prove that it is the same
     /// folder.
     #[n(6)]
@@ -49,7 +49,7 @@ pub struct FolderRecord {
     pub captured: Option<CaptureTime>,
     /// Further concurrent runs.
     #[n(9)]
-    pub others: Option<Vec<Running>>,
+    pub other_runs: Option<Vec<FolderRun>>,
     /// The identities of its other roots, by path; `None` in records of older versions.
     #[n(10)]
     pub root_identities: Option<Vec<(String, FolderIdentity)>>,
@@ -85,7 +85,7 @@ pub struct FolderIdentity {
 
 /// A tool or program that is running in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Running {
+pub struct FolderRun {
     /// The thread.
     #[n(0)]
     pub thread: ThreadId,
@@ -105,7 +105,7 @@ pub struct Running {
 
 /// A take with a worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Apart {
+pub struct WorktreeTake {
     /// The thread.
     #[n(0)]
     pub thread: ThreadId,
@@ -134,7 +134,7 @@ pub struct Intent {
     pub token: String,
 }
 
-impl Running {
+impl FolderRun {
     /// Iterates over the paths that it is known to write.
     pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.paths.iter().flatten().map(|path| path.as_slice())
@@ -143,17 +143,17 @@ impl Running {
 
 impl FolderRecord {
     /// Iterates over all runs in the folder, in the order in which they started.
-    pub fn runs(&self) -> impl Iterator<Item = &Running> {
-        self.running.iter().chain(self.others.iter().flatten())
+    pub fn runs(&self) -> impl Iterator<Item = &FolderRun> {
+        self.running.iter().chain(self.other_runs.iter().flatten())
     }
 
     /// Returns the folder with exactly these runs.
     #[must_use]
-    pub fn with_runs(self, runs: Vec<Running>) -> Self {
+    pub fn with_runs(self, runs: Vec<FolderRun>) -> Self {
         let mut runs = runs.into_iter();
         let running = runs.next();
-        let others: Vec<Running> = runs.collect();
-        Self { running, others: (!others.is_empty()).then_some(others), ..self }
+        let others: Vec<FolderRun> = runs.collect();
+        Self { running, other_runs: (!others.is_empty()).then_some(others), ..self }
     }
 
     /// Returns the path of the main root.

@@ -15,19 +15,20 @@ pub struct Json(#[n(0)] String);
 /// The text is not valid JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not valid JSON: {0}")]
-pub struct NotJson(String);
+pub struct InvalidJsonError(String);
 
 /// The maximum nesting depth, which other JSON readers also accept.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 impl Json {
     /// Validates the text and stores it verbatim.
-    pub fn new(text: impl Into<String>) -> Result<Self, NotJson> {
+    pub fn new(text: impl Into<String>) -> Result<Self, InvalidJsonError> {
         let text = text.into();
         // Not parsed into a value: a number too large for one is still valid JSON.
-        serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(|error| NotJson(error.to_string()))?;
-        if depth(&text) > DEEPEST {
-            return Err(NotJson(format!("nested deeper than {DEEPEST} levels")));
+        serde_json::from_str::<serde::de::IgnoredAny>(&text)
+            .map_err(|error| InvalidJsonError(error.to_string()))?;
+        if depth(&text) > MAX_DEPTH {
+            return Err(InvalidJsonError(format!("nested deeper than {MAX_DEPTH} levels")));
         }
         Ok(Self(text))
     }

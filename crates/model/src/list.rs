@@ -52,14 +52,14 @@ use crate::content::ContentId;
 use crate::object::{Additions, Objects};
 
 pub use cell::{Cell, EntryCell, TakeCell};
-pub use check::{BadList, CheckedList, Turnover};
+pub use check::{CheckedList, InvalidListError, ListDelta};
 pub use diff::Hunk;
 pub use node::{NodeContents, parse_node};
 pub use read::{Backward, Forward};
 
 /// Maximum number of cells of a list, about 16 million: far more than a conversation has, and few enough that
 /// an imported list, which may consist of few nodes, cannot occupy a machine for long.
-pub const MOST_CELLS: u64 = 1 << 24;
+pub const MAX_CELLS: u64 = 1 << 24;
 
 /// An immutable list of cells; a small value that is cheap to copy.
 ///
@@ -109,7 +109,7 @@ impl<C: Cell> List<C> {
             count += 1;
         }
         let leaves = leaves.finish(additions);
-        match chunk::grow::<C, O>(additions, 0, leaves) {
+        match chunk::build_levels::<C, O>(additions, 0, leaves) {
             Some(root) => Self::rooted(root, count),
             None => Self::empty(),
         }
@@ -174,7 +174,7 @@ impl<'bytes, C, Context> Decode<'bytes, Context> for List<C> {
             Some(2) => {
                 let root = decoder.decode_with(context)?;
                 let count = decoder.u64()?;
-                if (1..=MOST_CELLS).contains(&count) {
+                if (1..=MAX_CELLS).contains(&count) {
                     Ok(Self::rooted(root, count))
                 } else {
                     Err(decode::Error::message("a list with a root has some cells, and not too many"))
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_root_without_cells_is_refused() {
-        for count in [0, MOST_CELLS + 1, u64::MAX] {
+        for count in [0, MAX_CELLS + 1, u64::MAX] {
             let list = List::<TakeCell>::rooted(ContentId::from_bytes([7; 32]), count);
             let bytes = minicbor::to_vec(list).expect("encoding into memory cannot fail");
             assert!(minicbor::decode::<List<TakeCell>>(&bytes).is_err(), "{count}");

@@ -21,13 +21,13 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// Maximum size of a text that is merged by lines, in bytes.
-pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
+pub const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum number of lines of a text that is merged.
-pub const MOST_LINES: usize = 400_000;
+pub const MAX_LINES: usize = 400_000;
 
 /// Result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergeResult {
     /// The merged text with both changes.
     Clean(Vec<u8>),
     /// Some changes contradict each other.
@@ -43,7 +43,7 @@ pub enum Merged {
 
 /// Labels of the two sides in conflict markers.
 #[derive(Clone, Copy, Debug)]
-pub struct Labels<'text> {
+pub struct MergeLabels<'text> {
     /// The current side.
     pub ours: &'text str,
     /// The incoming side.
@@ -51,26 +51,26 @@ pub struct Labels<'text> {
 }
 
 /// Merges the changes from `base` to `ours` and from `base` to `theirs`.
-pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: Labels<'_>) -> Merged {
+pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: MergeLabels<'_>) -> MergeResult {
     if ours == theirs || theirs == base {
-        return Merged::Clean(ours.to_vec());
+        return MergeResult::Clean(ours.to_vec());
     }
     if ours == base {
-        return Merged::Clean(theirs.to_vec());
+        return MergeResult::Clean(theirs.to_vec());
     }
     if [base, ours, theirs].iter().any(|bytes| bytes.contains(&0)) {
-        return Merged::Binary;
+        return MergeResult::Binary;
     }
     let mut output = Output { bytes: Vec::with_capacity(ours.len().max(theirs.len())), count: 0, labels };
-    let fits = |bytes: &&[u8]| bytes.len() <= LONGEST_TEXT && lines(bytes).count() <= MOST_LINES;
+    let fits = |bytes: &&[u8]| bytes.len() <= MAX_TEXT_BYTES && lines(bytes).count() <= MAX_LINES;
     if [base, ours, theirs].iter().all(fits) {
         merge_lines(&lines(base).collect::<Vec<_>>(), [&collect(ours), &collect(theirs)], &mut output);
     } else {
         output.conflict(&[ours], &[theirs]);
     }
     match output.count {
-        0 => Merged::Clean(output.bytes),
-        count => Merged::Conflict { marked: output.bytes, count },
+        0 => MergeResult::Clean(output.bytes),
+        count => MergeResult::Conflict { marked: output.bytes, count },
     }
 }
 
@@ -84,13 +84,13 @@ fn collect(text: &[u8]) -> Vec<&[u8]> {
 }
 
 #[derive(Clone, Debug)]
-struct Change {
+struct SideChange {
     /// The replaced lines of the base.
     base: Range<usize>,
     /// The replacing lines of the side.
     side: Range<usize>,
     /// The lines of the base among which the change could equally be placed.
-    reach: Range<usize>,
+    movable_range: Range<usize>,
 }
 
 fn merge_lines<'text>(base: &[&'text [u8]], sides: [&[&'text [u8]]; 2], output: &mut Output<'_>) {
@@ -109,7 +109,7 @@ fn merge_lines<'text>(base: &[&'text [u8]], sides: [&[&'text [u8]]; 2], output: 
 
     let mut next = [0, 0];
     let mut done = 0;
-    while let Some(group) = take_group(&changes, &mut next) {
+    while let Some(group) = next_group(&changes, &mut next) {
         output.lines(&base[done..group.base.start]);
         done = group.base.end;
         let text = |side: usize| group.sides[side].clone().map(|range| &sides[side][range]);
@@ -132,10 +132,10 @@ fn merge_lines<'text>(base: &[&'text [u8]], sides: [&[&'text [u8]]; 2], output: 
 }
 
 /// The changes of one side, in order.
-fn changes(base: &[u32], side: &[u32]) -> Vec<Change> {
+fn changes(base: &[u32], side: &[u32]) -> Vec<SideChange> {
     // This algorithm accepts a longer diff when the shortest would take too long. It counts steps instead of
     // time, so the same texts always give the same result.
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<SideChange> = Vec::new();
     for operation in capture_diff_slices(Algorithm::Myers, base, side) {
         if matches!(operation, DiffOp::Equal { .. }) {
             continue;
@@ -146,19 +146,19 @@ fn changes(base: &[u32], side: &[u32]) -> Vec<Change> {
                 last.base.end = base.end;
                 last.side.end = side.end;
             }
-            _ => changes.push(Change { reach: base.clone(), base, side }),
+            _ => changes.push(SideChange { movable_range: base.clone(), base, side }),
         }
     }
     for index in 0..changes.len() {
         let above = index.checked_sub(1).map_or(0, |above| changes[above].base.end);
         let below = changes.get(index + 1).map_or(base.len(), |below| below.base.start);
-        changes[index].reach = reach(base, side, &changes[index], above..below);
+        changes[index].movable_range = movable_range(base, side, &changes[index], above..below);
     }
     changes
 }
 
 /// How far a pure insertion or removal can move up and down without changing its meaning.
-fn reach(base: &[u32], side: &[u32], change: &Change, within: Range<usize>) -> Range<usize> {
+fn movable_range(base: &[u32], side: &[u32], change: &SideChange, within: Range<usize>) -> Range<usize> {
     let (text, moved) = if change.base.is_empty() {
         (side, change.side.clone())
     } else if change.side.is_empty() {
@@ -181,15 +181,17 @@ struct Group {
 }
 
 /// Takes the next group of changes that touch each other.
-fn take_group(changes: &[Vec<Change>; 2], next: &mut [usize; 2]) -> Option<Group> {
-    let first = [0, 1].into_iter().filter_map(|side| changes[side].get(next[side])).map(|c| c.reach.start);
+fn next_group(changes: &[Vec<SideChange>; 2], next: &mut [usize; 2]) -> Option<Group> {
+    let first =
+        [0, 1].into_iter().filter_map(|side| changes[side].get(next[side])).map(|c| c.movable_range.start);
     let mut base = first.min().map(|start| start..start)?;
     let started = *next;
     loop {
-        let touching = (0..2)
-            .find(|&side| changes[side].get(next[side]).is_some_and(|change| change.reach.start <= base.end));
+        let touching = (0..2).find(|&side| {
+            changes[side].get(next[side]).is_some_and(|change| change.movable_range.start <= base.end)
+        });
         let Some(side) = touching else { break };
-        base.end = base.end.max(changes[side][next[side]].reach.end);
+        base.end = base.end.max(changes[side][next[side]].movable_range.end);
         next[side] += 1;
     }
     let range = |side: usize| {
@@ -210,7 +212,7 @@ fn take_group(changes: &[Vec<Change>; 2], next: &mut [usize; 2]) -> Option<Group
 struct Output<'text> {
     bytes: Vec<u8>,
     count: usize,
-    labels: Labels<'text>,
+    labels: MergeLabels<'text>,
 }
 
 impl Output<'_> {
@@ -260,15 +262,15 @@ impl Output<'_> {
 mod tests {
     use super::*;
 
-    const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
+    const LABELS: MergeLabels<'static> = MergeLabels { ours: "ours", theirs: "theirs" };
 
     #[track_caller]
     fn check(base: &str, ours: &str, theirs: &str, expected: Result<&str, &str>) {
         let found = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), LABELS);
         let found = match &found {
-            Merged::Clean(bytes) => Ok(str::from_utf8(bytes).expect("valid UTF-8")),
-            Merged::Conflict { marked, .. } => Err(str::from_utf8(marked).expect("valid UTF-8")),
-            Merged::Binary => Err("binary"),
+            MergeResult::Clean(bytes) => Ok(str::from_utf8(bytes).expect("valid UTF-8")),
+            MergeResult::Conflict { marked, .. } => Err(str::from_utf8(marked).expect("valid UTF-8")),
+            MergeResult::Binary => Err("binary"),
         };
         assert_eq!(found, expected, "{base:?} {ours:?} {theirs:?}");
     }
@@ -312,10 +314,10 @@ mod tests {
 
     #[test]
     fn oversized_texts_are_one_conflict() {
-        let long = "x".repeat(LONGEST_TEXT + 1);
-        let many = "\n".repeat(MOST_LINES + 1);
+        let long = "x".repeat(MAX_TEXT_BYTES + 1);
+        let many = "\n".repeat(MAX_LINES + 1);
         for text in [long, many] {
-            let Merged::Conflict { count, .. } = merge(b"a", text.as_bytes(), b"b", LABELS) else {
+            let MergeResult::Conflict { count, .. } = merge(b"a", text.as_bytes(), b"b", LABELS) else {
                 panic!("it is too large");
             };
             assert_eq!(count, 1);

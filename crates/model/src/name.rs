@@ -7,7 +7,7 @@ use crate::limits::{NAME_CHARS, TITLE_CHARS};
 
 /// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
+pub enum NameKind {
     /// A thread's title.
     Title,
     /// A take's name.
@@ -24,47 +24,47 @@ pub enum Naming {
 
 /// Reason why a name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadName {
+pub enum InvalidNameError {
     /// The name is empty after trimming.
     #[error("{} must not be empty", what(*.0))]
-    Empty(Naming),
+    Empty(NameKind),
     /// Longer than the limit.
-    #[error("{} has at most {limit} characters", what(*.naming))]
+    #[error("{} has at most {limit} characters", what(*.kind))]
     TooLong {
         /// The kind of the name.
-        naming: Naming,
+        kind: NameKind,
         /// Maximum number of characters.
         limit: usize,
     },
     /// It contains a character that names must not have.
-    #[error("{} must not contain {character:?}", what(*.naming))]
+    #[error("{} must not contain {character:?}", what(*.kind))]
     Character {
         /// The kind of the name.
-        naming: Naming,
+        kind: NameKind,
         /// The first such character.
         character: char,
     },
 }
 
 /// Trims and validates a name.
-pub fn check(naming: Naming, text: &str) -> Result<String, BadName> {
+pub fn check(kind: NameKind, text: &str) -> Result<String, InvalidNameError> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(BadName::Empty(naming));
+        return Err(InvalidNameError::Empty(kind));
     }
-    let limit = if naming == Naming::Title { TITLE_CHARS } else { NAME_CHARS };
+    let limit = if kind == NameKind::Title { TITLE_CHARS } else { NAME_CHARS };
     if text.chars().count() > limit {
-        return Err(BadName::TooLong { naming, limit });
+        return Err(InvalidNameError::TooLong { kind, limit });
     }
-    match text.chars().find(|&character| forbidden(naming, character)) {
-        Some(character) => Err(BadName::Character { naming, character }),
+    match text.chars().find(|&character| forbidden(kind, character)) {
+        Some(character) => Err(InvalidNameError::Character { kind, character }),
         None => Ok(text.to_owned()),
     }
 }
 
 /// Removes characters that a title must not contain.
-pub fn for_title(text: &str) -> String {
-    text.chars().filter(|character| !forbidden(Naming::Title, *character)).collect()
+pub fn strip_for_title(text: &str) -> String {
+    text.chars().filter(|character| !forbidden(NameKind::Title, *character)).collect()
 }
 
 /// The base of a take name: the part before `_take_`.
@@ -72,27 +72,27 @@ pub fn base(name: &str) -> &str {
     name.split_once("_take_").map_or(name, |(base, _)| base)
 }
 
-fn what(naming: Naming) -> &'static str {
-    match naming {
-        Naming::Title => "a title",
-        Naming::Take => "a take's name",
-        Naming::Tag => "a tag",
-        Naming::Role => "a role",
-        Naming::Save => "a saved moment's name",
-        Naming::Preset => "a context preset's name",
+fn what(kind: NameKind) -> &'static str {
+    match kind {
+        NameKind::Title => "a title",
+        NameKind::Take => "a take's name",
+        NameKind::Tag => "a tag",
+        NameKind::Role => "a role",
+        NameKind::Save => "a saved moment's name",
+        NameKind::Preset => "a context preset's name",
     }
 }
 
-fn forbidden(naming: Naming, character: char) -> bool {
+fn forbidden(kind: NameKind, character: char) -> bool {
     let invisible = character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     // Zero-width joiners connect emoji and are shown as part of them.
     let invisible = invisible && character != '\u{200d}';
-    match naming {
-        Naming::Title | Naming::Role | Naming::Save => invisible,
+    match kind {
+        NameKind::Title | NameKind::Role | NameKind::Save => invisible,
         // The command line uses `thread/take` and `tag,tag` as separators.
-        Naming::Take | Naming::Preset => invisible || character == '/',
-        Naming::Tag => invisible || character == ',' || character.is_whitespace(),
+        NameKind::Take | NameKind::Preset => invisible || character == '/',
+        NameKind::Tag => invisible || character == ',' || character.is_whitespace(),
     }
 }
 
@@ -102,23 +102,23 @@ mod tests {
 
     #[test]
     fn names_are_one_printable_line() {
-        fn check_all(naming: Naming, good: &[&str], bad: &[&str]) {
+        fn check_all(kind: NameKind, good: &[&str], bad: &[&str]) {
             for text in good {
-                assert!(check(naming, text).is_ok(), "{naming:?} {text:?}");
+                assert!(check(kind, text).is_ok(), "{kind:?} {text:?}");
             }
             for text in bad {
-                assert!(check(naming, text).is_err(), "{naming:?} {text:?}");
+                assert!(check(kind, text).is_err(), "{kind:?} {text:?}");
             }
         }
         let long = "x".repeat(10_000);
         check_all(
-            Naming::Title,
+            NameKind::Title,
             &["Fix login", "修正", "👩‍💻 pairing", "a/b"],
             &["", "  ", "a\nb", "\u{1b}[2J", "\u{202e}evil", &long],
         );
-        check_all(Naming::Take, &["main", "main_take_2"], &["a/b", "\0", ""]);
-        check_all(Naming::Tag, &["bug", "v1.2"], &["two words", "a,b", ""]);
-        check_all(Naming::Role, &["Vendor API"], &["\u{7}"]);
+        check_all(NameKind::Take, &["main", "main_take_2"], &["a/b", "\0", ""]);
+        check_all(NameKind::Tag, &["bug", "v1.2"], &["two words", "a,b", ""]);
+        check_all(NameKind::Role, &["Vendor API"], &["\u{7}"]);
     }
 
     #[test]

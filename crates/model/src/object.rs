@@ -11,12 +11,12 @@ use crate::content::{Content, ContentId, Kind, decode_canonical, encode};
 /// A source of content.
 pub trait Objects {
     /// The canonical bytes of a content id, already checked against that id.
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable>;
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError>;
 }
 
 /// Failure to read content that should exist.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum Unavailable {
+pub enum ObjectError {
     /// No such content is stored.
     #[error("{kind:?} {} is missing from the store; run `retake verify`", id.short())]
     Missing {
@@ -39,9 +39,9 @@ pub enum Unavailable {
 }
 
 /// Loads and decodes one piece of content.
-pub fn load<C: Content>(objects: &(impl Objects + ?Sized), id: ContentId) -> Result<C, Unavailable> {
+pub fn load<C: Content>(objects: &(impl Objects + ?Sized), id: ContentId) -> Result<C, ObjectError> {
     let bytes = objects.bytes(C::KIND, id)?;
-    decode_canonical(&bytes).map_err(|_| Unavailable::Damaged { kind: C::KIND, id })
+    decode_canonical(&bytes).map_err(|_| ObjectError::Damaged { kind: C::KIND, id })
 }
 
 /// New content on top of stored content.
@@ -98,7 +98,7 @@ pub struct NewObject {
 }
 
 impl<O: Objects + ?Sized> Objects for Additions<'_, O> {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         match self.new.get(&id) {
             Some((_, bytes)) => Ok(Arc::clone(bytes)),
             None => self.base.bytes(kind, id),
@@ -108,32 +108,32 @@ impl<O: Objects + ?Sized> Objects for Additions<'_, O> {
 
 /// Objects in memory, for tests and importers.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
-    held: HashMap<ContentId, (Kind, Arc<[u8]>)>,
+pub struct MemoryObjects {
+    objects: HashMap<ContentId, (Kind, Arc<[u8]>)>,
 }
 
-impl Memory {
+impl MemoryObjects {
     /// Inserts these objects.
-    pub fn keep(&mut self, objects: impl IntoIterator<Item = NewObject>) {
-        self.held.extend(objects.into_iter().map(|object| (object.id, (object.kind, object.bytes))));
+    pub fn insert_all(&mut self, objects: impl IntoIterator<Item = NewObject>) {
+        self.objects.extend(objects.into_iter().map(|object| (object.id, (object.kind, object.bytes))));
     }
 
     /// Number of objects.
     pub fn len(&self) -> usize {
-        self.held.len()
+        self.objects.len()
     }
 
     /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.objects.is_empty()
     }
 }
 
-impl Objects for Memory {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
-        match self.held.get(&id) {
+impl Objects for MemoryObjects {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
+        match self.objects.get(&id) {
             Some((held, bytes)) if *held == kind => Ok(Arc::clone(bytes)),
-            _ => Err(Unavailable::Missing { kind, id }),
+            _ => Err(ObjectError::Missing { kind, id }),
         }
     }
 }

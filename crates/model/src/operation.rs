@@ -27,7 +27,7 @@ use crate::time::Timestamp;
 
 pub use actor::Actor;
 pub use chains::{ChainMoves, ChainPosition, ChainRun, Chains, TakePosition};
-pub use turn::{Added, Forked, TurnStep};
+pub use turn::{AddedEntries, ForkOrigin, TurnStep};
 
 /// Number of operations in the log of a thread. The first operation has version 1.
 pub type Version = u64;
@@ -61,16 +61,16 @@ pub struct Operation {
     pub time: Timestamp,
     /// Its position in the tree of changes.
     #[n(8)]
-    pub place: Place,
+    pub place: Provenance,
     /// The environment it was made in.
     #[n(9)]
-    pub surroundings: Option<ContentId>,
+    pub environment: Option<ContentId>,
     /// The files that it changed.
     #[n(10)]
     pub files: Option<FileChange>,
     /// The last operation of the thread with `files`, this one included.
     #[n(11)]
-    pub filed: Option<Version>,
+    pub last_file_operation: Option<Version>,
     /// The request that caused it. A repeated request returns the result of the first.
     #[n(12)]
     pub request: Option<RequestId>,
@@ -83,7 +83,7 @@ pub struct Operation {
 
 /// Position of an operation in its chain: see [`crate::history`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Place {
+pub struct Provenance {
     /// The previous change of the same chain; 0 for the first of a chain.
     #[n(0)]
     pub parent: Version,
@@ -117,14 +117,14 @@ pub struct FileChange {
     pub take: TakeId,
     /// Whether they are in a worktree of the take instead of the project folder.
     #[n(3)]
-    pub apart: bool,
+    pub worktree: bool,
     /// The take that owned the files before, if the operation switched the active take.
     #[n(4)]
     pub left: Option<TakeId>,
     /// Whether another author may have contributed to the change.
     #[n(5)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared: Option<Sharing>,
+    pub shared: Option<ConcurrentChange>,
 }
 
 /// Another possible author of a file change.
@@ -132,7 +132,7 @@ pub struct FileChange {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
-pub enum Sharing {
+pub enum ConcurrentChange {
     /// Another command or tool ran at the same time. Undo of this change does not cover that run.
     #[n(0)]
     OtherRuns,
@@ -483,7 +483,7 @@ pub enum OperationKind {
     },
     /// The user changed files outside Retake since the last snapshot.
     #[n(31)]
-    FilesSeen {
+    ExternalEdits {
         /// Number of paths.
         #[n(0)]
         paths: u64,
@@ -529,7 +529,7 @@ pub enum OperationKind {
         step: TurnStep,
         /// The entries it added.
         #[n(2)]
-        added: Option<Added>,
+        added: Option<AddedEntries>,
     },
     /// Entries were replaced by a summary.
     #[n(36)]

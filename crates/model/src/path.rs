@@ -20,9 +20,9 @@ use minicbor::{Decode, Encode};
 use serde::{Serialize, Serializer};
 
 /// Maximum length of a name in bytes, as in common file systems.
-pub const LONGEST_NAME: usize = 255;
+pub const MAX_NAME: usize = 255;
 /// Maximum length of a path inside a folder, in bytes.
-pub const LONGEST_PATH: usize = 4096;
+pub const MAX_PATH: usize = 4096;
 /// Prefix of Retake's temporary files. Such files are never captured or restored.
 pub const TEMPORARY: &[u8] = b".retake-tmp-";
 
@@ -52,7 +52,7 @@ pub struct RootPath {
 
 /// Reason why bytes are not a valid name or path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPath {
+pub enum InvalidPathError {
     /// Empty, `.`, `..`, or contains a slash or a zero byte.
     #[error("it does not name something inside the folder")]
     NotInside,
@@ -69,7 +69,7 @@ pub enum BadPath {
 
 impl FileName {
     /// Validates a name.
-    pub fn new(bytes: &[u8]) -> Result<Self, BadPath> {
+    pub fn new(bytes: &[u8]) -> Result<Self, InvalidPathError> {
         check(bytes)?;
         Ok(Self(bytes.to_vec()))
     }
@@ -97,7 +97,9 @@ impl<'bytes, Context> Decode<'bytes, Context> for FileName {
         let bytes = decoder.bytes()?;
         match check(bytes) {
             Ok(()) => Ok(Self(bytes.to_vec())),
-            Err(BadPath::Repository) if !is_one_of(&REPOSITORIES[..1], bytes) => Ok(Self(bytes.to_vec())),
+            Err(InvalidPathError::Repository) if !is_one_of(&REPOSITORIES[..1], bytes) => {
+                Ok(Self(bytes.to_vec()))
+            }
             Err(error) => Err(minicbor::decode::Error::custom(error)),
         }
     }
@@ -105,9 +107,9 @@ impl<'bytes, Context> Decode<'bytes, Context> for FileName {
 
 impl TreePath {
     /// Parses a path with names separated by slashes.
-    pub fn new(bytes: &[u8]) -> Result<Self, BadPath> {
-        if bytes.len() > LONGEST_PATH {
-            return Err(BadPath::TooLong);
+    pub fn new(bytes: &[u8]) -> Result<Self, InvalidPathError> {
+        if bytes.len() > MAX_PATH {
+            return Err(InvalidPathError::TooLong);
         }
         bytes.split(|&byte| byte == b'/').map(FileName::new).collect::<Result<_, _>>().map(Self)
     }
@@ -169,18 +171,18 @@ impl RootPath {
 }
 
 /// Checks that bytes are a valid name.
-pub fn check(name: &[u8]) -> Result<(), BadPath> {
+pub fn check(name: &[u8]) -> Result<(), InvalidPathError> {
     if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') || name.contains(&0) {
-        return Err(BadPath::NotInside);
+        return Err(InvalidPathError::NotInside);
     }
-    if name.len() > LONGEST_NAME {
-        return Err(BadPath::TooLong);
+    if name.len() > MAX_NAME {
+        return Err(InvalidPathError::TooLong);
     }
     if is_repository(name) {
-        return Err(BadPath::Repository);
+        return Err(InvalidPathError::Repository);
     }
     if name.starts_with(TEMPORARY) {
-        return Err(BadPath::Reserved);
+        return Err(InvalidPathError::Reserved);
     }
     Ok(())
 }
@@ -289,11 +291,11 @@ impl fmt::Display for TreePath {
 }
 
 impl FromStr for TreePath {
-    type Err = BadPath;
+    type Err = InvalidPathError;
 
     /// Parses the displayed form of a path, so that users can copy one. A backslash that starts no escape
     /// stands for itself.
-    fn from_str(text: &str) -> Result<Self, BadPath> {
+    fn from_str(text: &str) -> Result<Self, InvalidPathError> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
         while let Some((&byte, after)) = rest.split_first() {
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn paths_that_escape_or_enter_a_repository_are_refused() {
-        let check = |bytes: &[u8], expected: Result<&str, BadPath>| {
+        let check = |bytes: &[u8], expected: Result<&str, InvalidPathError>| {
             let found = TreePath::new(bytes).map(|path| path.to_string());
             assert_eq!(found.as_deref().map_err(|error| *error), expected, "{}", bytes.escape_ascii());
         };
@@ -389,7 +391,7 @@ mod tests {
             check(ordinary.as_bytes(), Ok(ordinary));
         }
         for outside in [&b""[..], b".", b"..", b"/a", b"a/", b"a//b", b"a/../b", b"a\0b"] {
-            check(outside, Err(BadPath::NotInside));
+            check(outside, Err(InvalidPathError::NotInside));
         }
         for repository in [
             ".git",
@@ -425,11 +427,11 @@ mod tests {
             "\u{200b}.hg",
             ".s\u{ad}vn\u{fe0f}",
         ] {
-            check(repository.as_bytes(), Err(BadPath::Repository));
+            check(repository.as_bytes(), Err(InvalidPathError::Repository));
         }
-        check(b".retake-tmp-1", Err(BadPath::Reserved));
-        check(&[b'a'; 256], Err(BadPath::TooLong));
-        check(&b"a/".repeat(2049)[..4098 - 1], Err(BadPath::TooLong));
+        check(b".retake-tmp-1", Err(InvalidPathError::Reserved));
+        check(&[b'a'; 256], Err(InvalidPathError::TooLong));
+        check(&b"a/".repeat(2049)[..4098 - 1], Err(InvalidPathError::TooLong));
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub struct ProjectRecord {
 
 /// A known project and the folder now at its recorded path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ProjectCandidate {
     /// The recorded identity.
     pub record: ProjectRecord,
     /// The folder at the recorded path; `None` if it does not exist or cannot be read.
@@ -97,7 +97,7 @@ pub struct Candidate {
 
 /// The decision on the project of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict<'known> {
+pub enum ProjectVerdict<'known> {
     /// The folder belongs to this project.
     Same(ProjectId),
     /// The folder belongs to this project and has moved.
@@ -126,7 +126,7 @@ pub enum Verdict<'known> {
 
 impl ProjectRecord {
     /// Whether this project can affect the decision on `folder`; callers may skip all others.
-    pub fn may_be(&self, folder: &Folder) -> bool {
+    pub fn is_relevant_to(&self, folder: &Folder) -> bool {
         folder.mark == Some(self.id)
             || self.path == folder.path
             || (self.device, self.inode) == (folder.device, folder.inode)
@@ -164,16 +164,16 @@ impl ProjectRecord {
     }
 }
 
-impl Candidate {
+impl ProjectCandidate {
     /// Whether the recorded path leads to `folder` itself.
-    fn is_there(&self, folder: &Folder) -> bool {
+    fn is_same_folder(&self, folder: &Folder) -> bool {
         self.there.as_ref().is_some_and(|there| {
             (there.device, there.inode, there.born) == (folder.device, folder.inode, folder.born)
         })
     }
 
     /// Whether the project's own folder is still at its recorded path.
-    fn stands(&self) -> bool {
+    fn still_exists(&self) -> bool {
         self.there.as_ref().is_some_and(|there| match there.mark {
             Some(mark) if mark == self.record.id => true,
             // A mark that names another project may come from a copied attribute.
@@ -183,47 +183,51 @@ impl Candidate {
     }
 
     /// The verdict on a folder at another path that the file system identifies as the recorded one.
-    fn found_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
+    fn found_elsewhere(&self, folder: &Folder) -> ProjectVerdict<'_> {
         let project = self.record.id;
         let still_there = |there: &Folder| {
             self.record.proven_by(there) || (there.mark == Some(project) && self.record.alike(there))
         };
-        if self.is_there(folder) {
-            Verdict::Same(project)
+        if self.is_same_folder(folder) {
+            ProjectVerdict::Same(project)
         } else if self.there.as_ref().is_some_and(still_there) {
-            Verdict::Copied { of: project }
+            ProjectVerdict::Copied { of: project }
         } else {
-            Verdict::Moved { project, from: &self.record.path }
+            ProjectVerdict::Moved { project, from: &self.record.path }
         }
     }
 
     /// The verdict on a folder at another path that only its mark connects to this project.
-    fn marked_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
+    fn marked_elsewhere(&self, folder: &Folder) -> ProjectVerdict<'_> {
         let project = self.record.id;
-        if self.is_there(folder) {
-            Verdict::Same(project)
-        } else if self.stands() || self.renamed || self.record.contradicted_by(folder) {
-            Verdict::Copied { of: project }
+        if self.is_same_folder(folder) {
+            ProjectVerdict::Same(project)
+        } else if self.still_exists() || self.renamed || self.record.contradicted_by(folder) {
+            ProjectVerdict::Copied { of: project }
         } else {
-            Verdict::Moved { project, from: &self.record.path }
+            ProjectVerdict::Moved { project, from: &self.record.path }
         }
     }
 }
 
 /// Decides which project a folder belongs to.
-pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'known> {
-    let latest = |fits: &dyn Fn(&Candidate) -> bool| {
+pub fn decide<'known>(folder: &Folder, known: &'known [ProjectCandidate]) -> ProjectVerdict<'known> {
+    let latest = |fits: &dyn Fn(&ProjectCandidate) -> bool| {
         known.iter().filter(|candidate| fits(candidate)).max_by_key(|candidate| candidate.record.last_seen)
     };
-    let here = |candidate: &Candidate| candidate.record.at_path_of(folder);
+    let here = |candidate: &ProjectCandidate| candidate.record.at_path_of(folder);
 
     if let Some(found) = latest(&|candidate| here(candidate) && candidate.record.proven_by(folder)) {
-        return Verdict::Same(found.record.id);
+        return ProjectVerdict::Same(found.record.id);
     }
     if let Some(found) = latest(&|candidate| folder.mark == Some(candidate.record.id)) {
         let record = &found.record;
         return if here(found) {
-            if found.renamed { Verdict::Copied { of: record.id } } else { Verdict::Same(record.id) }
+            if found.renamed {
+                ProjectVerdict::Copied { of: record.id }
+            } else {
+                ProjectVerdict::Same(record.id)
+            }
         } else if record.proven_by(folder) || record.alike(folder) {
             found.found_elsewhere(folder)
         } else {
@@ -237,21 +241,21 @@ pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'k
         let record = &found.record;
         let alike = record.alike(folder) && !record.remote_contradicts(folder);
         return if alike || record.remote_agrees(folder) {
-            Verdict::Same(record.id)
+            ProjectVerdict::Same(record.id)
         } else {
-            Verdict::Replaced { formerly: record.id }
+            ProjectVerdict::Replaced { formerly: record.id }
         };
     }
     let Some(found) = latest(&|candidate| candidate.record.alike(folder)) else {
-        return Verdict::New { perhaps: None };
+        return ProjectVerdict::New { perhaps: None };
     };
     let record = &found.record;
-    if found.is_there(folder) {
-        Verdict::Same(record.id)
+    if found.is_same_folder(folder) {
+        ProjectVerdict::Same(record.id)
     } else if found.there.is_none() && record.remote_agrees(folder) {
-        Verdict::Moved { project: record.id, from: &record.path }
+        ProjectVerdict::Moved { project: record.id, from: &record.path }
     } else {
-        Verdict::New { perhaps: Some(record.id) }
+        ProjectVerdict::New { perhaps: Some(record.id) }
     }
 }
 

@@ -24,7 +24,7 @@
 //!
 //! **The prefix.** A message depends on nothing that comes later, but for the last two: the answer that is being
 //! given, and what answers its calls. So what a provider has cached stays good while entries are appended, and
-//! [`reread_tokens`] says what an edit costs.
+//! [`uncached_tokens`] says what an edit costs.
 
 mod anthropic;
 mod binding;
@@ -48,9 +48,11 @@ use serde_json::Value;
 
 pub use binding::{REQUEST_PREFIX, THOUGHTS_OMITTED, request_prefix};
 pub use converse::converse;
-pub use cost::{estimate_tokens, message_tokens, reread_tokens, shared_prefix};
+pub use cost::{estimate_tokens, message_tokens, shared_prefix, uncached_tokens};
 pub use names::tool_name;
-pub use request::{Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, document_limit, request};
+pub use request::{
+    Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, document_limit, request,
+};
 pub use seal::{Seal, Token, Wire};
 
 use crate::content::ContentId;

@@ -1,22 +1,22 @@
 //! References between pieces of content, for garbage collection, verification and import.
 
-use crate::content::{Content, ContentId, Kind, Malformed, decode};
+use crate::content::{Content, ContentId, Kind, MalformedError, decode};
 use crate::entry::{Block, EntryVersion};
+use crate::environment::Environment;
 use crate::list::{Cell, EntryCell, List, NodeContents, TakeCell, parse_node};
 use crate::operation::OperationKind;
 use crate::sealed::SealedFiles;
 use crate::settings::Settings;
 use crate::state::ThreadState;
-use crate::surroundings::Surroundings;
 use crate::take::Take;
-use crate::tree::{LeftOut, Node, Parts, Snapshot, Tree};
+use crate::tree::{Excluded, Node, Parts, Snapshot, Tree};
 
 /// A reference to a piece of content.
 pub type Reference = (Kind, ContentId);
 
 /// All direct references of these canonical bytes. Invalid bytes are refused, so importers also use this as
 /// validation.
-pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed> {
+pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, MalformedError> {
     Ok(match kind {
         Kind::Blob | Kind::Sealed => Vec::new(),
         Kind::Entry => {
@@ -47,7 +47,7 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
             found
         }
         Kind::Settings => none::<Settings>(bytes)?,
-        Kind::Surroundings => none::<Surroundings>(bytes)?,
+        Kind::Environment => none::<Environment>(bytes)?,
         Kind::State => {
             let state: ThreadState = decode(bytes)?;
             let mut found = root(&state.takes);
@@ -57,14 +57,14 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
         Kind::Operation => {
             let operation: crate::operation::Operation = decode(bytes)?;
             let mut found = vec![(Kind::State, operation.after)];
-            found.extend(operation.surroundings.map(|id| (Kind::Surroundings, id)));
+            found.extend(operation.environment.map(|id| (Kind::Environment, id)));
             found.extend(
                 operation
                     .files
                     .iter()
                     .flat_map(|files| [(Kind::Snapshot, files.before), (Kind::Snapshot, files.after)]),
             );
-            found.extend(named(&operation.kind).into_iter().flatten());
+            found.extend(named_entries(&operation.kind).into_iter().flatten());
             found
         }
         Kind::Tree => {
@@ -77,13 +77,14 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
             let snapshot: Snapshot = decode(bytes)?;
             let mut found: Vec<Reference> =
                 snapshot.roots.iter().map(|root| (Kind::Tree, root.tree)).collect();
-            found
-                .extend(snapshot.roots.iter().filter_map(|root| root.left_out).map(|id| (Kind::LeftOut, id)));
+            found.extend(
+                snapshot.roots.iter().filter_map(|root| root.excluded).map(|id| (Kind::Excluded, id)),
+            );
             let sealed = snapshot.roots.iter().filter_map(|root| root.sealed);
             found.extend(sealed.map(|id| (Kind::SealedFiles, id)));
             found
         }
-        Kind::LeftOut => none::<LeftOut>(bytes)?,
+        Kind::Excluded => none::<Excluded>(bytes)?,
         Kind::SealedFiles => {
             let sealed: SealedFiles = decode(bytes)?;
             sealed.parts().map(|part| (Kind::Sealed, part)).collect()
@@ -95,7 +96,7 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
 /// only in an older one. Without this check, a forged log could name versions that never existed.
 ///
 /// The snapshot of a restore is not included: it is the requested snapshot, and `files` has the result.
-pub fn named(kind: &OperationKind) -> [Option<Reference>; 2] {
+pub fn named_entries(kind: &OperationKind) -> [Option<Reference>; 2] {
     let entry = |id: ContentId| Some((Kind::Entry, id));
     match kind {
         OperationKind::EntryEdited { from, to, .. } => [entry(*from), entry(*to)],
@@ -132,7 +133,7 @@ pub fn named(kind: &OperationKind) -> [Option<Reference>; 2] {
         | OperationKind::Undone { .. }
         | OperationKind::Redone { .. }
         | OperationKind::Jumped { .. }
-        | OperationKind::FilesSeen { .. }
+        | OperationKind::ExternalEdits { .. }
         | OperationKind::FilesChanged { .. }
         | OperationKind::FilesRestored { .. }
         | OperationKind::FilesMoved { .. }
@@ -141,7 +142,7 @@ pub fn named(kind: &OperationKind) -> [Option<Reference>; 2] {
     }
 }
 
-fn none<C: Content>(bytes: &[u8]) -> Result<Vec<Reference>, Malformed> {
+fn none<C: Content>(bytes: &[u8]) -> Result<Vec<Reference>, MalformedError> {
     decode::<C>(bytes).map(|_| Vec::new())
 }
 
@@ -161,7 +162,7 @@ fn root<C: Cell>(list: &List<C>) -> Vec<Reference> {
 fn node_references<C: Cell>(
     bytes: &[u8],
     of_cell: impl Fn(&C, &mut Vec<Reference>),
-) -> Result<Vec<Reference>, Malformed> {
+) -> Result<Vec<Reference>, MalformedError> {
     Ok(match parse_node::<C>(bytes)? {
         NodeContents::Cells(cells) => {
             let mut found = Vec::new();

@@ -32,16 +32,18 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::content::ContentId;
-use crate::merge::Labels;
-use crate::object::{Additions, Objects, Unavailable, load};
+use crate::merge::MergeLabels;
+use crate::object::{Additions, ObjectError, Objects, load};
 use crate::path::{RootPath, TreePath};
-use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotRoot, TreeCursor, compare, differences, graft};
+use crate::tree::{
+    Excluded, ExclusionReason, Node, Snapshot, SnapshotRoot, TreeCursor, compare, differences, graft,
+};
 
 use selection::Selection;
 
 /// A file change to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct FileStep {
     /// The snapshot before the change.
     pub from: ContentId,
     /// The snapshot after the change.
@@ -51,7 +53,7 @@ pub struct Step {
     pub between_folders: bool,
 }
 
-impl Step {
+impl FileStep {
     /// A step between two snapshots of one folder.
     pub fn new(from: ContentId, to: ContentId) -> Self {
         Self { from, to, between_folders: false }
@@ -65,15 +67,15 @@ impl Step {
 
 /// All steps of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct ReplayPlan {
     /// Steps that reverse the moves from the target of this one to the current state, newest first. They
-    /// decide every path that they touch, and with [`OnConflict::Keep`] no other path changes.
-    pub back: Vec<Step>,
+    /// decide every path that they touch, and with [`OnConflict::KeepRecent`] no other path changes.
+    pub back: Vec<FileStep>,
     /// The steps for all other paths, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<FileStep>,
 }
 
-impl Way {
+impl ReplayPlan {
     /// Whether the step with this index must not override the reversed moves.
     fn is_exact(&self, number: usize) -> bool {
         !self.back.is_empty() && number >= self.back.len()
@@ -96,16 +98,16 @@ pub enum OnConflict {
 
 /// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// The resulting files; new content is in the additions.
     pub snapshot: Snapshot,
     /// Each path that a step touches, in order.
-    pub paths: Vec<ReplayedPath>,
+    pub paths: Vec<ReplayPath>,
 }
 
 /// The result for one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplayedPath {
+pub struct ReplayPath {
     /// The path.
     pub path: RootPath,
     /// The current node.
@@ -113,18 +115,18 @@ pub struct ReplayedPath {
     /// The resulting node.
     pub wanted: Option<Node>,
     /// How the result was determined.
-    pub how: How,
+    pub how: PathOutcome,
 }
 
 /// How the result for a path was determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum PathOutcome {
     /// The path was in the state before the step, or already in the state after it.
     Exact,
     /// The path had other changes, and both are merged.
     Merged,
     /// One snapshot of a step excludes the path, so its change is unknown; the path stays as it is.
-    NotHeld(Reason),
+    NotCaptured(ExclusionReason),
     /// The path had other changes that do not merge.
     Conflict {
         /// The node that the step would have written.
@@ -136,16 +138,16 @@ pub enum How {
 pub fn replay<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
-    way: &Way,
+    plan: &ReplayPlan,
     on_conflict: OnConflict,
-    labels: Labels<'_>,
-) -> Result<Replayed, Unavailable> {
-    let mut touched: BTreeMap<RootPath, Touched> = BTreeMap::new();
-    let mut unknown: BTreeMap<RootPath, Reason> = BTreeMap::new();
+    labels: MergeLabels<'_>,
+) -> Result<ReplayResult, ObjectError> {
+    let mut touched: BTreeMap<RootPath, PathState> = BTreeMap::new();
+    let mut unknown: BTreeMap<RootPath, ExclusionReason> = BTreeMap::new();
     // Paths that the reversed move skipped, with the result that the steps would have given.
     let mut passed_over: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
-    for (number, step) in way.back.iter().chain(&way.steps).enumerate() {
-        if number == way.back.len() {
+    for (number, step) in plan.back.iter().chain(&plan.steps).enumerate() {
+        if number == plan.back.len() {
             for touched in touched.values_mut() {
                 touched.settled = true;
             }
@@ -154,19 +156,19 @@ pub fn replay<O: Objects + ?Sized>(
         for root in &present.roots {
             // A root that one side does not have was not changed by the step.
             let (Some(before), Some(after)) = (from.root(&root.name), to.root(&root.name)) else { continue };
-            let compared = compare(additions, Some(before), Some(after))?;
+            let comparison = compare(additions, Some(before), Some(after))?;
             let here = |path| RootPath { root: root.name.clone(), path };
-            unknown.extend(compared.unknown.into_iter().map(|(path, reason)| (here(path), reason)));
+            unknown.extend(comparison.unknown.into_iter().map(|(path, reason)| (here(path), reason)));
             let mut now = TreeCursor::new(root.tree);
             // Example: a captured file became too large. The new content is not captured, but the old content
             // is.
-            let restorable = compared.excluded.into_iter().filter(|difference| difference.before.is_none());
-            let mut differences: Vec<_> = compared.known.into_iter().chain(restorable).collect();
+            let restorable = comparison.excluded.into_iter().filter(|difference| difference.before.is_none());
+            let mut differences: Vec<_> = comparison.known.into_iter().chain(restorable).collect();
             differences.sort_by(|left, right| left.path.cmp(&right.path));
             for difference in differences {
-                // Modes other than `Keep` resolve all conflicts, including those that the reversed move
+                // Modes other than `KeepRecent` resolve all conflicts, including those that the reversed move
                 // skipped.
-                if way.is_exact(number) && on_conflict == OnConflict::Keep {
+                if plan.is_exact(number) && on_conflict == OnConflict::Keep {
                     let path = here(difference.path);
                     if !touched.contains_key(&path) {
                         passed_over.insert(path, difference.after);
@@ -177,40 +179,41 @@ pub fn replay<O: Objects + ?Sized>(
             }
         }
     }
-    if let Some(newest) = way.back.first() {
+    if let Some(newest) = plan.back.first() {
         let left = load(additions, newest.from)?;
         path::report_changed(additions, present, &left, passed_over, &mut touched)?;
     }
     settle::settle(additions, present, &mut touched)?;
     let mut snapshot = with_paths(additions, present, &touched)?;
-    let mut paths: Vec<ReplayedPath> = touched
+    let mut paths: Vec<ReplayPath> = touched
         .into_iter()
-        .map(|(path, touched)| ReplayedPath {
+        .map(|(path, touched)| ReplayPath {
             path,
             present: touched.present,
             wanted: touched.wanted,
             how: touched.how,
         })
         .collect();
-    name_excluded(additions, present, &mut paths)?;
-    paths.extend(sealed::carry(additions, present, &mut snapshot, way, on_conflict)?);
+    mark_excluded(additions, present, &mut paths)?;
+    paths.extend(sealed::carry(additions, present, &mut snapshot, plan, on_conflict)?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
+    Ok(ReplayResult { snapshot, paths: with_unknown(paths, unknown) })
 }
 
 /// Reports paths that the steps would remove and where an excluded file exists now, which stays.
-fn name_excluded<O: Objects + ?Sized>(
+fn mark_excluded<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
-    paths: &mut [ReplayedPath],
-) -> Result<(), Unavailable> {
+    paths: &mut [ReplayPath],
+) -> Result<(), ObjectError> {
     for root in &present.roots {
-        let Some(id) = root.left_out else { continue };
-        let left_out: LeftOut = load(additions, id)?;
+        let Some(id) = root.excluded else { continue };
+        let excluded: Excluded = load(additions, id)?;
         let here = paths.iter_mut().filter(|path| path.path.root == root.name);
         for path in here.filter(|path| path.present.is_none() && path.wanted.is_none()) {
-            if let (How::Exact, Some(found)) = (&path.how, left_out.covering(&path.path.path.bytes())) {
-                path.how = How::NotHeld(found.reason);
+            if let (PathOutcome::Exact, Some(found)) = (&path.how, excluded.covering(&path.path.path.bytes()))
+            {
+                path.how = PathOutcome::NotCaptured(found.reason);
             }
         }
     }
@@ -218,13 +221,16 @@ fn name_excluded<O: Objects + ?Sized>(
 }
 
 /// Merges the paths, which are sorted, with those that a step may have touched.
-fn with_unknown(mut paths: Vec<ReplayedPath>, mut unknown: BTreeMap<RootPath, Reason>) -> Vec<ReplayedPath> {
+fn with_unknown(
+    mut paths: Vec<ReplayPath>,
+    mut unknown: BTreeMap<RootPath, ExclusionReason>,
+) -> Vec<ReplayPath> {
     unknown.retain(|path, _| paths.binary_search_by(|known| known.path.cmp(path)).is_err());
-    paths.extend(unknown.into_iter().map(|(path, reason)| ReplayedPath {
+    paths.extend(unknown.into_iter().map(|(path, reason)| ReplayPath {
         path,
         present: None,
         wanted: None,
-        how: How::NotHeld(reason),
+        how: PathOutcome::NotCaptured(reason),
     }));
     paths.sort_by(|left, right| left.path.cmp(&right.path));
     paths
@@ -232,58 +238,58 @@ fn with_unknown(mut paths: Vec<ReplayedPath>, mut unknown: BTreeMap<RootPath, Re
 
 /// Restores some paths of the current files from another snapshot, and returns the paths that differ. An
 /// empty selection means all paths.
-pub fn take_over<O: Objects + ?Sized>(
+pub fn restore_paths<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
     target: &Snapshot,
     only: &[RootPath],
-) -> Result<Replayed, Unavailable> {
+) -> Result<ReplayResult, ObjectError> {
     let selection = Selection::new(only);
     let mut touched = BTreeMap::new();
-    let mut unknown: BTreeMap<RootPath, Reason> = BTreeMap::new();
+    let mut unknown: BTreeMap<RootPath, ExclusionReason> = BTreeMap::new();
     for root in &present.roots {
         let Some(wanted) = target.root(&root.name) else { continue };
         let here = |path| RootPath { root: root.name.clone(), path };
-        let compared = compare(additions, Some(root), Some(wanted))?;
-        let unheld = compared.unknown.into_iter().map(|(path, reason)| (here(path), reason));
+        let comparison = compare(additions, Some(root), Some(wanted))?;
+        let unheld = comparison.unknown.into_iter().map(|(path, reason)| (here(path), reason));
         unknown.extend(unheld.filter(|(path, _)| selection.covers(path) || selection.is_below(path)));
         // A file that is excluded now but was captured then is restored, for example one that became too
         // large.
-        let restorable = compared.excluded.into_iter().filter(|difference| difference.before.is_none());
-        for difference in compared.known.into_iter().chain(restorable) {
+        let restorable = comparison.excluded.into_iter().filter(|difference| difference.before.is_none());
+        for difference in comparison.known.into_iter().chain(restorable) {
             let path = here(difference.path);
             // A missing parent folder of a restored path is restored too.
             let on_the_way = difference.before.is_none() && selection.is_below(&path);
             if selection.covers(&path) || on_the_way {
                 let (present, wanted) = (difference.before, difference.after);
-                touched.insert(path, Touched { present, wanted, how: How::Exact, settled: false });
+                touched.insert(path, PathState { present, wanted, how: PathOutcome::Exact, settled: false });
             }
         }
     }
     settle::settle(additions, present, &mut touched)?;
     let mut snapshot = with_paths(additions, present, &touched)?;
-    let mut paths: Vec<ReplayedPath> = touched
+    let mut paths: Vec<ReplayPath> = touched
         .into_iter()
-        .map(|(path, Touched { present, wanted, how, .. })| ReplayedPath { path, present, wanted, how })
+        .map(|(path, PathState { present, wanted, how, .. })| ReplayPath { path, present, wanted, how })
         .collect();
-    paths.extend(sealed::take_over(additions, present, target, &mut snapshot, &selection)?);
+    paths.extend(sealed::restore_paths(additions, present, target, &mut snapshot, &selection)?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
+    Ok(ReplayResult { snapshot, paths: with_unknown(paths, unknown) })
 }
 
 /// The state of a path after the steps applied so far.
 #[derive(Clone, Debug)]
-struct Touched {
+struct PathState {
     present: Option<Node>,
     wanted: Option<Node>,
-    how: How,
+    how: PathOutcome,
     /// Later steps skip the path.
     settled: bool,
 }
 
-impl Touched {
+impl PathState {
     fn is_settled(&self) -> bool {
-        self.settled || matches!(self.how, How::Conflict { .. })
+        self.settled || matches!(self.how, PathOutcome::Conflict { .. })
     }
 }
 
@@ -300,7 +306,7 @@ pub fn graft_paths<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
     paths: &BTreeMap<RootPath, Option<Node>>,
-) -> Result<Snapshot, Unavailable> {
+) -> Result<Snapshot, ObjectError> {
     let mut roots = Vec::with_capacity(present.roots.len());
     for root in &present.roots {
         let here: BTreeMap<TreePath, Option<Node>> = paths
@@ -313,8 +319,8 @@ pub fn graft_paths<O: Objects + ?Sized>(
             continue;
         }
         let tree = graft(additions, root.tree, &here)?;
-        let left_out = without(additions, root.left_out, &here)?;
-        roots.push(SnapshotRoot { left_out, ..counted_again(additions, root, tree)? });
+        let excluded = without(additions, root.excluded, &here)?;
+        roots.push(SnapshotRoot { excluded, ..with_tree(additions, root, tree)? });
     }
     Ok(Snapshot { roots })
 }
@@ -324,9 +330,9 @@ fn without<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     list_id: Option<ContentId>,
     paths: &BTreeMap<TreePath, Option<Node>>,
-) -> Result<Option<ContentId>, Unavailable> {
+) -> Result<Option<ContentId>, ObjectError> {
     let Some(id) = list_id else { return Ok(None) };
-    let mut excluded: LeftOut = load(additions, id)?;
+    let mut excluded: Excluded = load(additions, id)?;
     let count = excluded.0.len();
     excluded.0.retain(|excluded| {
         !TreePath::new(&excluded.path).is_ok_and(|path| paths.get(&path).is_some_and(Option::is_some))
@@ -339,21 +345,21 @@ fn without<O: Objects + ?Sized>(
 }
 
 /// The root with another tree and updated counts.
-fn counted_again(
+fn with_tree(
     objects: &(impl Objects + ?Sized),
     root: &SnapshotRoot,
     tree: ContentId,
-) -> Result<SnapshotRoot, Unavailable> {
+) -> Result<SnapshotRoot, ObjectError> {
     let (mut files, mut bytes) = (root.files, root.bytes);
     for difference in differences(objects, Some(root.tree), Some(tree))? {
-        let (gone, come) = (weight(difference.before.as_ref()), weight(difference.after.as_ref()));
+        let (gone, come) = (file_counts(difference.before.as_ref()), file_counts(difference.after.as_ref()));
         files = (files + come.0).saturating_sub(gone.0);
         bytes = (bytes + come.1).saturating_sub(gone.1);
     }
     Ok(SnapshotRoot { tree, files, bytes, ..root.clone() })
 }
 
-fn weight(node: Option<&Node>) -> (u64, u64) {
+fn file_counts(node: Option<&Node>) -> (u64, u64) {
     match node {
         Some(Node::File { size, .. }) => (1, *size),
         Some(Node::Link { .. }) => (1, 0),
@@ -364,8 +370,8 @@ fn weight(node: Option<&Node>) -> (u64, u64) {
 fn with_paths<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
-    touched: &BTreeMap<RootPath, Touched>,
-) -> Result<Snapshot, Unavailable> {
+    touched: &BTreeMap<RootPath, PathState>,
+) -> Result<Snapshot, ObjectError> {
     let mut changes = BTreeMap::new();
     for (path, touched) in touched {
         if !same(touched.present.as_ref(), touched.wanted.as_ref()) {

@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 
-use crate::content::{Content, ContentId, Kind, Malformed};
-use crate::object::{Objects, Unavailable, load};
+use crate::content::{Content, ContentId, Kind, MalformedError};
+use crate::object::{ObjectError, Objects, load};
 use crate::path::TreePath;
 use crate::tree::{Node, SnapshotRoot};
 
 /// Maximum size of a sealed file. The existence of larger files is recorded, but they cannot be restored.
-pub const LARGEST_SEALED: u64 = 32 * 1024 * 1024;
+pub const MAX_SEALED: u64 = 32 * 1024 * 1024;
 
 /// The sealed files of one root, in the order of their paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -49,7 +49,7 @@ pub enum SealedState {
     File(#[n(0)] SealedFile),
     /// Something that was not sealed: too large, unreadable, not a file, or no key was available.
     #[n(2)]
-    NotKept {
+    NotStored {
         /// Distinguishes it from other versions; derived from file metadata, not from its bytes.
         #[n(0)]
         stamp: u64,
@@ -104,20 +104,20 @@ impl SealedFiles {
             .iter()
             .flat_map(|sealed| match &sealed.state {
                 SealedState::File(file) => file.parts.as_slice(),
-                SealedState::Nothing | SealedState::NotKept { .. } => &[],
+                SealedState::Nothing | SealedState::NotStored { .. } => &[],
             })
             .copied()
     }
 
     /// Refuses an imported list that is not sorted or contains an invalid path.
-    pub fn check(&self) -> Result<(), Malformed> {
+    pub fn check(&self) -> Result<(), MalformedError> {
         let ordered = self.0.windows(2).all(|pair| pair[0].path < pair[1].path);
         let paths = self.0.iter().all(|sealed| TreePath::new(&sealed.path).is_ok());
         let modes = self.0.iter().all(|sealed| match &sealed.state {
             SealedState::File(file) => file.mode & !0o777 == 0,
-            SealedState::Nothing | SealedState::NotKept { .. } => true,
+            SealedState::Nothing | SealedState::NotStored { .. } => true,
         });
-        if ordered && paths && modes { Ok(()) } else { Err(Malformed { kind: Kind::SealedFiles }) }
+        if ordered && paths && modes { Ok(()) } else { Err(MalformedError { kind: Kind::SealedFiles }) }
     }
 }
 
@@ -127,7 +127,7 @@ impl SealedState {
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File(one), Self::File(other)) => one.digest == other.digest && one.mode == other.mode,
-            (Self::NotKept { stamp: one }, Self::NotKept { stamp: other }) => one == other,
+            (Self::NotStored { stamp: one }, Self::NotStored { stamp: other }) => one == other,
             (Self::Nothing, Self::Nothing) => true,
             _ => false,
         }
@@ -139,7 +139,7 @@ impl SealedState {
             Self::File(SealedFile { digest, size, mode, .. }) => {
                 Some(Node::File { content: ContentId::from_bytes(*digest), size: *size, mode: *mode })
             }
-            Self::Nothing | Self::NotKept { .. } => None,
+            Self::Nothing | Self::NotStored { .. } => None,
         }
     }
 }
@@ -148,7 +148,7 @@ impl SealedState {
 pub fn sealed_of(
     objects: &(impl Objects + ?Sized),
     root: Option<&SnapshotRoot>,
-) -> Result<SealedMap, Unavailable> {
+) -> Result<SealedMap, ObjectError> {
     match root.and_then(|root| root.sealed) {
         Some(id) => Ok(load::<SealedFiles>(objects, id)?.states()),
         None => Ok(SealedMap::new()),

@@ -56,7 +56,7 @@ pub const NAMES: [&str; 11] = [
 
 /// Reason why a setting is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadSetting {
+pub enum InvalidSettingError {
     /// The name is not a setting.
     #[error("there is no setting {0:?}; the settings are {names}", names = NAMES.join(", "))]
     Unknown(String),
@@ -112,7 +112,7 @@ impl Settings {
     }
 
     /// Returns the settings with one of them changed.
-    pub fn with(&self, name: &str, value: &str) -> Result<Self, BadSetting> {
+    pub fn with(&self, name: &str, value: &str) -> Result<Self, InvalidSettingError> {
         let mut settings = self.clone();
         match name {
             "project_system_prompt" => settings.project_system_prompt = value.to_owned(),
@@ -131,21 +131,21 @@ impl Settings {
             "provider" => settings.provider = optional(value),
             "model" => settings.model = optional(value),
             "effort" => settings.effort = Effort::parse(value)?,
-            _ => return Err(BadSetting::Unknown(name.chars().take(40).collect())),
+            _ => return Err(InvalidSettingError::Unknown(name.chars().take(40).collect())),
         }
         settings.checked()
     }
 
     /// Validates all values.
-    pub fn checked(mut self) -> Result<Self, BadSetting> {
+    pub fn checked(mut self) -> Result<Self, InvalidSettingError> {
         // Minus zero and zero are the same temperature and must have the same content id.
         self.temperature = self.temperature.map(|temperature| temperature + 0.0);
         self.top_p = self.top_p.map(|top_p| top_p + 0.0);
         if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
-            return Err(BadSetting::Value { name: "temperature", expected: "a number from 0 to 2" });
+            return Err(InvalidSettingError::Value { name: "temperature", expected: "a number from 0 to 2" });
         }
         if self.top_p.is_some_and(|top_p| !(0.0..=1.0).contains(&top_p)) {
-            return Err(BadSetting::Value { name: "top_p", expected: "a number from 0 to 1" });
+            return Err(InvalidSettingError::Value { name: "top_p", expected: "a number from 0 to 1" });
         }
         if self.max_tokens == Some(0) {
             return Err(WHOLE_TOKENS);
@@ -157,12 +157,12 @@ impl Settings {
         ];
         for (name, prompt) in prompts {
             if prompt.len() > TEXT_BYTES {
-                return Err(BadSetting::Value { name, expected: "at most 4 MiB of text" });
+                return Err(InvalidSettingError::Value { name, expected: "at most 4 MiB of text" });
             }
         }
         for (name, value) in [("provider", &self.provider), ("model", &self.model)] {
             if value.as_ref().is_some_and(|text| text.len() > 200 || text.chars().any(char::is_control)) {
-                return Err(BadSetting::Value { name, expected: "one line of at most 200 bytes" });
+                return Err(InvalidSettingError::Value { name, expected: "one line of at most 200 bytes" });
             }
         }
         Ok(self)
@@ -184,20 +184,21 @@ impl Settings {
     }
 }
 
-const WHOLE_TOKENS: BadSetting =
-    BadSetting::Value { name: "max_tokens", expected: "a whole number from 1 to 4294967295" };
+const WHOLE_TOKENS: InvalidSettingError =
+    InvalidSettingError::Value { name: "max_tokens", expected: "a whole number from 1 to 4294967295" };
 
-fn flag(name: &'static str, value: &str) -> Result<bool, BadSetting> {
+fn flag(name: &'static str, value: &str) -> Result<bool, InvalidSettingError> {
     match value.trim() {
         "true" | "on" | "yes" | "1" => Ok(true),
         "false" | "off" | "no" | "0" => Ok(false),
-        _ => Err(BadSetting::Value { name, expected: "on or off" }),
+        _ => Err(InvalidSettingError::Value { name, expected: "on or off" }),
     }
 }
 
 /// Parses a number; `None` if the value is blank.
-fn number(name: &'static str, value: &str) -> Result<Option<f64>, BadSetting> {
-    let parse = |value: String| value.parse().map_err(|_| BadSetting::Value { name, expected: "a number" });
+fn number(name: &'static str, value: &str) -> Result<Option<f64>, InvalidSettingError> {
+    let parse =
+        |value: String| value.parse().map_err(|_| InvalidSettingError::Value { name, expected: "a number" });
     optional(value).map(parse).transpose()
 }
 

@@ -26,17 +26,17 @@ pub struct Sharing {
 
 impl Sharing {
     /// Visible only to the owner, on this machine.
-    pub const NOBODY_ELSE: Self =
+    pub const OWNER_ONLY: Self =
         Self { visibility: Visibility::Private, private: true, shared_with_support: false };
 
     /// The settings at creation, from the first state.
-    pub fn of_first(state: &ThreadState) -> Self {
+    pub fn from_first_state(state: &ThreadState) -> Self {
         let ThreadState { visibility, private, shared_with_support, .. } = *state;
         Self { visibility, private, shared_with_support }
     }
 
     /// The settings that an operation sets; `None` for every other operation.
-    pub fn set_by(kind: &OperationKind) -> Option<Self> {
+    pub fn from_operation(kind: &OperationKind) -> Option<Self> {
         match *kind {
             OperationKind::SharingSet { visibility, private, shared_with_support }
             | OperationKind::SharingChanged { visibility, private, shared_with_support } => {
@@ -62,7 +62,7 @@ impl Sharing {
     }
 
     /// The operation that records these settings.
-    pub fn recorded(self) -> OperationKind {
+    pub fn into_operation(self) -> OperationKind {
         let Self { visibility, private, shared_with_support } = self;
         OperationKind::SharingSet { visibility, private, shared_with_support }
     }

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Content, ContentId, Kind};
 use crate::entry::DEFAULT_ROLES;
-use crate::id::{EntryId, Fresh, TakeId, ThreadId};
+use crate::id::{EntryId, IdSource, TakeId, ThreadId};
 use crate::list::{List, TakeCell};
-use crate::object::{Additions, Objects, Unavailable, load};
+use crate::object::{Additions, ObjectError, Objects, load};
 use crate::settings::Settings;
 use crate::take::{FIRST_TAKE, Take};
 use crate::time::Timestamp;
@@ -107,10 +107,10 @@ impl ThreadState {
     pub fn new<O: Objects + ?Sized>(
         title: String,
         additions: &mut Additions<'_, O>,
-        fresh: &mut impl Fresh,
-    ) -> Result<Self, Unavailable> {
+        fresh: &mut impl IdSource,
+    ) -> Result<Self, ObjectError> {
         let created = fresh.now();
-        let take = Take::empty(TakeId::fresh(fresh), FIRST_TAKE.to_owned(), created);
+        let take = Take::empty(TakeId::generate(fresh), FIRST_TAKE.to_owned(), created);
         let active = take.id;
         let content = additions.add(&take);
         Ok(Self {
@@ -130,7 +130,7 @@ impl ThreadState {
     }
 
     /// A take by id; `None` if the thread does not have it.
-    pub fn take(&self, objects: &(impl Objects + ?Sized), id: TakeId) -> Result<Option<Take>, Unavailable> {
+    pub fn take(&self, objects: &(impl Objects + ?Sized), id: TakeId) -> Result<Option<Take>, ObjectError> {
         match self.takes.find(objects, id.bytes())? {
             Some((_, cell)) => load(objects, cell.content).map(Some),
             None => Ok(None),
@@ -138,12 +138,12 @@ impl ThreadState {
     }
 
     /// The active take.
-    pub fn active_take(&self, objects: &(impl Objects + ?Sized)) -> Result<Take, Unavailable> {
-        self.take(objects, self.active)?.ok_or(Unavailable::Damaged { kind: Kind::State, id: self.settings })
+    pub fn active_take(&self, objects: &(impl Objects + ?Sized)) -> Result<Take, ObjectError> {
+        self.take(objects, self.active)?.ok_or(ObjectError::Damaged { kind: Kind::State, id: self.settings })
     }
 
     /// All its takes, oldest first.
-    pub fn all_takes(&self, objects: &(impl Objects + ?Sized)) -> Result<Vec<Take>, Unavailable> {
+    pub fn all_takes(&self, objects: &(impl Objects + ?Sized)) -> Result<Vec<Take>, ObjectError> {
         self.takes.iter(objects, 0).map(|cell| load(objects, cell?.content)).collect()
     }
 }

@@ -7,13 +7,13 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 use crate::entry::{EntryVersion, RoleKind, preview};
+use crate::environment::Environment;
 use crate::id::{EntryId, ProjectId, TakeId, ThreadId};
-use crate::object::{Objects, Unavailable, load};
+use crate::object::{ObjectError, Objects, load};
 use crate::operation::{Operation, OperationKind, Version};
 use crate::settings::Settings;
 use crate::sharing::Sharing;
 use crate::state::{ThreadParent, ThreadState, Visibility};
-use crate::surroundings::Surroundings;
 use crate::take::Take;
 use crate::time::Timestamp;
 
@@ -62,10 +62,10 @@ pub struct ThreadSummary {
     pub active: TakeSummary,
     /// The environment of its first operation.
     #[n(13)]
-    pub first_seen: Surroundings,
+    pub first_seen: Environment,
     /// The environment of its last operation.
     #[n(14)]
-    pub last_seen: Surroundings,
+    pub last_seen: Environment,
     /// Time at which it was archived.
     #[n(15)]
     pub deleted: Option<Timestamp>,
@@ -107,7 +107,7 @@ pub fn summarize_thread(
     operation: &Operation,
     state: &ThreadState,
     objects: &(impl Objects + ?Sized),
-) -> Result<Option<ThreadSummary>, Unavailable> {
+) -> Result<Option<ThreadSummary>, ObjectError> {
     let project = match (before, &operation.kind) {
         (Some(before), _) => before.project,
         (None, OperationKind::ThreadCreated { project } | OperationKind::ThreadPromoted { project, .. }) => {
@@ -115,12 +115,12 @@ pub fn summarize_thread(
         }
         (None, _) => return Ok(None),
     };
-    let around: Option<Surroundings> = operation.surroundings.map(|id| load(objects, id)).transpose()?;
+    let around: Option<Environment> = operation.environment.map(|id| load(objects, id)).transpose()?;
     let settings: Settings = load(objects, state.settings)?;
     // Moving to another state never changes the sharing settings.
-    let sharing = Sharing::set_by(&operation.kind)
+    let sharing = Sharing::from_operation(&operation.kind)
         .or_else(|| before.map(ThreadSummary::sharing))
-        .unwrap_or_else(|| Sharing::of_first(state));
+        .unwrap_or_else(|| Sharing::from_first_state(state));
     Ok(Some(ThreadSummary {
         id: operation.thread,
         project,
@@ -183,7 +183,7 @@ pub struct TakeSummary {
 const LOOK_AHEAD: usize = 8;
 
 /// Summarizes a take.
-pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeSummary, Unavailable> {
+pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeSummary, ObjectError> {
     let shared = match take.fork_point {
         Some(entry) => take.entries.find(objects, entry.bytes())?.map_or(0, |(position, _)| position + 1),
         None => 0,
@@ -209,7 +209,7 @@ pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeS
 }
 
 /// Sibling takes start alike, so the preview shows the first user message after the fork.
-fn first_words(take: &Take, shared: u64, objects: &(impl Objects + ?Sized)) -> Result<String, Unavailable> {
+fn first_words(take: &Take, shared: u64, objects: &(impl Objects + ?Sized)) -> Result<String, ObjectError> {
     let mut fallback = None;
     for cell in take.entries.iter(objects, shared).take(LOOK_AHEAD) {
         let version: EntryVersion = load(objects, cell?.version)?;

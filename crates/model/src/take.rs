@@ -1,6 +1,6 @@
 //! Takes: the branches of a thread, each with its own entries, draft and context.
 
-mod attached;
+mod attachments;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::json::Json;
 use crate::list::{EntryCell, List};
 use crate::time::Timestamp;
 
-pub use attached::{Attached, Attachments, NewPicture, NotAPicture};
+pub use attachments::{Attachment, Attachments, InvalidPictureError, NewPicture};
 
 /// The name of a thread's first take.
 pub const FIRST_TAKE: &str = "main";
@@ -56,7 +56,7 @@ pub struct Take {
     pub fork_point: Option<EntryId>,
     /// The context of the last request to the model.
     #[n(10)]
-    pub sent: Option<Sent>,
+    pub sent: Option<SentContext>,
     /// The turn that runs on it or failed. `None` is not encoded, so takes that predate turns keep their
     /// bytes.
     #[n(11)]
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for FileItem {
 /// The context last sent to the model, as blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Sent {
+pub struct SentContext {
     /// The conversation and context as Markdown.
     #[n(0)]
     pub markdown: ContentId,
@@ -205,11 +205,11 @@ mod tests {
         // Trailing `None` fields are not encoded.
         assert_eq!(bytes[0], 0x88);
         let state = AgentState::Calling { attempt: 2, steered: false };
-        let agent = Agent::kept(TurnId::from_bytes([2; 16]), state);
+        let agent = Agent::unless_idle(TurnId::from_bytes([2; 16]), state);
         let running = Take { agent, ..take.clone() };
         assert_eq!(encode(&running)[0], 0x8c);
         let mut typing = take.clone();
-        typing.attached.push(Attached {
+        typing.attached.push(Attachment {
             media: "image/png".to_owned(),
             picture: ContentId::of(Kind::Blob, b"a picture"),
         });

@@ -17,7 +17,7 @@ pub struct Timestamp(#[n(0)] i64);
 /// The text is not a valid timestamp.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a time such as 2026-11-15T20:49:00Z")]
-pub struct NotATime(String);
+pub struct InvalidTimeError(String);
 
 impl Timestamp {
     /// The time this many milliseconds after the start of 1970 (UTC).
@@ -31,19 +31,19 @@ impl Timestamp {
     }
 
     /// Whether the time has a text form; every parsed time has one.
-    pub fn has_text(self) -> bool {
+    pub fn has_text_form(self) -> bool {
         jiff::Timestamp::from_millisecond(self.0).is_ok()
     }
 
     /// Whether a clock can plausibly show this time: from 1970 on, and with a text form.
-    pub fn may_be_clock_time(self) -> bool {
-        self.0 >= 0 && self.has_text()
+    pub fn is_plausible_clock_time(self) -> bool {
+        self.0 >= 0 && self.has_text_form()
     }
 
     /// Clamps a clock reading to the range that may be stored, so that a wrong clock cannot cause records
     /// that later look damaged.
     #[must_use]
-    pub fn of_clock(millis: i64) -> Self {
+    pub fn from_clock(millis: i64) -> Self {
         // Whole seconds, because not every millisecond of the last one has a text form.
         Self(millis.clamp(0, jiff::Timestamp::MAX.as_second() * 1000))
     }
@@ -64,12 +64,12 @@ impl fmt::Display for Timestamp {
 }
 
 impl FromStr for Timestamp {
-    type Err = NotATime;
+    type Err = InvalidTimeError;
 
-    fn from_str(text: &str) -> Result<Self, NotATime> {
+    fn from_str(text: &str) -> Result<Self, InvalidTimeError> {
         text.parse::<jiff::Timestamp>()
             .map(|moment| Self(moment.as_millisecond()))
-            .map_err(|_| NotATime(text.chars().take(40).collect()))
+            .map_err(|_| InvalidTimeError(text.chars().take(40).collect()))
     }
 }
 
@@ -101,9 +101,9 @@ mod tests {
     #[test]
     fn every_clock_reading_becomes_a_plausible_time() {
         for millis in [i64::MIN, -1, 0, 1, 253_402_207_200_999, 253_402_207_201_000, i64::MAX] {
-            assert!(Timestamp::of_clock(millis).may_be_clock_time(), "{millis}");
+            assert!(Timestamp::from_clock(millis).is_plausible_clock_time(), "{millis}");
         }
-        assert_eq!(Timestamp::of_clock(1_763_239_740_123).millis(), 1_763_239_740_123);
+        assert_eq!(Timestamp::from_clock(1_763_239_740_123).millis(), 1_763_239_740_123);
     }
 
     #[test]

@@ -11,28 +11,30 @@
 //! A tree has no times or owners, so the same files have the same content id on every machine. A snapshot
 //! also lists the paths it excludes, with reasons.
 
-mod build;
 mod cursor;
 mod difference;
+mod edit;
 mod read;
 mod renames;
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
-pub use build::{graft, resolve};
 pub use cursor::{SnapshotCursor, TreeCursor};
-pub use difference::{Compared, Difference, changes, compare, differences};
+pub use difference::{Difference, SnapshotComparison, changes, compare, differences};
+pub use edit::{graft, resolve};
 pub use read::{BeforeAfter, difference_at, read, read_piece};
-pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, PathChange, pair_renames};
+pub use renames::{
+    MAX_COMPARED, MAX_COMPARED_BYTES, MAX_READ, MIN_SIMILARITY, PathChange, PathChangeKind, pair_renames,
+};
 
-use crate::content::{Content, ContentId, Kind, Malformed};
+use crate::content::{Content, ContentId, Kind, MalformedError};
 use crate::path::FileName;
 
 /// Longer files are stored in parts of this size, so that no code needs a whole file in memory.
 pub const PART: u64 = 4 * 1024 * 1024;
 /// Maximum number of entries of a folder: imported content must not exhaust memory.
-pub const MOST_NAMES: usize = 1 << 20;
+pub const MAX_NAMES: usize = 1 << 20;
 
 /// A folder: its entries by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -109,7 +111,7 @@ pub struct SnapshotRoot {
     pub tree: ContentId,
     /// The paths it excludes, if any: an `Excluded` list.
     #[n(2)]
-    pub left_out: Option<ContentId>,
+    pub excluded: Option<ContentId>,
     /// Number of its files and links.
     #[n(3)]
     pub files: u64,
@@ -126,26 +128,26 @@ pub struct SnapshotRoot {
 /// An excluded folder stands for everything below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
-pub struct LeftOut(#[n(0)] pub Vec<LeftOutPath>);
+pub struct Excluded(#[n(0)] pub Vec<ExcludedPath>);
 
 /// A path that a snapshot excludes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub struct LeftOutPath {
+pub struct ExcludedPath {
     /// Its bytes, with slashes. Not a [`crate::path::TreePath`], because it may be excluded for not being a
     /// valid one.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub path: Vec<u8>,
     /// The reason.
     #[n(1)]
-    pub reason: Reason,
+    pub reason: ExclusionReason,
 }
 
 /// Reason why a path is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LeftOutReason"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExclusionReason"))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum ExclusionReason {
     /// An ignore file names it.
     #[n(0)]
     Ignored,
@@ -169,7 +171,7 @@ pub enum Reason {
     Repository,
     /// Its name cannot be restored.
     #[n(7)]
-    BadName,
+    InvalidName,
     /// Another file system is mounted there.
     #[n(8)]
     Mounted,
@@ -199,8 +201,8 @@ impl Content for Snapshot {
     const KIND: Kind = Kind::Snapshot;
 }
 
-impl Content for LeftOut {
-    const KIND: Kind = Kind::LeftOut;
+impl Content for Excluded {
+    const KIND: Kind = Kind::Excluded;
 }
 
 impl Tree {
@@ -238,45 +240,45 @@ impl Tree {
     }
 
     /// Refuses an imported tree that is not sorted or has a duplicate name.
-    pub fn check(&self) -> Result<(), Malformed> {
+    pub fn check(&self) -> Result<(), MalformedError> {
         let ordered = self.0.windows(2).all(|pair| pair[0].name < pair[1].name);
         let modes = self.0.iter().all(|entry| entry.node.mode().is_none_or(|mode| mode & !0o777 == 0));
-        if ordered && modes && self.0.len() <= MOST_NAMES {
+        if ordered && modes && self.0.len() <= MAX_NAMES {
             Ok(())
         } else {
-            Err(Malformed { kind: Kind::Tree })
+            Err(MalformedError { kind: Kind::Tree })
         }
     }
 }
 
-impl LeftOut {
+impl Excluded {
     /// Whether a path is excluded, or is in an excluded folder.
     pub fn covers(&self, path: &[u8]) -> bool {
         self.covering(path).is_some()
     }
 
     /// The exclusion that covers a path: of the path itself or of a folder above it.
-    pub fn covering(&self, path: &[u8]) -> Option<&LeftOutPath> {
+    pub fn covering(&self, path: &[u8]) -> Option<&ExcludedPath> {
         if self.0.is_empty() {
             return None;
         }
         let named = |end: usize| {
             let found = self.0.binary_search_by(|left| left.path.as_slice().cmp(&path[..end])).ok()?;
-            Some(&self.0[found]).filter(|left| left.reason != Reason::ModeBits)
+            Some(&self.0[found]).filter(|left| left.reason != ExclusionReason::ModeBits)
         };
         let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
         named(path.len()).or_else(|| ends.find_map(named))
     }
 }
 
-impl Reason {
+impl ExclusionReason {
     /// Whether the reason depends on the file itself, which may have been captured before, and not on a rule.
-    pub fn is_of_content(self) -> bool {
+    pub fn is_about_content(self) -> bool {
         matches!(self, Self::TooLarge | Self::Special | Self::Unreadable | Self::Changing)
     }
 
     /// A short description of the reason.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Ignored => "ignored",
             Self::Secret => "likely a secret",
@@ -285,7 +287,7 @@ impl Reason {
             Self::Unreadable => "could not be read",
             Self::Changing => "kept changing while it was read",
             Self::Repository => "a repository's own data",
-            Self::BadName => "a name that cannot be restored",
+            Self::InvalidName => "a name that cannot be restored",
             Self::Mounted => "another file system",
             Self::NotSealed => "its bytes were not sealed here: too large, no key, or an imported thread",
             Self::ModeBits => "held without its setuid, setgid or sticky bit",
@@ -316,12 +318,12 @@ impl Node {
 
 impl Snapshot {
     /// Refuses an imported snapshot without roots or with a duplicate root.
-    pub fn check(&self) -> Result<(), Malformed> {
+    pub fn check(&self) -> Result<(), MalformedError> {
         let mut names: Vec<&str> = self.roots.iter().map(|root| root.name.as_str()).collect();
         names.sort_unstable();
         let distinct = names.windows(2).all(|pair| pair[0] != pair[1]);
         let main_first = self.roots.first().is_some_and(|root| root.name.is_empty());
-        if distinct && main_first { Ok(()) } else { Err(Malformed { kind: Kind::Snapshot }) }
+        if distinct && main_first { Ok(()) } else { Err(MalformedError { kind: Kind::Snapshot }) }
     }
 
     /// The root with that name.

@@ -57,7 +57,7 @@ pub struct PartialAnswer {
     pub began: Timestamp,
 }
 
-impl Letter {
+impl TurnMessage {
     /// The tool call that the message decides.
     pub fn call(&self) -> Option<&str> {
         match self {
@@ -71,7 +71,7 @@ impl Letter {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Letter {
+pub enum TurnMessage {
     /// Stop the turn as soon as possible.
     #[n(0)]
     Interrupt,

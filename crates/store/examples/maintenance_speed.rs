@@ -9,10 +9,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use retake_model::command::{Command, NewEntry, Spot};
+use retake_model::command::{Command, InsertPosition, NewEntry};
 use retake_model::entry::EntryVersion;
 use retake_model::time::Timestamp;
-use retake_store::Mode;
+use retake_store::CollectMode;
 use support::{Folder, START, active, assert_clean, create, grow, publish};
 
 fn main() {
@@ -29,7 +29,7 @@ fn main() {
                     NewEntry::from(EntryVersion::from_text("User", &text, Timestamp::from_millis(START)))
                 })
                 .collect();
-            let at = Spot::End;
+            let at = InsertPosition::End;
             publish(&store, id, Command::AddEntries { take, at, entries });
         }
     }
@@ -46,7 +46,7 @@ fn main() {
     timed("verify again", &mut || drop(assert_clean(&store)));
     let now = Timestamp::from_millis(START);
     timed("gc dry run", &mut || {
-        store.collect(Duration::ZERO, now, Mode::DryRun).expect("run succeeds");
+        store.collect(Duration::ZERO, now, CollectMode::DryRun).expect("run succeeds");
     });
     timed("repair", &mut || {
         assert!(store.repair(&mut |_| {}, now).expect("run succeeds").is_unchanged());

@@ -11,7 +11,7 @@ mod world;
 
 use std::time::Instant;
 
-use retake_store::{Order, SearchQuery, ThreadFilter};
+use retake_store::{SearchOrder, SearchQuery, ThreadFilter};
 
 use crate::texts::Dice;
 use crate::world::World;
@@ -62,7 +62,7 @@ fn main() {
     time("two common words", &words("w1 w2"));
     time("phrase", &words("\"w0 w1\""));
     time("prefix of 1,000 words", &words("w29*"));
-    time("common word, newest first", &SearchQuery { order: Order::Newest, ..words("w0") });
+    time("common word, newest first", &SearchQuery { order: SearchOrder::Newest, ..words("w0") });
     time("common word, page 50", &SearchQuery { offset: 1000, ..words("w0") });
     time("no words, newest", &SearchQuery::default());
     let one = ThreadFilter { title: Some("Thread 42".to_owned()), ..ThreadFilter::default() };

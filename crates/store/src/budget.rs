@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::location::{backups, database, ledger, search};
+use crate::location::{backups, database, runtime_database, search};
 use crate::{Store, StoreError};
 
 /// Usage from this percentage of the budget on causes a warning.
@@ -16,7 +16,7 @@ const NEAR_PERCENT: u64 = 80;
 /// Disk usage and object counts of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StoreUsage"))]
-pub struct Usage {
+pub struct StoreUsage {
     /// Bytes of the database.
     pub database: u64,
     /// Bytes of the write-ahead log, which SQLite merges into the database.
@@ -24,7 +24,7 @@ pub struct Usage {
     /// Bytes of the search index.
     pub search: u64,
     /// Bytes of the runtime database: trace, running turns, browser sessions, idempotency keys.
-    pub ledger: u64,
+    pub runtime_database: u64,
     /// Bytes of backups.
     pub backups: u64,
     /// Bytes of packs, which contain captured files.
@@ -44,17 +44,13 @@ pub struct Usage {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum BudgetState {
     Fine,
-    Near {
-        percent: u64,
-    },
-    Over {
-        percent: u64,
-    },
+    Near { percent: u64 },
+    Over { percent: u64 },
 }
 
-impl Usage {
+impl StoreUsage {
     /// Compares the usage with a budget in bytes.
-    pub fn against(&self, budget: u64) -> BudgetState {
+    pub fn budget_state(&self, budget: u64) -> BudgetState {
         let percent = u128::from(self.total) * 100 / u128::from(budget.max(1));
         let percent = u64::try_from(percent).unwrap_or(u64::MAX);
         if self.total >= budget {
@@ -69,14 +65,14 @@ impl Usage {
 
 impl Store {
     /// Measures disk usage and counts objects, operations and threads.
-    pub fn usage(&self) -> Result<Usage, StoreError> {
+    pub fn usage(&self) -> Result<StoreUsage, StoreError> {
         let reading = self.read()?;
         let count = |sql: &str| -> Result<u64, StoreError> {
             let count: i64 =
                 reading.queries().connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
             Ok(count as u64)
         };
-        Ok(Usage {
+        Ok(StoreUsage {
             // The index is counted, not the objects: it is a fraction of their size.
             objects: count(
                 "SELECT (SELECT count(*) FROM object_index)
@@ -85,37 +81,38 @@ impl Store {
             )?,
             operations: count("SELECT count(*) FROM operation WHERE version > 0")?,
             threads: count("SELECT count(*) FROM thread")?,
-            ..self.room()?
+            ..self.file_sizes()?
         })
     }
 
     /// Compares the file sizes with a budget. This reads no table, so its cost does not grow with the store.
-    pub fn against(&self, budget: u64) -> Result<BudgetState, StoreError> {
-        Ok(self.room()?.against(budget))
+    pub fn budget_state(&self, budget: u64) -> Result<BudgetState, StoreError> {
+        Ok(self.file_sizes()?.budget_state(budget))
     }
 
-    fn room(&self) -> Result<Usage, StoreError> {
+    fn file_sizes(&self) -> Result<StoreUsage, StoreError> {
         let database = database(&self.folder);
         let search = search(&self.folder);
-        let ledger = ledger(&self.folder);
-        let mut room = Usage {
+        let runtime_database = runtime_database(&self.folder);
+        let mut file_sizes = StoreUsage {
             database: size(&database)?,
-            log: size(&beside(&database, "-wal"))?,
-            search: size(&search)? + size(&beside(&search, "-wal"))?,
-            ledger: size(&ledger)? + size(&beside(&ledger, "-wal"))?,
-            backups: size_of_folder(&backups(&self.folder))?,
-            packs: size_of_folder(&crate::packs::folder(&self.folder))?,
-            folders: size_of_folder(&self.folder.join("folders"))?,
-            ..Usage::default()
+            log: size(&sidecar_path(&database, "-wal"))?,
+            search: size(&search)? + size(&sidecar_path(&search, "-wal"))?,
+            runtime_database: size(&runtime_database)? + size(&sidecar_path(&runtime_database, "-wal"))?,
+            backups: folder_size(&backups(&self.folder))?,
+            packs: folder_size(&crate::packs::folder(&self.folder))?,
+            folders: folder_size(&self.folder.join("folders"))?,
+            ..StoreUsage::default()
         };
-        room.total = room.database + room.log + room.search + room.ledger;
-        room.total += room.backups + room.packs + room.folders;
-        Ok(room)
+        file_sizes.total =
+            file_sizes.database + file_sizes.log + file_sizes.search + file_sizes.runtime_database;
+        file_sizes.total += file_sizes.backups + file_sizes.packs + file_sizes.folders;
+        Ok(file_sizes)
     }
 }
 
 /// The path of a file that SQLite creates next to a database, such as the write-ahead log.
-pub(crate) fn beside(database: &Path, ending: &str) -> PathBuf {
+pub(crate) fn sidecar_path(database: &Path, ending: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(ending);
     name.into()
@@ -130,12 +127,12 @@ pub(crate) fn size(path: &Path) -> Result<u64, StoreError> {
     }
 }
 
-fn size_of_folder(folder: &Path) -> Result<u64, StoreError> {
-    files_of(folder)?.iter().map(|path| size(path)).sum()
+fn folder_size(folder: &Path) -> Result<u64, StoreError> {
+    list_files(folder)?.iter().map(|path| size(path)).sum()
 }
 
 /// The files in a folder; none if the folder does not exist.
-pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(crate) fn list_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let fail = |error| StoreError::File { path: folder.to_owned(), error };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -152,8 +149,8 @@ mod tests {
     #[test]
     fn a_budget_warns_before_it_is_reached() {
         let check = |total: u64, budget: u64, expected: BudgetState| {
-            let usage = Usage { total, ..Usage::default() };
-            assert_eq!(usage.against(budget), expected, "{total} of {budget}");
+            let usage = StoreUsage { total, ..StoreUsage::default() };
+            assert_eq!(usage.budget_state(budget), expected, "{total} of {budget}");
         };
         check(0, 100, BudgetState::Fine);
         check(79, 100, BudgetState::Fine);

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_model::content::ContentId;
 
-use crate::index::Recent;
+use crate::index::RecentNames;
 use crate::packs::PackFiles;
-use crate::presentation::ShownLately;
+use crate::presentation::PresentationCache;
 
 /// Bytes in one generation.
-const GENERATION: usize = 16 * 1024 * 1024;
+const GENERATION_BYTES: usize = 16 * 1024 * 1024;
 /// Larger content would evict too much.
-const LARGEST: usize = 256 * 1024;
+const MAX_CACHED: usize = 256 * 1024;
 
 /// Two generations: content that is read again moves to the young one; the old one is dropped as a whole.
 #[derive(Default)]
@@ -22,9 +22,9 @@ pub(crate) struct Cache {
     /// Unpacked frames of packs.
     pub(crate) packs: PackFiles,
     /// Names of recently added objects.
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentNames,
     /// How the entries of recently viewed threads are displayed.
-    pub(crate) shown: ShownLately,
+    pub(crate) shown: PresentationCache,
 }
 
 #[derive(Default)]
@@ -42,11 +42,11 @@ impl Cache {
     }
 
     /// Drops everything that was cached before the given number of erasures.
-    pub(crate) fn enter(&self, epoch: i64) {
+    pub(crate) fn set_epoch(&self, epoch: i64) {
         let mut generations = self.lock();
         if generations.epoch < epoch {
             *generations = Generations { epoch, ..Generations::default() };
-            self.packs.forget();
+            self.packs.clear();
         }
     }
 
@@ -67,7 +67,7 @@ impl Cache {
     /// destroyed.
     pub(crate) fn put(&self, id: ContentId, bytes: &Arc<[u8]>, epoch: i64) {
         let mut generations = self.lock();
-        if bytes.len() <= LARGEST && generations.epoch == epoch {
+        if bytes.len() <= MAX_CACHED && generations.epoch == epoch {
             generations.put(id, Arc::clone(bytes));
         }
     }
@@ -76,7 +76,7 @@ impl Cache {
     pub(crate) fn clear(&self) {
         let mut generations = self.lock();
         *generations = Generations { epoch: generations.epoch, ..Generations::default() };
-        self.packs.forget();
+        self.packs.clear();
         self.recent.clear();
     }
 
@@ -90,7 +90,7 @@ impl Generations {
     fn put(&mut self, id: ContentId, bytes: Arc<[u8]>) {
         self.young_bytes += bytes.len();
         self.young.insert(id, bytes);
-        if self.young_bytes > GENERATION {
+        if self.young_bytes > GENERATION_BYTES {
             self.old = std::mem::take(&mut self.young);
             self.young_bytes = 0;
         }

@@ -19,15 +19,15 @@ use serde::Serialize;
 
 use crate::budget::size;
 use crate::location::database;
-use crate::maintenance::LogState;
-use crate::packs::{Care, PackGarbage};
+use crate::maintenance::WalState;
+use crate::packs::{PackGarbage, RemovalMode};
 use crate::queries::Queries;
-use crate::reach::{OnDamage, Reached, each_operation};
-use crate::{Store, StoreError, Writing};
+use crate::reachability::{OnDamage, ReachableContent, for_each_operation};
+use crate::{Store, StoreError, WriteTransaction};
 
 /// Whether to delete garbage or only count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum CollectMode {
     DryRun,
     Collect,
 }
@@ -35,7 +35,7 @@ pub enum Mode {
 /// The result of a collection, or of a dry run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Collected {
+pub struct CollectReport {
     /// Unreachable objects older than the grace period; these are deleted.
     pub unreachable: u64,
     pub bytes: u64,
@@ -49,45 +49,51 @@ impl Store {
     /// Deletes unreachable content older than the grace period, or counts it in a dry run.
     ///
     /// Fails if some content cannot be read, because its references are then unknown.
-    pub fn collect(&self, grace: Duration, now: Timestamp, mode: Mode) -> Result<Collected, StoreError> {
-        let mut reached = Reached::default();
+    pub fn collect(
+        &self,
+        grace: Duration,
+        now: Timestamp,
+        mode: CollectMode,
+    ) -> Result<CollectReport, StoreError> {
+        let mut reachable = ReachableContent::default();
         let reading = self.read()?;
         let queries = reading.queries();
-        let last = each_operation(&queries, 0, &mut |_, operation| {
-            reached.mark(&queries, operation, OnDamage::Refuse)
+        let last = for_each_operation(&queries, 0, &mut |_, operation| {
+            reachable.mark(&queries, operation, OnDamage::Refuse)
         })?;
-        reached.mark_folders(&queries)?;
+        reachable.mark_folders(&queries)?;
         let cutoff = (now.millis() / 1000).saturating_sub(i64::try_from(grace.as_secs()).unwrap_or(i64::MAX));
-        let garbage = Garbage::find(&queries, &reached, cutoff)?;
+        let garbage = Garbage::find(&queries, &reachable, cutoff)?;
         let unfinished = queries.has_doomed_frames()?;
         // An open read transaction would prevent the truncation of the write-ahead log.
         drop(reading);
-        if mode == Mode::DryRun || (garbage.old.is_empty() && garbage.packed.is_empty() && !unfinished) {
-            return Ok(garbage.counted());
+        if mode == CollectMode::DryRun || (garbage.old.is_empty() && garbage.packed.is_empty() && !unfinished)
+        {
+            return Ok(garbage.report());
         }
         let path = database(&self.folder);
         let before = size(&path)?;
-        self.alone(|alone| {
-            let mut collected = alone.transact(|writing| {
-                each_operation(writing, last, &mut |_, operation| {
-                    reached.mark(writing, operation, OnDamage::Refuse)
+        self.with_exclusive_access(|exclusive| {
+            let mut collected = exclusive.transact(|writing| {
+                for_each_operation(writing, last, &mut |_, operation| {
+                    reachable.mark(writing, operation, OnDamage::Refuse)
                 })?;
-                reached.mark_folders(writing)?;
+                reachable.mark_folders(writing)?;
                 writing.sort_recent()?;
-                let garbage = Garbage::find(writing, &reached, cutoff)?;
+                let garbage = Garbage::find(writing, &reachable, cutoff)?;
                 for (number, prefix) in &garbage.old {
                     writing.remove_object(*number, *prefix)?;
                 }
-                writing.forget_packed(&garbage.packed.rows, Care::Room)?;
+                writing.remove_packed(&garbage.packed.rows, RemovalMode::ReclaimSpace)?;
                 // Processes with caches of stored content, such as stat caches, must check it again.
                 writing.record_erasure()?;
-                Ok(garbage.counted())
+                Ok(garbage.report())
             })?;
-            alone.give_back_pages()?;
+            exclusive.release_free_pages()?;
             // A reader on an older snapshot may still need the packs.
-            let freed = match alone.empty_log()? {
-                LogState::Emptied => alone.sweep_packs(cutoff)?,
-                LogState::HeldByReader => 0,
+            let freed = match exclusive.truncate_wal()? {
+                WalState::Emptied => exclusive.sweep_packs(cutoff)?,
+                WalState::HeldByReader => 0,
             };
             collected.freed_file_bytes = before.saturating_sub(size(&path)?) + freed;
             Ok(collected)
@@ -107,14 +113,14 @@ struct Garbage {
 
 impl Garbage {
     /// Compares name prefixes, as the index does. Garbage that shares its prefix with reachable content stays.
-    fn find(queries: &Queries<'_>, reached: &Reached, cutoff: i64) -> Result<Self, StoreError> {
-        let reached = reached.prefixes();
+    fn find(queries: &Queries<'_>, reachable: &ReachableContent, cutoff: i64) -> Result<Self, StoreError> {
+        let reachable = reachable.prefixes();
         let mut garbage = Self::default();
         let mut object =
             queries.connection.prepare_cached("SELECT born, length(body) FROM object WHERE number = ?1")?;
         let mut unreached = Vec::new();
-        queries.each_name(&mut |prefix, number| {
-            if !reached.contains(&prefix) {
+        queries.for_each_name(&mut |prefix, number| {
+            if !reachable.contains(&prefix) {
                 unreached.push((prefix, number));
             }
         })?;
@@ -128,12 +134,12 @@ impl Garbage {
                 garbage.bytes += bytes as u64;
             }
         }
-        garbage.packed = PackGarbage::find(queries, &reached, cutoff)?;
+        garbage.packed = PackGarbage::find(queries, &reachable, cutoff)?;
         Ok(garbage)
     }
 
-    fn counted(&self) -> Collected {
-        Collected {
+    fn report(&self) -> CollectReport {
+        CollectReport {
             unreachable: (self.old.len() + self.packed.rows.len()) as u64,
             bytes: self.bytes + self.packed.bytes,
             young: self.young + self.packed.young,
@@ -142,7 +148,7 @@ impl Garbage {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Deletes an object and its row in the sorted index. `secure_delete` overwrites the pages.
     pub(crate) fn remove_object(&self, number: i64, prefix: i64) -> Result<(), StoreError> {
         self.connection.prepare_cached("DELETE FROM object WHERE number = ?1")?.execute([number])?;

@@ -12,20 +12,20 @@
 use std::collections::BTreeSet;
 
 use retake_model::content::ContentId;
-use retake_model::object::{Objects, Unavailable, load};
+use retake_model::environment::Environment;
+use retake_model::object::{ObjectError, Objects, load};
 use retake_model::operation::Operation;
 use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
 use retake_model::summary::{TakeSummary, ThreadSummary, summarize, summarize_thread};
-use retake_model::surroundings::Surroundings;
 
 use crate::facets::{Facet, of_summary};
 
 /// The environments of a thread's operations in order, without consecutive duplicates.
-pub(crate) type Seen = [ContentId];
+pub(crate) type EnvironmentHistory = [ContentId];
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Derived {
+pub(crate) struct DerivedRows {
     pub(crate) summary: ThreadSummary,
     pub(crate) takes: Vec<TakeSummary>,
     pub(crate) facets: BTreeSet<(Facet, String)>,
@@ -39,13 +39,13 @@ pub(crate) struct Derived {
 pub(crate) fn derive(
     first: &Operation,
     last: &Operation,
-    seen: &Seen,
+    seen: &EnvironmentHistory,
     sharing: Option<Sharing>,
     objects: &(impl Objects + ?Sized),
-) -> Result<Option<Derived>, Unavailable> {
+) -> Result<Option<DerivedRows>, ObjectError> {
     let state: ThreadState = load(objects, last.after)?;
     let readable = |operation: &Operation| Operation {
-        surroundings: operation.surroundings.filter(|&id| load::<Surroundings>(objects, id).is_ok()),
+        environment: operation.environment.filter(|&id| load::<Environment>(objects, id).is_ok()),
         ..operation.clone()
     };
     // The summary needs only the project, time and environment of the first operation, so the last state stands in
@@ -65,11 +65,12 @@ pub(crate) fn derive(
     let Some(summary) = summarize_thread(Some(&before), &readable(last), &state, objects)? else {
         return Ok(None);
     };
-    let created_with = || load(objects, first.after).map_or(summary.sharing(), |it| Sharing::of_first(&it));
+    let created_with =
+        || load(objects, first.after).map_or(summary.sharing(), |it| Sharing::from_first_state(&it));
     let sharing = sharing.unwrap_or_else(created_with);
     let summary = summary.with_sharing(sharing);
     facets.extend(of_summary(&summary));
     let takes =
         state.all_takes(objects)?.iter().map(|take| summarize(take, objects)).collect::<Result<_, _>>()?;
-    Ok(Some(Derived { summary, takes, facets }))
+    Ok(Some(DerivedRows { summary, takes, facets }))
 }

@@ -7,8 +7,8 @@ use rusqlite::params;
 use rusqlite::types::{ToSql, Value};
 
 use crate::queries::Queries;
-use crate::tally::{self, Searched, Tally};
-use crate::{StoreError, Writing};
+use crate::row_checksums::{self, ChecksumKind, LookupValue};
+use crate::{StoreError, WriteTransaction};
 
 /// An attribute of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +61,7 @@ pub(crate) fn of_summary(summary: &ThreadSummary) -> Vec<(Facet, String)> {
     facets
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Updates the facets of a thread for its new summary. Observed environments accumulate; tags are replaced.
     pub(crate) fn put_facets(
         &self,
@@ -80,7 +80,7 @@ impl Writing<'_> {
                 .prepare_cached("DELETE FROM facet WHERE kind = ?1 AND value = ?2 AND thread = ?3")?
                 .execute(params![*facet as i64, value, thread])?;
             if removed > 0 {
-                self.tally_facet(thread, *facet, value)?;
+                self.toggle_facet_checksum(thread, *facet, value)?;
             }
         }
         Ok(())
@@ -91,13 +91,13 @@ impl Writing<'_> {
             .connection
             .prepare_cached("INSERT OR IGNORE INTO facet (kind, value, thread) VALUES (?1, ?2, ?3)")?
             .execute(params![facet as i64, value, thread])?;
-        if added > 0 { self.tally_facet(thread, facet, value) } else { Ok(()) }
+        if added > 0 { self.toggle_facet_checksum(thread, facet, value) } else { Ok(()) }
     }
 
-    fn tally_facet(&self, thread: i64, facet: Facet, value: &str) -> Result<(), StoreError> {
-        let hash = tally::of_facet(facet as i64, value, thread);
-        self.tally_kind(facet as i64, &Searched::Text(value.to_owned()), hash)?;
-        self.tally(Tally::FacetsOfThread, &Searched::Number(thread), hash)
+    fn toggle_facet_checksum(&self, thread: i64, facet: Facet, value: &str) -> Result<(), StoreError> {
+        let hash = row_checksums::hash_facet(facet as i64, value, thread);
+        self.toggle_checksum_of_kind(facet as i64, &LookupValue::Text(value.to_owned()), hash)?;
+        self.toggle_row_checksum(ChecksumKind::FacetsOfThread, &LookupValue::Number(thread), hash)
     }
 }
 
@@ -109,13 +109,13 @@ impl Queries<'_> {
             .prepare_cached("SELECT kind, value FROM facet WHERE thread = ?1 ORDER BY value")?;
         let rows = statement.query_map([thread], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let found = rows.collect::<Result<Vec<(i64, String)>, _>>()?;
-        let hashes = found.iter().map(|(kind, value)| tally::of_facet(*kind, value, thread));
-        self.check_tally(Tally::FacetsOfThread, &Searched::Number(thread), hashes)?;
+        let hashes = found.iter().map(|(kind, value)| row_checksums::hash_facet(*kind, value, thread));
+        self.check_row_checksum(ChecksumKind::FacetsOfThread, &LookupValue::Number(thread), hashes)?;
         Ok(found.into_iter().filter(|(kind, _)| *kind == facet as i64).map(|(_, value)| value).collect())
     }
 
     /// The threads with this facet.
-    pub(crate) fn having(&self, facet: Facet, value: &str) -> Result<BTreeSet<i64>, StoreError> {
+    pub(crate) fn threads_with_facet(&self, facet: Facet, value: &str) -> Result<BTreeSet<i64>, StoreError> {
         let (condition, bound) = facet.condition(value);
         let bound: Vec<&dyn ToSql> = bound.iter().map(|value| value as &dyn ToSql).collect();
         let kind = facet as i64;
@@ -123,8 +123,8 @@ impl Queries<'_> {
         let mut statement = self.connection.prepare_cached(&sql)?;
         let rows = statement.query_map(bound.as_slice(), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let found = rows.collect::<Result<Vec<(String, i64)>, _>>()?;
-        let hashes = found.iter().map(|(value, thread)| tally::of_facet(kind, value, *thread));
-        self.check_tallies(kind, condition, &bound, hashes)?;
+        let hashes = found.iter().map(|(value, thread)| row_checksums::hash_facet(kind, value, *thread));
+        self.check_row_checksums(kind, condition, &bound, hashes)?;
         Ok(found.into_iter().map(|(_, thread)| thread).collect())
     }
 }

@@ -8,8 +8,8 @@ use retake_model::intent::{FolderRecord, Intent};
 use rusqlite::{OptionalExtension, params};
 
 use crate::location::{folders, open_private, private_folder};
-use crate::queries::{Queries, checked, digest};
-use crate::{Store, StoreError, Writing};
+use crate::queries::{Queries, decode_checked, digest};
+use crate::{Store, StoreError, WriteTransaction};
 
 /// A file move in progress.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ impl Queries<'_> {
             .prepare_cached("SELECT record, digest FROM folder WHERE key = ?1")?
             .query_row([id.key()], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))
             .optional()?;
-        found.map(|(record, guard)| checked(&record, guard, "folder")).transpose()
+        found.map(|(record, guard)| decode_checked(&record, guard, "folder")).transpose()
     }
 
     /// All captured folders.
@@ -69,7 +69,7 @@ impl Queries<'_> {
         let rows = statement.query_map([], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?;
         rows.map(|row| {
             let (record, guard) = row?;
-            checked(&record, guard, "folder")
+            decode_checked(&record, guard, "folder")
         })
         .collect()
     }
@@ -80,13 +80,13 @@ impl Queries<'_> {
     }
 
     /// The file move in progress in a folder.
-    pub fn intent_on(&self, folder: FolderId) -> Result<Option<StoredIntent>, StoreError> {
+    pub fn intent_for_folder(&self, folder: FolderId) -> Result<Option<StoredIntent>, StoreError> {
         let sql = "SELECT number, body, digest FROM intent WHERE folder = ?1";
         Ok(self.collect_intents(sql, [folder.key()])?.into_iter().next())
     }
 
     /// The file move in progress for a thread.
-    pub fn intent_of(&self, thread: ThreadId) -> Result<Option<StoredIntent>, StoreError> {
+    pub fn intent_for_thread(&self, thread: ThreadId) -> Result<Option<StoredIntent>, StoreError> {
         let sql = "SELECT number, body, digest FROM intent WHERE thread = ?1";
         Ok(self.collect_intents(sql, [thread.key()])?.into_iter().next())
     }
@@ -101,13 +101,13 @@ impl Queries<'_> {
             statement.query_map(values, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?, row.get(2)?)))?;
         rows.map(|row| {
             let (number, body, guard) = row?;
-            Ok(StoredIntent { number, intent: checked(&body, guard, "intent")? })
+            Ok(StoredIntent { number, intent: decode_checked(&body, guard, "intent")? })
         })
         .collect()
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     pub fn put_folder(&self, folder: &FolderRecord) -> Result<(), StoreError> {
         let record = minicbor::to_vec(folder).expect("encoding into memory cannot fail");
         self.connection

@@ -11,7 +11,7 @@ use crate::{PublishError, StoreError};
 
 /// The current state of a thread, read once and passed on.
 #[derive(Clone, Debug)]
-pub struct Head {
+pub struct ThreadHead {
     pub row: ThreadRow,
     pub last: StoredOperation,
     /// The state after that operation.
@@ -20,11 +20,11 @@ pub struct Head {
 
 impl Queries<'_> {
     /// Reads the current state of a thread; `None` if there is no such thread.
-    pub fn newest(&self, thread: ThreadId) -> Result<Option<Head>, StoreError> {
+    pub fn thread_head(&self, thread: ThreadId) -> Result<Option<ThreadHead>, StoreError> {
         let Some(row) = self.thread(thread)? else { return Ok(None) };
         let last = self.last_operation(&row)?;
         let state = load(self, last.operation.after)?;
-        Ok(Some(Head { row, last, state }))
+        Ok(Some(ThreadHead { row, last, state }))
     }
 
     /// The last operation of a thread, checked against the thread's row. If the index of the log lost its end, an
@@ -42,7 +42,7 @@ impl Queries<'_> {
     }
 }
 
-impl Head {
+impl ThreadHead {
     /// Refuses an operation that does not follow this one.
     pub(crate) fn check_next(
         before: Option<&Self>,

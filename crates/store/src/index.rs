@@ -19,14 +19,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::queries::Queries;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 
 /// Recent names move to the sorted index when there are more of them than this, or than a share of all names. The
 /// larger the index, the more names it takes to put several on each page.
-const FEWEST: usize = 2_048;
-const SHARE: i64 = 16;
-const MOST: usize = 16_384;
-const NAME: usize = 8;
+const MIN_RECENT: usize = 2_048;
+const RECENT_SHARE: i64 = 16;
+const MAX_RECENT: usize = 16_384;
+const NAME_BYTES: usize = 8;
 
 /// The recent names visible to a transaction: generation and last row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,12 +50,12 @@ impl Extent {
 
 /// Recent names cached by this process.
 #[derive(Default)]
-pub(crate) struct Recent {
-    seen: Mutex<Seen>,
+pub(crate) struct RecentNames {
+    seen: Mutex<CachedNames>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct CachedNames {
     extent: Extent,
     names: Names,
 }
@@ -63,7 +63,7 @@ struct Seen {
 /// Row numbers by name prefix.
 #[derive(Default)]
 pub(crate) struct Names {
-    newest: HashMap<i64, i64, BuildHasherDefault<AsIs>>,
+    newest: HashMap<i64, i64, BuildHasherDefault<IdentityHasher>>,
     /// Older rows with the same prefix; there are hardly any.
     older: Vec<(i64, i64)>,
 }
@@ -85,9 +85,9 @@ impl Names {
 
 /// Keys are hashes already; hashing them again gains nothing.
 #[derive(Default)]
-struct AsIs(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -103,13 +103,15 @@ impl Hasher for AsIs {
     }
 }
 
-impl Recent {
+impl RecentNames {
     /// Updates the cache to the state of a transaction that has written nothing yet.
-    pub(crate) fn enter(&self, connection: &Connection, extent: Extent) -> rusqlite::Result<()> {
+    pub(crate) fn refresh(&self, connection: &Connection, extent: Extent) -> rusqlite::Result<()> {
         let mut seen = self.lock();
         if extent.first > seen.extent.first {
-            *seen =
-                Seen { extent: Extent { first: extent.first, last: extent.first - 1 }, ..Seen::default() };
+            *seen = CachedNames {
+                extent: Extent { first: extent.first, last: extent.first - 1 },
+                ..CachedNames::default()
+            };
         }
         if extent.first == seen.extent.first && extent.last > seen.extent.last {
             let after = seen.extent.last;
@@ -120,10 +122,10 @@ impl Recent {
     }
 
     pub(crate) fn clear(&self) {
-        *self.lock() = Seen::default();
+        *self.lock() = CachedNames::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, CachedNames> {
         // A panic while the lock was taken can only have left too few names; the extent is set after them.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -137,8 +139,8 @@ fn each(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) ->
     while let Some(row) = rows.next()? {
         let first: i64 = row.get(0)?;
         let names = row.get_ref(1)?.as_blob().unwrap_or_default();
-        for (place, name) in names.chunks_exact(NAME).enumerate() {
-            let name: [u8; NAME] = name.try_into().expect("chunks have this length");
+        for (place, name) in names.chunks_exact(NAME_BYTES).enumerate() {
+            let name: [u8; NAME_BYTES] = name.try_into().expect("chunks have this length");
             visit(i64::from_be_bytes(name), first.saturating_add(place as i64));
         }
     }
@@ -163,18 +165,18 @@ impl Index {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum IndexPart {
     Recent,
     Sorted,
 }
 
 impl Queries<'_> {
     /// Rows that may contain an object with this name prefix.
-    pub(crate) fn places(&self, prefix: i64, part: Part) -> Result<Vec<i64>, StoreError> {
+    pub(crate) fn rows_with_prefix(&self, prefix: i64, part: IndexPart) -> Result<Vec<i64>, StoreError> {
         let mut found = Vec::new();
         match part {
-            Part::Recent => self.recent_places(prefix, &mut found)?,
-            Part::Sorted => {
+            IndexPart::Recent => self.recent_rows_with_prefix(prefix, &mut found)?,
+            IndexPart::Sorted => {
                 let mut statement =
                     self.connection.prepare_cached("SELECT number FROM object_index WHERE prefix = ?1")?;
                 let mut rows = statement.query([prefix])?;
@@ -187,33 +189,33 @@ impl Queries<'_> {
     }
 
     /// The rows of all parts of the index, without duplicates.
-    pub(crate) fn all_places(&self, prefix: i64) -> Result<BTreeSet<i64>, StoreError> {
-        let recent = self.places(prefix, Part::Recent)?;
-        Ok(recent.into_iter().chain(self.places(prefix, Part::Sorted)?).collect())
+    pub(crate) fn all_rows_with_prefix(&self, prefix: i64) -> Result<BTreeSet<i64>, StoreError> {
+        let recent = self.rows_with_prefix(prefix, IndexPart::Recent)?;
+        Ok(recent.into_iter().chain(self.rows_with_prefix(prefix, IndexPart::Sorted)?).collect())
     }
 
-    fn recent_places(&self, prefix: i64, found: &mut Vec<i64>) -> Result<(), StoreError> {
+    fn recent_rows_with_prefix(&self, prefix: i64, found: &mut Vec<i64>) -> Result<(), StoreError> {
         let covered = {
             let seen = self.cache.recent.lock();
             seen.names.find(prefix, found);
             seen.extent.first == self.index.extent.first && seen.extent.last >= self.index.extent.last
         };
         if !covered {
-            self.own_names()?.find(prefix, found);
+            self.read_recent_names()?.find(prefix, found);
         }
         Ok(())
     }
 
     /// Reads the recent rows from the table, bypassing the cache: another process may have replaced the database by a
     /// repaired one.
-    pub(crate) fn recent_places_on_disk(&self, prefix: i64) -> Result<Vec<i64>, StoreError> {
+    pub(crate) fn recent_rows_on_disk(&self, prefix: i64) -> Result<Vec<i64>, StoreError> {
         let mut found = Vec::new();
-        self.own_names()?.find(prefix, &mut found);
+        self.read_recent_names()?.find(prefix, &mut found);
         Ok(found)
     }
 
     /// The recent names as read by this transaction.
-    fn own_names(&self) -> Result<&Names, StoreError> {
+    fn read_recent_names(&self) -> Result<&Names, StoreError> {
         if self.index.own.get().is_none() {
             let mut names = Names::default();
             each(self.connection, i64::MIN, &mut |prefix, number| names.insert(prefix, number))?;
@@ -223,7 +225,7 @@ impl Queries<'_> {
     }
 
     /// Passes every name in the index, with its row, to `visit`.
-    pub(crate) fn each_name(&self, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
+    pub(crate) fn for_each_name(&self, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare_cached("SELECT prefix, number FROM object_index")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
@@ -233,7 +235,7 @@ impl Queries<'_> {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Indexes objects that were just stored, in row order.
     pub(crate) fn index_objects(&self, stored: &[(i64, i64)]) -> Result<(), StoreError> {
         let Some(&(_, last)) = stored.last() else { return Ok(()) };
@@ -248,7 +250,8 @@ impl Writing<'_> {
             for &(prefix, number) in stored {
                 seen.names.insert(prefix, number);
             }
-            seen.names.newest.len() > usize::try_from(last / SHARE).unwrap_or(0).clamp(FEWEST, MOST)
+            seen.names.newest.len()
+                > usize::try_from(last / RECENT_SHARE).unwrap_or(0).clamp(MIN_RECENT, MAX_RECENT)
         };
         if many { self.sort_recent() } else { Ok(()) }
     }
@@ -273,11 +276,11 @@ impl Writing<'_> {
         for (prefix, number) in names {
             statement.execute([prefix, number])?;
         }
-        self.forget_recent(last)
+        self.clear_recent(last)
     }
 
     /// Empties the table of recent names, and keeps its last row number in use.
-    fn forget_recent(&self, last: i64) -> Result<(), StoreError> {
+    fn clear_recent(&self, last: i64) -> Result<(), StoreError> {
         self.connection.execute("DELETE FROM object_recent", [])?;
         self.connection.execute(
             "INSERT INTO object_recent (number, first, names) VALUES (?1, 0, x'')",

@@ -17,85 +17,86 @@
 mod budget;
 mod cache;
 mod collect;
+mod completeness;
 mod derive;
-mod erasing;
+mod erasure;
 mod facets;
 mod folders;
 mod head;
+mod high_water_mark;
 mod index;
-mod ledger;
-mod listing;
 mod location;
 mod maintenance;
-mod mark;
 mod objects;
 mod open;
 mod operations;
 mod packs;
 mod presentation;
+mod project_usage;
 mod projects;
 mod publish;
 mod purge;
 mod queries;
-mod reach;
-mod reading;
+mod reachability;
+mod read_transaction;
 mod redact;
 mod repair;
+mod row_checksums;
+mod runtime;
 mod salvage;
 mod scan;
 mod schema;
 mod seal;
 mod search;
 mod shared_settings;
-mod shares;
 mod tail;
 mod takes;
-mod tally;
+mod thread_list;
 mod threads;
 mod verify;
-mod whole;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-pub use budget::{BudgetState, Usage};
-pub use collect::{Collected, Mode};
+pub use budget::{BudgetState, StoreUsage};
+pub use collect::{CollectMode, CollectReport};
 pub use facets::Facet;
 pub use folders::{FolderLock, StoredIntent};
-pub use head::Head;
-pub use ledger::{
-    Alive, Begun, Comm, CommFilter, DecisionSent, Leases, Ledger, LedgerStamp, NewComm, TurnLease,
-};
-pub use listing::{Listing, ThreadPlace};
+pub use head::ThreadHead;
+pub use high_water_mark::LostLogEnd;
 pub use location::Permissions;
-pub use maintenance::LogState;
-pub use mark::LostEnd;
+pub use maintenance::WalState;
 pub use open::OpenError;
 pub use operations::{LogRow, StoredOperation};
 pub use packs::{PackWriter, PackedBatch};
-pub use presentation::Shown;
+pub use presentation::EntryPresentation;
+pub use project_usage::ProjectUsage;
 pub use projects::ProjectRow;
-pub use publish::{Publication, PublishError, Published};
-pub use purge::Purged;
+pub use publish::{Publication, PublishError, PublishedOperation};
+pub use purge::PurgeReport;
 pub use queries::Queries;
-pub use reading::Reading;
-pub use redact::{RedactError, Redacted, SecretLocation, Secrets};
-pub use repair::{Change, Repaired};
-pub use salvage::{Salvaged, UnreadableRows};
+pub use read_transaction::ReadTransaction;
+pub use redact::{RedactError, RedactionReport, SecretLocation, Secrets};
+pub use repair::{RepairChange, RepairReport};
+pub use runtime::{
+    DecisionOutcome, LivenessLock, NewTraceRecord, RequestState, RuntimeDatabase, RuntimeStamp, TraceFilter,
+    TraceRecord, TurnLease, TurnLeases,
+};
+pub use salvage::{SalvageReport, UnreadableRows};
 pub use schema::CURRENT as SCHEMA_VERSION;
 pub use seal::{OpenSealedError, Sealer};
 pub use search::{
-    CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
-    SearchQuery, Snippet,
+    CatchUpReport, Hit, Progress, RebuildReason, SearchError, SearchIndex, SearchOrder, SearchProblem,
+    SearchQuery, SearchScope, Snippet, SnippetPiece,
 };
 pub use shared_settings::{FormerPreset, SettingScope, SharedSettings, SharedValue};
-pub use shares::Share;
 pub use tail::Tail;
 pub use takes::TakeRow;
-pub use threads::{Deleted, Only, ThreadFilter, ThreadRow};
-pub use verify::{Holder, MaintenanceProgress, Problem, Stage, Verified, WhichThread};
-pub use writer::{WriteError, Writing};
+pub use thread_list::{ListPosition, ThreadList};
+pub use threads::{DeletedFilter, ThreadFilter, ThreadRow, ThreadSelection};
+pub use verify::{MaintenanceProgress, MaintenanceStage, Problem, Referrer, ThreadRef, VerifyReport};
+pub use writer::{WriteError, WriteTransaction};
 
 use cache::Cache;
 use writer::Writer;
@@ -132,9 +133,7 @@ pub enum StoreError {
     )]
     Panicked(String),
     /// The database is damaged.
-    #[error(
-        "the store is damaged ({0}); `retake verify` lists the damage, `retake repair` repairs it"
-    )]
+    #[error("the store is damaged ({0}); `retake verify` lists the damage, `retake repair` repairs it")]
     Damaged(String),
     /// A newer version of Retake wrote a file next to the database.
     #[error(
@@ -156,13 +155,10 @@ pub enum StoreError {
     Database(rusqlite::Error),
     /// A file next to the database could not be used.
     #[error("{path}: {error}", path = .path.display())]
-    File {
-        path: PathBuf,
-        error: std::io::Error,
-    },
+    File { path: PathBuf, error: std::io::Error },
     /// Content could not be read.
     #[error(transparent)]
-    Unavailable(#[from] retake_model::object::Unavailable),
+    Unavailable(#[from] retake_model::object::ObjectError),
 }
 
 impl Store {
@@ -182,11 +178,11 @@ impl StoreError {
 
     /// Whether bytes on disk are damaged, as opposed to any other failure.
     pub(crate) fn is_damage(&self) -> bool {
-        use retake_model::object::Unavailable;
+        use retake_model::object::ObjectError;
         match self {
             Self::Damaged(_)
-            | Self::Unavailable(Unavailable::Missing { .. } | Unavailable::Damaged { .. }) => true,
-            Self::Unavailable(Unavailable::Unreadable(error)) => {
+            | Self::Unavailable(ObjectError::Missing { .. } | ObjectError::Damaged { .. }) => true,
+            Self::Unavailable(ObjectError::Unreadable(error)) => {
                 error.downcast_ref::<Self>().is_some_and(Self::is_damage)
             }
             Self::Database(error) => scan::is_damage(error),
@@ -212,7 +208,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-impl From<StoreError> for retake_model::object::Unavailable {
+impl From<StoreError> for retake_model::object::ObjectError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(unavailable) => unavailable,

@@ -28,7 +28,7 @@ pub(crate) fn search(folder: &Path) -> PathBuf {
 }
 
 /// Trace, running turns, browser sessions and idempotency keys.
-pub(crate) fn ledger(folder: &Path) -> PathBuf {
+pub(crate) fn runtime_database(folder: &Path) -> PathBuf {
     folder.join("ledger.db")
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn lock(folder: &Path) -> PathBuf {
 }
 
 /// The marker of an erasure in progress.
-pub(crate) fn erasing(folder: &Path) -> PathBuf {
+pub(crate) fn erasure_marker(folder: &Path) -> PathBuf {
     folder.join("erasing")
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn backups(folder: &Path) -> PathBuf {
 }
 
 /// The first of a sequence of names that does not exist in a folder.
-pub(crate) fn free_name(folder: &Path, named: impl Fn(u64) -> String) -> PathBuf {
+pub(crate) fn first_free_name(folder: &Path, named: impl Fn(u64) -> String) -> PathBuf {
     let mut number = 1;
     loop {
         let path = folder.join(named(number));
@@ -66,10 +66,10 @@ pub(crate) fn free_name(folder: &Path, named: impl Fn(u64) -> String) -> PathBuf
 pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     let fail = |error| StoreError::File { path: path.to_owned(), error };
     if fs::metadata(path).is_ok() {
-        narrow(path, Permissions::FOLDER).map_err(fail)
+        restrict_mode(path, Permissions::FOLDER).map_err(fail)
     } else {
         DirBuilder::new().recursive(true).mode(Permissions::FOLDER).create(path).map_err(fail)?;
-        narrow(path, Permissions::FOLDER).map_err(fail)?;
+        restrict_mode(path, Permissions::FOLDER).map_err(fail)?;
         // The new folder must survive a power cut.
         path.ancestors().skip(1).take(2).try_for_each(sync_folder).map_err(fail)
     }
@@ -84,11 +84,11 @@ pub(crate) fn private_file(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().write(true).create_new(true).mode(Permissions::FILE).open(path) {
         Ok(_) => {
             // A umask may have removed access for the owner.
-            narrow(path, Permissions::FILE).map_err(fail)?;
+            restrict_mode(path, Permissions::FILE).map_err(fail)?;
             path.parent().map_or(Ok(()), sync_folder).map_err(fail)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            narrow(path, Permissions::FILE).map_err(fail)
+            restrict_mode(path, Permissions::FILE).map_err(fail)
         }
         Err(error) => Err(fail(error)),
     }
@@ -106,7 +106,7 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-fn narrow(path: &Path, mode: u32) -> io::Result<()> {
+fn restrict_mode(path: &Path, mode: u32) -> io::Result<()> {
     let found = fs::metadata(path)?.permissions().mode() & 0o777;
     if found == mode { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(mode)) }
 }

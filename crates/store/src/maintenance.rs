@@ -10,45 +10,45 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::location::{database, lock, open_private};
 use crate::open::{Locked, connect};
 use crate::queries::Queries;
-use crate::{Store, StoreError, Writing};
+use crate::{Store, StoreError, WriteTransaction};
 
 /// How long to wait for readers before truncating the write-ahead log.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const READER_WAIT: Duration = Duration::from_secs(5);
 
 /// Exclusive write access to the store.
-pub(crate) struct Alone<'store> {
+pub(crate) struct ExclusiveAccess<'store> {
     store: &'store Store,
     pub(crate) connection: Connection,
 }
 
 impl Store {
     /// Runs a job while no other writer runs, in any process.
-    pub(crate) fn alone<T>(
+    pub(crate) fn with_exclusive_access<T>(
         &self,
-        job: impl FnOnce(&mut Alone<'_>) -> Result<T, StoreError>,
+        job: impl FnOnce(&mut ExclusiveAccess<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.writer.check_usable()?;
         // A new file handle: the writer would share a lock on its own handle.
         let file = open_private(&lock(&self.folder))?;
         let _guard = Locked::new(&file, &self.folder)?;
-        job(&mut Alone { store: self, connection: connect(&database(&self.folder))? })
+        job(&mut ExclusiveAccess { store: self, connection: connect(&database(&self.folder))? })
     }
 }
 
-impl Alone<'_> {
+impl ExclusiveAccess<'_> {
     /// Runs a job in one transaction; it is durable when this returns.
     pub(crate) fn transact<T>(
         &mut self,
-        job: impl FnOnce(&Writing<'_>) -> Result<T, StoreError>,
+        job: impl FnOnce(&WriteTransaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let done = job(&Writing::new(Queries::begin(&transaction, &self.store.cache)))?;
+        let done = job(&WriteTransaction::new(Queries::begin(&transaction, &self.store.cache)))?;
         transaction.commit().map_err(|error| self.store.writer.commit_failed(error))?;
         Ok(done)
     }
 
     /// Returns free pages to the file system.
-    pub(crate) fn give_back_pages(&self) -> Result<(), StoreError> {
+    pub(crate) fn release_free_pages(&self) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
         let mut rows = statement.query([])?;
         // Each step frees one page.
@@ -58,10 +58,10 @@ impl Alone<'_> {
 
     /// Checkpoints and truncates the write-ahead log; returns whether that was possible. A reader on an older
     /// snapshot prevents it.
-    pub(crate) fn empty_log(&self) -> Result<LogState, StoreError> {
-        self.connection.busy_timeout(PATIENCE)?;
+    pub(crate) fn truncate_wal(&self) -> Result<WalState, StoreError> {
+        self.connection.busy_timeout(READER_WAIT)?;
         let busy: i64 = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        Ok(if busy == 0 { LogState::Emptied } else { LogState::HeldByReader })
+        Ok(if busy == 0 { WalState::Emptied } else { WalState::HeldByReader })
     }
 }
 
@@ -69,7 +69,7 @@ impl Alone<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum LogState {
+pub enum WalState {
     /// It is empty: no deleted data is left in it.
     #[default]
     Emptied,
@@ -77,7 +77,7 @@ pub enum LogState {
     HeldByReader,
 }
 
-impl LogState {
+impl WalState {
     /// The combined state of two logs.
     pub(crate) fn and(self, other: Self) -> Self {
         if self == Self::Emptied { other } else { self }

@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::entry::EntryVersion;
-use retake_model::object::{NewObject, Objects, Unavailable};
+use retake_model::object::{NewObject, ObjectError, Objects};
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
 use zstd::bulk::{Compressor, Decompressor};
 
-use crate::index::Part;
+use crate::index::IndexPart;
 use crate::queries::Queries;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 
 /// Smaller content compresses too little.
-const WORTH_PACKING: usize = 512;
+const MIN_PACKED: usize = 512;
 /// The fastest level, which gains most of what is possible on text.
 const LEVEL: i32 = 1;
 /// Limits the unpacked size, so that damage cannot exhaust memory.
-pub(crate) const LARGEST: usize = 256 * 1024 * 1024;
+pub(crate) const MAX_UNPACKED: usize = 256 * 1024 * 1024;
 
 const PLAIN: i64 = 0;
 const ZSTD: i64 = 1;
@@ -31,7 +31,7 @@ thread_local! {
     static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Stores objects that are missing. Returns the number of bytes added.
     pub(crate) fn put_objects(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
         let mut added = 0;
@@ -54,7 +54,7 @@ impl Writing<'_> {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Makes every process drop its cached content.
     pub(crate) fn record_erasure(&self) -> Result<(), StoreError> {
         self.connection.execute("INSERT INTO erasure DEFAULT VALUES", [])?;
@@ -74,8 +74,8 @@ impl Queries<'_> {
     /// The bytes of an object, if it is stored and intact.
     pub(crate) fn stored_object(&self, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
         // A damaged copy must not hide an intact one stored later.
-        for part in [Part::Recent, Part::Sorted] {
-            for number in self.places(id.prefix(), part)? {
+        for part in [IndexPart::Recent, IndexPart::Sorted] {
+            for number in self.rows_with_prefix(id.prefix(), part)? {
                 if let Some(bytes) = self.object_at(number, kind, id)? {
                     return Ok(Some(bytes));
                 }
@@ -98,7 +98,7 @@ impl Queries<'_> {
     }
 
     /// Whether an object is stored and intact. Redacted content may have been stored again.
-    pub fn holds(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
+    pub fn contains(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
         Ok(self.stored_object(kind, id)?.is_some())
     }
 
@@ -124,7 +124,7 @@ impl Queries<'_> {
 
     fn fetch(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, StoreError> {
         let mut stored = self.stored_object(kind, id)?;
-        for number in if stored.is_none() { self.recent_places_on_disk(id.prefix())? } else { Vec::new() } {
+        for number in if stored.is_none() { self.recent_rows_on_disk(id.prefix())? } else { Vec::new() } {
             stored = stored.or(self.object_at(number, kind, id)?);
         }
         if let Some(bytes) = stored {
@@ -133,15 +133,15 @@ impl Queries<'_> {
             return Ok(bytes);
         }
         if self.is_redacted(id)? {
-            return Ok(in_place_of_redacted(kind).into());
+            return Ok(redaction_placeholder(kind).into());
         }
-        let taken = !self.all_places(id.prefix())?.is_empty() || self.knows(kind, id)?;
-        Err(if taken { Unavailable::Damaged { kind, id } } else { Unavailable::Missing { kind, id } }.into())
+        let taken = !self.all_rows_with_prefix(id.prefix())?.is_empty() || self.is_indexed(kind, id)?;
+        Err(if taken { ObjectError::Damaged { kind, id } } else { ObjectError::Missing { kind, id } }.into())
     }
 }
 
 impl Objects for Queries<'_> {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         match self.cache.get(id, self.epoch) {
             Some(bytes) => Ok(bytes),
             None => Ok(self.fetch(kind, id)?),
@@ -150,7 +150,7 @@ impl Objects for Queries<'_> {
 }
 
 /// The placeholder for redacted content, so that history around it stays readable.
-fn in_place_of_redacted(kind: Kind) -> Vec<u8> {
+fn redaction_placeholder(kind: Kind) -> Vec<u8> {
     match kind {
         Kind::Entry => encode(&EntryVersion::from_text("System", "[redacted]", Timestamp::default())),
         // Must not begin like sealed bytes, which could be opened.
@@ -159,7 +159,7 @@ fn in_place_of_redacted(kind: Kind) -> Vec<u8> {
     }
 }
 
-fn keep<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Result<&mut T> {
+fn get_or_create<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Result<&mut T> {
     match kept {
         Some(kept) => Ok(kept),
         None => Ok(kept.insert(make()?)),
@@ -169,9 +169,9 @@ fn keep<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Re
 fn pack(kind: Kind, bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), StoreError> {
     // List nodes consist mostly of hashes and ids, which do not compress.
     let text = !matches!(kind, Kind::Entries | Kind::Takes);
-    if text && bytes.len() >= WORTH_PACKING {
+    if text && bytes.len() >= MIN_PACKED {
         let packed = PACKER
-            .with_borrow_mut(|packer| keep(packer, || Compressor::new(LEVEL))?.compress(bytes))
+            .with_borrow_mut(|packer| get_or_create(packer, || Compressor::new(LEVEL))?.compress(bytes))
             .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;
         if packed.len() < bytes.len() {
             return Ok((ZSTD, packed.into()));
@@ -186,9 +186,11 @@ pub(crate) fn unpack(packing: i64, body: &[u8]) -> Option<Vec<u8>> {
         PLAIN => Some(body.to_vec()),
         ZSTD => {
             let size = zstd::zstd_safe::get_frame_content_size(body).ok()??;
-            let size = usize::try_from(size).ok().filter(|&size| size <= LARGEST)?;
+            let size = usize::try_from(size).ok().filter(|&size| size <= MAX_UNPACKED)?;
             UNPACKER
-                .with_borrow_mut(|unpacker| keep(unpacker, Decompressor::new)?.decompress(body, size))
+                .with_borrow_mut(|unpacker| {
+                    get_or_create(unpacker, Decompressor::new)?.decompress(body, size)
+                })
                 .ok()
         }
         _ => None,

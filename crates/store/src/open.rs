@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::cache::Cache;
 use crate::location::{database, lock, open_private, private_file, private_folder};
-use crate::schema::{APPLICATION, MIGRATIONS, check_text, migrate, version};
+use crate::schema::{APPLICATION, MIGRATIONS, check_schema_text, migrate, version};
 use crate::writer::Writer;
 use crate::{Store, StoreError};
 
@@ -89,7 +89,7 @@ fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(
         if version(&connection)? == migrations.len() as i64 {
             // Tests pass other migrations.
             let ours = migrations == MIGRATIONS;
-            return if ours { Ok(check_text(&connection)?) } else { Ok(()) };
+            return if ours { Ok(check_schema_text(&connection)?) } else { Ok(()) };
         }
     }
     // Two processes may start at once: one prepares the database, the other finds it ready.
@@ -104,10 +104,10 @@ fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(
 
 fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     // One transaction for both reads: another process may be creating the store.
-    let moment = connection.unchecked_transaction().map_err(StoreError::from)?;
+    let transaction = connection.unchecked_transaction().map_err(StoreError::from)?;
     let application: i64 =
-        moment.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(StoreError::from)?;
-    let tables: i64 = moment
+        transaction.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(StoreError::from)?;
+    let tables: i64 = transaction
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(StoreError::from)?;
     if application == APPLICATION || (application == 0 && tables == 0) {

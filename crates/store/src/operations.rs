@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use retake_model::content::{ContentId, Kind, decode};
-use retake_model::history::{Log, Step};
+use retake_model::history::{LogStep, OperationLog};
 use retake_model::id::{RequestId, TakeId};
 use retake_model::object::load;
 use retake_model::operation::{Operation, Version};
@@ -28,7 +28,7 @@ pub struct StoredOperation {
 pub type LogRow = (i64, i64, Option<StoredOperation>);
 
 /// The most operations that one transaction caches.
-const MOST_REMEMBERED: usize = 256;
+const MAX_REMEMBERED: usize = 256;
 
 /// Finds operations of thread `?1` in the index, then reads their rows from the table.
 macro_rules! by_version {
@@ -58,7 +58,7 @@ impl Queries<'_> {
     fn remember(&self, thread: i64, found: &StoredOperation) {
         let mut known = self.operations.borrow_mut();
         // Walking a long log must not fill the cache.
-        if known.len() < MOST_REMEMBERED {
+        if known.len() < MAX_REMEMBERED {
             known.insert((thread, found.operation.version), found.clone());
         }
     }
@@ -221,13 +221,13 @@ pub struct ThreadLog<'queries, 'transaction> {
     thread: i64,
 }
 
-impl Log for ThreadLog<'_, '_> {
+impl OperationLog for ThreadLog<'_, '_> {
     type Error = StoreError;
 
-    fn step(&self, version: Version) -> Result<Step, StoreError> {
+    fn step(&self, version: Version) -> Result<LogStep, StoreError> {
         let found = self.queries.operation(self.thread, version)?;
         let found = found.ok_or_else(|| StoreError::Damaged(format!("operation {version} is missing")))?;
-        Ok(Step::of(&found.operation))
+        Ok(LogStep::of(&found.operation))
     }
 
     fn active(&self, version: Version) -> Result<TakeId, StoreError> {

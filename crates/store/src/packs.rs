@@ -20,16 +20,16 @@
 //! the same transaction as the operation that needs the content.
 
 mod check;
-mod forget;
 mod format;
 mod index;
 mod read;
+mod remove;
 mod write;
 
 pub use write::{PackWriter, PackedBatch};
 
-pub(crate) use forget::{Care, PackGarbage, Row};
 pub(crate) use read::PackFiles;
+pub(crate) use remove::{PackGarbage, PackedRow, RemovalMode};
 
 use std::path::{Path, PathBuf};
 

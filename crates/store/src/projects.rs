@@ -5,9 +5,9 @@ use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::queries::{Queries, digest};
-use crate::tally::{self, Searched, Tally};
+use crate::row_checksums::{self, ChecksumKind, LookupValue};
 use crate::threads::key_of;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 
 /// A project on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl Queries<'_> {
     pub fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM project ORDER BY last_seen DESC");
         let found = self.collect_projects(&sql, [])?;
-        let hashes = found.iter().map(|project| tally::of_project(&project.id.key()));
-        self.check_tallies(Tally::ProjectKey as i64, "true", &[], hashes)?;
+        let hashes = found.iter().map(|project| row_checksums::hash_project(&project.id.key()));
+        self.check_row_checksums(ChecksumKind::ProjectKey as i64, "true", &[], hashes)?;
         Ok(found)
     }
 
@@ -46,7 +46,7 @@ impl Queries<'_> {
             .query_row([id.key()], raw)
             .optional()?;
         let Some(row) = row else {
-            self.check_tally(Tally::ProjectKey, &Searched::Key(id.key().to_vec()), [])?;
+            self.check_row_checksum(ChecksumKind::ProjectKey, &LookupValue::Key(id.key().to_vec()), [])?;
             return Ok(None);
         };
         checked(row).map(Some)
@@ -74,7 +74,7 @@ impl Queries<'_> {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Records a project with its current folder.
     pub fn put_project(&self, project: &ProjectRow) -> Result<(), StoreError> {
         self.connection
@@ -96,14 +96,18 @@ impl Writing<'_> {
             ])?;
         let key = project.id.key();
         // A project has one row, so its checksum is always the same.
-        self.set_tally(Tally::ProjectKey, &Searched::Key(key.to_vec()), tally::of_project(&key))
+        self.set_row_checksum(
+            ChecksumKind::ProjectKey,
+            &LookupValue::Key(key.to_vec()),
+            row_checksums::hash_project(&key),
+        )
     }
 
     /// Removes a project. It must have no threads.
     pub fn forget_project(&self, project: ProjectId) -> Result<(), StoreError> {
         let key = project.key();
         self.connection.prepare_cached("DELETE FROM project WHERE key = ?1")?.execute([key])?;
-        self.set_tally(Tally::ProjectKey, &Searched::Key(key.to_vec()), 0)
+        self.set_row_checksum(ChecksumKind::ProjectKey, &LookupValue::Key(key.to_vec()), 0)
     }
 
     /// Sets the thread that commands use by default.
@@ -116,10 +120,10 @@ impl Writing<'_> {
 }
 
 /// A row with its checksum.
-type Raw = (Option<ProjectRow>, i64);
+type RawRow = (Option<ProjectRow>, i64);
 
 /// A row with a malformed id or a wrong checksum is damaged.
-pub(crate) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+pub(crate) fn raw(row: &Row<'_>) -> rusqlite::Result<RawRow> {
     let guard = row.get(8)?;
     let current: Option<Vec<u8>> = row.get(7)?;
     let Some(key) = key_of(row.get_ref(0)?.as_blob()?) else {
@@ -138,7 +142,7 @@ pub(crate) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
     Ok((Some(project), guard))
 }
 
-pub(crate) fn checked((project, found): Raw) -> Result<ProjectRow, StoreError> {
+pub(crate) fn checked((project, found): RawRow) -> Result<ProjectRow, StoreError> {
     match project {
         Some(project) if guard(&project) == found => Ok(project),
         _ => Err(StoreError::Damaged("a project in the index".to_owned())),

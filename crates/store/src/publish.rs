@@ -8,10 +8,10 @@ use retake_model::state::ThreadState;
 use retake_model::summary::summarize_thread;
 use rusqlite::params;
 
-use crate::head::Head;
+use crate::head::ThreadHead;
 use crate::operations::StoredOperation;
 use crate::threads::ThreadRow;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 
 /// An operation to publish.
 #[must_use = "nothing is stored before it is published"]
@@ -23,7 +23,7 @@ pub struct Publication {
 
 /// A published operation.
 #[derive(Clone, Debug)]
-pub struct Published {
+pub struct PublishedOperation {
     /// The row number of the thread.
     pub thread: i64,
     pub id: ContentId,
@@ -32,7 +32,7 @@ pub struct Published {
     /// Bytes of new content.
     pub new_bytes: u64,
     /// The state of the thread after it.
-    pub head: Head,
+    pub head: ThreadHead,
 }
 
 /// Why an operation was not published.
@@ -58,15 +58,15 @@ impl From<rusqlite::Error> for PublishError {
     }
 }
 
-impl From<retake_model::object::Unavailable> for PublishError {
-    fn from(error: retake_model::object::Unavailable) -> Self {
+impl From<retake_model::object::ObjectError> for PublishError {
+    fn from(error: retake_model::object::ObjectError) -> Self {
         Self::Store(error.into())
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Appends an operation to its thread's log and updates the derived rows.
-    pub fn publish(&self, publication: Publication) -> Result<Published, PublishError> {
+    pub fn publish(&self, publication: Publication) -> Result<PublishedOperation, PublishError> {
         self.publish_in(publication, None)
     }
 
@@ -75,24 +75,28 @@ impl Writing<'_> {
         &self,
         publication: Publication,
         home: Option<ProjectId>,
-    ) -> Result<Published, PublishError> {
-        let head = self.newest(publication.operation.thread)?;
+    ) -> Result<PublishedOperation, PublishError> {
+        let head = self.thread_head(publication.operation.thread)?;
         self.publish_after(head.as_ref(), publication, home)
     }
 
     /// The same, for a thread head read in this transaction.
-    pub fn publish_onto(&self, head: &Head, publication: Publication) -> Result<Published, PublishError> {
+    pub fn publish_onto(
+        &self,
+        head: &ThreadHead,
+        publication: Publication,
+    ) -> Result<PublishedOperation, PublishError> {
         self.publish_after(Some(head), publication, None)
     }
 
     fn publish_after(
         &self,
-        head: Option<&Head>,
+        head: Option<&ThreadHead>,
         publication: Publication,
         home: Option<ProjectId>,
-    ) -> Result<Published, PublishError> {
+    ) -> Result<PublishedOperation, PublishError> {
         let Publication { operation, objects } = publication;
-        Head::check_next(head, &operation)?;
+        ThreadHead::check_next(head, &operation)?;
         let new_bytes = self.put_objects(&objects, operation.time)?;
         let state: ThreadState = load(&**self, operation.after)?;
         let before = head.map(|head| &head.row.summary);
@@ -106,7 +110,7 @@ impl Writing<'_> {
         let (id, sequence) = self.put_operation(thread, &operation)?;
         let row = ThreadRow { number: thread, home, summary };
         let last = StoredOperation { id, sequence, operation };
-        Ok(Published { thread, id, sequence, new_bytes, head: Head { row, last, state } })
+        Ok(PublishedOperation { thread, id, sequence, new_bytes, head: ThreadHead { row, last, state } })
     }
 
     pub(crate) fn put_operation(

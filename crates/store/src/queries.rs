@@ -28,37 +28,38 @@ impl<'transaction> Queries<'transaction> {
     /// Queries for a transaction that has just begun on the connection.
     pub(crate) fn begin(connection: &'transaction Connection, cache: &'transaction Cache) -> Self {
         // If even this cannot be read, nothing is cached; other damage is reported where it is found.
-        let epoch = first(connection, "SELECT coalesce(max(number), 0) FROM erasure").unwrap_or(UNKNOWN);
-        cache.enter(epoch);
+        let epoch =
+            first(connection, "SELECT coalesce(max(number), 0) FROM erasure").unwrap_or(UNKNOWN_EPOCH);
+        cache.set_epoch(epoch);
         let extent = Extent::of(connection)
-            .and_then(|extent| cache.recent.enter(connection, extent).map(|()| extent))
+            .and_then(|extent| cache.recent.refresh(connection, extent).map(|()| extent))
             .unwrap_or_default();
-        Self::at(connection, cache, Moment { epoch, extent })
+        Self::at(connection, cache, ReadPoint { epoch, extent })
     }
 
     /// Queries for a transaction whose start is known.
     pub(crate) fn at(
         connection: &'transaction Connection,
         cache: &'transaction Cache,
-        moment: Moment,
+        read_point: ReadPoint,
     ) -> Self {
         Self {
             connection,
             cache,
-            epoch: moment.epoch,
-            index: Index::at(moment.extent),
+            epoch: read_point.epoch,
+            index: Index::at(read_point.extent),
             operations: RefCell::default(),
         }
     }
 
-    pub(crate) fn moment(&self) -> Moment {
-        Moment { epoch: self.epoch, extent: self.index.extent() }
+    pub(crate) fn read_point(&self) -> ReadPoint {
+        ReadPoint { epoch: self.epoch, extent: self.index.extent() }
     }
 }
 
 /// Identifies a state of the store for caches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct ReadPoint {
     epoch: i64,
     extent: Extent,
 }
@@ -68,7 +69,7 @@ fn first(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
 }
 
 /// An epoch that no cache has.
-pub(crate) const UNKNOWN: i64 = -1;
+pub(crate) const UNKNOWN_EPOCH: i64 = -1;
 
 /// The checksum of a derived row, which detects damage.
 pub(crate) fn digest(record: &[u8]) -> i64 {
@@ -87,7 +88,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// Decodes a derived record, if its checksum matches.
-pub(crate) fn checked<T>(record: &[u8], guard: i64, what: &str) -> Result<T, crate::StoreError>
+pub(crate) fn decode_checked<T>(record: &[u8], guard: i64, what: &str) -> Result<T, crate::StoreError>
 where
     T: for<'bytes> minicbor::Decode<'bytes, ()>,
 {

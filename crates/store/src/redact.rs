@@ -24,12 +24,12 @@ use retake_model::time::Timestamp;
 use rusqlite::params;
 use serde::Serialize;
 
-use crate::budget::files_of;
+use crate::budget::list_files;
 use crate::location::{backups, search};
-use crate::maintenance::LogState;
+use crate::maintenance::WalState;
 use crate::objects::unpack;
-use crate::packs::{Care, Row};
-use crate::{SearchError, SearchIndex, Store, StoreError, Writing};
+use crate::packs::{PackedRow, RemovalMode};
+use crate::{SearchError, SearchIndex, Store, StoreError, WriteTransaction};
 
 pub use locate::SecretLocation;
 pub(crate) use rewrite::{REDACTED, item_holds};
@@ -38,7 +38,7 @@ pub use secrets::Secrets;
 /// The result of a redaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Redacted {
+pub struct RedactionReport {
     /// Redacted objects.
     pub objects: u64,
     /// Their stored size.
@@ -49,7 +49,7 @@ pub struct Redacted {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<SecretLocation>,
     /// The state of the write-ahead logs.
-    pub log: LogState,
+    pub log: WalState,
     /// Backups next to the store, which may still contain copies.
     pub backups: u64,
 }
@@ -59,15 +59,10 @@ pub struct Redacted {
 pub enum RedactError {
     /// Redacting structure would make everything below it unreachable.
     #[error("{kind:?} {} cannot be redacted, only entries and blobs can", id.short())]
-    Structure {
-        kind: Kind,
-        id: ContentId,
-    },
+    Structure { kind: Kind, id: ContentId },
     /// A pending file move contains an unpublished operation.
-    #[error(
-        "a file move was interrupted; run `retake status` in its folder to complete it, and try again"
-    )]
-    Moving,
+    #[error("a file move was interrupted; run `retake status` in its folder to complete it, and try again")]
+    PendingMove,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -76,7 +71,11 @@ pub enum RedactError {
 
 impl Store {
     /// Destroys the bytes of this content. Content that is not stored is skipped.
-    pub fn redact(&self, contents: &[(Kind, ContentId)], now: Timestamp) -> Result<Redacted, RedactError> {
+    pub fn redact(
+        &self,
+        contents: &[(Kind, ContentId)],
+        now: Timestamp,
+    ) -> Result<RedactionReport, RedactError> {
         self.redact_with(contents, &Secrets::default(), &[], now)
     }
 
@@ -92,9 +91,9 @@ impl Store {
         secrets: &Secrets,
         threads: &[ThreadId],
         now: Timestamp,
-    ) -> Result<Redacted, RedactError> {
-        if !secrets.is_empty() && !rewrite::is_settled(&self.read()?.queries())? {
-            return Err(RedactError::Moving);
+    ) -> Result<RedactionReport, RedactError> {
+        if !secrets.is_empty() && !rewrite::has_no_pending_moves(&self.read()?.queries())? {
+            return Err(RedactError::PendingMove);
         }
         for &(kind, id) in contents {
             if !matches!(kind, Kind::Entry | Kind::Blob | Kind::Sealed) {
@@ -102,16 +101,16 @@ impl Store {
             }
         }
         let in_settings = if secrets.is_empty() { 0 } else { self.redact_shared_settings(secrets)? };
-        let ledger_log = match self.existing_ledger()? {
-            Some(ledger) => ledger.forget_secrets(threads, secrets)?,
-            None => LogState::Emptied,
+        let runtime_wal = match self.existing_runtime_database()? {
+            Some(runtime_database) => runtime_database.erase_secrets(threads, secrets)?,
+            None => WalState::Emptied,
         };
-        self.redact_words(contents)?;
-        let erasing = self.begin_erasing()?;
-        let mut redacted = self.alone(|alone| {
-            let mut redacted = alone.transact(|writing| {
+        self.remove_from_search_index(contents)?;
+        let erasure_marker = self.begin_erasure()?;
+        let mut redacted = self.with_exclusive_access(|exclusive| {
+            let mut redacted = exclusive.transact(|writing| {
                 writing.sort_recent()?;
-                let mut redacted = Redacted::default();
+                let mut redacted = RedactionReport::default();
                 for &(kind, id) in contents {
                     if let Some(bytes) = writing.redact_one(kind, id, now)? {
                         redacted.objects += 1;
@@ -125,27 +124,27 @@ impl Store {
                 // Nothing may be served from memory, and summaries may quote redacted text.
                 self.cache.clear();
                 if redacted.objects > 0 || redacted.operations > 0 {
-                    writing.derive_all_again()?;
+                    writing.rebuild_derived_rows()?;
                 }
                 Ok(redacted)
             })?;
-            alone.sweep_packs(i64::MIN)?;
-            alone.give_back_pages()?;
-            redacted.log = alone.empty_log()?.and(ledger_log);
+            exclusive.sweep_packs(i64::MIN)?;
+            exclusive.release_free_pages()?;
+            redacted.log = exclusive.truncate_wal()?.and(runtime_wal);
             Ok(redacted)
         })?;
         // A reader may have filled the cache while the transaction ran, and a search may have rebuilt the index.
         self.cache.clear();
-        self.redact_words(contents)?;
-        redacted.log = redacted.log.and(self.erase_words(erasing)?);
+        self.remove_from_search_index(contents)?;
+        redacted.log = redacted.log.and(self.erase_from_search_index(erasure_marker)?);
         redacted.objects += in_settings;
-        redacted.backups = files_of(&backups(&self.folder))?.len() as u64;
+        redacted.backups = list_files(&backups(&self.folder))?.len() as u64;
         redacted.remaining = self.locate(secrets)?;
         Ok(redacted)
     }
 
     /// Removes the words of these contents from the search index, if there is one.
-    fn redact_words(&self, contents: &[(Kind, ContentId)]) -> Result<(), RedactError> {
+    fn remove_from_search_index(&self, contents: &[(Kind, ContentId)]) -> Result<(), RedactError> {
         if !search(&self.folder).exists() {
             return Ok(());
         }
@@ -156,7 +155,7 @@ impl Store {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Removes an object and records its id; returns its stored size, if it existed.
     fn redact_one(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<Option<u64>, StoreError> {
         let removed = self.remove_stored(kind, id)?;
@@ -174,7 +173,7 @@ impl Writing<'_> {
         secrets: &Secrets,
         threads: &[ThreadId],
         now: Timestamp,
-        redacted: &mut Redacted,
+        redacted: &mut RedactionReport,
     ) -> Result<(), StoreError> {
         let rewritten = self.rewrite_logs(secrets, threads, now)?;
         redacted.operations = rewritten.operations;
@@ -184,7 +183,7 @@ impl Writing<'_> {
         for blob in rewritten.sent {
             redacted.bytes += self.redact_one(Kind::Blob, blob, now)?.unwrap_or_default();
         }
-        self.forget_quarantined(secrets)?;
+        self.purge_quarantined(secrets)?;
         Ok(())
     }
 
@@ -205,9 +204,9 @@ impl Writing<'_> {
         };
         let mut removed = 0;
         if kind == Kind::Blob {
-            let packed = self.packed_like(id.prefix())?;
-            removed += packed.iter().map(Row::bytes).sum::<u64>();
-            self.forget_packed(&packed, Care::Destroy)?;
+            let packed = self.packed_rows_with_prefix(id.prefix())?;
+            removed += packed.iter().map(PackedRow::bytes).sum::<u64>();
+            self.remove_packed(&packed, RemovalMode::Destroy)?;
         }
         for (number, packing, body) in rows {
             // Other content with the same name prefix stays; a damaged copy of this one does not.

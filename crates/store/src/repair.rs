@@ -17,9 +17,9 @@
 mod cells;
 mod derived;
 mod folders;
-mod heads;
 mod logs;
 mod objects;
+mod states;
 
 use std::fmt;
 
@@ -31,19 +31,19 @@ use retake_model::settings::Settings;
 use retake_model::time::Timestamp;
 use serde::Serialize;
 
-use crate::mark::LostEnd;
-use crate::salvage::Salvaged;
-use crate::verify::{Logs, MaintenanceProgress, WhichThread, check_file, gather, kind_name};
-use crate::{Store, StoreError, Writing};
+use crate::high_water_mark::LostLogEnd;
+use crate::salvage::SalvageReport;
+use crate::verify::{Logs, MaintenanceProgress, ThreadRef, check_file, kind_name, read_logs};
+use crate::{Store, StoreError, WriteTransaction};
 
 /// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Repaired {
+pub struct RepairReport {
     /// The result of a salvage, if the file was damaged.
-    pub salvaged: Option<Salvaged>,
+    pub salvaged: Option<SalvageReport>,
     /// Every change, in order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RepairChange>,
 }
 
 /// A change made by a repair.
@@ -51,15 +51,11 @@ pub struct Repaired {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RepairChange"))]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Change {
+pub enum RepairChange {
     /// Rows of the object index were added or removed.
-    IndexMended {
-        rows: u64,
-    },
+    IndexRepaired { rows: u64 },
     /// A damaged object was moved to quarantine.
-    ObjectSetAside {
-        number: i64,
-    },
+    ObjectQuarantined { number: i64 },
     /// Referenced content is lost.
     ContentLost {
         #[serde(serialize_with = "kind_name")]
@@ -68,17 +64,12 @@ pub enum Change {
         id: ContentId,
     },
     /// Content that was recorded as lost is stored again.
-    ContentFound {
-        id: ContentId,
-    },
+    ContentFound { id: ContentId },
     /// An operation was stored under a wrong thread, version or id, and was corrected.
-    OperationReturned {
-        thread: WhichThread,
-        version: Version,
-    },
+    OperationReturned { thread: ThreadRef, version: Version },
     /// A log had a gap. Later operations were appended again with new versions; the old rows are in quarantine.
     LogJoined {
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The first version that differs.
         from: Version,
         /// Operations that were appended again.
@@ -87,57 +78,43 @@ pub enum Change {
         lost: u64,
     },
     /// Acknowledged operations at the end of the log are lost.
-    LogEndLost(LostEnd),
+    LogEndLost(LostLogEnd),
     /// An entry of the current state was lost and replaced by a note.
-    EntryReplaced {
-        thread: WhichThread,
-        take: TakeId,
-        entry: EntryId,
-    },
+    EntryReplaced { thread: ThreadRef, take: TakeId, entry: EntryId },
     /// Entries of the current state were lost, and their ids are unknown.
-    EntriesLost {
-        thread: WhichThread,
-        take: TakeId,
-        count: u64,
-    },
+    EntriesLost { thread: ThreadRef, take: TakeId, count: u64 },
     /// The current state could not be read; the newest readable one is current now.
-    ThreadWentBack {
-        thread: WhichThread,
+    ThreadRolledBack {
+        thread: ThreadRef,
         /// The version that cannot be read.
         from: Version,
         /// The version that is current now.
         to: Version,
     },
     /// No state of a thread could be read. The thread is empty now; its log stays.
-    ThreadEmptied {
-        thread: WhichThread,
-    },
+    ThreadEmptied { thread: ThreadRef },
     /// No operation of a thread could be read.
-    ThreadLost {
-        thread: WhichThread,
-    },
+    ThreadLost { thread: ThreadRef },
     /// The derived rows of a thread were rebuilt.
-    ThreadDerived {
-        thread: WhichThread,
-    },
+    ThreadIndexRebuilt { thread: ThreadRef },
     /// Rows without a log were removed.
     StrayRowsRemoved {
         table: &'static str,
         /// The thread in the rows.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// Row checksums were rebuilt.
-    TalliesMended {
+    RowChecksumsRebuilt {
         /// The number of wrong checksums.
         count: u64,
     },
     /// A damaged project row was accepted as it is.
-    ProjectTrusted {
+    ProjectRowAccepted {
         /// Its recorded path.
         path: String,
     },
     /// An unreadable project row was moved to quarantine.
-    ProjectSetAside {
+    ProjectQuarantined {
         /// Its key, as far as it can be read.
         project: String,
     },
@@ -148,38 +125,34 @@ pub enum Change {
     },
     /// A damaged file move in progress was dropped. The files stay as they are; the next snapshot records them as
     /// changed by the user.
-    IntentDropped {
-        intent: i64,
-    },
+    IntentDropped { intent: i64 },
     /// A damaged record of shared settings was moved aside. Each thread keeps its own settings.
-    SharedSettingsSetAside {
-        path: String,
-    },
+    SharedSettingsQuarantined { path: String },
 }
 
-impl Repaired {
+impl RepairReport {
     /// Whether no repair was necessary.
     pub fn is_unchanged(&self) -> bool {
         self.salvaged.is_none() && self.changes.is_empty()
     }
 
     /// The changes that record a loss.
-    pub fn losses(&self) -> impl Iterator<Item = &Change> {
+    pub fn losses(&self) -> impl Iterator<Item = &RepairChange> {
         self.changes.iter().filter(|change| {
             matches!(
                 change,
-                Change::ContentLost { .. }
-                    | Change::ThreadLost { .. }
-                    | Change::LogJoined { lost: 1.., .. }
-                    | Change::ProjectSetAside { .. }
-                    | Change::SharedSettingsSetAside { .. }
+                RepairChange::ContentLost { .. }
+                    | RepairChange::ThreadLost { .. }
+                    | RepairChange::LogJoined { lost: 1.., .. }
+                    | RepairChange::ProjectQuarantined { .. }
+                    | RepairChange::SharedSettingsQuarantined { .. }
             )
         })
     }
 }
 
 /// The most passes of a repair; a pass may make further damage readable.
-const MOST_ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 3;
 
 impl Store {
     /// Repairs the store. The result lists all changes and losses.
@@ -187,15 +160,15 @@ impl Store {
         &self,
         progress: &mut dyn FnMut(MaintenanceProgress),
         now: Timestamp,
-    ) -> Result<Repaired, StoreError> {
+    ) -> Result<RepairReport, StoreError> {
         let repaired = self.repair_content(progress, now)?;
         let mut repaired = self.accept_lost_end(repaired)?;
-        let aside = self.set_aside_shared_settings()?.into_iter();
-        repaired
-            .changes
-            .extend(aside.map(|path| Change::SharedSettingsSetAside { path: path.display().to_string() }));
+        let aside = self.quarantine_shared_settings()?.into_iter();
+        repaired.changes.extend(
+            aside.map(|path| RepairChange::SharedSettingsQuarantined { path: path.display().to_string() }),
+        );
         // Repairing one thing may reveal another.
-        for _ in 1..MOST_ROUNDS {
+        for _ in 1..MAX_ROUNDS {
             if self.verify(progress)?.is_clean() {
                 break;
             }
@@ -210,10 +183,10 @@ impl Store {
     }
 
     /// Accepts the loss of operations at the end of the log: the remaining log counts as complete.
-    pub(crate) fn accept_lost_end(&self, mut repaired: Repaired) -> Result<Repaired, StoreError> {
-        if let Some(lost) = self.lost_end()? {
-            repaired.changes.push(Change::LogEndLost(lost));
-            self.writer.leave_mark(lost.found);
+    pub(crate) fn accept_lost_end(&self, mut repaired: RepairReport) -> Result<RepairReport, StoreError> {
+        if let Some(lost) = self.lost_log_end()? {
+            repaired.changes.push(RepairChange::LogEndLost(lost));
+            self.writer.set_high_water_mark(lost.found);
         }
         Ok(repaired)
     }
@@ -222,7 +195,7 @@ impl Store {
         &self,
         progress: &mut dyn FnMut(MaintenanceProgress),
         now: Timestamp,
-    ) -> Result<Repaired, StoreError> {
+    ) -> Result<RepairReport, StoreError> {
         let damaged_file = {
             let reading = self.read()?;
             !check_file(reading.queries().connection)?.is_empty()
@@ -230,40 +203,44 @@ impl Store {
         if damaged_file {
             return crate::salvage::in_place(self, progress, now);
         }
-        self.alone(|alone| alone.transact(|writing| mend(writing, progress, now)))
+        self.with_exclusive_access(|exclusive| exclusive.transact(|writing| repair(writing, progress, now)))
     }
 }
 
-fn mend(
-    writing: &Writing<'_>,
+fn repair(
+    writing: &WriteTransaction<'_>,
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
-) -> Result<Repaired, StoreError> {
+) -> Result<RepairReport, StoreError> {
     // Rows of lost content may be removed, so caches must be checked again.
     writing.record_erasure()?;
     let mut changes = Vec::new();
-    logs::return_rows(writing, &gather(writing, progress)?, &mut changes)?;
-    let gathered = gather(writing, progress)?;
-    bring_back_defaults(writing, &gathered, now)?;
-    let inventory = objects::mend(writing, &gathered, now, progress, &mut changes)?;
-    logs::join(writing, &gathered, now, &mut changes)?;
-    heads::mend(writing, &gather(writing, progress)?, &inventory, now, &mut changes)?;
-    let gathered = gather(writing, progress)?;
-    folders::mend(writing, &gathered, &inventory, &mut changes)?;
-    derived::mend(writing, &gathered, progress, &mut changes)?;
-    derived::remove_strays(writing, &gathered, &mut changes)?;
-    derived::mend_projects(writing, now, &mut changes)?;
-    let tallies = writing.tally_again()?;
+    logs::return_rows(writing, &read_logs(writing, progress)?, &mut changes)?;
+    let logs = read_logs(writing, progress)?;
+    restore_default_settings(writing, &logs, now)?;
+    let inventory = objects::repair(writing, &logs, now, progress, &mut changes)?;
+    logs::join(writing, &logs, now, &mut changes)?;
+    states::repair(writing, &read_logs(writing, progress)?, &inventory, now, &mut changes)?;
+    let logs = read_logs(writing, progress)?;
+    folders::repair(writing, &logs, &inventory, &mut changes)?;
+    derived::repair(writing, &logs, progress, &mut changes)?;
+    derived::remove_strays(writing, &logs, &mut changes)?;
+    derived::repair_projects(writing, now, &mut changes)?;
+    let checksums = writing.rebuild_row_checksums()?;
     // Repaired rows change their checksums, which needs no report.
-    if tallies > 0 && changes.is_empty() {
-        changes.push(Change::TalliesMended { count: tallies });
+    if checksums > 0 && changes.is_empty() {
+        changes.push(RepairChange::RowChecksumsRebuilt { count: checksums });
     }
-    Ok(Repaired { salvaged: None, changes })
+    Ok(RepairReport { salvaged: None, changes })
 }
 
 /// Restores the default settings, which every thread begins with: losing their one row must not cost every thread its
 /// states.
-fn bring_back_defaults(writing: &Writing<'_>, logs: &Logs, now: Timestamp) -> Result<(), StoreError> {
+fn restore_default_settings(
+    writing: &WriteTransaction<'_>,
+    logs: &Logs,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     if logs.operations > 0 {
         let bytes = encode(&Settings::default());
         let id = ContentId::of(Kind::Settings, &bytes);
@@ -272,21 +249,21 @@ fn bring_back_defaults(writing: &Writing<'_>, logs: &Logs, now: Timestamp) -> Re
     Ok(())
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Rebuilds the derived rows of all threads.
-    pub(crate) fn derive_all_again(&self) -> Result<(), StoreError> {
-        let gathered = gather(self, &mut |_| {})?;
-        derived::mend(self, &gathered, &mut |_| {}, &mut Vec::new())?;
-        self.tally_again().map(drop)
+    pub(crate) fn rebuild_derived_rows(&self) -> Result<(), StoreError> {
+        let logs = read_logs(self, &mut |_| {})?;
+        derived::repair(self, &logs, &mut |_| {}, &mut Vec::new())?;
+        self.rebuild_row_checksums().map(drop)
     }
 }
 
-impl Change {
+impl RepairChange {
     /// A stable name for this kind of change.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::IndexMended { .. } => "index_mended",
-            Self::ObjectSetAside { .. } => "object_set_aside",
+            Self::IndexRepaired { .. } => "index_repaired",
+            Self::ObjectQuarantined { .. } => "object_quarantined",
             Self::ContentLost { .. } => "content_lost",
             Self::ContentFound { .. } => "content_found",
             Self::OperationReturned { .. } => "operation_returned",
@@ -294,28 +271,28 @@ impl Change {
             Self::LogEndLost(_) => "log_end_lost",
             Self::EntryReplaced { .. } => "entry_replaced",
             Self::EntriesLost { .. } => "entries_lost",
-            Self::ThreadWentBack { .. } => "thread_went_back",
+            Self::ThreadRolledBack { .. } => "thread_rolled_back",
             Self::ThreadEmptied { .. } => "thread_emptied",
             Self::ThreadLost { .. } => "thread_lost",
-            Self::ThreadDerived { .. } => "thread_derived",
+            Self::ThreadIndexRebuilt { .. } => "thread_index_rebuilt",
             Self::StrayRowsRemoved { .. } => "stray_rows_removed",
-            Self::TalliesMended { .. } => "tallies_mended",
-            Self::ProjectTrusted { .. } => "project_trusted",
-            Self::ProjectSetAside { .. } => "project_set_aside",
+            Self::RowChecksumsRebuilt { .. } => "row_checksums_rebuilt",
+            Self::ProjectRowAccepted { .. } => "project_row_accepted",
+            Self::ProjectQuarantined { .. } => "project_quarantined",
             Self::FolderForgotten { .. } => "folder_forgotten",
             Self::IntentDropped { .. } => "intent_dropped",
-            Self::SharedSettingsSetAside { .. } => "shared_settings_set_aside",
+            Self::SharedSettingsQuarantined { .. } => "shared_settings_quarantined",
         }
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for RepairChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::IndexMended { rows } => {
+            Self::IndexRepaired { rows } => {
                 write!(formatter, "{rows} rows of the object index were repaired")
             }
-            Self::ObjectSetAside { number } => {
+            Self::ObjectQuarantined { number } => {
                 write!(formatter, "object {number} is damaged and was moved to quarantine")
             }
             Self::LogEndLost(lost) => write!(formatter, "{lost}"),
@@ -336,8 +313,11 @@ impl fmt::Display for Change {
             Self::EntriesLost { thread, count, .. } => {
                 write!(formatter, "{count} entries of {thread} were lost; their ids are unknown")
             }
-            Self::ThreadWentBack { thread, from, to } => {
-                write!(formatter, "{thread} was rolled back to version {to}: version {from} cannot be read completely")
+            Self::ThreadRolledBack { thread, from, to } => {
+                write!(
+                    formatter,
+                    "{thread} was rolled back to version {to}: version {from} cannot be read completely"
+                )
             }
             Self::ThreadEmptied { thread } => {
                 write!(formatter, "{thread} is empty now: none of its states could be read")
@@ -345,20 +325,19 @@ impl fmt::Display for Change {
             Self::ThreadLost { thread } => {
                 write!(formatter, "{thread} is lost: none of its operations could be read")
             }
-            Self::ThreadDerived { thread } => {
+            Self::ThreadIndexRebuilt { thread } => {
                 write!(formatter, "the list and tree rows of {thread} were rebuilt")
             }
             Self::StrayRowsRemoved { table, thread } => {
                 write!(formatter, "rows of {thread}, which has no log, were removed from table {table}")
             }
-            Self::TalliesMended { count } => {
+            Self::RowChecksumsRebuilt { count } => {
                 write!(formatter, "{count} row checksums were rebuilt")
             }
-            Self::ProjectTrusted { path } => write!(
-                formatter,
-                "the row of the project at {path:?} is damaged and was accepted as it is"
-            ),
-            Self::ProjectSetAside { project } => {
+            Self::ProjectRowAccepted { path } => {
+                write!(formatter, "the row of the project at {path:?} is damaged and was accepted as it is")
+            }
+            Self::ProjectQuarantined { project } => {
                 write!(formatter, "a project's row ({project}) is damaged and was moved to quarantine")
             }
             Self::FolderForgotten { folder } => write!(
@@ -370,7 +349,7 @@ impl fmt::Display for Change {
                 "the damaged file move {intent} was dropped; the files stay as they are, and the next snapshot of \
                  their folder records them as changed by the user"
             ),
-            Self::SharedSettingsSetAside { path } => write!(
+            Self::SharedSettingsQuarantined { path } => write!(
                 formatter,
                 "the shared settings in {path} were damaged and moved aside; set prompts, roles and context presets again"
             ),

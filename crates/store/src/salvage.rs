@@ -23,18 +23,18 @@ use rusqlite::{Connection, ErrorCode, Row};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use serde::Serialize;
 
-use crate::budget::beside;
+use crate::budget::sidecar_path;
 use crate::location::{backups, database, lock, open_private, private_file, private_folder, sync_folder};
 use crate::open::{Locked, OpenError, connect};
-use crate::repair::Repaired;
+use crate::repair::RepairReport;
 use crate::scan::{Table, is_damage, scan};
 use crate::verify::MaintenanceProgress;
-use crate::{Store, StoreError, Writing};
+use crate::{Store, StoreError, WriteTransaction};
 
 /// The result of a salvage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Salvaged {
+pub struct SalvageReport {
     /// The path of the damaged file's copy.
     pub kept_as: PathBuf,
     /// Rows that were read, of all tables.
@@ -87,7 +87,7 @@ impl Store {
         folder: &Path,
         progress: &mut dyn FnMut(MaintenanceProgress),
         now: Timestamp,
-    ) -> Result<Repaired, OpenError> {
+    ) -> Result<RepairReport, OpenError> {
         match Self::open(folder) {
             Ok(store) => return Ok(store.repair(progress, now)?),
             Err(OpenError::Foreign(_) | OpenError::Store(StoreError::Damaged(_))) => {}
@@ -103,25 +103,25 @@ fn replace_damaged(
     folder: &Path,
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
-) -> Result<Repaired, OpenError> {
+) -> Result<RepairReport, OpenError> {
     let waiting = open_private(&lock(folder))?;
     let _guard = Locked::new(&waiting, folder)?;
     let path = database(folder);
     // Stays open to the end: closing any handle on the file would release its lock.
     let damaged = exclusive(&path)?;
-    let workshop = Workshop::new(folder)?;
-    let work = workshop.folder.join("damaged.db");
+    let runtime = SalvageFolder::new(folder)?;
+    let work = runtime.folder.join("damaged.db");
     copy(&damaged, &path, &work)?;
     copy_log(&path, &work)?;
-    renew_first_page(&work, &workshop)?;
-    let made = rebuild(&work, &workshop, progress, now)?;
+    renew_first_page(&work, &runtime)?;
+    let made = rebuild(&work, &runtime, progress, now)?;
     if made.rows == 0 {
         return Err(OpenError::Foreign(path.display().to_string()));
     }
     let kept_as = free_name(folder)?;
     copy(&damaged, &path, &kept_as)?;
     copy_log(&path, &kept_as)?;
-    swap(folder, &workshop)?;
+    swap(folder, &runtime)?;
     Ok(made.repaired(kept_as))
 }
 
@@ -130,46 +130,46 @@ pub(crate) fn in_place(
     store: &Store,
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
-) -> Result<Repaired, StoreError> {
-    store.alone(|alone| {
+) -> Result<RepairReport, StoreError> {
+    store.with_exclusive_access(|exclusive| {
         let kept_as = free_name(store.folder())?;
         private_file(&kept_as)?;
-        copy_pages(&alone.connection, &mut connect(&kept_as)?)?;
+        copy_pages(&exclusive.connection, &mut connect(&kept_as)?)?;
         sync(&kept_as)?;
-        let workshop = Workshop::new(store.folder())?;
-        let work = workshop.folder.join("damaged.db");
+        let runtime = SalvageFolder::new(store.folder())?;
+        let work = runtime.folder.join("damaged.db");
         copy(&File::open(&kept_as).map_err(failed(&kept_as))?, &kept_as, &work)?;
-        renew_first_page(&work, &workshop)?;
-        let made = rebuild(&work, &workshop, progress, now)?;
-        copy_pages(&connect(&workshop.new_database())?, &mut alone.connection)?;
-        alone.empty_log()?;
+        renew_first_page(&work, &runtime)?;
+        let made = rebuild(&work, &runtime, progress, now)?;
+        copy_pages(&connect(&runtime.new_database())?, &mut exclusive.connection)?;
+        exclusive.truncate_wal()?;
         store.cache.clear();
         Ok(made.repaired(kept_as))
     })
 }
 
 /// The result of a rebuild.
-struct Made {
+struct RebuildResult {
     rows: u64,
     unreadable: Vec<UnreadableRows>,
-    repaired: Repaired,
+    repaired: RepairReport,
 }
 
-impl Made {
-    fn repaired(self, kept_as: PathBuf) -> Repaired {
-        Repaired {
-            salvaged: Some(Salvaged { kept_as, rows: self.rows, unreadable: self.unreadable }),
+impl RebuildResult {
+    fn repaired(self, kept_as: PathBuf) -> RepairReport {
+        RepairReport {
+            salvaged: Some(SalvageReport { kept_as, rows: self.rows, unreadable: self.unreadable }),
             ..self.repaired
         }
     }
 }
 
 /// The folder of the new database, deleted afterwards.
-struct Workshop {
+struct SalvageFolder {
     folder: PathBuf,
 }
 
-impl Workshop {
+impl SalvageFolder {
     fn new(folder: &Path) -> Result<Self, StoreError> {
         let folder = folder.join("salvage");
         // Left over from an interrupted salvage, and useless.
@@ -187,7 +187,7 @@ impl Workshop {
     }
 }
 
-impl Drop for Workshop {
+impl Drop for SalvageFolder {
     fn drop(&mut self) {
         // If this fails, the next salvage removes it.
         let _ = remove_folder(&self.folder);
@@ -197,19 +197,19 @@ impl Drop for Workshop {
 /// Builds a new store from the readable rows of a damaged database, and closes it.
 fn rebuild(
     damaged: &Path,
-    workshop: &Workshop,
+    runtime: &SalvageFolder,
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
-) -> Result<Made, StoreError> {
+) -> Result<RebuildResult, StoreError> {
     let source = connect(damaged)?;
     // Packs stay in place; a link makes them available to the repair.
-    private_folder(&workshop.new_folder())?;
-    let packs = workshop.new_folder().join("packs");
+    private_folder(&runtime.new_folder())?;
+    let packs = runtime.new_folder().join("packs");
     std::os::unix::fs::symlink("../../packs", &packs).map_err(failed(&packs))?;
-    let store = open_new(&workshop.new_folder())?;
+    let store = open_new(&runtime.new_folder())?;
     let mut unreadable = Vec::new();
-    let rows = store.alone(|alone| {
-        alone.transact(|writing| {
+    let rows = store.with_exclusive_access(|exclusive| {
+        exclusive.transact(|writing| {
             let mut rows = 0;
             for table in NUMBERED {
                 rows += copy_numbered(&source, writing, table, &mut unreadable)?;
@@ -230,7 +230,7 @@ fn rebuild(
             "the readable rows do not make a complete store: {problem}"
         )));
     }
-    Ok(Made { rows, unreadable, repaired })
+    Ok(RebuildResult { rows, unreadable, repaired })
 }
 
 fn open_new(folder: &Path) -> Result<Store, StoreError> {
@@ -242,7 +242,7 @@ fn open_new(folder: &Path) -> Result<Store, StoreError> {
 
 fn copy_numbered(
     source: &Connection,
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     table: Table,
     unreadable: &mut Vec<UnreadableRows>,
 ) -> Result<u64, StoreError> {
@@ -262,7 +262,7 @@ fn copy_numbered(
 
 fn copy_ordered(
     source: &Connection,
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     (table, columns, key): (&'static str, &str, &[&str]),
     unreadable: &mut Vec<UnreadableRows>,
 ) -> Result<u64, StoreError> {
@@ -289,7 +289,12 @@ fn copy_ordered(
 }
 
 /// Inserts a row as it was read; returns 0 if it exists already or violates a constraint.
-fn insert(writing: &Writing<'_>, table: &str, columns: &str, row: &Row<'_>) -> rusqlite::Result<u64> {
+fn insert(
+    writing: &WriteTransaction<'_>,
+    table: &str,
+    columns: &str,
+    row: &Row<'_>,
+) -> rusqlite::Result<u64> {
     let count = columns.split(',').count();
     let values = (0..count).map(|column| row.get::<_, Value>(column)).collect::<Result<Vec<_>, _>>();
     // SQLite does not check that text is UTF-8.
@@ -328,7 +333,7 @@ fn copy(mut from: &File, named: &Path, to: &Path) -> Result<(), StoreError> {
 }
 
 fn copy_log(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let (from, to) = (beside(from, "-wal"), beside(to, "-wal"));
+    let (from, to) = (sidecar_path(from, "-wal"), sidecar_path(to, "-wal"));
     match File::open(&from) {
         Ok(file) => copy(&file, &from, &to),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -337,9 +342,9 @@ fn copy_log(from: &Path, to: &Path) -> Result<(), StoreError> {
 }
 
 /// Gives a copy of a damaged database the first page of a new store, with its own page count.
-fn renew_first_page(work: &Path, workshop: &Workshop) -> Result<(), StoreError> {
+fn renew_first_page(work: &Path, runtime: &SalvageFolder) -> Result<(), StoreError> {
     const PAGE: u64 = 4096;
-    let sample = workshop.folder.join("sample");
+    let sample = runtime.folder.join("sample");
     drop(open_new(&sample)?);
     let fail = failed(work);
     let mut first = vec![0; PAGE as usize];
@@ -363,17 +368,19 @@ fn renew_first_page(work: &Path, workshop: &Workshop) -> Result<(), StoreError> 
 }
 
 /// Replaces the damaged database, of which a copy exists, by the new one.
-fn swap(folder: &Path, workshop: &Workshop) -> Result<(), StoreError> {
+fn swap(folder: &Path, runtime: &SalvageFolder) -> Result<(), StoreError> {
     let path = database(folder);
-    sync(&workshop.new_database())?;
+    sync(&runtime.new_database())?;
     for ending in ["-wal", "-shm"] {
-        let beside = beside(&path, ending);
-        match fs::remove_file(&beside) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&beside)(error)),
+        let sidecar_path = sidecar_path(&path, ending);
+        match fs::remove_file(&sidecar_path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(&sidecar_path)(error));
+            }
             _ => {}
         }
     }
-    fs::rename(workshop.new_database(), &path).map_err(failed(&path))?;
+    fs::rename(runtime.new_database(), &path).map_err(failed(&path))?;
     sync_folder(folder).map_err(failed(folder))
 }
 

@@ -17,7 +17,7 @@ use crate::StoreError;
 
 /// How often a damaged range is retried before the rest is given up. A page contains some dozens of rows, so this
 /// covers hundreds of damaged pages.
-const MOST_FAILURES: usize = 20_000;
+const MAX_FAILURES: usize = 20_000;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Table {
@@ -63,14 +63,14 @@ pub(crate) fn scan(
             continue;
         };
         failures += 1;
-        if range.first == range.last || failures > MOST_FAILURES {
+        if range.first == range.last || failures > MAX_FAILURES {
             gaps.push(range);
             continue;
         }
         let middle = range.first.midpoint(range.last);
         waiting.extend([Gap { last: middle, ..range }, Gap { first: middle + 1, ..range }]);
     }
-    Ok(joined(gaps))
+    Ok(merge_adjacent(gaps))
 }
 
 /// An upper bound for keys. If it cannot be read, it is estimated from the file size: bisecting all integers would
@@ -108,10 +108,10 @@ fn forward(
 ) -> Result<Option<Gap>, StoreError> {
     let sql = format!("SELECT {key}, {columns} FROM {name} WHERE {key} BETWEEN ?1 AND ?2 ORDER BY {key}");
     let first = match read(connection, &sql, range, visit)? {
-        Read::ToTheEnd => return Ok(None),
+        ReadEnd::ToTheEnd => return Ok(None),
         // Damage may break the row order; the range must never grow.
-        Read::Until(Some(last)) => last.saturating_add(1).max(range.first),
-        Read::Until(None) => range.first,
+        ReadEnd::Until(Some(last)) => last.saturating_add(1).max(range.first),
+        ReadEnd::Until(None) => range.first,
     };
     Ok((first <= range.last).then_some(Gap { first, ..range }))
 }
@@ -126,15 +126,15 @@ fn backward(
     let sql =
         format!("SELECT {key}, {columns} FROM {name} WHERE {key} BETWEEN ?1 AND ?2 ORDER BY {key} DESC");
     let last = match read(connection, &sql, range, visit)? {
-        Read::ToTheEnd => return Ok(None),
-        Read::Until(Some(last)) => last.saturating_sub(1).min(range.last),
-        Read::Until(None) => range.last,
+        ReadEnd::ToTheEnd => return Ok(None),
+        ReadEnd::Until(Some(last)) => last.saturating_sub(1).min(range.last),
+        ReadEnd::Until(None) => range.last,
     };
     Ok((range.first <= last).then_some(Gap { last, ..range }))
 }
 
 /// How a read ended.
-enum Read {
+enum ReadEnd {
     ToTheEnd,
     /// The last key before the damage, if any.
     Until(Option<i64>),
@@ -145,7 +145,7 @@ fn read(
     sql: &str,
     range: Gap,
     visit: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<()>,
-) -> Result<Read, StoreError> {
+) -> Result<ReadEnd, StoreError> {
     let mut last = None;
     let mut go = || -> rusqlite::Result<()> {
         let mut statement = connection.prepare_cached(sql)?;
@@ -157,14 +157,14 @@ fn read(
         Ok(())
     };
     match go() {
-        Ok(()) => Ok(Read::ToTheEnd),
-        Err(error) if is_damage(&error) => Ok(Read::Until(last)),
+        Ok(()) => Ok(ReadEnd::ToTheEnd),
+        Err(error) if is_damage(&error) => Ok(ReadEnd::Until(last)),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Merges adjacent gaps.
-fn joined(mut gaps: Vec<Gap>) -> Vec<Gap> {
+fn merge_adjacent(mut gaps: Vec<Gap>) -> Vec<Gap> {
     gaps.sort_by_key(|gap| gap.first);
     let mut result: Vec<Gap> = Vec::new();
     for gap in gaps {

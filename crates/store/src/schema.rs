@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::StoreError;
-use crate::location::{backups, free_name, private_file, private_folder, sync_folder};
+use crate::location::{backups, first_free_name, private_file, private_folder, sync_folder};
 use crate::open::OpenError;
 
 /// The schema version that this program writes.
@@ -63,16 +63,16 @@ pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
 }
 
 /// The expected definition of every table and index, by name.
-pub(crate) fn described() -> Result<BTreeMap<String, String>, StoreError> {
+pub(crate) fn expected_schema() -> Result<BTreeMap<String, String>, StoreError> {
     let connection = Connection::open_in_memory()?;
     for step in MIGRATIONS {
         connection.execute_batch(&compact(step))?;
     }
-    Ok(descriptions(&connection)?)
+    Ok(read_schema(&connection)?)
 }
 
 /// The definitions in a database.
-pub(crate) fn descriptions(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
+pub(crate) fn read_schema(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
     let mut statement =
         connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -82,7 +82,7 @@ pub(crate) fn descriptions(connection: &Connection) -> rusqlite::Result<BTreeMap
 /// Refuses a database whose schema text differs from the expected one. SQLite trusts the schema: a flipped bit can
 /// swap two columns or map a table to the pages of another, and every later read would be silently wrong. The caller
 /// has checked the version.
-pub(crate) fn check_text(connection: &Connection) -> Result<(), StoreError> {
+pub(crate) fn check_schema_text(connection: &Connection) -> Result<(), StoreError> {
     if fingerprint(connection)? == FINGERPRINT {
         Ok(())
     } else {
@@ -116,7 +116,7 @@ fn fingerprint(connection: &Connection) -> Result<String, StoreError> {
 fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let backups = backups(folder);
     private_folder(&backups)?;
-    let target = free_name(&backups, |number| format!("schema-{version}-{number}.db"));
+    let target = first_free_name(&backups, |number| format!("schema-{version}-{number}.db"));
     // Created empty first, so that it never has a wider mode.
     private_file(&target)?;
     connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;

@@ -27,14 +27,14 @@ use crate::location::{Permissions, sync_folder};
 use crate::{Store, StoreError};
 
 /// The first byte of each sealed part: the encryption format.
-const FORM: u8 = 1;
-const KEY: usize = 32;
+const FORMAT_VERSION: u8 = 1;
+const KEY_BYTES: usize = 32;
 
 /// Seals and opens files.
 pub struct Sealer {
     encryption: LessSafeKey,
-    digests: [u8; KEY],
-    nonces: [u8; KEY],
+    digests: [u8; KEY_BYTES],
+    nonces: [u8; KEY_BYTES],
 }
 
 /// Why sealed bytes could not be opened.
@@ -44,10 +44,7 @@ pub enum OpenSealedError {
     NoKey(PathBuf),
     /// The key file cannot be used.
     #[error("its bytes are sealed, and the key file {} cannot be used: {reason}; restore it from a backup and try again", path.display())]
-    BadKey {
-        path: PathBuf,
-        reason: String,
-    },
+    InvalidKey { path: PathBuf, reason: String },
     /// The bytes were sealed with another key, or altered.
     #[error("its bytes were sealed with another key than the one in use, or are damaged")]
     OtherKey,
@@ -72,18 +69,18 @@ impl Store {
     }
 
     /// A sealer for opening files, or why nothing can be opened.
-    pub fn opener(&self) -> Result<Sealer, OpenSealedError> {
+    pub fn sealer_for_opening(&self) -> Result<Sealer, OpenSealedError> {
         let path = self.key_file();
         match read_key(&path) {
             Ok(Some(sealer)) => Ok(sealer),
             Ok(None) => Err(OpenSealedError::NoKey(path)),
-            Err(error) => Err(OpenSealedError::BadKey { path, reason: error.to_string() }),
+            Err(error) => Err(OpenSealedError::InvalidKey { path, reason: error.to_string() }),
         }
     }
 
     /// A sealer with the existing key or a new one. The key is durable before this returns, so that a power cut
     /// cannot destroy the key of sealed files.
-    pub fn sealer_or_new(&self) -> Result<Sealer, StoreError> {
+    pub fn sealer_or_create(&self) -> Result<Sealer, StoreError> {
         let path = self.key_file();
         let fail = |error| StoreError::File { path: path.clone(), error };
         if let Some(sealer) = read_key(&path).map_err(fail)? {
@@ -101,8 +98,8 @@ fn read_key(path: &Path) -> io::Result<Option<Sealer>> {
         Err(error) => return Err(error),
     };
     let mut bytes = Vec::new();
-    (&mut file).take(KEY as u64 + 1).read_to_end(&mut bytes)?;
-    let key: [u8; KEY] = bytes
+    (&mut file).take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    let key: [u8; KEY_BYTES] = bytes
         .try_into()
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it does not contain a key of 32 bytes"))?;
     Ok(Some(Sealer::new(&key)))
@@ -110,7 +107,7 @@ fn read_key(path: &Path) -> io::Result<Option<Sealer>> {
 
 /// Creates a key, unless another process is faster.
 fn make_key(path: &Path) -> io::Result<()> {
-    let mut key = [0; KEY];
+    let mut key = [0; KEY_BYTES];
     fill(&mut key)?;
     let mut suffix = [0; 8];
     fill(&mut suffix)?;
@@ -138,9 +135,10 @@ fn fill(bytes: &mut [u8]) -> io::Result<()> {
 }
 
 impl Sealer {
-    fn new(key: &[u8; KEY]) -> Self {
+    fn new(key: &[u8; KEY_BYTES]) -> Self {
         let encryption = blake3::derive_key("retake 2026-11 sealed files: encryption", key);
-        let encryption = UnboundKey::new(&CHACHA20_POLY1305, &encryption).expect("the key has the right length");
+        let encryption =
+            UnboundKey::new(&CHACHA20_POLY1305, &encryption).expect("the key has the right length");
         Self {
             encryption: LessSafeKey::new(encryption),
             digests: blake3::derive_key("retake 2026-11 sealed files: digests", key),
@@ -159,7 +157,7 @@ impl Sealer {
             SealedFile { parts: Vec::new(), digest: self.digest(bytes), size: bytes.len() as u64, mode };
         let mut objects = Vec::new();
         for (number, part) in bytes.chunks(PART as usize).enumerate() {
-            let bound = bound_to(path, &file.digest, number);
+            let bound = associated_data(path, &file.digest, number);
             let mut nonce = [0; NONCE_LEN];
             nonce.copy_from_slice(&blake3::keyed_hash(&self.nonces, &bound).as_bytes()[..NONCE_LEN]);
             let mut sealed = part.to_vec();
@@ -167,7 +165,7 @@ impl Sealer {
             self.encryption
                 .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut sealed)
                 .map_err(|_| io::Error::other("the bytes could not be encrypted"))?;
-            let bytes = [&[FORM][..], &nonce, &sealed].concat();
+            let bytes = [&[FORMAT_VERSION][..], &nonce, &sealed].concat();
             let id = ContentId::of(Kind::Sealed, &bytes);
             file.parts.push(id);
             objects.push(NewObject { id, kind: Kind::Sealed, bytes: bytes.into() });
@@ -188,11 +186,11 @@ impl Sealer {
             let (nonce, sealed) = match &*stored {
                 // The placeholder where an import brought no bytes.
                 [] => return Err(OpenSealedError::Missing),
-                [FORM, rest @ ..] => rest.split_first_chunk().ok_or(OpenSealedError::OtherKey)?,
+                [FORMAT_VERSION, rest @ ..] => rest.split_first_chunk().ok_or(OpenSealedError::OtherKey)?,
                 _ => return Err(OpenSealedError::OtherKey),
             };
             let mut sealed = sealed.to_vec();
-            let bound = Aad::from(bound_to(path, &file.digest, number));
+            let bound = Aad::from(associated_data(path, &file.digest, number));
             let opened =
                 self.encryption.open_in_place(Nonce::assume_unique_for_key(*nonce), bound, &mut sealed);
             bytes.extend_from_slice(opened.map_err(|_| OpenSealedError::OtherKey)?);
@@ -203,13 +201,13 @@ impl Sealer {
 }
 
 /// The associated data of a part: it opens only in its own place.
-fn bound_to(path: &[u8], digest: &[u8; 32], number: usize) -> Vec<u8> {
+fn associated_data(path: &[u8], digest: &[u8; 32], number: usize) -> Vec<u8> {
     [&digest[..], &(number as u64).to_le_bytes(), path].concat()
 }
 
 #[cfg(test)]
 mod tests {
-    use retake_model::object::Memory;
+    use retake_model::object::MemoryObjects;
 
     use super::*;
 
@@ -223,21 +221,24 @@ mod tests {
     fn sealed_bytes_open_only_with_their_key_and_path() {
         let (place, store) = store();
         assert!(store.sealer().expect("a key lookup").is_none());
-        let sealer = store.sealer_or_new().expect("a key");
+        let sealer = store.sealer_or_create().expect("a key");
         assert_eq!(store.key_file(), place.path().canonicalize().expect("a folder").join("store.key"));
         for bytes in [&b""[..], b"TOKEN=secret", &vec![7; PART as usize + 1]] {
             let (file, objects) = sealer.seal(b".env", bytes, 0o600).expect("sealed");
-            let mut held = Memory::default();
-            held.keep(objects.clone());
+            let mut held = MemoryObjects::default();
+            held.insert_all(objects.clone());
             assert!(objects.iter().all(|object| !contains(&object.bytes, b"TOKEN") || bytes.is_empty()));
             // Reading the key again gives the same key.
             let again = store.sealer().expect("a key lookup").expect("a key");
             assert_eq!(again.open(&held, b".env", &file).as_deref(), Ok(bytes));
             if !bytes.is_empty() {
                 assert_eq!(again.open(&held, b"other", &file), Err(OpenSealedError::OtherKey));
-                assert_eq!(again.open(&Memory::default(), b".env", &file), Err(OpenSealedError::Missing));
+                assert_eq!(
+                    again.open(&MemoryObjects::default(), b".env", &file),
+                    Err(OpenSealedError::Missing)
+                );
             }
-            let other = Sealer::new(&[1; KEY]);
+            let other = Sealer::new(&[1; KEY_BYTES]);
             assert_eq!(other.open(&held, b".env", &file), Err(OpenSealedError::OtherKey));
             // The same bytes at the same path are the same object; at another path they are not.
             let (second, _) = sealer.seal(b".env", bytes, 0o600).expect("sealed");
@@ -252,16 +253,17 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let (_place, store) = store();
         std::thread::scope(|scope| {
-            let digests: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| store.sealer_or_new().expect("a key").digest(b"x"))).collect();
+            let digests: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| store.sealer_or_create().expect("a key").digest(b"x")))
+                .collect();
             let digests: Vec<_> = digests.into_iter().map(|made| made.join().expect("no panic")).collect();
             assert!(digests.windows(2).all(|pair| pair[0] == pair[1]));
         });
         let mode = fs::metadata(store.key_file()).expect("a key file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         fs::write(store.key_file(), "short").expect("a writable key file");
-        assert!(store.sealer().is_err() && store.sealer_or_new().is_err());
-        assert!(matches!(store.opener(), Err(OpenSealedError::BadKey { .. })));
+        assert!(store.sealer().is_err() && store.sealer_or_create().is_err());
+        assert!(matches!(store.sealer_for_opening(), Err(OpenSealedError::InvalidKey { .. })));
     }
 
     fn contains(bytes: &[u8], part: &[u8]) -> bool {

@@ -10,17 +10,17 @@
 //!
 //! The index is derived. Publishing an operation does not touch it, so it costs a writer nothing; it catches up before a search. If it is missing, damaged, of another version or of another store, it is rebuilt from the log, and [`SearchIndex::rebuild_reason`] tells why. It stores words and their locations, but no text: the text of a hit is read from the store, which checks every byte, and matched again. So undetected damage can hide a hit until the index is rebuilt, but cannot invent one.
 
-mod arrivals;
 mod check;
 mod erase;
+mod expression;
 mod file;
 mod follow;
-mod presence;
+mod new_versions;
+mod positions;
 mod query;
 mod scratch;
 mod segment;
 mod snippet;
-mod words;
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -29,21 +29,21 @@ use retake_model::content::ContentId;
 use rusqlite::{Transaction, TransactionBehavior};
 
 pub use check::SearchProblem;
-pub use file::Rebuilt;
-pub use follow::{CaughtUp, Progress};
-pub use query::{Hit, Order, Scope, SearchQuery};
-pub use snippet::{Piece, Snippet};
+pub use file::RebuildReason;
+pub use follow::{CatchUpReport, Progress};
+pub use query::{Hit, SearchOrder, SearchQuery, SearchScope};
+pub use snippet::{Snippet, SnippetPiece};
 
 use crate::StoreError;
 use crate::queries::Queries;
-use file::File;
+use file::IndexFile;
 
 /// How often a search retries with a rebuilt index.
 const ATTEMPTS: usize = 3;
 
 /// The full-text index of a store.
 pub struct SearchIndex {
-    file: Mutex<File>,
+    file: Mutex<IndexFile>,
 }
 
 /// Why a search failed.
@@ -52,9 +52,7 @@ pub struct SearchIndex {
 pub enum SearchError {
     /// More words than a search may have.
     #[error("a search has at most {limit} words; leave some out")]
-    TooManyWords {
-        limit: usize,
-    },
+    TooManyWords { limit: usize },
     /// The index has the format of another version.
     #[error("the search index was made by another version of Retake and will be rebuilt")]
     OtherVersion,
@@ -70,7 +68,7 @@ pub enum SearchError {
 impl SearchIndex {
     /// Opens the index of the store in this folder; creates it if it is missing.
     pub fn open(folder: &Path) -> Result<Self, SearchError> {
-        Ok(Self { file: Mutex::new(File::open(folder)?) })
+        Ok(Self { file: Mutex::new(IndexFile::open(folder)?) })
     }
 
     /// Indexes the log up to a read transaction.
@@ -78,17 +76,18 @@ impl SearchIndex {
         &self,
         reading: &Queries<'_>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<CaughtUp, SearchError> {
-        self.mending(|file| follow::follow(file, reading, progress))
+    ) -> Result<CatchUpReport, SearchError> {
+        self.with_rebuild(|file| follow::follow(file, reading, progress))
     }
 
     /// Catches up, then searches.
     pub fn search(&self, reading: &Queries<'_>, query: &SearchQuery) -> Result<Vec<Hit>, SearchError> {
         let goal = reading.last_sequence()?;
-        self.mending(|file| {
+        self.with_rebuild(|file| {
             loop {
                 follow::follow(file, reading, &mut |_| ())?;
-                let _moment = Transaction::new_unchecked(&file.connection, TransactionBehavior::Deferred)?;
+                let _transaction =
+                    Transaction::new_unchecked(&file.connection, TransactionBehavior::Deferred)?;
                 // Another process may have just emptied the index to rebuild it.
                 if follow::cursor(&file.connection)?.sequence >= goal {
                     return query::run(file, reading, query);
@@ -100,7 +99,7 @@ impl SearchIndex {
     /// Removes entry versions from the index, in all threads and permanently. Catching up removes redacted versions
     /// too; this does it at once, and erases their words from the file.
     pub fn forget(&self, versions: &[ContentId]) -> Result<u64, SearchError> {
-        self.mending(|file| {
+        self.with_rebuild(|file| {
             let removed = erase::forget(&file.connection, versions)?;
             if follow::cursor(&file.connection)?.leftovers {
                 erase::erase_leftovers(&file.connection)?;
@@ -111,7 +110,7 @@ impl SearchIndex {
 
     /// Whether words of removed versions are still in the file, because another process was reading.
     pub(crate) fn has_leftovers(&self) -> Result<bool, SearchError> {
-        self.mending(|file| Ok(follow::cursor(&file.connection)?.leftovers))
+        self.with_rebuild(|file| Ok(follow::cursor(&file.connection)?.leftovers))
     }
 
     /// Rebuilds the index from the log.
@@ -119,8 +118,8 @@ impl SearchIndex {
         &self,
         reading: &Queries<'_>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<CaughtUp, SearchError> {
-        self.lock().reset(Rebuilt::Asked)?;
+    ) -> Result<CatchUpReport, SearchError> {
+        self.lock().reset(RebuildReason::Requested)?;
         self.catch_up(reading, progress)
     }
 
@@ -130,16 +129,19 @@ impl SearchIndex {
     }
 
     /// Why the index was rebuilt since it was opened, if it was.
-    pub fn rebuilt(&self) -> Option<Rebuilt> {
+    pub fn rebuild_reason(&self) -> Option<RebuildReason> {
         self.lock().rebuilt.clone()
     }
 
     /// Runs a job; if the index is unusable, rebuilds it and runs the job again.
-    fn mending<T>(&self, mut job: impl FnMut(&mut File) -> Result<T, SearchError>) -> Result<T, SearchError> {
+    fn with_rebuild<T>(
+        &self,
+        mut job: impl FnMut(&mut IndexFile) -> Result<T, SearchError>,
+    ) -> Result<T, SearchError> {
         let mut file = self.lock();
         for attempt in 1..ATTEMPTS {
             match job(&mut file) {
-                Err(error) => match error.remedy() {
+                Err(error) => match error.reason_to_rebuild() {
                     // Another process may have just emptied it, and not created the tables yet.
                     Some(_) if attempt == 1 && error.is_missing_table() && file.prepare().is_ok() => {}
                     Some(reason) => file.reset(reason)?,
@@ -151,7 +153,7 @@ impl SearchIndex {
         job(&mut file)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, File> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, IndexFile> {
         // A panic elsewhere rolled its transaction back.
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,11 +171,11 @@ impl From<rusqlite::Error> for SearchError {
 
 impl SearchError {
     /// Why the index must be rebuilt; `None` if that would not help.
-    fn remedy(&self) -> Option<Rebuilt> {
+    fn reason_to_rebuild(&self) -> Option<RebuildReason> {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
-            Self::OtherVersion => Some(Rebuilt::OtherVersion),
-            Self::OtherStore => Some(Rebuilt::OtherStore),
+            Self::OtherVersion => Some(RebuildReason::OtherVersion),
+            Self::OtherStore => Some(RebuildReason::OtherStore),
             Self::Index(error) => {
                 let damaged = matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase));
                 let strange = matches!(
@@ -183,7 +185,8 @@ impl SearchError {
                         | rusqlite::Error::FromSqlConversionFailure(..)
                         | rusqlite::Error::IntegralValueOutOfRange(..)
                 );
-                (damaged || strange || self.is_missing_table()).then(|| Rebuilt::Damaged(error.to_string()))
+                (damaged || strange || self.is_missing_table())
+                    .then(|| RebuildReason::Damaged(error.to_string()))
             }
             _ => None,
         }

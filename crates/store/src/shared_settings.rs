@@ -19,7 +19,7 @@ use minicbor::{Decode, Encode};
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::take::FileItem;
 
-use crate::budget::files_of;
+use crate::budget::list_files;
 use crate::location::{open_private, private_file, private_folder, sync_folder};
 use crate::redact::{REDACTED, Secrets, item_holds};
 use crate::{Store, StoreError};
@@ -74,9 +74,9 @@ pub struct SharedValue {
 }
 
 /// Older values are dropped: an undo that reaches further back uses the oldest remaining one.
-const MOST_VALUES: usize = 100;
+const MAX_VALUES: usize = 100;
 /// Older former presets are dropped.
-const MOST_FORMER_PRESETS: usize = 1_000;
+const MAX_FORMER_PRESETS: usize = 1_000;
 /// Length of the hash in front of the record.
 const HASH: usize = 32;
 /// Name of the file that writers lock.
@@ -89,7 +89,7 @@ impl SharedSettings {
     pub fn push(&mut self, name: &str, value: SharedValue) {
         let values = self.values.entry(name.to_owned()).or_default();
         values.push(value);
-        let surplus = values.len().saturating_sub(MOST_VALUES);
+        let surplus = values.len().saturating_sub(MAX_VALUES);
         values.drain(..surplus);
     }
 
@@ -101,7 +101,7 @@ impl SharedSettings {
         };
         if let Some(former) = former.filter(|former| items.as_ref() != Some(former)) {
             self.former_presets.push(FormerPreset { name: name.to_owned(), items: former });
-            let surplus = self.former_presets.len().saturating_sub(MOST_FORMER_PRESETS);
+            let surplus = self.former_presets.len().saturating_sub(MAX_FORMER_PRESETS);
             self.former_presets.drain(..surplus);
         }
     }
@@ -170,7 +170,7 @@ impl Store {
     }
 
     /// Moves damaged records to quarantine, so that their settings can be set again.
-    pub(crate) fn set_aside_shared_settings(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub(crate) fn quarantine_shared_settings(&self) -> Result<Vec<PathBuf>, StoreError> {
         let damaged = self.damaged_shared_settings()?;
         for path in &damaged {
             let aside = path.with_extension(DAMAGED);
@@ -188,7 +188,7 @@ impl Store {
         }
         let _lock = self.lock_shared_settings()?;
         // Delete unfinished copies first: writing a record replaces its own temporary file.
-        let mut files = files_of(&folder_of(&self.folder))?;
+        let mut files = list_files(&folder_of(&self.folder))?;
         files.sort_by_key(|path| path.extension().is_none());
         for path in files {
             if path.ends_with(LOCK) {
@@ -207,13 +207,13 @@ impl Store {
                 }
             };
             let before = settings.clone();
-            for set in settings.values.values_mut().flatten().filter(|set| secrets.are_in(&set.value)) {
+            for set in settings.values.values_mut().flatten().filter(|set| secrets.occur_in(&set.value)) {
                 REDACTED.clone_into(&mut set.value);
             }
-            settings.presets.retain(|name, _| !secrets.are_in(name));
+            settings.presets.retain(|name, _| !secrets.occur_in(name));
             let clean = |item: &FileItem| !item_holds(item, secrets);
             settings.presets.values_mut().for_each(|items| items.retain(clean));
-            settings.former_presets.retain(|former| !secrets.are_in(&former.name));
+            settings.former_presets.retain(|former| !secrets.occur_in(&former.name));
             settings.former_presets.iter_mut().for_each(|former| former.items.retain(clean));
             if settings != before {
                 settings.version += 1;
@@ -291,7 +291,7 @@ mod tests {
     use retake_model::time::Timestamp;
 
     use super::*;
-    use crate::{Change, Problem};
+    use crate::{Problem, RepairChange};
 
     #[test]
     fn shared_settings_round_trip_and_damage_is_detected() {
@@ -327,8 +327,8 @@ mod tests {
         assert_eq!(codes, ["shared_settings_damaged"]);
         let repaired = store.repair(&mut |_| {}, Timestamp::from_millis(0)).expect("a repair");
         assert_eq!(
-            repaired.changes.iter().map(Change::code).collect::<Vec<_>>(),
-            ["shared_settings_set_aside"]
+            repaired.changes.iter().map(RepairChange::code).collect::<Vec<_>>(),
+            ["shared_settings_quarantined"]
         );
         assert!(store.verify(&mut |_| {}).expect("a check").is_clean());
         assert_eq!(store.shared_settings(scope).expect("settings readable"), SharedSettings::default());

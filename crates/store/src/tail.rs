@@ -63,9 +63,9 @@ impl Tail {
             return Ok(Vec::new());
         }
         // One transaction, so that all rows come from the same version of the database.
-        let moment = self.connection.unchecked_transaction()?;
-        let found = Queries::begin(&moment, &self.cache).operations_since(sequence, limit)?;
-        moment.commit()?;
+        let transaction = self.connection.unchecked_transaction()?;
+        let found = Queries::begin(&transaction, &self.cache).operations_since(sequence, limit)?;
+        transaction.commit()?;
         Ok(found)
     }
 }

@@ -10,8 +10,8 @@ use retake_model::summary::{TakeSummary, summarize};
 use retake_model::take::{FIRST_TAKE, Take};
 use rusqlite::{OptionalExtension, Row, params};
 
-use crate::queries::{Queries, checked, digest};
-use crate::{StoreError, ThreadRow, Writing};
+use crate::queries::{Queries, decode_checked, digest};
+use crate::{StoreError, ThreadRow, WriteTransaction};
 
 /// A take in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,16 +35,16 @@ impl Queries<'_> {
 
     /// All takes of a thread, oldest first.
     pub fn takes_of(&self, thread: i64) -> Result<Vec<TakeRow>, StoreError> {
-        let expected = self.thread_numbered(thread)?.map_or(0, |row| row.summary.takes);
-        self.as_many_takes_of(thread, expected)
+        let expected = self.thread_by_number(thread)?.map_or(0, |row| row.summary.takes);
+        self.takes_of_expecting(thread, expected)
     }
 
     /// Like `takes_of`, for callers that already have the row of the thread.
     pub fn takes_of_row(&self, row: &ThreadRow) -> Result<Vec<TakeRow>, StoreError> {
-        self.as_many_takes_of(row.number, row.summary.takes)
+        self.takes_of_expecting(row.number, row.summary.takes)
     }
 
-    fn as_many_takes_of(&self, thread: i64, expected: u64) -> Result<Vec<TakeRow>, StoreError> {
+    fn takes_of_expecting(&self, thread: i64, expected: u64) -> Result<Vec<TakeRow>, StoreError> {
         let mut found = self.collect_takes(
             "SELECT thread, record, digest FROM take INDEXED BY take_name WHERE thread = ?1",
             [thread],
@@ -79,7 +79,7 @@ impl Queries<'_> {
 
     /// Numbers of threads with a take whose name contains the text, ignoring case. Skips first takes: they
     /// all have the same name.
-    pub(crate) fn threads_with_take_called(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
+    pub(crate) fn threads_with_take_named(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
         let lower = text.to_lowercase();
         let mut statement =
             self.connection.prepare_cached("SELECT thread, name FROM take INDEXED BY take_name")?;
@@ -105,7 +105,7 @@ impl Queries<'_> {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Updates the index of takes from one state of a thread to another. Opens only takes that differ; the
     /// summary of the active one is already known.
     pub(crate) fn put_takes(
@@ -181,12 +181,12 @@ fn check_count(expected: u64, found: usize) -> Result<(), StoreError> {
     }
 }
 
-type Raw = (i64, Vec<u8>, i64);
+type RawRow = (i64, Vec<u8>, i64);
 
-fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+fn raw(row: &Row<'_>) -> rusqlite::Result<RawRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
-fn read((thread, record, guard): Raw) -> Result<TakeRow, StoreError> {
-    Ok(TakeRow { thread, summary: checked(&record, guard, "take")? })
+fn read((thread, record, guard): RawRow) -> Result<TakeRow, StoreError> {
+    Ok(TakeRow { thread, summary: decode_checked(&record, guard, "take")? })
 }

@@ -11,13 +11,13 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use crate::facets::Facet;
 use crate::queries::{Queries, digest};
-use crate::tally::{self, Searched, Tally};
-use crate::{StoreError, Writing};
+use crate::row_checksums::{self, ChecksumKind, LookupValue};
+use crate::{StoreError, WriteTransaction};
 
 /// Shorter id prefixes match too many threads to be useful.
-const SHORTEST_PREFIX: usize = 4;
+const MIN_PREFIX: usize = 4;
 /// Limit of matches by id prefix.
-const MOST_BY_PREFIX: usize = 1000;
+const MAX_BY_PREFIX: usize = 1000;
 
 /// A thread in the index.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,42 +36,42 @@ pub struct ThreadFilter {
     /// Only threads of this project.
     pub project: Option<ProjectId>,
     /// Whether to include archived threads.
-    pub deleted: Deleted,
+    pub deleted: DeletedFilter,
     /// Only threads with all of these facets.
     pub facets: Vec<(Facet, String)>,
     /// Only threads whose title contains this text, ignoring case.
     pub title: Option<String>,
     /// Only threads whose title, a tag (written `#tag`) or a take name contains this text, ignoring case, or
     /// whose id or a take's id starts with it.
-    pub called: Option<String>,
+    pub name_query: Option<String>,
     /// Only threads of one kind.
-    pub only: Option<Only>,
+    pub only: Option<ThreadSelection>,
 }
 
 /// A kind of thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Only {
+pub enum ThreadSelection {
     /// Pinned threads.
     Pinned,
     /// Threads that are never synced.
     Private,
     /// Threads with these ids.
-    These(BTreeSet<ThreadId>),
+    Ids(BTreeSet<ThreadId>),
 }
 
-impl Only {
-    fn lets_through(&self, summary: &ThreadSummary) -> bool {
+impl ThreadSelection {
+    fn matches(&self, summary: &ThreadSummary) -> bool {
         match self {
             Self::Pinned => summary.pinned,
             Self::Private => summary.private,
-            Self::These(threads) => threads.contains(&summary.id),
+            Self::Ids(threads) => threads.contains(&summary.id),
         }
     }
 }
 
 /// Whether to include archived threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Deleted {
+pub enum DeletedFilter {
     /// Only threads that are not archived.
     #[default]
     Hidden,
@@ -82,21 +82,21 @@ pub enum Deleted {
 }
 
 /// The conditions of a filter that need no lookup: all but the facets.
-pub(crate) struct Sieve<'filter> {
+pub(crate) struct ThreadMatcher<'filter> {
     filter: &'filter ThreadFilter,
     title: Option<String>,
-    called: Option<Called>,
+    name_query: Option<NameMatcher>,
 }
 
 /// A name query, prepared for matching.
-struct Called {
+struct NameMatcher {
     lower: String,
     /// Threads matched by their id, or by the id or name of a take.
     numbers: BTreeSet<i64>,
 }
 
-impl Called {
-    fn lets_through(&self, row: &ThreadRow, lower: &str) -> bool {
+impl NameMatcher {
+    fn matches(&self, row: &ThreadRow, lower: &str) -> bool {
         let tagged = |tag: &String| format!("#{}", tag.to_lowercase()).contains(&self.lower);
         lower.contains(&self.lower)
             || row.summary.tags.iter().any(tagged)
@@ -104,47 +104,50 @@ impl Called {
     }
 }
 
-impl<'filter> Sieve<'filter> {
+impl<'filter> ThreadMatcher<'filter> {
     pub(crate) fn of(filter: &'filter ThreadFilter, queries: &Queries<'_>) -> Result<Self, StoreError> {
-        let called = match &filter.called {
-            Some(text) => Some(Called { lower: text.to_lowercase(), numbers: queries.meant_by(text)? }),
+        let name_query = match &filter.name_query {
+            Some(text) => Some(NameMatcher {
+                lower: text.to_lowercase(),
+                numbers: queries.threads_matching_name(text)?,
+            }),
             None => None,
         };
-        Ok(Self { called, ..Self::of_rows(filter) })
+        Ok(Self { name_query, ..Self::of_rows(filter) })
     }
 
     /// Uses only what rows contain; matching takes needs a lookup.
     fn of_rows(filter: &'filter ThreadFilter) -> Self {
-        Self { filter, title: filter.title.as_ref().map(|title| title.to_lowercase()), called: None }
+        Self { filter, title: filter.title.as_ref().map(|title| title.to_lowercase()), name_query: None }
     }
 
-    pub(crate) fn lets_through(&self, row: &ThreadRow) -> bool {
-        match (&self.title, &self.called) {
-            (None, None) => self.lets_through_titled(row, ""),
-            _ => self.lets_through_titled(row, &row.summary.title.to_lowercase()),
+    pub(crate) fn matches(&self, row: &ThreadRow) -> bool {
+        match (&self.title, &self.name_query) {
+            (None, None) => self.matches_with_title(row, ""),
+            _ => self.matches_with_title(row, &row.summary.title.to_lowercase()),
         }
     }
 
     /// For callers that already have the title in lower case. Compares the records, which have a checksum,
     /// not the columns.
-    pub(crate) fn lets_through_titled(&self, row: &ThreadRow, lower: &str) -> bool {
+    pub(crate) fn matches_with_title(&self, row: &ThreadRow, lower: &str) -> bool {
         let deleted = row.summary.deleted.is_some();
         self.filter.project.is_none_or(|project| row.home == project)
             && match self.filter.deleted {
-                Deleted::Hidden => !deleted,
-                Deleted::Only => deleted,
-                Deleted::Shown => true,
+                DeletedFilter::Hidden => !deleted,
+                DeletedFilter::Only => deleted,
+                DeletedFilter::Shown => true,
             }
-            && self.filter.only.as_ref().is_none_or(|only| only.lets_through(&row.summary))
+            && self.filter.only.as_ref().is_none_or(|only| only.matches(&row.summary))
             && self.title.as_ref().is_none_or(|title| lower.contains(title))
-            && self.called.as_ref().is_none_or(|called| called.lets_through(row, lower))
+            && self.name_query.as_ref().is_none_or(|name_query| name_query.matches(row, lower))
     }
 }
 
 impl ThreadFilter {
     /// Whether a thread's row matches. Does not check facets and takes, which need a lookup.
-    pub fn lets_through(&self, row: &ThreadRow) -> bool {
-        Sieve::of_rows(self).lets_through(row)
+    pub fn matches(&self, row: &ThreadRow) -> bool {
+        ThreadMatcher::of_rows(self).matches(row)
     }
 }
 
@@ -157,7 +160,7 @@ impl Queries<'_> {
             .query_row([id.key()], raw)
             .optional()?;
         let Some(row) = row else {
-            self.check_tally(Tally::ThreadKey, &Searched::Key(id.key().to_vec()), [])?;
+            self.check_row_checksum(ChecksumKind::ThreadKey, &LookupValue::Key(id.key().to_vec()), [])?;
             return Ok(None);
         };
         let row = read(row)?;
@@ -165,7 +168,7 @@ impl Queries<'_> {
     }
 
     /// Finds a thread by row number.
-    pub fn thread_numbered(&self, number: i64) -> Result<Option<ThreadRow>, StoreError> {
+    pub fn thread_by_number(&self, number: i64) -> Result<Option<ThreadRow>, StoreError> {
         let row = self
             .connection
             .prepare_cached("SELECT number, record, digest, project FROM thread WHERE number = ?1")?
@@ -184,18 +187,27 @@ impl Queries<'_> {
             params![low, high],
         )?;
         let bound: [&dyn ToSql; 2] = [&low, &high];
-        self.check_tallies(Tally::ThreadKey as i64, "value BETWEEN ? AND ?", &bound, hashes(&found))?;
+        self.check_row_checksums(
+            ChecksumKind::ThreadKey as i64,
+            "value BETWEEN ? AND ?",
+            &bound,
+            hashes(&found),
+        )?;
         found.truncate(limit);
         Ok(found)
     }
 
     /// Threads with exactly this title, archived or not.
-    pub fn threads_titled(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
+    pub fn threads_with_title(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
         let found = self.collect_threads(
             "SELECT number, record, digest, project FROM thread WHERE title = ?1",
             [title],
         )?;
-        self.check_tally(Tally::ThreadTitle, &Searched::Text(title.to_owned()), hashes(&found))?;
+        self.check_row_checksum(
+            ChecksumKind::ThreadTitle,
+            &LookupValue::Text(title.to_owned()),
+            hashes(&found),
+        )?;
         Ok(found)
     }
 
@@ -204,20 +216,20 @@ impl Queries<'_> {
         let mut found = match (filter.facets.as_slice(), filter.project) {
             ([], None) => self.all_threads()?,
             ([], Some(project)) => self.threads_of(project)?,
-            (facets, _) => self.threads_having(facets)?,
+            (facets, _) => self.thread_rows_with_facets(facets)?,
         };
-        let sieve = Sieve::of(filter, self)?;
-        found.retain(|row| sieve.lets_through(row));
-        found.sort_by_key(|row| Reverse(row.place()));
+        let matcher = ThreadMatcher::of(filter, self)?;
+        found.retain(|row| matcher.matches(row));
+        found.sort_by_key(|row| Reverse(row.list_position()));
         Ok(found)
     }
 
     /// Numbers of the threads whose id or a take's id starts with the text, or with a take of that name.
-    fn meant_by(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
-        let mut numbers = self.threads_with_take_called(text)?;
-        if text.len() >= SHORTEST_PREFIX {
-            numbers.extend(self.threads_with_prefix(text, MOST_BY_PREFIX)?.iter().map(|row| row.number));
-            numbers.extend(self.takes_with_prefix(text, MOST_BY_PREFIX)?.iter().map(|take| take.thread));
+    fn threads_matching_name(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
+        let mut numbers = self.threads_with_take_named(text)?;
+        if text.len() >= MIN_PREFIX {
+            numbers.extend(self.threads_with_prefix(text, MAX_BY_PREFIX)?.iter().map(|row| row.number));
+            numbers.extend(self.takes_with_prefix(text, MAX_BY_PREFIX)?.iter().map(|take| take.thread));
         }
         Ok(numbers)
     }
@@ -225,7 +237,7 @@ impl Queries<'_> {
     fn all_threads(&self) -> Result<Vec<ThreadRow>, StoreError> {
         let found = self.collect_threads("SELECT number, record, digest, project FROM thread", [])?;
         // Each thread belongs to exactly one project, and there are fewer projects than threads.
-        self.check_tallies(Tally::ThreadProject as i64, "true", &[], hashes(&found))?;
+        self.check_row_checksums(ChecksumKind::ThreadProject as i64, "true", &[], hashes(&found))?;
         Ok(found)
     }
 
@@ -235,20 +247,27 @@ impl Queries<'_> {
             "SELECT number, record, digest, project FROM thread WHERE project = ?1",
             [key],
         )?;
-        self.check_tally(Tally::ThreadProject, &Searched::Key(key.to_vec()), hashes(&found))?;
+        self.check_row_checksum(
+            ChecksumKind::ThreadProject,
+            &LookupValue::Key(key.to_vec()),
+            hashes(&found),
+        )?;
         Ok(found)
     }
 
-    fn threads_having(&self, facets: &[(Facet, String)]) -> Result<Vec<ThreadRow>, StoreError> {
-        let numbers = self.having_all(facets)?;
-        numbers.into_iter().map(|number| self.thread_numbered(number)?.ok_or_else(damaged)).collect()
+    fn thread_rows_with_facets(&self, facets: &[(Facet, String)]) -> Result<Vec<ThreadRow>, StoreError> {
+        let numbers = self.threads_with_facets(facets)?;
+        numbers.into_iter().map(|number| self.thread_by_number(number)?.ok_or_else(damaged)).collect()
     }
 
     /// Numbers of the threads that have all of these facets.
-    pub(crate) fn having_all(&self, facets: &[(Facet, String)]) -> Result<BTreeSet<i64>, StoreError> {
+    pub(crate) fn threads_with_facets(
+        &self,
+        facets: &[(Facet, String)],
+    ) -> Result<BTreeSet<i64>, StoreError> {
         let mut numbers: Option<BTreeSet<i64>> = None;
         for (facet, value) in facets {
-            let having = self.having(*facet, value)?;
+            let having = self.threads_with_facet(*facet, value)?;
             numbers = Some(match numbers {
                 Some(numbers) => numbers.intersection(&having).copied().collect(),
                 None => having,
@@ -272,7 +291,7 @@ impl Queries<'_> {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Writes the row of a thread and returns its number.
     pub(crate) fn put_thread(
         &self,
@@ -297,7 +316,7 @@ impl Writing<'_> {
         if updated > 0 {
             return Ok(number);
         }
-        self.tally_thread(number)?;
+        self.toggle_thread_checksum(number)?;
         self.connection
             .prepare_cached(
                 "INSERT INTO thread (number, key, project, title, record, digest)
@@ -305,7 +324,7 @@ impl Writing<'_> {
                  ON CONFLICT (number) DO UPDATE SET project = ?3, title = ?4, record = ?5, digest = ?6",
             )?
             .execute(rusqlite::params_from_iter(values))?;
-        self.tally_thread(number)?;
+        self.toggle_thread_checksum(number)?;
         Ok(number)
     }
 
@@ -316,17 +335,17 @@ impl Writing<'_> {
     }
 
     /// Toggles a thread's row in the checksums: call it before and after a change.
-    fn tally_thread(&self, number: i64) -> Result<(), StoreError> {
+    fn toggle_thread_checksum(&self, number: i64) -> Result<(), StoreError> {
         let row: Option<(Vec<u8>, Vec<u8>, String)> = self
             .connection
             .prepare_cached("SELECT key, project, title FROM thread WHERE number = ?1")?
             .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         let Some((key, project, title)) = row else { return Ok(()) };
-        let hash = tally::of_thread(number, &key);
-        self.tally(Tally::ThreadKey, &Searched::Key(key), hash)?;
-        self.tally(Tally::ThreadProject, &Searched::Key(project), hash)?;
-        self.tally(Tally::ThreadTitle, &Searched::Text(title), hash)
+        let hash = row_checksums::hash_thread(number, &key);
+        self.toggle_row_checksum(ChecksumKind::ThreadKey, &LookupValue::Key(key), hash)?;
+        self.toggle_row_checksum(ChecksumKind::ThreadProject, &LookupValue::Key(project), hash)?;
+        self.toggle_row_checksum(ChecksumKind::ThreadTitle, &LookupValue::Text(title), hash)
     }
 
     /// A number that no thread ever had. The log, unlike the table of threads, also has the numbers of purged
@@ -365,16 +384,16 @@ fn damaged() -> StoreError {
 }
 
 fn hashes(rows: &[ThreadRow]) -> impl Iterator<Item = i64> {
-    rows.iter().map(|row| tally::of_thread(row.number, &row.summary.id.key()))
+    rows.iter().map(|row| row_checksums::hash_thread(row.number, &row.summary.id.key()))
 }
 
-type Raw = (i64, Vec<u8>, i64, Vec<u8>);
+type RawRow = (i64, Vec<u8>, i64, Vec<u8>);
 
-fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+fn raw(row: &Row<'_>) -> rusqlite::Result<RawRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
-fn read((number, record, found, home): Raw) -> Result<ThreadRow, StoreError> {
+fn read((number, record, found, home): RawRow) -> Result<ThreadRow, StoreError> {
     if guard(&record, &home) != found {
         return Err(damaged());
     }

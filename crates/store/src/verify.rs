@@ -27,24 +27,24 @@ use retake_model::reference::Reference;
 use rusqlite::Connection;
 use serde::Serialize;
 
+use crate::completeness::CompletenessChecker;
 use crate::queries::Queries;
 use crate::scan::is_damage;
 use crate::schema;
-use crate::whole::Wholeness;
 use crate::{Store, StoreError};
 
 pub(crate) use problem::kind_name;
-pub use problem::{Holder, Problem, WhichThread};
+pub use problem::{Problem, Referrer, ThreadRef};
 
 pub(crate) use derived::differences;
 pub(crate) use folders::{FolderRows, is_next};
-pub(crate) use log::{Log, Logs, gather};
+pub(crate) use log::{Log, Logs, read_logs};
 pub(crate) use objects::read_index;
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Verified {
+pub struct VerifyReport {
     /// Objects read.
     pub objects: u64,
     /// Their decompressed size.
@@ -69,14 +69,14 @@ pub struct MaintenanceProgress {
     /// Estimated total number of items.
     pub total: u64,
     /// The current stage.
-    pub what: Stage,
+    pub stage: MaintenanceStage,
 }
 
 /// A stage of a maintenance run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VerifyStage"))]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum MaintenanceStage {
     /// The database file.
     Database,
     /// Objects.
@@ -87,7 +87,7 @@ pub enum Stage {
     Threads,
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for MaintenanceStage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Database => "database",
@@ -98,7 +98,7 @@ impl fmt::Display for Stage {
     }
 }
 
-impl Verified {
+impl VerifyReport {
     /// True if there are no problems.
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
@@ -107,11 +107,11 @@ impl Verified {
 
 impl Store {
     /// Checks the whole store. Returns an error only if the check itself fails.
-    pub fn verify(&self, progress: &mut dyn FnMut(MaintenanceProgress)) -> Result<Verified, StoreError> {
-        let lost_end = self.lost_end()?;
+    pub fn verify(&self, progress: &mut dyn FnMut(MaintenanceProgress)) -> Result<VerifyReport, StoreError> {
+        let lost_log_end = self.lost_log_end()?;
         let reading = self.read()?;
         let mut verified = verify(&reading.queries(), progress)?;
-        verified.problems.extend(lost_end.map(Problem::LogEndLost));
+        verified.problems.extend(lost_log_end.map(Problem::LogEndLost));
         let damaged = self.damaged_shared_settings()?.into_iter();
         verified
             .problems
@@ -123,15 +123,15 @@ impl Store {
 fn verify(
     queries: &Queries<'_>,
     progress: &mut dyn FnMut(MaintenanceProgress),
-) -> Result<Verified, StoreError> {
-    let mut verified = Verified::default();
-    progress(MaintenanceProgress { done: 0, total: 1, what: Stage::Database });
+) -> Result<VerifyReport, StoreError> {
+    let mut verified = VerifyReport::default();
+    progress(MaintenanceProgress { done: 0, total: 1, stage: MaintenanceStage::Database });
     let database = check_file(queries.connection)?;
     verified.problems.extend(database);
     let lost = losses(queries, &mut verified.problems)?;
     verified.known_losses = lost.len() as u64;
     let mut objects = objects::check(queries, &mut verified, progress)?;
-    let logs = gather(queries, progress)?;
+    let logs = read_logs(queries, progress)?;
     verified.operations = logs.operations;
     verified.problems.extend(logs.gaps());
     for log in logs.threads.values() {
@@ -143,36 +143,36 @@ fn verify(
         objects.need(reference, by);
     }
     let missing = objects.missing(queries, &lost)?;
-    let mut wholeness = Wholeness::new(queries, &lost, &objects.present);
+    let mut completeness = CompletenessChecker::new(queries, &lost, &objects.present);
     let mut seen_nodes = HashSet::new();
     let total = logs.threads.len() as u64;
     for (done, log) in logs.threads.values().enumerate() {
-        progress(MaintenanceProgress { done: done as u64, total, what: Stage::Threads });
+        progress(MaintenanceProgress { done: done as u64, total, stage: MaintenanceStage::Threads });
         if log.operations.is_empty() {
             continue;
         }
         verified.threads += 1;
-        let sound = log.check(&mut verified.problems);
+        let intact = log.check(&mut verified.problems);
         if !missing.is_empty() {
-            verified.problems.extend(incomplete(log, &mut wholeness)?);
-            verified.problems.extend(files_incomplete(log, &mut wholeness)?);
+            verified.problems.extend(incomplete(log, &mut completeness)?);
+            verified.problems.extend(files_incomplete(log, &mut completeness)?);
         }
-        if sound {
+        if intact {
             derived::check(queries, log, &mut seen_nodes, &mut verified)?;
         }
     }
     verified.problems.extend(missing);
     derived::check_strays(queries, &logs, &mut verified.problems)?;
     derived::check_projects(queries, &mut verified.problems)?;
-    derived::check_tallies(queries, &mut verified.problems)?;
+    derived::check_row_checksums(queries, &mut verified.problems)?;
     Ok(verified)
 }
 
 /// Problems of the file: damaged SQLite structures, or a schema that differs from ours.
 pub(crate) fn check_file(connection: &Connection) -> Result<Vec<Problem>, StoreError> {
     let mut problems = check_structures(connection)?;
-    let expected = schema::described()?;
-    let found = tolerate(&mut problems, "sqlite_schema", || schema::descriptions(connection))?;
+    let expected = schema::expected_schema()?;
+    let found = read_or_report(&mut problems, "sqlite_schema", || schema::read_schema(connection))?;
     for (name, description) in expected {
         if found.get(&name) != Some(&description) {
             problems.push(Problem::SchemaAltered { name });
@@ -200,7 +200,7 @@ fn check_structures(connection: &Connection) -> Result<Vec<Problem>, StoreError>
 
 /// Content that an earlier repair recorded as lost.
 fn losses(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<HashSet<ContentId>, StoreError> {
-    tolerate(problems, "lost", || {
+    read_or_report(problems, "lost", || {
         let mut statement = queries.connection.prepare("SELECT id FROM lost")?;
         let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
         let ids = rows.collect::<Result<Vec<_>, _>>()?;
@@ -209,40 +209,54 @@ fn losses(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<HashSet<
 }
 
 /// Reports a thread with states that cannot be read, and its newest complete version.
-fn incomplete(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Option<Problem>, StoreError> {
-    let states = log.sound().map(|(version, operation)| (version, (Kind::State, operation.after)));
-    let (versions, newest_whole) = count_broken(states, wholeness)?;
-    Ok((versions > 0).then(|| Problem::ThreadIncomplete { thread: log.which(), versions, newest_whole }))
+fn incomplete(
+    log: &Log,
+    completeness: &mut CompletenessChecker<'_, '_>,
+) -> Result<Option<Problem>, StoreError> {
+    let states = log.intact().map(|(version, operation)| (version, (Kind::State, operation.after)));
+    let (versions, newest_complete) = count_broken(states, completeness)?;
+    Ok((versions > 0).then(|| Problem::ThreadIncomplete {
+        thread: log.thread_ref(),
+        versions,
+        newest_complete,
+    }))
 }
 
 /// Reports a thread with files that cannot be restored, and the newest version with complete files.
-fn files_incomplete(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Option<Problem>, StoreError> {
+fn files_incomplete(
+    log: &Log,
+    completeness: &mut CompletenessChecker<'_, '_>,
+) -> Result<Option<Problem>, StoreError> {
     let files = log
-        .sound()
+        .intact()
         .filter_map(|(version, operation)| Some((version, (Kind::Snapshot, operation.files?.after))));
-    let (versions, newest_whole) = count_broken(files, wholeness)?;
-    Ok((versions > 0).then(|| Problem::FilesIncomplete { thread: log.which(), versions, newest_whole }))
+    let (versions, newest_complete) = count_broken(files, completeness)?;
+    Ok((versions > 0).then(|| Problem::FilesIncomplete {
+        thread: log.thread_ref(),
+        versions,
+        newest_complete,
+    }))
 }
 
 /// Counts the versions with incomplete content, and finds the newest complete one.
 fn count_broken(
     needs: impl Iterator<Item = (Version, Reference)>,
-    wholeness: &mut Wholeness<'_, '_>,
+    completeness: &mut CompletenessChecker<'_, '_>,
 ) -> Result<(u64, Option<Version>), StoreError> {
     let mut versions = 0;
-    let mut newest_whole = None;
+    let mut newest_complete = None;
     for (version, (kind, id)) in needs {
-        if wholeness.is_whole(kind, id)? {
-            newest_whole = Some(version);
+        if completeness.is_complete(kind, id)? {
+            newest_complete = Some(version);
         } else {
             versions += 1;
         }
     }
-    Ok((versions, newest_whole))
+    Ok((versions, newest_complete))
 }
 
 /// Runs a query; if the table cannot be read, reports a problem and returns the default.
-fn tolerate<T: Default>(
+fn read_or_report<T: Default>(
     problems: &mut Vec<Problem>,
     table: &'static str,
     query: impl FnOnce() -> rusqlite::Result<T>,

@@ -31,14 +31,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, ErrorCode};
 
 use crate::cache::Cache;
+use crate::high_water_mark;
 use crate::location::database;
-use crate::mark;
 use crate::open::{Locked, connect};
 use crate::queries::Queries;
 use crate::{Store, StoreError};
 
 /// Maximum number of jobs in a transaction: the first job waits for the last one.
-const LARGEST_BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// Why a write failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -52,11 +52,11 @@ pub enum WriteError<E> {
 }
 
 /// A write transaction. Its reads see its own changes.
-pub struct Writing<'transaction> {
+pub struct WriteTransaction<'transaction> {
     queries: Queries<'transaction>,
 }
 
-impl<'transaction> Deref for Writing<'transaction> {
+impl<'transaction> Deref for WriteTransaction<'transaction> {
     type Target = Queries<'transaction>;
 
     fn deref(&self) -> &Self::Target {
@@ -64,7 +64,7 @@ impl<'transaction> Deref for Writing<'transaction> {
     }
 }
 
-impl<'transaction> Writing<'transaction> {
+impl<'transaction> WriteTransaction<'transaction> {
     pub(crate) fn new(queries: Queries<'transaction>) -> Self {
         Self { queries }
     }
@@ -77,7 +77,7 @@ impl Store {
     /// or in another. It should compute and write, not wait.
     pub fn write<T, E>(
         &self,
-        job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
+        job: impl FnOnce(&WriteTransaction<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, WriteError<E>>
     where
         T: Send + 'static,
@@ -88,9 +88,9 @@ impl Store {
 
     /// Runs a job inside a write transaction that is then rolled back. The job sees its own writes, and none
     /// of them persist, so a preview runs the same code as the change.
-    pub fn rehearse<T, E>(
+    pub fn dry_run<T, E>(
         &self,
-        job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
+        job: impl FnOnce(&WriteTransaction<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, WriteError<E>>
     where
         T: Send + 'static,
@@ -118,40 +118,40 @@ pub(crate) struct Writer {
 struct Queue {
     waiting: VecDeque<Box<dyn Job>>,
     /// Whether a caller is the leader or was signalled to become it.
-    led: bool,
+    has_leader: bool,
 }
 
 /// A queued job and its waiting caller.
 trait Job: Send {
     /// Runs the job; returns false if its writes must be rolled back.
-    fn run(&mut self, writing: &Writing<'_>) -> bool;
+    fn run(&mut self, writing: &WriteTransaction<'_>) -> bool;
     /// Sends the result to the caller after the commit.
     fn finish(self: Box<Self>, committed: Result<(), StoreError>);
     /// Signals the caller to become the leader.
     fn call(&self);
 }
 
-struct Waiting<J, T, E> {
+struct QueuedJob<J, T, E> {
     job: Option<J>,
     result: Option<Result<T, WriteError<E>>>,
-    tell: Sender<Told<T, E>>,
+    tell: Sender<Signal<T, E>>,
 }
 
 /// A message to a waiting caller.
-enum Told<T, E> {
+enum Signal<T, E> {
     /// Become the leader: run the queue, starting with your own job.
     Lead,
     /// The result of the job.
     Done(Result<T, WriteError<E>>),
 }
 
-impl<J, T, E> Job for Waiting<J, T, E>
+impl<J, T, E> Job for QueuedJob<J, T, E>
 where
-    J: FnOnce(&Writing<'_>) -> Result<T, E> + Send,
+    J: FnOnce(&WriteTransaction<'_>) -> Result<T, E> + Send,
     T: Send,
     E: Send,
 {
-    fn run(&mut self, writing: &Writing<'_>) -> bool {
+    fn run(&mut self, writing: &WriteTransaction<'_>) -> bool {
         self.result = self.job.take().map(|job| {
             // The writes of a panicking job are rolled back like those of a failed one, so the next job does
             // not see them.
@@ -171,11 +171,11 @@ where
             (None, Ok(())) => Err(WriteError::Store(StoreError::Poisoned)),
         };
         // An error means that the caller no longer waits.
-        let _ = self.tell.send(Told::Done(answer));
+        let _ = self.tell.send(Signal::Done(answer));
     }
 
     fn call(&self) {
-        let _ = self.tell.send(Told::Lead);
+        let _ = self.tell.send(Signal::Lead);
     }
 }
 
@@ -207,7 +207,7 @@ impl Writer {
 
     fn submit<T, E>(
         &self,
-        job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
+        job: impl FnOnce(&WriteTransaction<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, WriteError<E>>
     where
         T: Send + 'static,
@@ -217,16 +217,16 @@ impl Writer {
         let (tell, told) = channel();
         let leads = {
             let mut queue = self.queue();
-            queue.waiting.push_back(Box::new(Waiting { job: Some(job), result: None, tell }));
-            !std::mem::replace(&mut queue.led, true)
+            queue.waiting.push_back(Box::new(QueuedJob { job: Some(job), result: None, tell }));
+            !std::mem::replace(&mut queue.has_leader, true)
         };
         if leads {
             self.lead();
         }
         loop {
             match told.recv() {
-                Ok(Told::Lead) => self.lead(),
-                Ok(Told::Done(answer)) => return answer,
+                Ok(Signal::Lead) => self.lead(),
+                Ok(Signal::Done(answer)) => return answer,
                 Err(_) => return Err(StoreError::Poisoned.into()),
             }
         }
@@ -242,11 +242,11 @@ impl Writer {
             let mut queue = self.queue();
             match queue.waiting.front() {
                 Some(next) => next.call(),
-                None => queue.led = false,
+                None => queue.has_leader = false,
             }
         }
         for job in jobs {
-            job.finish(committed.as_ref().copied().map_err(same_meaning));
+            job.finish(committed.as_ref().copied().map_err(duplicate_error));
         }
     }
 
@@ -264,36 +264,36 @@ impl Writer {
         };
         let transaction = Transaction::begin(connection)?;
         let queries = Queries::begin(&transaction, &self.cache);
-        let moment = queries.moment();
+        let read_point = queries.read_point();
         // The first job needs no savepoint: if it fails, rolling back the transaction is cheaper.
-        if !first.run(&Writing::new(queries)) {
+        if !first.run(&WriteTransaction::new(queries)) {
             return transaction.roll_back();
         }
-        while jobs.len() < LARGEST_BATCH
+        while jobs.len() < MAX_BATCH
             && let Some(mut job) = self.next()
         {
             transaction.run("SAVEPOINT job")?;
             // New queries for each job: the previous job's reads may have been rolled back.
-            let keep = job.run(&Writing::new(Queries::at(&transaction, &self.cache, moment)));
+            let keep = job.run(&WriteTransaction::new(Queries::at(&transaction, &self.cache, read_point)));
             jobs.push(job);
             if !keep {
                 transaction.run("ROLLBACK TO job")?;
             }
             transaction.run("RELEASE job")?;
         }
-        let sequence = Queries::at(&transaction, &self.cache, moment).last_sequence()?;
+        let sequence = Queries::at(&transaction, &self.cache, read_point).last_sequence()?;
         transaction.commit().map_err(|error| self.commit_failed(error))?;
-        mark::advance(&self.lock, sequence);
+        high_water_mark::advance(&self.lock, sequence);
         Ok(())
     }
 
     /// The highest known sequence number of the log.
-    pub(crate) fn mark(&self) -> Option<i64> {
-        mark::read(&self.lock)
+    pub(crate) fn high_water_mark(&self) -> Option<i64> {
+        high_water_mark::read(&self.lock)
     }
 
-    pub(crate) fn leave_mark(&self, sequence: i64) {
-        mark::leave(&self.lock, sequence);
+    pub(crate) fn set_high_water_mark(&self, sequence: i64) {
+        high_water_mark::write(&self.lock, sequence);
     }
 
     /// Takes the oldest queued job.
@@ -348,7 +348,7 @@ impl Drop for Transaction<'_> {
 }
 
 /// Duplicates an error, because every caller of a batch gets one.
-pub(crate) fn same_meaning(error: &StoreError) -> StoreError {
+pub(crate) fn duplicate_error(error: &StoreError) -> StoreError {
     match error {
         StoreError::DiskFull => StoreError::DiskFull,
         StoreError::Unsure => StoreError::Unsure,

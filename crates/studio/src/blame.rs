@@ -14,26 +14,26 @@ use std::collections::hash_map::Entry;
 use maud::{Markup, html};
 use retake_model::id::{ThreadId, TurnId};
 use retake_model::operation::Actor;
-use retake_timeline::{Blame, BlameLine, Looking, WroteLines};
-use retake_words::number::{count, counted};
+use retake_render::number::{count, counted};
+use retake_timeline::{Blame, BlameLine, LineOrigin, Reader};
 
-use crate::draw::{address, document, exact, moment};
-use crate::failed::Failed;
+use crate::draw::{address, document, moment, with_visible_controls};
 use crate::files::{latest, path_of};
-use crate::question::{self, Question};
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::question::{self, Prompt};
+use crate::studio::{PageQuery, Studio};
 
 /// Lines per page.
-const SHOWN: usize = 2_000;
+const PAGE_LINES: usize = 2_000;
 
-pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let path = path_of(asked)?;
-    let row = looking.thread(thread)?;
-    let snapshot = latest(&looking, thread, asked.take)?
-        .ok_or_else(|| Failed::not_found("No files of this take are recorded yet."))?;
-    let blame = looking.blame(row.home, &path, snapshot, None)?;
-    let origins = origins(&looking, thread, &blame)?;
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let path = path_of(query)?;
+    let row = reader.thread(thread)?;
+    let snapshot = latest(&reader, thread, query.take)?
+        .ok_or_else(|| PageError::not_found("No files of this take are recorded yet."))?;
+    let blame = reader.blame(row.home, &path, snapshot, None)?;
+    let origins = origins(&reader, thread, &blame)?;
     let name = match path.root.as_str() {
         "" => path.path.to_string(),
         root => format!("{root}:{}", path.path),
@@ -43,15 +43,15 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             (counted(blame.lines.len() as u64, "line", "lines")) ", written by "
             (counted(origins.len() as u64, "step", "steps")) ". Click a prompt to see it in the conversation."
         }
-        (draw_lines(thread, asked, &blame, &origins))
+        (draw_lines(thread, query, &blame, &origins))
     };
-    if asked.whole.is_none() {
+    if query.whole.is_none() {
         return Ok(html! {
             div id="blame" {
                 h2 {
                     button type="button" data-act="tab" data-tab="files" aria-label="Back to the files" { "←" }
-                    " " code { (exact(&name)) }
-                    a class="alone-link" href=(address_of(thread, asked, &[("whole", "1")])) { "As a page" }
+                    " " code { (with_visible_controls(&name)) }
+                    a class="alone-link" href=(address_of(thread, query, &[("whole", "1")])) { "As a page" }
                 }
                 (lines)
             }
@@ -59,12 +59,12 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     }
     Ok(document(
         &format!("{name} · {}", row.summary.title),
-        &[("thread", thread.to_string()), ("sequence", looking.queries().last_sequence()?.to_string())],
+        &[("thread", thread.to_string()), ("sequence", reader.queries().last_sequence()?.to_string())],
         &html! {
             main id="whole" {
                 header id="bar" {
                     a href=(format!("/studio/threads/{thread}")) { "← " (row.summary.title) }
-                    h1 { code { (exact(&name)) } }
+                    h1 { code { (with_visible_controls(&name)) } }
                 }
                 div id="blame" { (lines) }
             }
@@ -73,44 +73,44 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 }
 
 /// The address of this page with other parameters.
-fn address_of(thread: ThreadId, asked: &Asked, others: &[(&str, &str)]) -> String {
-    let take = asked.take.map(|take| take.to_string());
-    let known = [("path", asked.path.as_deref()), ("root", asked.root.as_deref()), ("take", take.as_deref())];
+fn address_of(thread: ThreadId, query: &PageQuery, others: &[(&str, &str)]) -> String {
+    let take = query.take.map(|take| take.to_string());
+    let known = [("path", query.path.as_deref()), ("root", query.root.as_deref()), ("take", take.as_deref())];
     let known = known.iter().filter_map(|(name, value)| value.map(|value| (*name, value)));
     let all: Vec<(&str, &str)> = known.chain(others.iter().copied()).collect();
     address(&format!("/studio/threads/{thread}/blame"), &all)
 }
 
 /// The origin of some lines, as text and link.
-struct Origin {
+struct OriginLabel {
     short: String,
     title: String,
     to: String,
     time: Markup,
 }
 
-fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<Origin>, Failed> {
-    let mut asked: HashMap<TurnId, Option<Question>> = HashMap::new();
+fn origins(reader: &Reader<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<OriginLabel>, PageError> {
+    let mut asked: HashMap<TurnId, Option<Prompt>> = HashMap::new();
     let mut origins = Vec::with_capacity(blame.origins.len());
-    for WroteLines { by, .. } in &blame.origins {
+    for LineOrigin { by, .. } in &blame.origins {
         // All steps of a turn have the same prompt.
         let question = match asked.entry(by.turn) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(place) => {
-                place.insert(question::of(looking, &looking.thread(by.thread)?, by.version)?).clone()
+                place.insert(question::of(reader, &reader.thread(by.thread)?, by.version)?).clone()
             }
         };
         let entry = match &question {
-            Some(question) => question::address_of(looking, by.thread, question.entry)?,
+            Some(question) => question::address_of(reader, by.thread, question.entry)?,
             None => None,
         };
-        let what = retake_words::operation(&by.kind);
+        let what = retake_render::operation(&by.kind);
         let who = match &by.actor {
             Actor::Human => "you".to_owned(),
-            other => retake_words::actor(other),
+            other => retake_render::actor(other),
         };
         let place = if by.thread == here { String::new() } else { format!(" in “{}”", by.title) };
-        origins.push(Origin {
+        origins.push(OriginLabel {
             title: match &question {
                 Some(question) => format!("“{}”: {what}{place}, operation {}", question.text, by.version),
                 None => format!("{who}: {what}{place}, operation {}", by.version),
@@ -123,16 +123,16 @@ fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<O
     Ok(origins)
 }
 
-fn draw_lines(thread: ThreadId, asked: &Asked, blame: &Blame, origins: &[Origin]) -> Markup {
+fn draw_lines(thread: ThreadId, query: &PageQuery, blame: &Blame, origins: &[OriginLabel]) -> Markup {
     let all = blame.lines.len();
-    let start = usize::try_from(asked.from.unwrap_or(0)).unwrap_or(usize::MAX).min(all);
-    let end = all.min(start.saturating_add(SHOWN));
+    let start = usize::try_from(query.from.unwrap_or(0)).unwrap_or(usize::MAX).min(all);
+    let end = all.min(start.saturating_add(PAGE_LINES));
     let piece = |from: usize, words: &str| {
         let from = from.to_string();
-        let part = address_of(thread, asked, &[("from", &from)]);
-        let page = address_of(thread, asked, &[("from", &from), ("whole", "1")]);
+        let part = address_of(thread, query, &[("from", &from)]);
+        let page = address_of(thread, query, &[("from", &from), ("whole", "1")]);
         html! {
-            @if asked.whole.is_some() { a href=(page) { (words) } }
+            @if query.whole.is_some() { a href=(page) { (words) } }
             @else { a href=(page) data-act="show" data-src=(part) { (words) } }
         }
     };
@@ -146,7 +146,7 @@ fn draw_lines(thread: ThreadId, asked: &Asked, blame: &Blame, origins: &[Origin]
         @if end - start < all {
             p class="notice bounded" {
                 "Lines " (count(start as u64 + 1)) " to " (count(end as u64)) " of " (count(all as u64)) " are shown. "
-                @if start > 0 { (piece(start.saturating_sub(SHOWN), "Previous lines")) " " }
+                @if start > 0 { (piece(start.saturating_sub(PAGE_LINES), "Previous lines")) " " }
                 @if end < all { (piece(end, "Next lines")) }
             }
         }
@@ -154,7 +154,7 @@ fn draw_lines(thread: ThreadId, asked: &Asked, blame: &Blame, origins: &[Origin]
 }
 
 /// Lines of one origin, with a label next to the first one.
-fn draw_group(lines: &[BlameLine], origins: &[Origin]) -> Markup {
+fn draw_group(lines: &[BlameLine], origins: &[OriginLabel]) -> Markup {
     let origin = lines.first().and_then(|line| line.origin).and_then(|index| origins.get(index));
     html! {
         @for (index, line) in lines.iter().enumerate() {
@@ -173,7 +173,7 @@ fn draw_group(lines: &[BlameLine], origins: &[Origin]) -> Markup {
                     }
                 }
                 td class="number" { (line.number) }
-                td { code { (exact(&line.text)) } }
+                td { code { (with_visible_controls(&line.text)) } }
             }
         }
     }

@@ -12,40 +12,39 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use retake_agent::compare::{Comparison, Side, compare as put_side_by_side};
+use retake_agent::compare::{ComparedTake, Comparison, compare as compare_takes};
 use retake_model::entry::RoleKind;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::take::Take;
-use retake_model::tree::Happened;
-use retake_timeline::{Changes, Detail, EntryView, FileDiff, Looking, Question, Stat, USUAL_CONTEXT};
-use retake_words::number::{count, counted};
+use retake_model::tree::PathChangeKind;
+use retake_render::number::{count, counted};
+use retake_timeline::{Changes, DEFAULT_CONTEXT, Detail, DiffOptions, EntryView, FileDiff, Reader, Stat};
 use serde_json::json;
 
 use crate::conversation::take_of;
 use crate::draw::{address, document, dollars};
-use crate::entry::{self, Acts};
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::entry::{self, EntryActions};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 use crate::{diff, files};
 
 /// Maximum entries per side. The style sheet has this many rows.
-const COMPARED: usize = 200;
+const MAX_ENTRIES: usize = 200;
 /// Maximum shared entries to list.
-const NAMED: u64 = 30;
+const MAX_SHARED_ENTRIES: u64 = 30;
 
-pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let title = looking.thread(thread)?.summary.title;
-    let one = take_of(&looking, thread, asked)?;
-    let other = take_of(&looking, thread, &Asked { take: asked.other, ..Asked::default() })?;
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let title = reader.thread(thread)?.summary.title;
+    let one = take_of(&reader, thread, query)?;
+    let other = take_of(&reader, thread, &PageQuery { take: query.other, ..PageQuery::default() })?;
     if one.id == other.id {
-        return Err(Failed::not_found("Both takes are the same; choose another one."));
+        return Err(PageError::not_found("Both takes are the same; choose another one."));
     }
-    let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
-    let page = Page { studio, looking: &looking, thread, active: looking.state(thread)?.active };
+    let comparison = compare_takes(&reader, thread, [&one, &other], &studio.setup.prices)?;
+    let page = ComparePage { studio, reader: &reader, thread, active: reader.state(thread)?.active };
     // No default take: every action on this page names its take.
-    let facts =
-        [("thread", thread.to_string()), ("sequence", looking.queries().last_sequence()?.to_string())];
+    let facts = [("thread", thread.to_string()), ("sequence", reader.queries().last_sequence()?.to_string())];
     let (both, differ) = (page.shared(&one, comparison.shared)?, page.files(&comparison)?);
     Ok(document(
         &format!("Compare · {title}"),
@@ -67,21 +66,21 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 }
 
 /// The data of the page.
-struct Page<'a> {
+struct ComparePage<'a> {
     studio: &'a Studio,
-    looking: &'a Looking<'a>,
+    reader: &'a Reader<'a>,
     thread: ThreadId,
     /// The active take.
     active: TakeId,
 }
 
-impl Page<'_> {
+impl ComparePage<'_> {
     /// The shared entries, collapsed, and the last of them.
-    fn shared(&self, take: &Take, shared: u64) -> Result<Markup, Failed> {
+    fn shared(&self, take: &Take, shared: u64) -> Result<Markup, PageError> {
         let Some(last) = shared.checked_sub(1) else {
             return Ok(html! { p class="both quiet" { "The takes share no entries." } });
         };
-        let views = self.looking.page(self.thread, take, shared.saturating_sub(NAMED)..shared)?;
+        let views = self.reader.page(self.thread, take, shared.saturating_sub(MAX_SHARED_ENTRIES)..shared)?;
         let to = |view: &EntryView| {
             format!("/studio/threads/{}?take={}&from={}#e-{}", self.thread, take.id, view.number - 1, view.id)
         };
@@ -90,7 +89,7 @@ impl Page<'_> {
                 h2 class="hidden" { "Shared entries" }
                 details {
                     summary { (counted(shared, "shared entry", "shared entries")) }
-                    @if last >= NAMED { p class="quiet" { "The last " (NAMED) " are listed." } }
+                    @if last >= MAX_SHARED_ENTRIES { p class="quiet" { "The last " (MAX_SHARED_ENTRIES) " are listed." } }
                     ol start=(shared - views.len() as u64 + 1) {
                         @for view in &views {
                             li { a href=(to(view)) { span class="role" { (view.entry.role) } " " span class="preview" { (view.entry.preview()) } } }
@@ -102,9 +101,9 @@ impl Page<'_> {
         })
     }
 
-    fn side(&self, side: &Side) -> Result<Markup, Failed> {
+    fn side(&self, side: &ComparedTake) -> Result<Markup, PageError> {
         let (thread, take) = (self.thread, side.take.to_string());
-        let shown = &side.entries[..side.entries.len().min(COMPARED)];
+        let shown = &side.entries[..side.entries.len().min(MAX_ENTRIES)];
         // A prompt starts a row, so that prompts of both sides align. Its context entry comes before it.
         let asks = |view: &EntryView| RoleKind::of(&view.entry.role) == RoleKind::User;
         let goes_along = |view: &EntryView| view.entry.role == "Context";
@@ -126,29 +125,29 @@ impl Page<'_> {
                 }
                 @if shown.is_empty() { p class="quiet" { "No entries of its own." } }
                 @for turn in turns { div class="cell" { @for view in turn { (self.entry(view, &moved)) } } }
-                @if side.entries.len() > COMPARED {
-                    p class="quiet" { "The first " (COMPARED) " of " (counted(side.count, "entry", "entries")) " are shown." }
+                @if side.entries.len() > MAX_ENTRIES {
+                    p class="quiet" { "The first " (MAX_ENTRIES) " of " (counted(side.count, "entry", "entries")) " are shown." }
                 }
             }
         })
     }
 
     /// The file changes of the tool calls in some entries.
-    fn moved(&self, views: &[EntryView]) -> Result<HashMap<EntryId, Stat>, Failed> {
-        files::moved_by_calls(self.looking, self.thread, views)
+    fn moved(&self, views: &[EntryView]) -> Result<HashMap<EntryId, Stat>, PageError> {
+        files::changes_by_calls(self.reader, self.thread, views)
     }
 
     fn entry(&self, view: &EntryView, moved: &HashMap<EntryId, Stat>) -> Markup {
-        entry::draw(self.thread, view, &self.studio.setup.prices, moved, Acts::Withheld)
+        entry::draw(self.thread, view, &self.studio.setup.prices, moved, EntryActions::Disabled)
     }
 
     /// The differences between the files of both takes.
-    fn files(&self, comparison: &Comparison) -> Result<Markup, Failed> {
+    fn files(&self, comparison: &Comparison) -> Result<Markup, PageError> {
         let [one, other] = &comparison.sides;
         let files = match (one.files, other.files) {
             (Some(before), Some(after)) => {
-                let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
-                Some(self.looking.changes(before, after, &question)?)
+                let question = DiffOptions::all(Detail::Hunks(DEFAULT_CONTEXT));
+                Some(self.reader.changes(before, after, &question)?)
             }
             _ => None,
         };
@@ -178,7 +177,7 @@ impl Page<'_> {
                 p class="acts" { (all.unwrap_or_default()) span class="quiet" { "Or single files, from " (from.name) " into the active take." } }
             }
             (diff::draw_with(files, |file| html! {
-                @if file.happened != Happened::Removed { (self.blame(file, other.take)) }
+                @if file.happened != PathChangeKind::Removed { (self.blame(file, other.take)) }
                 @if let Some(from) = from {
                     (self.take_over((one, other), from, &paths(file), ("Use this file", &format!("Restore it as in {}; an undo reverts it", from.name))))
                 }
@@ -188,16 +187,16 @@ impl Page<'_> {
 
     fn blame(&self, file: &FileDiff, take: TakeId) -> Markup {
         let (path, take) = (file.path.path.to_string(), take.to_string());
-        let asked = [("path", path.as_str()), ("root", &file.path.root), ("take", &take), ("whole", "1")];
-        let to = address(&format!("/studio/threads/{}/blame", self.thread), &asked);
+        let query = [("path", path.as_str()), ("root", &file.path.root), ("take", &take), ("whole", "1")];
+        let to = address(&format!("/studio/threads/{}/blame", self.thread), &query);
         html! { a class="blame-of" href=(to) title="Which turn wrote each line" { "Blame" } }
     }
 
     /// A button that restores files from one of the takes; all of them if `paths` is empty.
     fn take_over(
         &self,
-        (one, other): (&Side, &Side),
-        from: &Side,
+        (one, other): (&ComparedTake, &ComparedTake),
+        from: &ComparedTake,
         paths: &[serde_json::Value],
         (label, title): (&str, &str),
     ) -> Markup {
@@ -219,7 +218,7 @@ fn paths(file: &FileDiff) -> Vec<serde_json::Value> {
 
 /// A table of the statistics of both takes.
 fn table(comparison: &Comparison) -> Markup {
-    let row = |name: &str, tell: &dyn Fn(&Side) -> String| {
+    let row = |name: &str, tell: &dyn Fn(&ComparedTake) -> String| {
         html! { tr { th scope="row" { (name) } @for side in &comparison.sides { td { (tell(side)) } } } }
     };
     html! {
@@ -231,7 +230,7 @@ fn table(comparison: &Comparison) -> Markup {
                     0 => count(side.calls.made),
                     failed => format!("{}, {} failed", count(side.calls.made), count(failed)),
                 }))
-                (row("Tokens", &|side| format!("{} → {}", count(side.usage.read()), count(side.usage.output_tokens))))
+                (row("Tokens", &|side| format!("{} → {}", count(side.usage.total_input()), count(side.usage.output_tokens))))
                 (row("Cost", &|side| side.micro_dollars.map_or_else(|| "unknown".to_owned(), dollars)))
                 (row("Time", &|side| duration(side.millis)))
                 (row("Models", &|side| if side.models.is_empty() { "–".to_owned() } else { side.models.join(", ") }))

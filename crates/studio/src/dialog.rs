@@ -8,24 +8,24 @@
 
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
-use retake_timeline::Cleared;
-use retake_words::cleared;
-use retake_words::number::counted;
+use retake_render::describe_reset;
+use retake_render::number::counted;
+use retake_timeline::ResetSummary;
 
 use crate::conversation::take_of;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 
-const NOTHING: &str = "Nothing to clear.";
+const NOTHING_TO_CLEAR: &str = "Nothing to clear.";
 
-pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let row = looking.thread(thread)?;
-    let take = take_of(&looking, thread, asked)?;
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let row = reader.thread(thread)?;
+    let take = take_of(&reader, thread, query)?;
     let of_thread = format!("/v1/threads/{thread}");
     let of_take = format!("{of_thread}/takes/{}", take.id);
     let here = format!("/studio/threads/{thread}");
-    Ok(match asked.about.as_deref().unwrap_or_default() {
+    Ok(match query.about.as_deref().unwrap_or_default() {
         "save" => Dialog { yes: "Save", ask: format!("{of_thread}/save"), then: "Saved.", ..Dialog::default() }
             .draw(&text("name", "Name of this version", "")),
         "save-preset" => {
@@ -41,18 +41,18 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         "clear" => {
             let ask = format!("{of_thread}/clear?take={}", take.id);
             let entries = counted(take.entries.len(), "entry", "entries");
-            let then = if take.entries.is_empty() { NOTHING } else { "Done." };
+            let then = if take.entries.is_empty() { NOTHING_TO_CLEAR } else { "Done." };
             Dialog { yes: "Clear", ask, then, ..Dialog::default() }.draw(&html! {
                 h2 { "Remove all entries?" }
                 p { "This removes " (entries) " from the take “" (take.name) "”. The draft and the files stay. An undo restores the entries." }
             })
         }
         "reset" => {
-            let takes_away = looking.cleared_by_reset(&looking.state(thread)?)?;
-            let then = if takes_away == Cleared::default() { NOTHING } else { "Done." };
+            let takes_away = reader.reset_summary(&reader.state(thread)?)?;
+            let then = if takes_away == ResetSummary::default() { NOTHING_TO_CLEAR } else { "Done." };
             Dialog { yes: "Reset", ask: format!("{of_thread}/reset"), then, ..Dialog::default() }.draw(&html! {
                 h2 { "Reset the thread?" }
-                p { "This clears " (cleared(&takes_away)) ". Takes, title, tags, roles and history stay. An undo restores everything." }
+                p { "This clears " (describe_reset(&takes_away)) ". Takes, title, tags, roles and history stay. An undo restores everything." }
             })
         }
         "archive" => Dialog { method: "DELETE", yes: "Archive", ask: of_thread, then: "/studio" }
@@ -62,10 +62,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         "delete-take" => Dialog { method: "DELETE", yes: "Delete", ask: of_take, then: &here }
             .draw(&html! { h2 { "Delete the take “" (take.name) "”?" } p { "An undo restores it with its entries." } }),
         "role" => {
-            let entry = asked.entry.ok_or_else(|| Failed::not_found("The parameter `entry` is required."))?;
-            let (_, known) = looking.entry(&take, entry)?.ok_or_else(|| Failed::not_found("The entry was deleted."))?;
+            let entry = query.entry.ok_or_else(|| PageError::not_found("The parameter `entry` is required."))?;
+            let (_, known) = reader.entry(&take, entry)?.ok_or_else(|| PageError::not_found("The entry was deleted."))?;
             let ask = format!("{of_thread}/entries/{entry}?take={}", take.id);
-            let roles = looking.effective_roles(thread)?;
+            let roles = reader.effective_roles(thread)?;
             Dialog { method: "PATCH", yes: "Change", ask, ..Dialog::default() }.draw(&html! {
                 label { "Role" select name="role" {
                     @if !roles.contains(&known.role) { option value=(known.role) selected { (known.role) } }
@@ -73,7 +73,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 } }
             })
         }
-        other => return Err(Failed::not_found(format!("Unknown dialog {other:?}."))),
+        other => return Err(PageError::not_found(format!("Unknown dialog {other:?}."))),
     })
 }
 

@@ -1,26 +1,26 @@
 //! File diffs.
 
 use maud::{Markup, html};
-use retake_model::diff::Side;
+use retake_model::diff::LineSide;
 use retake_model::id::ThreadId;
-use retake_model::tree::Happened;
-use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView, Stat};
-use retake_words::number::counted;
+use retake_model::tree::PathChangeKind;
+use retake_render::number::counted;
+use retake_timeline::{Changes, ContentComparison, FileDiff, HunkView, LineView, Stat};
 
-use crate::draw::{address, exact};
+use crate::draw::{address, with_visible_controls};
 
 /// Maximum lines per file.
-const MOST_LINES: usize = 1_000;
+const MAX_LINES: usize = 1_000;
 /// Maximum files.
-const MOST_FILES: usize = 50;
+const MAX_FILES: usize = 50;
 /// Maximum lines of all files; further files are shown by name only.
-const MOST_IN_ALL: usize = 3_000;
+const MAX_TOTAL_LINES: usize = 3_000;
 
 /// All changed files with links to blame.
 pub(crate) fn draw(thread: ThreadId, changes: &Changes) -> Markup {
     draw_with(changes, |file| {
         html! {
-            @if file.happened != Happened::Removed {
+            @if file.happened != PathChangeKind::Removed {
                 @let to = blame_of(thread, file);
                 a class="blame-of" href=(to) data-act="show" data-src=(to) title="Which turn wrote each line" { "Blame" }
             }
@@ -36,12 +36,12 @@ pub(crate) fn blame_of(thread: ThreadId, file: &FileDiff) -> String {
 
 /// All changed files with their actions.
 pub(crate) fn draw_with(changes: &Changes, acts: impl Fn(&FileDiff) -> Markup) -> Markup {
-    let left = changes.files.len().saturating_sub(MOST_FILES) as u64;
-    let mut room = MOST_IN_ALL;
+    let left = changes.files.len().saturating_sub(MAX_FILES) as u64;
+    let mut room = MAX_TOTAL_LINES;
     let mut files = Vec::new();
-    for file in changes.files.iter().take(MOST_FILES) {
-        files.push(draw_file(file, &acts(file), room.min(MOST_LINES)));
-        room = room.saturating_sub(lines_of(file).min(MOST_LINES));
+    for file in changes.files.iter().take(MAX_FILES) {
+        files.push(draw_file(file, &acts(file), room.min(MAX_LINES)));
+        room = room.saturating_sub(lines_of(file).min(MAX_LINES));
     }
     html! {
         // A single file shows its own statistics.
@@ -68,8 +68,8 @@ pub(crate) fn stat(stat: &Stat) -> Markup {
 pub(crate) fn headline(file: &FileDiff) -> Markup {
     html! {
         span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
-        code { (exact(&path_of(file))) }
-        @if let Some(from) = &file.from { span class="quiet" { " from " (exact(&from.to_string())) } }
+        code { (with_visible_controls(&path_of(file))) }
+        @if let Some(from) = &file.from { span class="quiet" { " from " (with_visible_controls(&from.to_string())) } }
         @if let Some(lines) = &file.lines {
             " " span class="added" { "+" (lines.added) } " " span class="removed" { "−" (lines.removed) }
         }
@@ -83,8 +83,8 @@ fn draw_file(file: &FileDiff, acts: &Markup, most: usize) -> Markup {
             // Outside of the summary, where a click would toggle it.
             span class="of-file" { (acts) }
             @match file.content {
-                Compared::Binary => p class="quiet" { "Binary file." },
-                Compared::TooLarge => p class="quiet" { "Too large for a line diff." },
+                ContentComparison::Binary => p class="quiet" { "Binary file." },
+                ContentComparison::TooLarge => p class="quiet" { "Too large for a line diff." },
                 _ => (hunks(file, most)),
             }
         }
@@ -126,8 +126,8 @@ fn numbered(hunk: &HunkView, few: usize) -> Vec<(Option<u64>, Option<u64>, &Line
     let number = |line| {
         let line: &LineView = line;
         let numbers = (
-            (line.side != Side::Added).then_some(before),
-            (line.side != Side::Removed).then_some(after),
+            (line.side != LineSide::Added).then_some(before),
+            (line.side != LineSide::Removed).then_some(after),
             line,
         );
         before += u64::from(numbers.0.is_some());
@@ -139,9 +139,9 @@ fn numbered(hunk: &HunkView, few: usize) -> Vec<(Option<u64>, Option<u64>, &Line
 
 fn draw_line(before: Option<u64>, after: Option<u64>, line: &LineView) -> Markup {
     let (class, sign) = match line.side {
-        Side::Both => ("both", " "),
-        Side::Removed => ("removed", "−"),
-        Side::Added => ("added", "+"),
+        LineSide::Both => ("both", " "),
+        LineSide::Removed => ("removed", "−"),
+        LineSide::Added => ("added", "+"),
     };
     html! {
         tr class=(class) {
@@ -150,7 +150,7 @@ fn draw_line(before: Option<u64>, after: Option<u64>, line: &LineView) -> Markup
             td {
                 span class="sign" aria-hidden="true" { (sign) }
                 @for part in &line.parts {
-                    @if part.changed { mark { (exact(&part.text)) } } @else { (exact(&part.text)) }
+                    @if part.changed { mark { (with_visible_controls(&part.text)) } } @else { (with_visible_controls(&part.text)) }
                 }
             }
         }
@@ -164,21 +164,21 @@ pub(crate) fn path_of(file: &FileDiff) -> String {
     }
 }
 
-fn word(happened: Happened) -> &'static str {
+fn word(happened: PathChangeKind) -> &'static str {
     match happened {
-        Happened::Added => "new",
-        Happened::Changed => "changed",
-        Happened::Removed => "deleted",
-        Happened::Renamed => "renamed",
-        Happened::ModeChanged => "mode",
-        Happened::TypeChanged => "type",
+        PathChangeKind::Added => "new",
+        PathChangeKind::Changed => "changed",
+        PathChangeKind::Removed => "deleted",
+        PathChangeKind::Renamed => "renamed",
+        PathChangeKind::ModeChanged => "mode",
+        PathChangeKind::TypeChanged => "type",
     }
 }
 
-fn class_of(happened: Happened) -> &'static str {
+fn class_of(happened: PathChangeKind) -> &'static str {
     match happened {
-        Happened::Added => "added",
-        Happened::Removed => "removed",
+        PathChangeKind::Added => "added",
+        PathChangeKind::Removed => "removed",
         _ => "changed",
     }
 }

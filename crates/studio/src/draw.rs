@@ -67,10 +67,10 @@ fn facts(facts: &[(&str, String)]) -> Markup {
 
 /// Shows invisible and bidirectional control characters by their code points, for text that users judge by sight, such
 /// as commands and diffs.
-pub(crate) fn exact(text: &str) -> Markup {
+pub(crate) fn with_visible_controls(text: &str) -> Markup {
     html! {
-        @for piece in text.split_inclusive(is_deceiving) {
-            @match piece.chars().next_back().filter(|last| is_deceiving(*last)) {
+        @for piece in text.split_inclusive(is_invisible) {
+            @match piece.chars().next_back().filter(|last| is_invisible(*last)) {
                 None => (piece),
                 Some(last) => {
                     (&piece[..piece.len() - last.len_utf8()])
@@ -82,7 +82,7 @@ pub(crate) fn exact(text: &str) -> Markup {
 }
 
 /// Invisible characters that change how text reads.
-fn is_deceiving(letter: char) -> bool {
+fn is_invisible(letter: char) -> bool {
     let control = letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
     control
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
@@ -95,8 +95,8 @@ pub(crate) fn moment(time: Timestamp) -> Markup {
 }
 
 /// An address with encoded query parameters.
-pub(crate) fn address(path: &str, asked: &[(&str, &str)]) -> String {
-    format!("{path}?{}", serde_urlencoded::to_string(asked).unwrap_or_default())
+pub(crate) fn address(path: &str, query: &[(&str, &str)]) -> String {
+    format!("{path}?{}", serde_urlencoded::to_string(query).unwrap_or_default())
 }
 
 /// An amount of money.
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn invisible_characters_are_shown_by_code_point() {
-        let check = |text: &str, drawn: &str| assert_eq!(exact(text).0, drawn, "{text:?}");
+        let check = |text: &str, drawn: &str| assert_eq!(with_visible_controls(text).0, drawn, "{text:?}");
         let odd =
             |number: &str| format!("<span class=\"odd\" title=\"Invisible character\">U+{number}</span>");
         check("", "");

@@ -6,27 +6,27 @@ use maud::{Markup, html};
 use retake_agent::provider::prices::Prices;
 use retake_model::entry::{Block, EntryVersion, PDF, RoleKind};
 use retake_model::id::{EntryId, ThreadId};
+use retake_render::number::{count, counted};
 use retake_timeline::{EntryView, Stat};
-use retake_words::number::{count, counted};
 
-use crate::draw::{dollars, exact, moment};
+use crate::draw::{dollars, moment, with_visible_controls};
 use crate::{diff, markdown};
 
 /// Maximum characters of a tool result.
-const SHOWN_OF_RESULT: usize = 20_000;
+const MAX_RESULT_CHARS: usize = 20_000;
 
 /// Length of the version prefix that identifies a version of an entry.
-const VERSION: usize = 16;
+const VERSION_CHARS: usize = 16;
 /// Fields of summaries.
-const KEPT_BY_SUMMARIES: [&str; 2] = ["summary_of_entries", "originals_at_version"];
+const SUMMARY_FIELDS: [&str; 2] = ["summary_of_entries", "originals_at_version"];
 
 /// Whether an entry has action buttons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Acts {
+pub(crate) enum EntryActions {
     /// In the current conversation.
-    Offered,
+    Enabled,
     /// In past versions, comparisons and filtered lists.
-    Withheld,
+    Disabled,
 }
 
 /// Renders an entry. The script identifies it by its id and checks its version. `moved` has the file changes of calls.
@@ -35,7 +35,7 @@ pub(crate) fn draw(
     view: &EntryView,
     prices: &Prices,
     moved: &HashMap<EntryId, Stat>,
-    acts: Acts,
+    acts: EntryActions,
 ) -> Markup {
     let entry = &view.entry;
     let (id, kind) = (view.id.to_string(), class_of(&entry.role));
@@ -43,10 +43,10 @@ pub(crate) fn draw(
     let shown = format!("{}{}", u8::from(collapsed), u8::from(source));
     html! {
         article class=(format!("entry {kind}")) id=(format!("e-{id}")) data-role=(entry.role)
-            data-version=(format!("{}-{shown}", &view.version.to_string()[..VERSION])) data-number=(view.number) tabindex="-1"
+            data-version=(format!("{}-{shown}", &view.version.to_string()[..VERSION_CHARS])) data-number=(view.number) tabindex="-1"
             aria-label=(format!("Entry {} by {}", view.number, entry.role)) {
             header {
-                @if acts == Acts::Offered {
+                @if acts == EntryActions::Enabled {
                     button class="role" type="button" data-act="dialog" data-about="role" title="Change role" { (entry.role) }
                 } @else {
                     span class="role" { (entry.role) }
@@ -57,7 +57,7 @@ pub(crate) fn draw(
                     @if let Some(model) = &entry.model { span class="model" { (model) } }
                     (cost(entry, prices))
                 }
-                @if acts == Acts::Offered { span class="acts" {
+                @if acts == EntryActions::Enabled { span class="acts" {
                     (act("edit", "Edit", "Key E"))
                     (shown_as("collapse", if collapsed { "Expand" } else { "Collapse" }, "Key C", [!collapsed, source]))
                     (shown_as("source", if source { "Read" } else { "Source" }, "Source or rendered text", [collapsed, !source]))
@@ -89,7 +89,7 @@ pub(crate) fn draw(
 
 /// The source of an entry: its text, or its blocks as JSON if it has none.
 fn source_of(entry: &EntryVersion) -> String {
-    match entry.editable() {
+    match entry.editable_text() {
         text if text.is_empty() => serde_json::to_string_pretty(&entry.blocks).unwrap_or_default(),
         text => text,
     }
@@ -110,7 +110,7 @@ fn shown_as(act: &str, label: &str, title: &str, [collapsed, source]: [bool; 2])
 fn extra(thread: ThreadId, entry: &EntryVersion) -> Markup {
     let number = |name: &str| entry.extra.get(name).and_then(|value| value.as_str().parse::<u64>().ok());
     let summary = number("summary_of_entries").zip(number("originals_at_version"));
-    let known = |name: &str| name == "provider" || summary.is_some() && KEPT_BY_SUMMARIES.contains(&name);
+    let known = |name: &str| name == "provider" || summary.is_some() && SUMMARY_FIELDS.contains(&name);
     let others: Vec<_> = entry.extra.iter().filter(|(name, _)| !known(name)).collect();
     html! {
         @if let Some((many, version)) = summary {
@@ -124,8 +124,8 @@ fn extra(thread: ThreadId, entry: &EntryVersion) -> Markup {
                 summary { "Other fields" }
                 dl class="fields" {
                     @for (name, value) in others {
-                        dt { (exact(name)) }
-                        dd { code { (exact(&value.as_str().chars().take(SHOWN_OF_RESULT).collect::<String>())) } }
+                        dt { (with_visible_controls(name)) }
+                        dd { code { (with_visible_controls(&value.as_str().chars().take(MAX_RESULT_CHARS).collect::<String>())) } }
                     }
                 }
             }
@@ -150,7 +150,7 @@ fn cost(entry: &EntryVersion, prices: &Prices) -> Markup {
         entry.model.as_deref().and_then(|model| prices.cost(entry.provider().as_deref(), model, usage));
     html! {
         span class="usage" title="Input and output tokens" {
-            (count(usage.read())) " → " (count(usage.output_tokens))
+            (count(usage.total_input())) " → " (count(usage.output_tokens))
             @if let Some(price) = price { " · " (dollars(price)) }
         }
     }
@@ -193,11 +193,11 @@ fn call(name: &str, input: &str) -> Markup {
     let about = about.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     html! {
         details class="call" {
-            summary { span class="tool-name" { (name) } " " code { (exact(&first_line(&about))) } }
+            summary { span class="tool-name" { (name) } " " code { (with_visible_controls(&first_line(&about))) } }
             @if !text("old").is_empty() || !text("new").is_empty() {
                 pre class="diff" tabindex="0" {
-                    @for line in text("old").lines() { span class="removed" { "-" (exact(line)) "\n" } }
-                    @for line in text("new").lines() { span class="added" { "+" (exact(line)) "\n" } }
+                    @for line in text("old").lines() { span class="removed" { "-" (with_visible_controls(line)) "\n" } }
+                    @for line in text("new").lines() { span class="added" { "+" (with_visible_controls(line)) "\n" } }
                 }
             } @else if !text("content").is_empty() {
                 pre tabindex="0" { (markdown::code(extension(&text("path")), &text("content"))) }
@@ -209,7 +209,7 @@ fn call(name: &str, input: &str) -> Markup {
 }
 
 fn result(text: &str, failed: bool) -> Markup {
-    let cut = text.char_indices().nth(SHOWN_OF_RESULT).map_or(text.len(), |(at, _)| at);
+    let cut = text.char_indices().nth(MAX_RESULT_CHARS).map_or(text.len(), |(at, _)| at);
     html! {
         details class=(if failed { "result failed" } else { "result" }) {
             summary { @if failed { "Failed: " } (first_line(text)) }

@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 
 use crate::draw::document;
-use crate::failed::Failed;
 use crate::markdown;
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 
 const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 
 #[expect(clippy::unnecessary_wraps, reason = "every page has this signature")]
-pub(crate) fn draw(_: &Studio, _: &Asked) -> Result<Markup, Failed> {
+pub(crate) fn draw(_: &Studio, _: &PageQuery) -> Result<Markup, PageError> {
     Ok(document(
         "Glossary",
         &[],

@@ -13,63 +13,63 @@ mod rows;
 use maud::{Markup, html};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
+use retake_render::describe;
+use retake_render::number::counted;
 use retake_timeline::store::ThreadRow;
-use retake_timeline::{Detail, HistoryItem, LookError, Looking, Question as Asking};
-use retake_words::number::counted;
-use retake_words::story;
+use retake_timeline::{Detail, DiffOptions as Asking, HistoryItem, ReadError, Reader};
 
-use self::lanes::{Lanes, Node, Strip};
-use self::rows::{Row, Step, rows};
+use self::lanes::{Lanes, Node, RowGraph};
+use self::rows::{HistoryStep, Row, rows};
 use crate::draw::moment;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 use crate::{diff, question};
 
 /// Operations per read.
-const LOOKED_AT: usize = 60;
+const BATCH: usize = 60;
 /// Rows per page.
-const SHOWN: usize = 12;
+const PAGE_ROWS: usize = 12;
 /// Maximum operations when an extended list is refreshed.
-const MOST: u64 = 1_000;
+const MAX_REDRAWN: u64 = 1_000;
 /// Maximum files per row for which lines are counted.
-const COUNTED: u64 = 50;
+const MAX_COUNTED_FILES: u64 = 50;
 
 /// Operations, newest first. Undone ones stay visible and reachable.
-pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let row = looking.thread(thread)?;
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let row = reader.thread(thread)?;
     let newest = row.summary.version;
-    let known = asked.until.map_or(0, |until| (newest + 1).saturating_sub(until).min(MOST));
-    let looked_at = LOOKED_AT.max(known as usize);
-    let steps = steps(&looking, &row, asked, looked_at)?;
+    let known = query.until.map_or(0, |until| (newest + 1).saturating_sub(until).min(MAX_REDRAWN));
+    let looked_at = BATCH.max(known as usize);
+    let steps = steps(&reader, &row, query, looked_at)?;
     let mut rows = rows(&steps);
     // The last row may be incomplete: leave it for the next page.
     let last = rows.last().map(|row| row.oldest().item.version);
-    if steps.len() == looked_at && last != asked.until && rows.len() > 1 {
+    if steps.len() == looked_at && last != query.until && rows.len() > 1 {
         rows.pop();
     }
     let drawn_before =
-        rows.iter().take_while(|row| asked.until.is_some_and(|until| row.newest().item.version >= until));
-    let shown = drawn_before.count().max(SHOWN);
+        rows.iter().take_while(|row| query.until.is_some_and(|until| row.newest().item.version >= until));
+    let shown = drawn_before.count().max(PAGE_ROWS);
     rows.truncate(shown);
     let last = rows.last().map(|last| last.oldest().item.version);
     let next = last.filter(|last| *last > 1);
-    let mut lanes = Lanes::read(asked.lanes.as_deref().unwrap_or_default());
-    let strips: Vec<Strip> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
-    let width = strips.iter().map(Strip::width).max().unwrap_or(0);
-    let position = looking.standing_in(thread, asked.take)?.position;
-    let redo = looking.redo_target(thread, asked.take)?;
-    let route = jump_route(&looking, thread, asked.take)?;
-    let of_take = asked.take.map(|take| format!("&take={take}")).unwrap_or_default();
+    let mut lanes = Lanes::read(query.lanes.as_deref().unwrap_or_default());
+    let strips: Vec<RowGraph> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
+    let width = strips.iter().map(RowGraph::width).max().unwrap_or(0);
+    let position = reader.undo_status_in(thread, query.take)?.position;
+    let redo = reader.redo_target(thread, query.take)?;
+    let route = jump_route(&reader, thread, query.take)?;
+    let of_take = query.take.map(|take| format!("&take={take}")).unwrap_or_default();
     let mut drawn = Vec::with_capacity(rows.len());
     for (each, strip) in rows.iter().zip(&strips) {
-        let told = tell(&looking, &row, each)?;
+        let text = describe_row(&reader, &row, each)?;
         let redo = redo.filter(|to| each.0.iter().any(|step| step.item.version == *to));
         let picture = strip.draw(class_of(&each.newest().item), position, width);
-        drawn.push(draw_row(&looking, &row, each, &told, (redo.is_some(), &picture, &route))?);
+        drawn.push(draw_row(&reader, &row, each, &text, (redo.is_some(), &picture, &route))?);
     }
     Ok(html! {
-        div id="history" data-live="history" data-until=[asked.drawn_until(last)] {
+        div id="history" data-live="history" data-until=[query.drawn_until(last)] {
             ol class="history" { @for row in &drawn { (row) } }
             @if let Some(before) = next {
                 button type="button" data-act="more"
@@ -80,21 +80,26 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 }
 
 /// Operations before a version, each with its parent.
-fn steps(looking: &Looking<'_>, row: &ThreadRow, asked: &Asked, count: usize) -> Result<Vec<Step>, Failed> {
-    let queries = looking.queries();
-    let items = looking.history_in(row.summary.id, asked.take, asked.before, count)?;
+fn steps(
+    reader: &Reader<'_>,
+    row: &ThreadRow,
+    query: &PageQuery,
+    count: usize,
+) -> Result<Vec<HistoryStep>, PageError> {
+    let queries = reader.queries();
+    let items = reader.history_in(row.summary.id, query.take, query.before, count)?;
     let mut steps = Vec::with_capacity(items.len());
     for item in items {
         let Some(stored) = queries.operation(row.number, item.version)? else { continue };
         let files = stored.operation.files.filter(|files| files.before != files.after);
-        steps.push(Step { item, parent: stored.operation.place.parent, files });
+        steps.push(HistoryStep { item, parent: stored.operation.place.parent, files });
     }
     Ok(steps)
 }
 
-fn strip(lanes: &mut Lanes, row: &Row<'_>) -> Strip {
+fn strip(lanes: &mut Lanes, row: &Row<'_>) -> RowGraph {
     let newest = &row.newest().item;
-    if newest.kind.moves_only() {
+    if newest.kind.is_not_undoable() {
         return lanes.next(None);
     }
     let versions: Vec<Version> = row.0.iter().map(|step| step.item.version).collect();
@@ -103,40 +108,40 @@ fn strip(lanes: &mut Lanes, row: &Row<'_>) -> Strip {
 }
 
 /// The text of a row.
-struct Told {
+struct RowText {
     words: String,
     preview: Option<String>,
 }
 
-fn tell(looking: &Looking<'_>, thread: &ThreadRow, row: &Row<'_>) -> Result<Told, Failed> {
+fn describe_row(reader: &Reader<'_>, thread: &ThreadRow, row: &Row<'_>) -> Result<RowText, PageError> {
     let newest = &row.newest().item;
     if row.is_turn()
-        && let Some(question) = question::of(looking, thread, newest.version)?
+        && let Some(question) = question::of(reader, thread, newest.version)?
     {
-        return Ok(Told { words: question.text, preview: None });
+        return Ok(RowText { words: question.text, preview: None });
     }
-    let told = story::tell(looking, &newest.kind, newest.state)?;
+    let text = describe::describe(reader, &newest.kind, newest.state)?;
     let words = match row.0.len() {
-        times if times > 1 && newest.kind.moves_only() => format!("{}, {times} times", told.words),
-        _ => told.words,
+        times if times > 1 && newest.kind.is_not_undoable() => format!("{}, {times} times", text.summary),
+        _ => text.summary,
     };
-    Ok(Told { words, preview: told.preview })
+    Ok(RowText { words, preview: text.preview })
 }
 
 fn draw_row(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: &ThreadRow,
     row: &Row<'_>,
-    told: &Told,
+    text: &RowText,
     (redo_leads_here, picture, route): (bool, &Markup, &str),
-) -> Result<Markup, Failed> {
+) -> Result<Markup, PageError> {
     let newest = &row.newest().item;
-    let badge = badge(looking, row)?;
+    let badge = badge(reader, row)?;
     let mut steps = Vec::new();
     if row.0.len() > 1 {
         for step in row.0 {
-            let told = story::tell(looking, &step.item.kind, step.item.state)?;
-            steps.push(draw_step(&step.item, &told, route));
+            let text = describe::describe(reader, &step.item.kind, step.item.state)?;
+            steps.push(draw_step(&step.item, &text, route));
         }
     }
     let first = row.oldest().item.version;
@@ -161,7 +166,7 @@ fn draw_row(
                     span class="number" { (newest.version) }
                     @match &newest.kind {
                         OperationKind::Saved { name } => span class="words" { "saved as " span class="label" { (name) } },
-                        _ => span class="words" { (told.words) @if let Some(preview) = &told.preview { " " span class="preview" { (preview) } } },
+                        _ => span class="words" { (text.words) @if let Some(preview) = &text.preview { " " span class="preview" { (preview) } } },
                     }
                 }))
                 div class="foot" {
@@ -187,12 +192,12 @@ fn draw_row(
     })
 }
 
-fn draw_step(item: &HistoryItem, told: &story::Told, route: &str) -> Markup {
+fn draw_step(item: &HistoryItem, text: &describe::Description, route: &str) -> Markup {
     html! {
         li id=(format!("v-{}", item.version)) class=(class_of(item)) {
             (jump(item, route, &html! {
                 span class="number" { (item.version) }
-                span class="words" { (told.words) @if let Some(preview) = &told.preview { " " span class="preview" { (preview) } } }
+                span class="words" { (text.summary) @if let Some(preview) = &text.preview { " " span class="preview" { (preview) } } }
             }))
         }
     }
@@ -200,12 +205,12 @@ fn draw_step(item: &HistoryItem, told: &story::Told, route: &str) -> Markup {
 
 /// The route that moves a take to a version. Past versions show deleted takes: a jump from there moves the active one.
 pub(crate) fn jump_route(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
     take: Option<TakeId>,
-) -> Result<String, Failed> {
+) -> Result<String, PageError> {
     let Some(take) = take else { return Ok("jump?".to_owned()) };
-    let is_there = looking.state(thread)?.take(&looking.queries(), take).map_err(LookError::from)?.is_some();
+    let is_there = reader.state(thread)?.take(&reader.queries(), take).map_err(ReadError::from)?.is_some();
     Ok(if is_there { format!("jump?take={take}") } else { "jump?".to_owned() })
 }
 
@@ -218,13 +223,13 @@ fn jump(item: &HistoryItem, route: &str, body: &Markup) -> Markup {
 }
 
 /// The file changes of a row.
-fn badge(looking: &Looking<'_>, row: &Row<'_>) -> Result<Markup, Failed> {
+fn badge(reader: &Reader<'_>, row: &Row<'_>) -> Result<Markup, PageError> {
     let Some((first, last)) = row.files() else { return Ok(html! {}) };
-    let ask = |detail| looking.changes(first.before, last.after, &Asking { paths: Vec::new(), detail });
+    let ask = |detail| reader.changes(first.before, last.after, &Asking { paths: Vec::new(), detail });
     let paths = ask(Detail::Paths)?.stat;
     Ok(match paths.files {
         0 => html! {},
-        1..=COUNTED => diff::stat(&ask(Detail::Counts)?.stat),
+        1..=MAX_COUNTED_FILES => diff::stat(&ask(Detail::Counts)?.stat),
         more => html! { span class="stat" { (counted(more, "file", "files")) } },
     })
 }
@@ -232,8 +237,8 @@ fn badge(looking: &Looking<'_>, row: &Row<'_>) -> Result<Markup, Failed> {
 fn row_class(row: &Row<'_>) -> String {
     let kind = match &row.newest().item.kind {
         OperationKind::Saved { .. } => "quiet-row saved",
-        kind if rows::drafts(kind).is_some() => "quiet-row typed",
-        kind if kind.moves_only() => "quiet-row moves",
+        kind if rows::draft_take(kind).is_some() => "quiet-row typed",
+        kind if kind.is_not_undoable() => "quiet-row moves",
         _ if row.is_turn() => "turn",
         _ => "single",
     };

@@ -13,21 +13,21 @@
 //! external pictures.
 
 mod assets;
-mod attached;
-mod between;
+mod attachments;
 mod blame;
 mod compare;
+mod compare_versions;
 mod conversation;
 mod dialog;
 mod diff;
 mod draw;
 mod entry;
-mod failed;
 mod files;
 mod glossary;
 mod history;
 mod markdown;
 mod page;
+mod page_error;
 mod picture;
 mod question;
 mod search;

@@ -8,17 +8,17 @@
 
 use maud::{Markup, PreEscaped, Render, html};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use retake_words::code::{Word, read};
+use retake_render::code::{TokenKind, highlight};
 
 /// Longer texts are shown as plain text, because parsing them is too slow.
-const MOST_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 /// Longer lines of code are not highlighted.
-const LONGEST_LINE: usize = 2_000;
+const MAX_LINE_CHARS: usize = 2_000;
 /// Longer code blocks are not highlighted.
-const MOST_CODE: usize = 64 * 1024;
+const MAX_CODE_BYTES: usize = 64 * 1024;
 
 pub(crate) fn draw(text: &str) -> Markup {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         return html! { pre class="plain" { (text) } };
     }
     let mut writer = Writer { out: String::with_capacity(text.len() * 2), code: None, head: false };
@@ -157,10 +157,10 @@ impl Writer {
 }
 
 fn coloured(language: &str, code: &str) -> Option<Markup> {
-    if code.len() > MOST_CODE {
+    if code.len() > MAX_CODE_BYTES {
         return None;
     }
-    let lines = read(language, code, LONGEST_LINE)?;
+    let lines = highlight(language, code, MAX_LINE_CHARS)?;
     let ends = code.ends_with('\n');
     let last = lines.len().saturating_sub(1);
     Some(html! {
@@ -174,16 +174,16 @@ fn coloured(language: &str, code: &str) -> Option<Markup> {
 }
 
 /// The CSS class of a token.
-fn class_of(word: Word) -> &'static str {
+fn class_of(word: TokenKind) -> &'static str {
     match word {
-        Word::Plain => "",
-        Word::Comment => "c",
-        Word::Text => "s",
-        Word::Value => "n",
-        Word::Keyword => "k",
-        Word::Name => "f",
-        Word::Added => "i",
-        Word::Removed => "d",
+        TokenKind::Plain => "",
+        TokenKind::Comment => "c",
+        TokenKind::Text => "s",
+        TokenKind::Value => "n",
+        TokenKind::Keyword => "k",
+        TokenKind::Name => "f",
+        TokenKind::Added => "i",
+        TokenKind::Removed => "d",
     }
 }
 

@@ -4,45 +4,45 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
-use retake_timeline::Looking;
+use retake_timeline::Reader;
 
-use crate::conversation::{picked, take_of, whole};
+use crate::conversation::{filtered, take_of, whole};
 use crate::draw::document;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
-use crate::{attached, history, tree, turn};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
+use crate::{attachments, history, tree, turn};
 
-pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let row = looking.thread(thread)?;
-    let state = looking.state(thread)?;
-    let take = take_of(&looking, thread, asked)?;
-    let conversation = if asked.roles.is_empty() {
-        whole(studio, &looking, thread, &take, asked)?
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let row = reader.thread(thread)?;
+    let state = reader.state(thread)?;
+    let take = take_of(&reader, thread, query)?;
+    let conversation = if query.roles.is_empty() {
+        whole(studio, &reader, thread, &take, query)?
     } else {
-        picked(studio, thread, asked)?
+        filtered(studio, thread, query)?
     };
     // Past versions and filtered views have no composer.
-    let works = asked.at.is_none() && asked.roles.is_empty();
-    let bar = draw_bar(&looking, thread, &take, &asked.roles)?;
-    let here = Asked {
+    let works = query.at.is_none() && query.roles.is_empty();
+    let bar = draw_bar(&reader, thread, &take, &query.roles)?;
+    let here = PageQuery {
         path: Some(thread.to_string()),
         take: Some(take.id),
-        q: asked.q.clone(),
-        only: asked.only.clone(),
-        ..Asked::default()
+        q: query.q.clone(),
+        only: query.only.clone(),
+        ..PageQuery::default()
     };
     let facts = [
         ("thread", thread.to_string()),
         ("take", take.id.to_string()),
         ("active", (take.id == state.active).to_string()),
         ("version", row.summary.version.to_string()),
-        ("sequence", looking.queries().last_sequence()?.to_string()),
-        ("past", asked.at.map_or_else(String::new, |at| at.to_string())),
+        ("sequence", reader.queries().last_sequence()?.to_string()),
+        ("past", query.at.map_or_else(String::new, |at| at.to_string())),
     ];
-    let running = turn::draw(studio, thread, asked)?;
-    let set_to = turn::set_to(studio, thread, asked)?;
-    let history = history::draw(studio, thread, &Asked { take: Some(take.id), ..Asked::default() })?;
+    let running = turn::draw(studio, thread, query)?;
+    let set_to = turn::model_status(studio, thread, query)?;
+    let history = history::draw(studio, thread, &PageQuery { take: Some(take.id), ..PageQuery::default() })?;
     let left = tree::draw(studio, &here)?;
     Ok(document(
         &row.summary.title,
@@ -53,15 +53,15 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 nav id="left" aria-label="Threads" { (left) }
                 main id="main" {
                     (bar)
-                    @if let Some(at) = asked.at {
+                    @if let Some(at) = query.at {
                         p class="notice" {
                             "Version " (at) " of this thread. "
-                            button type="button" data-act="jump" data-version=(at) data-ask=(history::jump_route(&looking, thread, Some(take.id))?) { "Jump to this version" } " "
+                            button type="button" data-act="jump" data-version=(at) data-ask=(history::jump_route(&reader, thread, Some(take.id))?) { "Jump to this version" } " "
                             a href=(format!("/studio/threads/{thread}")) { "Current version" }
                         }
-                    } @else if !asked.roles.is_empty() {
+                    } @else if !query.roles.is_empty() {
                         p class="notice" {
-                            "Only entries by " span class="name" { (asked.roles.join(" and ")) } ". "
+                            "Only entries by " span class="name" { (query.roles.join(" and ")) } ". "
                             a href=(format!("/studio/threads/{thread}?take={}", take.id)) { "Show all" }
                         }
                     } @else if take.id != state.active {
@@ -91,14 +91,14 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 }
 
 /// The bar above the conversation.
-pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
+pub(crate) fn bar(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
     // The page of a take that was deleted elsewhere also refreshes its bar.
-    match take_of(&looking, thread, asked) {
-        Ok(take) => draw_bar(&looking, thread, &take, &asked.roles),
+    match take_of(&reader, thread, query) {
+        Ok(take) => draw_bar(&reader, thread, &take, &query.roles),
         Err(failed) if failed.status == StatusCode::NOT_FOUND => {
-            let roles = looking.effective_roles(thread)?;
-            Ok(gone(thread, &take_of(&looking, thread, &Asked::default())?, &roles))
+            let roles = reader.effective_roles(thread)?;
+            Ok(gone(thread, &take_of(&reader, thread, &PageQuery::default())?, &roles))
         }
         Err(failed) => Err(failed),
     }
@@ -131,15 +131,15 @@ fn inserting(roles: &[String]) -> Markup {
 }
 
 fn draw_bar(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
     take: &Take,
     chosen: &[String],
-) -> Result<Markup, Failed> {
-    let row = looking.thread(thread)?;
-    let standing = looking.standing_in(thread, Some(take.id))?;
-    let (roles, active) = (looking.effective_roles(thread)?, looking.state(thread)?.active.to_string());
-    let takes = looking.queries().takes_of(row.number)?;
+) -> Result<Markup, PageError> {
+    let row = reader.thread(thread)?;
+    let undo_status = reader.undo_status_in(thread, Some(take.id))?;
+    let (roles, active) = (reader.effective_roles(thread)?, reader.state(thread)?.active.to_string());
+    let takes = reader.queries().takes_of(row.number)?;
     let others = takes.iter().map(|other| &other.summary).filter(|other| other.id != take.id);
     let others: Vec<_> = others.collect();
     let dialog = |about: &str, label: &str, title: &str| {
@@ -160,8 +160,8 @@ fn draw_bar(
             (inserting(&roles))
             span class="space" {}
             span class="group" {
-                button type="button" data-act="undo" disabled[!standing.can_undo] title="Undo the last turn, with its files (Ctrl+Z)" { "Undo" }
-                button type="button" data-act="redo" disabled[!standing.can_redo] title="Redo (Ctrl+Y)" { "Redo" }
+                button type="button" data-act="undo" disabled[!undo_status.can_undo] title="Undo the last turn, with its files (Ctrl+Z)" { "Undo" }
+                button type="button" data-act="redo" disabled[!undo_status.can_redo] title="Redo (Ctrl+Y)" { "Redo" }
             }
             @if !others.is_empty() {
                 details class="menu" {
@@ -243,7 +243,7 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
     html! {
         form id="composer" {
             div class="card" {
-                (attached::of_take(thread, take))
+                (attachments::of_take(thread, take))
                 label class="hidden" for="draft" { "Message" }
                 textarea id="draft" rows="2" placeholder="Message…" { (take.draft) }
                 div class="below" {

@@ -4,11 +4,11 @@
 use retake_model::content::ContentId;
 use retake_model::entry::{Block, attachment_media_of};
 use retake_model::id::ThreadId;
-use retake_timeline::Looking;
+use retake_timeline::Reader;
 
 use crate::conversation::take_of;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 
 /// A picture and its media type.
 pub(crate) struct Picture {
@@ -17,31 +17,31 @@ pub(crate) struct Picture {
 }
 
 /// Reads a picture that the thread shows or once showed.
-pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Picture, Failed> {
-    let none = || Failed::not_found("No such picture in this thread or its history.");
-    let looking = studio.timeline.look()?;
-    let blob: ContentId = asked.q.as_deref().and_then(|text| text.parse().ok()).ok_or_else(none)?;
-    if !(shown_now(&looking, thread, asked, blob)? || looking.shows_picture(thread, blob)?) {
+pub(crate) fn read(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Picture, PageError> {
+    let none = || PageError::not_found("No such picture in this thread or its history.");
+    let reader = studio.timeline.read()?;
+    let blob: ContentId = query.q.as_deref().and_then(|text| text.parse().ok()).ok_or_else(none)?;
+    if !(shown_now(&reader, thread, query, blob)? || reader.shows_picture(thread, blob)?) {
         return Err(none());
     }
     let bytes =
-        looking.picture(blob)?.ok_or_else(|| Failed::not_found("This picture was purged or redacted."))?;
+        reader.picture(blob)?.ok_or_else(|| PageError::not_found("This picture was purged or redacted."))?;
     let media = attachment_media_of(&bytes).ok_or_else(none)?;
     Ok(Picture { media, bytes })
 }
 
 /// Whether the named entry, or the draft, shows it. Usually true, which avoids a search.
 fn shown_now(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
-    asked: &Asked,
+    query: &PageQuery,
     picture: ContentId,
-) -> Result<bool, Failed> {
-    let take = take_of(looking, thread, asked)?;
-    let Some(entry) = asked.entry else {
+) -> Result<bool, PageError> {
+    let take = take_of(reader, thread, query)?;
+    let Some(entry) = query.entry else {
         return Ok(take.attached.iter().any(|attached| attached.picture == picture));
     };
-    let found = looking.entry(&take, entry)?;
+    let found = reader.entry(&take, entry)?;
     let shows = |block: &Block| matches!(block, Block::Image { blob, .. } if *blob == picture);
     Ok(found.is_some_and(|(_, version)| version.blocks.iter().any(shows)))
 }

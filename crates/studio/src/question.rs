@@ -10,17 +10,17 @@ use retake_model::id::{EntryId, ThreadId};
 use retake_model::object::load;
 use retake_model::operation::{OperationKind, TurnStep, Version};
 use retake_model::state::ThreadState;
-use retake_timeline::Looking;
+use retake_timeline::Reader;
 use retake_timeline::store::ThreadRow;
 
-use crate::failed::Failed;
+use crate::page_error::PageError;
 
 /// Maximum operations to walk back. Longer turns show no prompt.
-const FURTHEST: usize = 500;
+const MAX_SCANNED: usize = 500;
 
 /// The prompt of a turn.
 #[derive(Clone)]
-pub(crate) struct Question {
+pub(crate) struct Prompt {
     /// Its entry.
     pub(crate) entry: EntryId,
     /// A preview of its text.
@@ -29,13 +29,13 @@ pub(crate) struct Question {
 
 /// The prompt of the turn that an operation belongs to; `None` if it belongs to none.
 pub(crate) fn of(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     row: &ThreadRow,
     version: Version,
-) -> Result<Option<Question>, Failed> {
-    let queries = looking.queries();
+) -> Result<Option<Prompt>, PageError> {
+    let queries = reader.queries();
     let (mut next, mut turn) = (version, None);
-    for _ in 0..FURTHEST {
+    for _ in 0..MAX_SCANNED {
         let Some(found) = queries.operation(row.number, next)? else { return Ok(None) };
         let operation = found.operation;
         let OperationKind::TurnAdvanced { take, step, added } = operation.kind else {
@@ -55,7 +55,7 @@ pub(crate) fn of(
                 return Ok(None);
             };
             let entry: EntryVersion = load(&queries, cell.version)?;
-            return Ok(Some(Question { entry: cell.entry, text: entry.preview() }));
+            return Ok(Some(Prompt { entry: cell.entry, text: entry.preview() }));
         }
         next -= 1;
     }
@@ -64,11 +64,11 @@ pub(crate) fn of(
 
 /// The address of an entry in the active take; `None` if it is not there.
 pub(crate) fn address_of(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
     entry: EntryId,
-) -> Result<Option<String>, Failed> {
-    let (queries, state) = (looking.queries(), looking.state(thread)?);
+) -> Result<Option<String>, PageError> {
+    let (queries, state) = (reader.queries(), reader.state(thread)?);
     let Some(take) = state.take(&queries, state.active)? else { return Ok(None) };
     let found = take.entries.find(&queries, entry.bytes())?;
     Ok(found.map(|(position, _)| format!("/studio/threads/{thread}?from={position}#e-{entry}")))

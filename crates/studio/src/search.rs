@@ -4,19 +4,19 @@ use maud::{Markup, html};
 use retake_timeline::store::{SearchIndex, SearchQuery};
 
 use crate::draw::moment;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 
 /// Maximum hits.
-const SHOWN: usize = 30;
+const MAX_HITS: usize = 30;
 
 /// Matching entries with links.
-pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
-    let words = asked.q.clone().unwrap_or_default();
-    let looking = studio.timeline.look()?;
+pub(crate) fn draw(studio: &Studio, query: &PageQuery) -> Result<Markup, PageError> {
+    let words = query.q.clone().unwrap_or_default();
+    let reader = studio.timeline.read()?;
     let index = SearchIndex::open(studio.timeline.store().folder())?;
-    let query = SearchQuery { words, limit: SHOWN, ..SearchQuery::default() };
-    let found = looking.search(&index, &query, &mut |_, _| ())?;
+    let query = SearchQuery { words, limit: MAX_HITS, ..SearchQuery::default() };
+    let found = reader.search(&index, &query, &mut |_, _| ())?;
     Ok(html! {
         div id="found" {
             h2 { "In conversations" }

@@ -1,28 +1,27 @@
 //! The settings panel.
 
 use maud::{Markup, html};
-use retake_agent::provider::config::Surroundings;
+use retake_agent::provider::config::ProviderEnvironment;
 use retake_model::id::ThreadId;
 use retake_model::settings::{Effort, Settings};
 use retake_model::take::{FileItem, Take};
+use retake_render::number::counted;
 use retake_timeline::ContextPreset;
-use retake_words::number::counted;
 
 use crate::conversation::take_of;
-use crate::draw::exact;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::draw::with_visible_controls;
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 
 /// Maximum characters of a sent text.
-const SHOWN_OF_SENT: usize = 40_000;
+const MAX_SENT_CHARS: usize = 40_000;
 
 /// Settings, prompts, roles and context files. Changes are saved at once and can be undone.
-pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let state = looking.state(thread)?;
-    let (settings, take) =
-        (looking.effective_settings_in(thread, &state)?, take_of(&looking, thread, asked)?);
-    let row = looking.thread(thread)?;
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let state = reader.state(thread)?;
+    let (settings, take) = (reader.effective_settings_in(thread, &state)?, take_of(&reader, thread, query)?);
+    let row = reader.thread(thread)?;
     Ok(html! {
         form id="settings" data-live="settings" autocomplete="off" {
             fieldset {
@@ -38,7 +37,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 }
                 label {
                     "Roles of the project, in order"
-                    input name="roles" value=(looking.effective_roles(thread)?.join(", ")) data-list=",";
+                    input name="roles" value=(reader.effective_roles(thread)?.join(", ")) data-list=",";
                 }
                 label {
                     "Tags"
@@ -48,7 +47,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             (model(studio, &settings))
             (prompts(&settings))
             (lists(&take))
-            (presets(thread, &take, &looking.context_presets(thread)?))
+            (presets(thread, &take, &reader.context_presets(thread)?))
             @if take.sent.is_some() {
                 details class="sent" data-src=(format!("/studio/threads/{thread}/sent?take={}", take.id)) { summary { "Last prompt sent to the model" } }
             }
@@ -57,13 +56,13 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 }
 
 /// The system prompt and the context files of a take's last request.
-pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let take = take_of(&looking, thread, asked)?;
-    let sent = take.sent.ok_or_else(|| Failed::not_found("No prompt was sent from this take yet."))?;
-    let text = |blob| -> Result<String, Failed> {
-        let text = String::from_utf8_lossy(&looking.blob(blob)?).into_owned();
-        let cut = text.char_indices().nth(SHOWN_OF_SENT).map(|(at, _)| at);
+pub(crate) fn sent(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let take = take_of(&reader, thread, query)?;
+    let sent = take.sent.ok_or_else(|| PageError::not_found("No prompt was sent from this take yet."))?;
+    let text = |blob| -> Result<String, PageError> {
+        let text = String::from_utf8_lossy(&reader.blob(blob)?).into_owned();
+        let cut = text.char_indices().nth(MAX_SENT_CHARS).map(|(at, _)| at);
         Ok(cut.map_or(text.clone(), |at| format!("{}\n…", &text[..at])))
     };
     let parts = [("System prompt", text(sent.system_prompt)?), ("Context files", text(sent.markdown)?)];
@@ -71,14 +70,14 @@ pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         div {
             @for (name, text) in &parts {
                 h3 { (name) }
-                pre class="plain" tabindex="0" { @if text.is_empty() { "None." } @else { (exact(text)) } }
+                pre class="plain" tabindex="0" { @if text.is_empty() { "None." } @else { (with_visible_controls(text)) } }
             }
         }
     })
 }
 
 fn model(studio: &Studio, settings: &Settings) -> Markup {
-    let usual = studio.setup.usual(&Surroundings::of_process());
+    let usual = studio.setup.default_model(&ProviderEnvironment::from_process());
     let models = studio.setup.models_of(settings.provider.as_deref().unwrap_or(&usual.provider));
     let number = |name: &str, label: &str, value: String, step: &str| {
         html! {

@@ -13,26 +13,26 @@ use maud::Markup;
 use retake_agent::Setup;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_timeline::Timeline;
-use retake_timeline::store::{Ledger, StoreError};
+use retake_timeline::store::{RuntimeDatabase, StoreError};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
-use crate::failed::Failed;
+use crate::page_error::PageError;
 use crate::picture::{self, Picture};
 use crate::{
-    assets, attached, between, blame, compare, conversation, dialog, files, glossary, history, page, search,
-    settings, tree, turn, welcome,
+    assets, attachments, blame, compare, compare_versions, conversation, dialog, files, glossary, history,
+    page, search, settings, tree, turn, welcome,
 };
 
 /// Path of the start page.
 pub const HOME: &str = "/studio";
 
 /// Content security policy: own styles, scripts and requests only, and nothing inline.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Pages rendered at once; further ones wait.
-const DRAWN_AT_ONCE: usize = 16;
+const MAX_CONCURRENT_PAGES: usize = 16;
 
 /// The studio and the data that it renders.
 pub struct Studio {
@@ -40,16 +40,16 @@ pub struct Studio {
     pub(crate) setup: Setup,
     /// The folder whose project is shown first.
     pub(crate) folder: PathBuf,
-    pub(crate) ledger: Ledger,
+    pub(crate) runtime_database: RuntimeDatabase,
     /// Cached file changes of takes.
-    pub(crate) badges: tree::Badges,
+    pub(crate) badges: tree::BadgeCache,
     drawing: Semaphore,
 }
 
 /// The query parameters of all pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct PageQuery {
     /// The take; the active one by default.
     pub(crate) take: Option<TakeId>,
     /// Another take to compare with.
@@ -90,7 +90,7 @@ pub(crate) struct Asked {
     pub(crate) most: Option<usize>,
 }
 
-impl Asked {
+impl PageQuery {
     /// The `until` parameter for refreshing a list that was extended.
     pub(crate) fn drawn_until(&self, last: Option<u64>) -> Option<String> {
         let further = self.before.is_some() || self.until.is_some();
@@ -99,20 +99,27 @@ impl Asked {
 }
 
 /// Renders a page of a thread.
-type OfThread = fn(&Studio, ThreadId, &Asked) -> Result<Markup, Failed>;
+type ThreadPage = fn(&Studio, ThreadId, &PageQuery) -> Result<Markup, PageError>;
 
 impl Studio {
     /// Creates the studio for a timeline.
     pub fn new(timeline: Timeline, setup: Setup, folder: PathBuf) -> Result<Self, StoreError> {
-        let ledger = timeline.store().ledger()?;
-        let badges = tree::Badges::default();
-        Ok(Self { timeline, setup, folder, ledger, badges, drawing: Semaphore::new(DRAWN_AT_ONCE) })
+        let runtime_database = timeline.store().runtime_database()?;
+        let badges = tree::BadgeCache::default();
+        Ok(Self {
+            timeline,
+            setup,
+            folder,
+            runtime_database,
+            badges,
+            drawing: Semaphore::new(MAX_CONCURRENT_PAGES),
+        })
     }
 
     /// All routes, for a server that also has the API and authenticates requests.
     pub fn routes(self) -> Router {
         let studio = Arc::new(self);
-        let of_thread = |draw: OfThread| studio.of_thread(draw);
+        let of_thread = |draw: ThreadPage| studio.of_thread(draw);
         let router = Router::new()
             .route(HOME, studio.home())
             .route("/studio/", studio.home())
@@ -121,20 +128,20 @@ impl Studio {
             .route("/studio/glossary", studio.plain(glossary::draw))
             .route("/studio/threads/{thread}", of_thread(page::draw))
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
-            .route("/studio/threads/{thread}/picked", of_thread(conversation::picked))
+            .route("/studio/threads/{thread}/picked", of_thread(conversation::filtered))
             .route("/studio/threads/{thread}/picture", studio.picture())
             .route("/studio/threads/{thread}/bar", of_thread(page::bar))
             .route("/studio/threads/{thread}/turn", of_thread(turn::draw))
-            .route("/studio/threads/{thread}/attached", of_thread(attached::draw))
-            .route("/studio/threads/{thread}/set-to", of_thread(turn::set_to))
+            .route("/studio/threads/{thread}/attached", of_thread(attachments::draw))
+            .route("/studio/threads/{thread}/set-to", of_thread(turn::model_status))
             .route("/studio/threads/{thread}/files", of_thread(files::draw))
-            .route("/studio/threads/{thread}/call", of_thread(files::of_call))
+            .route("/studio/threads/{thread}/call", of_thread(files::changes_of_call))
             .route("/studio/threads/{thread}/versions", of_thread(files::versions))
             .route("/studio/threads/{thread}/blame", of_thread(blame::draw))
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
             .route("/studio/threads/{thread}/sent", of_thread(settings::sent))
-            .route("/studio/threads/{thread}/compare-versions", of_thread(between::draw))
+            .route("/studio/threads/{thread}/compare-versions", of_thread(compare_versions::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(compare::draw))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
@@ -144,12 +151,12 @@ impl Studio {
         })
     }
 
-    fn of_thread(self: &Arc<Self>, draw: OfThread) -> MethodRouter {
+    fn of_thread(self: &Arc<Self>, draw: ThreadPage) -> MethodRouter {
         let studio = Arc::clone(self);
         get(move |request: Request| async move {
             let drawn = match read(request).await {
-                Ok((Some(thread), asked)) => studio.draw(move |studio| draw(studio, thread, &asked)).await,
-                Ok((None, _)) => Err(Failed::not_found("No such thread.")),
+                Ok((Some(thread), query)) => studio.draw(move |studio| draw(studio, thread, &query)).await,
+                Ok((None, _)) => Err(PageError::not_found("No such thread.")),
                 Err(failed) => Err(failed),
             };
             show(drawn)
@@ -160,10 +167,10 @@ impl Studio {
         let studio = Arc::clone(self);
         get(move |request: Request| async move {
             let read = match read(request).await {
-                Ok((Some(thread), asked)) => {
-                    studio.draw(move |studio| picture::read(studio, thread, &asked)).await
+                Ok((Some(thread), query)) => {
+                    studio.draw(move |studio| picture::read(studio, thread, &query)).await
                 }
-                Ok((None, _)) => Err(Failed::not_found("No such thread.")),
+                Ok((None, _)) => Err(PageError::not_found("No such thread.")),
                 Err(failed) => Err(failed),
             };
             match read {
@@ -173,11 +180,11 @@ impl Studio {
         })
     }
 
-    fn plain(self: &Arc<Self>, draw: fn(&Self, &Asked) -> Result<Markup, Failed>) -> MethodRouter {
+    fn plain(self: &Arc<Self>, draw: fn(&Self, &PageQuery) -> Result<Markup, PageError>) -> MethodRouter {
         let studio = Arc::clone(self);
         get(move |request: Request| async move {
             let drawn = match read(request).await {
-                Ok((_, asked)) => studio.draw(move |studio| draw(studio, &asked)).await,
+                Ok((_, query)) => studio.draw(move |studio| draw(studio, &query)).await,
                 Err(failed) => Err(failed),
             };
             show(drawn)
@@ -200,35 +207,36 @@ impl Studio {
     /// Renders in a thread that may block on the disk.
     async fn draw<T: Send + 'static>(
         self: Arc<Self>,
-        draw: impl FnOnce(&Self) -> Result<T, Failed> + Send + 'static,
-    ) -> Result<T, Failed> {
+        draw: impl FnOnce(&Self) -> Result<T, PageError> + Send + 'static,
+    ) -> Result<T, PageError> {
         let studio = Arc::clone(&self);
-        let Ok(_permit) = studio.drawing.acquire().await else { return Err(Failed::broken()) };
-        tokio::task::spawn_blocking(move || draw(&self)).await.unwrap_or_else(|_| Err(Failed::broken()))
+        let Ok(_permit) = studio.drawing.acquire().await else { return Err(PageError::internal()) };
+        tokio::task::spawn_blocking(move || draw(&self)).await.unwrap_or_else(|_| Err(PageError::internal()))
     }
 }
 
 /// Parses a request: the thread of its path, if any, and the query.
-async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
+async fn read(request: Request) -> Result<(Option<ThreadId>, PageQuery), PageError> {
     let (mut parts, _) = request.into_parts();
     let unclear =
-        |error: serde_urlencoded::de::Error| Failed::not_found(format!("Invalid address: {error}."));
+        |error: serde_urlencoded::de::Error| PageError::not_found(format!("Invalid address: {error}."));
     let pairs: Vec<(String, String)> =
         serde_urlencoded::from_str(parts.uri.query().unwrap_or_default()).map_err(unclear)?;
     let (roles, others): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|(name, _)| name == "role");
     let others = serde_urlencoded::to_string(others).unwrap_or_default();
-    let mut asked: Asked = serde_urlencoded::from_str(&others).map_err(unclear)?;
-    asked.roles = roles.into_iter().map(|(_, role)| role).filter(|role| !role.is_empty()).collect();
+    let mut query: PageQuery = serde_urlencoded::from_str(&others).map_err(unclear)?;
+    query.roles = roles.into_iter().map(|(_, role)| role).filter(|role| !role.is_empty()).collect();
     // Opening a fragment directly in a browser shows a full page.
     if parts.headers.get("sec-fetch-dest").is_some_and(|kind| kind == "document") {
-        asked.whole.get_or_insert_default();
+        query.whole.get_or_insert_default();
     }
-    let named = RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|_| Failed::broken())?;
+    let named =
+        RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|_| PageError::internal())?;
     let thread = named.iter().find(|(name, _)| *name == "thread").and_then(|(_, text)| text.parse().ok());
-    Ok((thread, asked))
+    Ok((thread, query))
 }
 
-fn show(drawn: Result<Markup, Failed>) -> Response<Body> {
+fn show(drawn: Result<Markup, PageError>) -> Response<Body> {
     let (status, markup) = match drawn {
         Ok(markup) => (StatusCode::OK, markup),
         Err(failed) => (failed.status, failed.draw()),
@@ -237,7 +245,7 @@ fn show(drawn: Result<Markup, Failed>) -> Response<Body> {
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
     response
 }
 
@@ -246,7 +254,7 @@ fn send(picture: Picture) -> Response<Body> {
     let mut response = Response::new(Body::from(picture.bytes));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(picture.media));
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable"));
     response
 }

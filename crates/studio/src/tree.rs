@@ -18,23 +18,23 @@ use std::collections::{HashMap, HashSet};
 use maud::{Markup, html};
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_timeline::TreeThread;
-use retake_timeline::store::{Deleted, ThreadFilter};
+use retake_timeline::store::{DeletedFilter, ThreadFilter};
 
-pub(crate) use self::badges::Badges;
-use self::thread::View;
+pub(crate) use self::badges::BadgeCache;
+use self::thread::TreeView;
 use crate::draw::address;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 
 /// Threads per page.
-const SHOWN: usize = 60;
+const PAGE: usize = 60;
 /// Maximum threads in the list.
-const MOST: usize = 1000;
+const MAX_THREADS: usize = 1000;
 
-pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
-    let list = threads(studio, asked)?;
+pub(crate) fn draw(studio: &Studio, query: &PageQuery) -> Result<Markup, PageError> {
+    let list = threads(studio, query)?;
     let any = studio.timeline.threads_page(
-        &ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() },
+        &ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() },
         None,
         1,
     )?;
@@ -45,7 +45,7 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
                 button type="button" data-act="ask" data-about="new-thread" data-method="POST" data-ask="/v1/threads" data-body=r#"{"current":true}"# data-then="/studio/threads/{thread}" title="New thread (N)" { "New" }
             }
             // Hidden if there are no threads.
-            div hidden[any.items.is_empty()] { (filter::draw(asked)) }
+            div hidden[any.items.is_empty()] { (filter::draw(query)) }
             (list)
             footer { a href="/docs" { "API" } " · " a href="/studio/glossary" { "Glossary" } }
         }
@@ -53,34 +53,34 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
 }
 
 /// The list, or the next page of it.
-pub(crate) fn threads(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
-    let running: Vec<_> = studio.timeline.store().running(&studio.ledger)?;
+pub(crate) fn threads(studio: &Studio, query: &PageQuery) -> Result<Markup, PageError> {
+    let running: Vec<_> = studio.timeline.store().running_turns(&studio.runtime_database)?;
     let running: Vec<_> = running.into_iter().filter(|(_, alive)| *alive).map(|(turn, _)| turn).collect();
-    let filter = filter::of(asked, running.iter().map(|turn| turn.thread));
-    let after = asked.after.as_deref().map(str::parse).transpose();
-    let after = after.map_err(|error| Failed::not_found(format!("{error}.")))?;
-    let before = asked.most.filter(|_| after.is_some()).unwrap_or(0).min(MOST);
-    let limit = if after.is_some() { SHOWN } else { asked.most.unwrap_or(SHOWN).clamp(SHOWN, MOST) };
+    let filter = filter::of(query, running.iter().map(|turn| turn.thread));
+    let after = query.after.as_deref().map(str::parse).transpose();
+    let after = after.map_err(|error| PageError::not_found(format!("{error}.")))?;
+    let before = query.most.filter(|_| after.is_some()).unwrap_or(0).min(MAX_THREADS);
+    let limit = if after.is_some() { PAGE } else { query.most.unwrap_or(PAGE).clamp(PAGE, MAX_THREADS) };
     let page = studio.timeline.tree_page(&filter, after, limit)?;
     let shown = before + page.items.len();
 
-    let looking = studio.timeline.look()?;
-    let here: Option<ThreadId> = asked.path.as_deref().and_then(|path| path.parse().ok());
+    let reader = studio.timeline.read()?;
+    let here: Option<ThreadId> = query.path.as_deref().and_then(|path| path.parse().ok());
     let here = here.filter(|here| page.items.iter().any(|thread| thread.summary.id == *here));
-    let known = studio.badges.of(&looking, &page.items, here)?;
+    let known = studio.badges.of(&reader, &page.items, here)?;
     let saved = match here.and_then(|here| known.get(&here)) {
-        Some(known) => known.saved(&looking)?.to_vec(),
+        Some(known) => known.saved(&reader)?.to_vec(),
         None => Vec::new(),
     };
     let running: HashSet<TakeId> = running.into_iter().map(|turn| turn.take).collect();
-    let mut view = View::new(asked, running, here, known, saved);
+    let mut view = TreeView::new(query, running, here, known, saved);
     let projects = by_project(view.arrange(&page.items));
     let paths: HashMap<ProjectId, String> =
-        looking.queries().projects()?.into_iter().map(|row| (row.id, row.path)).collect();
+        reader.queries().projects()?.into_iter().map(|row| (row.id, row.path)).collect();
     Ok(html! {
         div id="threads" data-live="tree" {
             @if projects.is_empty() {
-                p class="quiet" role="status" { (filter::nothing(asked)) }
+                p class="quiet" role="status" { (filter::nothing(query)) }
             }
             @for (project, threads) in &projects {
                 section {
@@ -91,13 +91,13 @@ pub(crate) fn threads(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> 
                 }
             }
             @match page.next {
-                Some(next) if shown < MOST => {
-                    button type="button" data-act="more" data-src=(further(asked, &next.to_string(), shown)) {
+                Some(next) if shown < MAX_THREADS => {
+                    button type="button" data-act="more" data-src=(further(query, &next.to_string(), shown)) {
                         "Older threads" (drawn_so_far(shown))
                     }
                 }
                 next => {
-                    @if shown > SHOWN { (drawn_so_far(shown)) }
+                    @if shown > PAGE { (drawn_so_far(shown)) }
                     @if next.is_some() { p class="quiet" { "Search by name to find older threads." } }
                 }
             }
@@ -111,10 +111,10 @@ fn drawn_so_far(shown: usize) -> Markup {
 }
 
 /// The address of the next page.
-fn further(asked: &Asked, after: &str, shown: usize) -> String {
+fn further(query: &PageQuery, after: &str, shown: usize) -> String {
     let shown = shown.to_string();
     let mut fields = vec![("after", after), ("most", &shown)];
-    for (name, value) in [("path", &asked.path), ("q", &asked.q), ("only", &asked.only)] {
+    for (name, value) in [("path", &query.path), ("q", &query.q), ("only", &query.only)] {
         fields.extend(value.as_deref().map(|value| (name, value)));
     }
     address("/studio/tree", &fields)

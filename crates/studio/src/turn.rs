@@ -1,37 +1,37 @@
 //! The running turn and its approval requests.
 
 use maud::{Markup, html};
-use retake_agent::asked;
-use retake_agent::provider::config::Surroundings;
+use retake_agent::pending_approvals;
+use retake_agent::provider::config::ProviderEnvironment;
 use retake_model::agent::AgentState;
 use retake_model::entry::preview;
 use retake_model::id::{TakeId, ThreadId};
-use retake_model::turn::Letter;
+use retake_model::turn::TurnMessage;
+use retake_render::number::counted;
 use retake_timeline::PendingMove;
-use retake_words::number::counted;
 use serde_json::json;
 
 use crate::conversation::take_of;
-use crate::draw::exact;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::draw::with_visible_controls;
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 
 /// The state of a take's agent and what it waits for.
-pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let take = take_of(&looking, thread, query)?;
-    let running = studio.timeline.store().turn_runs(take.id)?;
-    let questions = if running { asked(&looking, thread, &take)? } else { Vec::new() };
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let take = take_of(&reader, thread, query)?;
+    let running = studio.timeline.store().is_turn_running(take.id)?;
+    let questions = if running { pending_approvals(&reader, thread, &take)? } else { Vec::new() };
     let failed = match take.agent.as_ref().map(|agent| &agent.state) {
         Some(AgentState::Failed { message, .. }) => Some(message.clone()),
         _ => None,
     };
     let left = take.agent.is_some() && !running;
-    let letters = if running { studio.ledger.letters(take.id)? } else { Vec::new() };
+    let letters = if running { studio.runtime_database.messages(take.id)? } else { Vec::new() };
     let waiting: Vec<&str> = letters
         .iter()
         .filter_map(|(_, letter)| match letter {
-            Letter::Steer { text, .. } => Some(text.as_str()),
+            TurnMessage::Steer { text, .. } => Some(text.as_str()),
             _ => None,
         })
         .collect();
@@ -43,10 +43,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
             @if let Some(interrupted) = interrupted { (pending_move(interrupted)) }
             @for question in &questions {
                 section class="question" role="alertdialog" aria-label="Approval needed" data-call=(question.call) {
-                    h2 { "Allow " code { (exact(&question.question.tool)) } "?" }
+                    h2 { "Allow " code { (with_visible_controls(&question.question.tool)) } "?" }
                     pre class="plain" tabindex="0" {
                         @for line in &question.question.what {
-                            span class=(match line.chars().next() { Some('+') => "added", Some('-') => "removed", _ => "" }) { (exact(line)) "\n" }
+                            span class=(match line.chars().next() { Some('+') => "added", Some('-') => "removed", _ => "" }) { (with_visible_controls(line)) "\n" }
                         }
                     }
                     p class="acts" { (decisions(thread, take.id, &question.call)) }
@@ -86,7 +86,7 @@ fn pending_move(pending: &PendingMove) -> Markup {
         section class="question" role="alert" data-about="pending-move" {
             h2 { "A move of files was interrupted" }
             p {
-                "In " code { (exact(&pending.folder)) } ". "
+                "In " code { (with_visible_controls(&pending.folder)) } ". "
                 @if pending.exists { "The next change of this thread, such as an undo, finishes it first." }
                 @else { "Next: " (pending.next) "." }
             }
@@ -119,11 +119,15 @@ pub(crate) fn interrupt(thread: ThreadId, take: TakeId, label: &str) -> Markup {
 }
 
 /// The model and settings of the next request, with a link to change them.
-pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let take = take_of(&looking, thread, query)?;
-    let settings = looking.effective_settings(thread)?;
-    let usual = studio.setup.usual(&Surroundings::of_process());
+pub(crate) fn model_status(
+    studio: &Studio,
+    thread: ThreadId,
+    query: &PageQuery,
+) -> Result<Markup, PageError> {
+    let reader = studio.timeline.read()?;
+    let take = take_of(&reader, thread, query)?;
+    let settings = reader.effective_settings(thread)?;
+    let usual = studio.setup.default_model(&ProviderEnvironment::from_process());
     let usual = usual.model.as_deref().unwrap_or(&usual.provider);
     let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or(usual);
     let along = take.context_files.len() + take.screenshots.len();

@@ -4,19 +4,19 @@ use maud::{Markup, html};
 use retake_model::id::ThreadId;
 
 use crate::draw::document;
-use crate::failed::Failed;
-use crate::studio::{Asked, Studio};
+use crate::page_error::PageError;
+use crate::studio::{PageQuery, Studio};
 use crate::tree;
 
 /// The current thread of the server's project.
 pub(crate) fn current(studio: &Studio) -> Option<ThreadId> {
     let thread = studio.timeline.project_if_known(&studio.folder).ok()?.current?;
-    let row = studio.timeline.look().ok()?.thread(thread).ok()?;
+    let row = studio.timeline.read().ok()?.thread(thread).ok()?;
     row.summary.deleted.is_none().then_some(thread)
 }
 
-pub(crate) fn draw(studio: &Studio) -> Result<Markup, Failed> {
-    let left = tree::draw(studio, &Asked::default())?;
+pub(crate) fn draw(studio: &Studio) -> Result<Markup, PageError> {
+    let left = tree::draw(studio, &PageQuery::default())?;
     Ok(document(
         "Welcome",
         &[],

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{ProjectId, ThreadId};
-use retake_timeline::store::{Deleted, Shown, ThreadFilter};
-use retake_timeline::{Caller, Command, NewThread, Rules, Spot, Timeline};
+use retake_timeline::store::{DeletedFilter, EntryPresentation, ThreadFilter};
+use retake_timeline::{Caller, Command, InsertPosition, NewThread, Rules, Timeline};
 
 const PROJECT: ProjectId = ProjectId::from_bytes([7; 16]);
 const WRITERS: usize = 8;
@@ -74,17 +74,17 @@ fn fill(timeline: &Timeline, entries: usize) -> ThreadId {
 }
 
 fn say(timeline: &Timeline, thread: ThreadId, count: usize) {
-    let take = timeline.look().expect("a look").state(thread).expect("a state").active;
+    let take = timeline.read().expect("a look").state(thread).expect("a state").active;
     let entry = |number| EntryVersion::from_text("User", &format!("entry {number}"), timeline.now()).into();
     let entries = (0..count).map(entry).collect();
-    let command = Command::AddEntries { take, at: Spot::End, entries };
+    let command = Command::AddEntries { take, at: InsertPosition::End, entries };
     timeline.change(thread, command, Caller::human()).expect("a change that is allowed");
 }
 
 fn lists(timeline: &Timeline) {
     let filter = ThreadFilter::default();
     measure("the old list, whole", 20, || {
-        timeline.look().expect("a look").threads(&filter).expect("a list").len()
+        timeline.read().expect("a look").threads(&filter).expect("a list").len()
     });
     measure("list, first page", 500, || {
         timeline.threads_page(&filter, None, PAGE).expect("a page").items.len()
@@ -105,7 +105,7 @@ fn lists(timeline: &Timeline) {
         timeline.threads_page(&filter, None, PAGE).expect("a page").items.len()
     });
     measure("the old tree, whole", 5, || {
-        timeline.look().expect("a look").tree(None, Deleted::Hidden).expect("a tree").threads.len()
+        timeline.read().expect("a look").tree(None, DeletedFilter::Hidden).expect("a tree").threads.len()
     });
     measure("tree, first page", 500, || {
         timeline.tree_page(&ThreadFilter::default(), None, PAGE).expect("a page").items.len()
@@ -114,30 +114,30 @@ fn lists(timeline: &Timeline) {
 
 fn pages(timeline: &Timeline, thread: ThreadId, entries: usize) {
     let page = |from: usize| {
-        let looking = timeline.look().expect("a look");
-        let state = looking.state(thread).expect("a state");
-        let take = state.active_take(&looking.queries()).expect("a take");
+        let reader = timeline.read().expect("a look");
+        let state = reader.state(thread).expect("a state");
+        let take = state.active_take(&reader.queries()).expect("a take");
         let range = from as u64..(from + PAGE) as u64;
-        looking.page(thread, &take, range).expect("a page").len()
+        reader.page(thread, &take, range).expect("a page").len()
     };
     let mut from = 0;
     measure("page of a long thread", 500, || {
         from = (from + 7919) % (entries - PAGE);
         page(from)
     });
-    measure("standing and history of a long thread", 200, || {
-        let looking = timeline.look().expect("a look");
-        looking.standing(thread).expect("a standing");
-        looking.history(thread, None, PAGE).expect("a history").len()
+    measure("undo_status and history of a long thread", 200, || {
+        let reader = timeline.read().expect("a look");
+        reader.undo_status(thread).expect("a undo_status");
+        reader.history(thread, None, PAGE).expect("a history").len()
     });
-    let looking = timeline.look().expect("a look");
-    let take = looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take");
-    let all = take.entries.page(&looking.queries(), 0..entries as u64).expect("a list");
-    let number = looking.thread(thread).expect("a thread").number;
+    let reader = timeline.read().expect("a look");
+    let take = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
+    let all = take.entries.page(&reader.queries(), 0..entries as u64).expect("a list");
+    let number = reader.thread(thread).expect("a thread").number;
     let folded: Vec<_> = all.into_iter().map(|cell| cell.entry).collect();
-    let shown = Shown { collapsed: true, source: false };
+    let shown = EntryPresentation { collapsed: true, source: false };
     let store = timeline.store();
-    store.write(move |writing| writing.set_shown(number, &folded, shown)).expect("it is remembered");
+    store.write(move |writing| writing.set_presentation(number, &folded, shown)).expect("it is remembered");
     measure("the same, all folded", 500, || {
         from = (from + 7919) % (entries - PAGE);
         page(from)

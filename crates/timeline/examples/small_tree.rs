@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use retake_model::operation::Actor;
-use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Caller, Goal, MoveOptions, NewThread, Rules, Timeline, Unit, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 
 const ROUNDS: usize = 40;
@@ -33,8 +33,8 @@ fn main() {
     let project = timeline.project(&root).expect("a project").id;
     let thread =
         timeline.create_thread(NewThread::in_project(project), Caller::human()).expect("a thread").thread;
-    let desk = Desk::at(timeline, project, Workspace::of(&root).expect("a workspace"));
-    desk.look(thread, Caller::human()).expect("a first look");
+    let working_copy = WorkingCopy::at(timeline, project, Workspace::of(&root).expect("a workspace"));
+    working_copy.record_changes(thread, Caller::human()).expect("a first look");
     let probe = File::create(place.path().join("probe")).expect("a file");
 
     let (mut snapshots, mut undos, mut floors) = (Vec::new(), Vec::new(), Vec::new());
@@ -50,10 +50,10 @@ fn main() {
         writeln!(file, "round {round}").expect("there is room");
         drop(file);
         let agent = Caller { actor: Actor::Agent, ..Caller::human() };
-        snapshots.push(time(|| drop(desk.record(thread, agent).expect("a change"))));
+        snapshots.push(time(|| drop(working_copy.record_as_caller(thread, agent).expect("a change"))));
         let undo = Goal::Undo(Unit::Turn, 1);
         undos.push(time(|| {
-            drop(desk.go(thread, undo, Caller::human(), Handling::default()).expect("an undo"));
+            drop(working_copy.go(thread, undo, Caller::human(), MoveOptions::default()).expect("an undo"));
         }));
     }
     let (snapshot, undo, floor) = (median(snapshots), median(undos), median(floors));

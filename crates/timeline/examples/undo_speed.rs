@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use retake_model::operation::Actor;
-use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Caller, Goal, MoveOptions, NewThread, Rules, Timeline, Unit, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 
 fn main() {
@@ -26,8 +26,8 @@ fn main() {
         let project = timeline.project(&root).expect("a project").id;
         let thread =
             timeline.create_thread(NewThread::in_project(project), Caller::human()).expect("a thread").thread;
-        let desk = Desk::at(timeline, project, Workspace::of(&root).expect("a workspace"));
-        desk.look(thread, Caller::human()).expect("a first look");
+        let working_copy = WorkingCopy::at(timeline, project, Workspace::of(&root).expect("a workspace"));
+        working_copy.record_changes(thread, Caller::human()).expect("a first look");
         let turns: [(&str, &dyn Fn(usize)); 3] = [
             ("new files, one folder", &|number| {
                 write(&root.join(format!("many/{number}.txt")), "new", number);
@@ -40,9 +40,15 @@ fn main() {
         for (name, work) in turns {
             (0..count).for_each(work);
             let agent = Caller { actor: Actor::Agent, ..Caller::human() };
-            let record = time(|| drop(desk.record(thread, agent).expect("a change")));
+            let record = time(|| drop(working_copy.record_as_caller(thread, agent).expect("a change")));
             let go = |goal| {
-                time(|| drop(desk.go(thread, goal, Caller::human(), Handling::default()).expect("a move")))
+                time(|| {
+                    drop(
+                        working_copy
+                            .go(thread, goal, Caller::human(), MoveOptions::default())
+                            .expect("a move"),
+                    )
+                })
             };
             let undo = go(Goal::Undo(Unit::Turn, 1));
             let redo = go(Goal::Redo(Unit::Turn, 1));

@@ -10,18 +10,18 @@ mod trace;
 use std::collections::HashMap;
 
 use retake_model::content::ContentId;
-use retake_model::diff::{self, Incomparable, LONGEST_TEXT, MOST_LINES};
+use retake_model::diff::{self, DiffError, MAX_LINES, MAX_TEXT_BYTES};
 use retake_model::id::ProjectId;
-use retake_model::object::{Unavailable, load};
+use retake_model::object::{ObjectError, load};
 use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::path::RootPath;
 use retake_model::tree::{Node, Snapshot, read, resolve};
 use retake_store::{Queries, StoreError, ThreadRow};
 use serde::Serialize;
 
-use self::trace::{Does, Texts, Trace};
-use crate::file_log::Wrote;
-use crate::{LookError, Looking, NamedFiles};
+use self::trace::{StepEffect, TextSource, Trace};
+use crate::file_log::OperationInfo;
+use crate::{NamedFiles, ReadError, Reader};
 
 /// The lines of a file with their origins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +31,7 @@ pub struct Blame {
     #[serde(flatten)]
     pub path: RootPath,
     /// The operations that wrote the lines, oldest first.
-    pub origins: Vec<WroteLines>,
+    pub origins: Vec<LineOrigin>,
     /// The lines.
     pub lines: Vec<BlameLine>,
 }
@@ -39,10 +39,10 @@ pub struct Blame {
 /// An operation that wrote some lines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WroteLines {
+pub struct LineOrigin {
     /// The operation.
     #[serde(flatten)]
-    pub by: Wrote,
+    pub by: OperationInfo,
     /// Path of the file at that time.
     pub path: RootPath,
 }
@@ -71,13 +71,13 @@ pub enum BlameError {
     NotAFile,
     /// The content is not text, or too large.
     #[error(transparent)]
-    Incomparable(#[from] Incomparable),
+    Incomparable(#[from] DiffError),
     /// Reading failed.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Read(#[from] ReadError),
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Finds the operation that wrote each line of a file in a snapshot, considering operations up to a sequence
     /// number.
     pub fn blame(
@@ -94,14 +94,14 @@ impl Looking<'_> {
             Some(Node::File { content, size, .. }) => (content, size),
             Some(_) => return Err(BlameError::NotAFile),
         };
-        if size > LONGEST_TEXT as u64 {
-            return Err(Incomparable::TooLarge.into());
+        if size > MAX_TEXT_BYTES as u64 {
+            return Err(DiffError::TooLarge.into());
         }
         let contents = Contents { queries: &queries };
         let text = contents.text((size, content))?;
         diff::check(&text)?;
-        if diff::lines(&text).count() > MOST_LINES {
-            return Err(Incomparable::TooLarge.into());
+        if diff::lines(&text).count() > MAX_LINES {
+            return Err(DiffError::TooLarge.into());
         }
         let mut touches = Self::touches(&queries, project, path, up_to.unwrap_or(i64::MAX))?;
         let mut found = touches.by_ref().collect::<Result<Vec<_>, _>>()?;
@@ -109,7 +109,7 @@ impl Looking<'_> {
         let mut trace = Trace::new();
         for (number, touch) in (0_u32..).zip(&found) {
             let (before, after) = (id(touch.change.before.as_ref()), id(touch.change.after.as_ref()));
-            trace.step(number, does(&touch.stored.operation.kind), before, after, &contents)?;
+            trace.step(number, effect_of(&touch.stored.operation.kind), before, after, &contents)?;
         }
         let origins = trace.lines((size, content), &contents)?;
         // Lists only operations of which some line remains.
@@ -121,8 +121,8 @@ impl Looking<'_> {
         for number in named {
             let touch = &found[number as usize];
             places.insert(number, told.len());
-            told.push(WroteLines {
-                by: Wrote::of(touch, &touches.threads()[touch.thread].summary.title),
+            told.push(LineOrigin {
+                by: OperationInfo::of(touch, &touches.threads()[touch.thread].summary.title),
                 path: RootPath { root: path.root.clone(), path: touch.change.path.clone() },
             });
         }
@@ -135,7 +135,7 @@ impl Looking<'_> {
     }
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Finds the operation that wrote each line of a file as of a version of a thread.
     pub fn blame_at(
         &self,
@@ -151,15 +151,15 @@ impl Looking<'_> {
     }
 }
 
-impl From<Unavailable> for BlameError {
-    fn from(unavailable: Unavailable) -> Self {
-        Self::Look(unavailable.into())
+impl From<ObjectError> for BlameError {
+    fn from(unavailable: ObjectError) -> Self {
+        Self::Read(unavailable.into())
     }
 }
 
 impl From<StoreError> for BlameError {
     fn from(error: StoreError) -> Self {
-        Self::Look(error.into())
+        Self::Read(error.into())
     }
 }
 
@@ -169,12 +169,12 @@ type FileId = (u64, ContentId);
 /// The id of a file that is small enough to have lines.
 fn id(node: Option<&Node>) -> Option<FileId> {
     match node {
-        Some(Node::File { content, size, .. }) if *size <= LONGEST_TEXT as u64 => Some((*size, *content)),
+        Some(Node::File { content, size, .. }) if *size <= MAX_TEXT_BYTES as u64 => Some((*size, *content)),
         _ => None,
     }
 }
 
-fn find(queries: &Queries<'_>, snapshot: ContentId, path: &RootPath) -> Result<Option<Node>, Unavailable> {
+fn find(queries: &Queries<'_>, snapshot: ContentId, path: &RootPath) -> Result<Option<Node>, ObjectError> {
     let snapshot: Snapshot = load(queries, snapshot)?;
     match snapshot.root(&path.root) {
         Some(root) => resolve(queries, root.tree, &path.path),
@@ -186,16 +186,16 @@ struct Contents<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
 }
 
-impl Texts<FileId> for Contents<'_, '_> {
-    type Error = Unavailable;
+impl TextSource<FileId> for Contents<'_, '_> {
+    type Error = ObjectError;
 
-    fn text(&self, (size, content): FileId) -> Result<Vec<u8>, Unavailable> {
+    fn text(&self, (size, content): FileId) -> Result<Vec<u8>, ObjectError> {
         read(self.queries, &Node::File { content, size, mode: 0 })
     }
 }
 
 /// Whether an operation writes new text or restores old text.
-fn does(kind: &OperationKind) -> Does {
+fn effect_of(kind: &OperationKind) -> StepEffect {
     match kind {
         OperationKind::Undone { .. }
         | OperationKind::Redone { .. }
@@ -208,7 +208,7 @@ fn does(kind: &OperationKind) -> Does {
         | OperationKind::TurnAdvanced { step: TurnStep::Started { .. }, .. }
         | OperationKind::TakeDeleted { .. }
         | OperationKind::TakePromoted { .. }
-        | OperationKind::ThreadPromoted { .. } => Does::BringBack,
-        _ => Does::Write,
+        | OperationKind::ThreadPromoted { .. } => StepEffect::Restore,
+        _ => StepEffect::Write,
     }
 }

@@ -5,31 +5,31 @@ mod turn;
 use std::cmp::Reverse;
 use std::ops::Deref;
 
-use retake_model::command::{Applied, Context, apply};
+use retake_model::command::{CommandContext, CommandOutcome, apply};
 use retake_model::content::ContentId;
-use retake_model::history::{Cursor, continues_typing, link_change, link_move, link_note};
+use retake_model::history::{HistoryCursor, continues_typing, link_change, link_move, link_note};
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
-use retake_model::intent::Apart;
+use retake_model::intent::WorktreeTake;
 use retake_model::object::{Additions, Objects};
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Leases, Publication, Queries, StoreError, ThreadFilter, ThreadRow, Writing};
+use retake_store::{Publication, Queries, StoreError, ThreadFilter, ThreadRow, TurnLeases, WriteTransaction};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
 use crate::anchor::commit_of;
-use crate::clock::{Clock, Ticks};
-use crate::desk::files_of_new_take;
+use crate::clock::{Clock, ClockIds};
 use crate::moves::{next_undo, state_after};
+use crate::working_copy::files_of_new_take;
 use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
-use self::turn::{command_turn, running_turn, typing_before};
+use self::turn::{command_turn, previous_typing, running_turn};
 
 /// The outcome of a change. It is durable.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Done {
+pub struct ChangeOutcome {
     /// The thread.
     pub thread: ThreadId,
     /// The version after the change.
@@ -50,7 +50,7 @@ pub struct Done {
     pub summary: ThreadSummary,
 }
 
-impl Done {
+impl ChangeOutcome {
     /// Returns whether anything changed.
     pub fn changed(&self) -> bool {
         self.operation.is_some()
@@ -59,21 +59,31 @@ impl Done {
 
 impl Timeline {
     /// Applies a command to the newest state of a thread.
-    pub fn change(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
+    pub fn change(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        caller: Caller,
+    ) -> Result<ChangeOutcome, ChangeError> {
         let command = self.with_shared_role(thread, command)?;
         let recorded = self.record_shared(thread, &command)?;
         let done = self.change_thread(thread, command, caller);
         if done.is_err() {
-            self.forget_shared(recorded)?;
+            self.revert_shared(recorded)?;
         }
         done
     }
 
-    fn change_thread(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
+    fn change_thread(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        caller: Caller,
+    ) -> Result<ChangeOutcome, ChangeError> {
         self.settled(|| {
             let (command, caller, clock, rules) =
                 (command.clone(), caller.clone(), self.clock.clone(), self.rules);
-            let leases = self.store.leases();
+            let leases = self.store.turn_leases();
             let done = self.store.write(move |writing| {
                 let at = Head::of(writing, thread, &caller)?;
                 change(writing, &at, command, &caller, &*clock, rules, &leases)
@@ -88,7 +98,7 @@ impl Timeline {
         thread: ThreadId,
         command: Command,
         caller: Caller,
-    ) -> Result<Done, ChangeError> {
+    ) -> Result<ChangeOutcome, ChangeError> {
         self.settled(|| {
             let (command, caller, clock, rules) =
                 (command.clone(), caller.clone(), self.clock.clone(), self.rules);
@@ -113,22 +123,22 @@ pub(crate) fn stays_in_background(
     queries: &Queries<'_>,
     thread: ThreadId,
     active: TakeId,
-    leases: &Leases,
+    leases: &TurnLeases,
     command: &Command,
 ) -> Result<bool, StoreError> {
     let (Command::Branch { from, .. } | Command::Fork { from, .. }) = command else { return Ok(false) };
-    if leases.turn_runs(active)? {
+    if leases.is_turn_running(active)? {
         return Ok(true);
     }
-    let open = |apart: Apart| apart.thread == thread && apart.take == *from;
-    Ok(queries.folders()?.iter().any(|folder| folder.apart.is_some_and(open)))
+    let open = |worktree: WorktreeTake| worktree.thread == thread && worktree.take == *from;
+    Ok(queries.folders()?.iter().any(|folder| folder.worktree.is_some_and(open)))
 }
 
 /// Rejects a command that would remove or deactivate a take while a turn is running in it.
 fn check_turns(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
-    leases: &Leases,
+    leases: &TurnLeases,
     command: &Command,
 ) -> Result<(), ChangeError> {
     match command {
@@ -146,14 +156,14 @@ fn check_turns(
 ///
 /// Called inside a write, so that no turn can start in between: a starting turn locks its take before it is recorded.
 pub(crate) fn check_no_turn(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
-    leases: &Leases,
+    leases: &TurnLeases,
     only: Option<TakeId>,
 ) -> Result<(), ChangeError> {
     for take in writing.takes_of(at.row.number)? {
         let take = take.summary;
-        if only.is_none_or(|only| only == take.id) && leases.turn_runs(take.id)? {
+        if only.is_none_or(|only| only == take.id) && leases.is_turn_running(take.id)? {
             return Err(ChangeError::TurnRuns(take.name));
         }
     }
@@ -162,14 +172,14 @@ pub(crate) fn check_no_turn(
 
 /// Applies a command inside a write.
 pub(crate) fn change(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
     command: Command,
     caller: &Caller,
     clock: &dyn Clock,
     rules: Rules,
-    leases: &Leases,
-) -> Result<Done, ChangeError> {
+    leases: &TurnLeases,
+) -> Result<ChangeOutcome, ChangeError> {
     check_turns(writing, at, leases, &command)?;
     if at.state.deleted.is_some() && !matches!(command, Command::Restore | Command::Delete) {
         return Err(ChangeError::ThreadDeleted);
@@ -217,23 +227,27 @@ fn without_settings(mut command: Command) -> (Command, Option<(TurnId, SettingVa
 
 /// Composes the operation of a command; `None` if nothing changes.
 pub(crate) fn compose_command<'writing, 'transaction>(
-    writing: &'writing Writing<'transaction>,
+    writing: &'writing WriteTransaction<'transaction>,
     at: &Head,
     command: Command,
     caller: &Caller,
     clock: &dyn Clock,
     rules: Rules,
-) -> Result<Option<Composed<'writing, 'transaction>>, ChangeError> {
+) -> Result<Option<ComposedOperation<'writing, 'transaction>>, ChangeError> {
     let Some(command) = with_marks(command, &at.row.summary) else { return Ok(None) };
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
     let git_commit = commit_of(writing, at, &command, caller)?;
     let git_commit = git_commit.as_deref();
-    let mut context =
-        Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit };
+    let mut context = CommandContext {
+        additions: &mut additions,
+        fresh: &mut ClockIds(clock),
+        take_named: &taken,
+        git_commit,
+    };
     match apply(&at.state, command, &mut context)? {
-        Applied::Unchanged => Ok(None),
-        Applied::Changed { state, kind } => {
+        CommandOutcome::Unchanged => Ok(None),
+        CommandOutcome::Changed { state, kind } => {
             compose_change(writing, at, additions, &state, kind, caller, clock, rules).map(Some)
         }
     }
@@ -254,35 +268,39 @@ pub(crate) fn with_marks(command: Command, row: &ThreadSummary) -> Option<Comman
 /// Composes a take that stays in the background. Records the files that it would have, so that it has them when it gets
 /// a folder.
 fn compose_in_background<'writing, 'transaction>(
-    writing: &'writing Writing<'transaction>,
+    writing: &'writing WriteTransaction<'transaction>,
     at: &Head,
     command: Command,
     caller: &Caller,
     clock: &dyn Clock,
     rules: Rules,
-) -> Result<Option<Composed<'writing, 'transaction>>, ChangeError> {
+) -> Result<Option<ComposedOperation<'writing, 'transaction>>, ChangeError> {
     let mut additions = Additions::new(&**writing);
     let log = (at.row.number, &at.last.operation);
     let files = files_of_new_take(writing, log, &at.state, &command, &mut additions)?;
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
     let git_commit = commit_of(writing, at, &command, caller)?;
     let git_commit = git_commit.as_deref();
-    let mut context =
-        Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit };
+    let mut context = CommandContext {
+        additions: &mut additions,
+        fresh: &mut ClockIds(clock),
+        take_named: &taken,
+        git_commit,
+    };
     let (state, kind) = match apply(&at.state, command, &mut context)? {
-        Applied::Unchanged => return Ok(None),
-        Applied::Changed { state, kind } => (state, kind),
+        CommandOutcome::Unchanged => return Ok(None),
+        CommandOutcome::Changed { state, kind } => (state, kind),
     };
     let take = state.active;
     let state = ThreadState { active: at.state.active, ..state };
     let mut composed = compose_change(writing, at, additions, &state, kind, caller, clock, rules)?;
     if let Some(snapshot) = files {
-        composed.operation.filed = Some(composed.operation.version);
+        composed.operation.last_file_operation = Some(composed.operation.version);
         composed.operation.files = Some(FileChange {
             before: snapshot,
             after: snapshot,
             take,
-            apart: true,
+            worktree: true,
             left: None,
             shared: None,
         });
@@ -320,7 +338,7 @@ pub(crate) fn check_not_last(queries: &Queries<'_>, row: &ThreadRow) -> Result<(
 }
 
 /// If the deleted thread was current, selects the most recently changed one of the rest.
-fn select_another(writing: &Writing<'_>, deleted: ThreadId) -> Result<(), StoreError> {
+fn select_another(writing: &WriteTransaction<'_>, deleted: ThreadId) -> Result<(), StoreError> {
     for project in writing.projects()? {
         if project.current == Some(deleted) {
             let others = others_in_use(writing, project.id, deleted)?;
@@ -332,22 +350,22 @@ fn select_another(writing: &Writing<'_>, deleted: ThreadId) -> Result<(), StoreE
 
 /// Checks that no other active thread of the project has the title.
 pub(crate) fn title_is_free(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     thread: &ThreadRow,
     title: &str,
 ) -> Result<(), ChangeError> {
-    let title = retake_model::name::check(retake_model::name::Naming::Title, title)?;
-    let taken = writing.threads_titled(&title)?.iter().any(|other| {
+    let title = retake_model::name::check(retake_model::name::NameKind::Title, title)?;
+    let taken = writing.threads_with_title(&title)?.iter().any(|other| {
         other.number != thread.number && other.home == thread.home && other.summary.deleted.is_none()
     });
     if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(()) }
 }
 
 /// A thread before a change.
-pub(crate) struct Head(retake_store::Head);
+pub(crate) struct Head(retake_store::ThreadHead);
 
 impl Deref for Head {
-    type Target = retake_store::Head;
+    type Target = retake_store::ThreadHead;
 
     fn deref(&self) -> &Self::Target {
         &self.0
@@ -356,12 +374,16 @@ impl Deref for Head {
 
 impl Head {
     /// The newest state of a thread, if its version is the one that the caller expects.
-    pub(crate) fn of(writing: &Writing<'_>, thread: ThreadId, caller: &Caller) -> Result<Self, ChangeError> {
+    pub(crate) fn of(
+        writing: &WriteTransaction<'_>,
+        thread: ThreadId,
+        caller: &Caller,
+    ) -> Result<Self, ChangeError> {
         // Files are being moved to another version of this thread, which follows when they are in place.
-        if let Some(pending) = writing.intent_of(thread)? {
+        if let Some(pending) = writing.intent_for_thread(thread)? {
             return Err(ChangeError::Moving(pending.intent.folder));
         }
-        let at = Self::regardless(writing, thread)?;
+        let at = Self::any_version(writing, thread)?;
         let current = at.last.operation.version;
         match caller.expected {
             Some(expected) if expected != current => Err(ChangeError::Conflict { expected, current }),
@@ -370,12 +392,12 @@ impl Head {
     }
 
     /// The newest state of a thread, without checking the expected version or pending moves.
-    pub(crate) fn regardless(writing: &Writing<'_>, thread: ThreadId) -> Result<Self, ChangeError> {
-        Ok(Self(writing.newest(thread)?.ok_or(ChangeError::NoSuchThread(thread))?))
+    pub(crate) fn any_version(writing: &WriteTransaction<'_>, thread: ThreadId) -> Result<Self, ChangeError> {
+        Ok(Self(writing.thread_head(thread)?.ok_or(ChangeError::NoSuchThread(thread))?))
     }
 
-    pub(crate) fn unchanged(&self) -> Done {
-        Done {
+    pub(crate) fn unchanged(&self) -> ChangeOutcome {
+        ChangeOutcome {
             thread: self.row.summary.id,
             version: self.last.operation.version,
             operation: None,
@@ -406,9 +428,9 @@ impl Head {
             // A clock that was set back must not make the log run backwards.
             time: clock.now().max(self.last.operation.time),
             place: self.last.operation.place,
-            surroundings: None,
+            environment: None,
             files: None,
-            filed: self.last.operation.filed,
+            last_file_operation: self.last.operation.last_file_operation,
             request: caller.request,
             chains: None,
         }
@@ -416,7 +438,7 @@ impl Head {
 }
 
 /// An operation with its content, not published yet.
-pub(crate) struct Composed<'writing, 'transaction> {
+pub(crate) struct ComposedOperation<'writing, 'transaction> {
     pub(crate) operation: Operation,
     pub(crate) additions: Additions<'writing, retake_store::Queries<'transaction>>,
 }
@@ -424,7 +446,7 @@ pub(crate) struct Composed<'writing, 'transaction> {
 /// Publishes a change of the state.
 #[expect(clippy::too_many_arguments, reason = "each is a different fact of the one operation that it writes")]
 pub(crate) fn publish(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
     additions: Additions<'_, retake_store::Queries<'_>>,
     state: &ThreadState,
@@ -432,7 +454,7 @@ pub(crate) fn publish(
     caller: &Caller,
     clock: &dyn Clock,
     rules: Rules,
-) -> Result<Done, ChangeError> {
+) -> Result<ChangeOutcome, ChangeError> {
     let composed = compose_change(writing, at, additions, state, kind, caller, clock, rules)?;
     Ok(finish(writing, at, composed)?.0)
 }
@@ -440,7 +462,7 @@ pub(crate) fn publish(
 /// Composes an operation that changes the state.
 #[expect(clippy::too_many_arguments, reason = "each is a different fact of the one operation that it makes")]
 pub(crate) fn compose_change<'writing, 'transaction>(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
     mut additions: Additions<'writing, retake_store::Queries<'transaction>>,
     state: &ThreadState,
@@ -448,10 +470,10 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     caller: &Caller,
     clock: &dyn Clock,
     rules: Rules,
-) -> Result<Composed<'writing, 'transaction>, ChangeError> {
+) -> Result<ComposedOperation<'writing, 'transaction>, ChangeError> {
     let deleted = state.deleted.is_some() && at.state.deleted.is_none();
     if deleted || state.active != at.state.active || state.takes.len() < at.state.takes.len() {
-        check_apart(writing, &additions, at, state)?;
+        check_worktree(writing, &additions, at, state)?;
     }
     let after = additions.add(state);
     let (log, head) = (writing.log(at.row.number), at.last.operation.version);
@@ -459,73 +481,75 @@ pub(crate) fn compose_change<'writing, 'transaction>(
         None if kind.changes_files_only() => Some(caller.take.unwrap_or(state.active)),
         take => take,
     };
-    let running = running_turn(&at.state, &additions, take)?.filter(|_| !kind.moves_only());
+    let running = running_turn(&at.state, &additions, take)?.filter(|_| !kind.is_not_undoable());
     let turn = match (running, caller.turn) {
         (Some(turn), _) if take.is_some() => turn,
         (_, Some(turn)) | (Some(turn), None) => turn,
-        (None, None) => match (command_turn(writing, at, take)?, typing_before(writing, at, &kind, take)?) {
-            (Some(turn), _) if !kind.moves_only() => turn,
-            (_, Some(last))
-                if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) =>
-            {
-                last.turn
+        (None, None) => {
+            match (command_turn(writing, at, take)?, previous_typing(writing, at, &kind, take)?) {
+                (Some(turn), _) if !kind.is_not_undoable() => turn,
+                (_, Some(last))
+                    if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) =>
+                {
+                    last.turn
+                }
+                _ => TurnId::generate(&mut ClockIds(clock)),
             }
-            _ => TurnId::fresh(&mut Ticks(clock)),
-        },
+        }
     };
     let (place, chains) =
-        if kind.moves_only() { link_note(&log, head)? } else { link_change(&log, head, take)? };
+        if kind.is_not_undoable() { link_note(&log, head)? } else { link_change(&log, head, take)? };
     let mut operation = at.follow(after, kind, turn, caller, clock);
     (operation.place, operation.chains) = (place, Some(chains));
-    operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
-    Ok(Composed { operation, additions })
+    operation.environment = caller.environment.as_ref().map(|around| additions.add(around));
+    Ok(ComposedOperation { operation, additions })
 }
 
 /// Publishes a move along the log. Returns the thread after it, for the next move.
 pub(crate) fn publish_move(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
-    cursor: &Cursor,
+    cursor: &HistoryCursor,
     kind: OperationKind,
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<(Done, Head), ChangeError> {
+) -> Result<(ChangeOutcome, Head), ChangeError> {
     finish(writing, at, compose_move(writing, at, cursor, kind, caller, clock)?)
 }
 
 /// Composes an operation that moves along the log.
 pub(crate) fn compose_move<'writing, 'transaction>(
-    writing: &'writing Writing<'transaction>,
+    writing: &'writing WriteTransaction<'transaction>,
     at: &Head,
-    cursor: &Cursor,
+    cursor: &HistoryCursor,
     kind: OperationKind,
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<Composed<'writing, 'transaction>, ChangeError> {
+) -> Result<ComposedOperation<'writing, 'transaction>, ChangeError> {
     let (log, head) = (writing.log(at.row.number), at.last.operation.version);
     let mut additions = Additions::new(&**writing);
     let state = state_after(writing, &mut additions, (at.row.number, head), &at.state, cursor)?;
-    check_apart(writing, &additions, at, &state)?;
+    check_worktree(writing, &additions, at, &state)?;
     if state.deleted.is_some() && at.state.deleted.is_none() {
         check_not_last(writing, &at.row)?;
     }
-    let turn = caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock)));
+    let turn = caller.turn.unwrap_or_else(|| TurnId::generate(&mut ClockIds(clock)));
     let mut operation = at.follow(additions.add(&state), kind, turn, caller, clock);
     let (place, chains) = link_move(&log, head, cursor.view(), cursor.moves(&log)?)?;
     (operation.place, operation.chains) = (place, Some(chains));
-    operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
-    Ok(Composed { operation, additions })
+    operation.environment = caller.environment.as_ref().map(|around| additions.add(around));
+    Ok(ComposedOperation { operation, additions })
 }
 
 /// Checks that a take with a worktree still exists, that its thread is not deleted, and that it is not the active take.
-fn check_apart(
-    writing: &Writing<'_>,
+fn check_worktree(
+    writing: &WriteTransaction<'_>,
     objects: &impl Objects,
     at: &Head,
     state: &ThreadState,
 ) -> Result<(), ChangeError> {
     for folder in writing.folders()? {
-        let Some(Apart { thread, take }) = folder.apart else { continue };
+        let Some(WorktreeTake { thread, take }) = folder.worktree else { continue };
         if thread != at.last.operation.thread {
             continue;
         }
@@ -534,7 +558,7 @@ fn check_apart(
         let Some(before) = at.state.take(&**writing, take)? else { continue };
         if comes_here || deleted || state.take(objects, take)?.is_none() {
             let path = path_from_text(folder.path());
-            return Err(FileError::TakeApart { take: before.name, path }.into());
+            return Err(FileError::TakeHasWorktree { take: before.name, path }.into());
         }
     }
     Ok(())
@@ -542,13 +566,14 @@ fn check_apart(
 
 /// Publishes a composed operation. Returns the thread after it.
 pub(crate) fn finish(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
-    composed: Composed<'_, '_>,
-) -> Result<(Done, Head), ChangeError> {
-    let Composed { operation, additions } = composed;
+    composed: ComposedOperation<'_, '_>,
+) -> Result<(ChangeOutcome, Head), ChangeError> {
+    let ComposedOperation { operation, additions } = composed;
     let (thread, version, kind) = (operation.thread, operation.version, operation.kind.clone());
-    let (take, is_change) = (operation.chains.as_ref().and_then(|chains| chains.take), !kind.moves_only());
+    let (take, is_change) =
+        (operation.chains.as_ref().and_then(|chains| chains.take), !kind.is_not_undoable());
     let published = writing.publish_onto(at, Publication { operation, objects: additions.into_new() })?;
     if published.head.state.deleted.is_some() && at.state.deleted.is_none() {
         select_another(writing, thread)?;
@@ -556,7 +581,7 @@ pub(crate) fn finish(
     // A change of a take is the next to be undone in it; a step of the thread may affect another folder.
     let undoable =
         is_change && (take.is_some() || next_undo(writing, &published.head, None)? == Some(version));
-    let done = Done {
+    let done = ChangeOutcome {
         thread,
         version,
         operation: Some(published.id),

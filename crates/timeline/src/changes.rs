@@ -9,20 +9,20 @@
 //! Each level reads more than the one before it, so the caller chooses the detail.
 
 use retake_model::content::ContentId;
-use retake_model::diff::{self, Counts, Hunk, Incomparable, LONGEST_TEXT, Side};
-use retake_model::object::{Objects, Unavailable, load};
+use retake_model::diff::{self, DiffError, Hunk, LineCounts, LineSide, MAX_TEXT_BYTES};
+use retake_model::object::{ObjectError, Objects, load};
 use retake_model::path::{RootPath, TreePath};
-use retake_model::tree::{self, Happened, Node, PathChange, Snapshot, pair_renames, read};
+use retake_model::tree::{self, Node, PathChange, PathChangeKind, Snapshot, pair_renames, read};
 use serde::Serialize;
 
-use crate::{LookError, Looking};
+use crate::{ReadError, Reader};
 
 /// Default number of context lines around a change.
-pub const USUAL_CONTEXT: usize = 3;
+pub const DEFAULT_CONTEXT: usize = 3;
 
 /// Options of a file comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct DiffOptions {
     /// Only these paths and everything below them; all paths if empty. Includes renamed files whose former name
     /// matches.
     pub paths: Vec<RootPath>,
@@ -30,7 +30,7 @@ pub struct Question {
     pub detail: Detail,
 }
 
-impl Question {
+impl DiffOptions {
     /// Options for all paths with that detail.
     pub fn all(detail: Detail) -> Self {
         Self { paths: Vec::new(), detail }
@@ -70,7 +70,7 @@ pub struct Stat {
     pub files: u64,
     /// Added and removed lines.
     #[serde(flatten)]
-    pub lines: Counts,
+    pub lines: LineCounts,
 }
 
 impl Stat {
@@ -81,7 +81,7 @@ impl Stat {
             let added = stat.lines.added + lines.added;
             Self {
                 files: stat.files + 1,
-                lines: Counts { added, removed: stat.lines.removed + lines.removed },
+                lines: LineCounts { added, removed: stat.lines.removed + lines.removed },
             }
         })
     }
@@ -97,15 +97,15 @@ pub struct FileDiff {
     /// The former path, if it was renamed.
     pub from: Option<TreePath>,
     /// The kind of change.
-    pub happened: Happened,
+    pub happened: PathChangeKind,
     /// The entry before.
     pub before: Option<FileFacts>,
     /// The entry after.
     pub after: Option<FileFacts>,
     /// How the content was compared.
-    pub content: Compared,
+    pub content: ContentComparison,
     /// Added and removed lines; `null` if not compared.
-    pub lines: Option<Counts>,
+    pub lines: Option<LineCounts>,
     /// The lines, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<HunkView>,
@@ -139,7 +139,7 @@ pub enum FileFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ContentComparison"))]
 #[serde(rename_all = "snake_case")]
-pub enum Compared {
+pub enum ContentComparison {
     /// Equal; only name or permissions differ, or it is a folder.
     Same,
     /// Different; no details were requested.
@@ -173,7 +173,7 @@ pub struct HunkView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineView {
     /// The side that it is from.
-    pub side: Side,
+    pub side: LineSide,
     /// The parts of the line, without its line feed. Invalid UTF-8 is replaced.
     pub parts: Vec<PartView>,
     /// Whether this is the last line and has no line feed.
@@ -192,21 +192,21 @@ pub struct PartView {
     pub changed: bool,
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Compares two snapshots.
     pub fn changes(
         &self,
         before: ContentId,
         after: ContentId,
-        question: &Question,
-    ) -> Result<Changes, LookError> {
+        question: &DiffOptions,
+    ) -> Result<Changes, ReadError> {
         Ok(changes(&self.queries(), before, after, question)?)
     }
 }
 
 /// A page of the differences between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SomeChanges {
+pub struct ChangesPage {
     /// The files of this page.
     pub files: Vec<FileDiff>,
     /// Number of files in total.
@@ -214,25 +214,25 @@ pub struct SomeChanges {
 }
 
 /// Limit on the bytes of lines in one response.
-const ROOM: usize = 8 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// A page of differences: at most `limit` files from index `start` on, fewer if they are very large.
-    pub fn some_changes(
+    pub fn changes_page(
         &self,
         before: ContentId,
         after: ContentId,
-        question: &Question,
+        question: &DiffOptions,
         start: usize,
         limit: usize,
-    ) -> Result<SomeChanges, LookError> {
+    ) -> Result<ChangesPage, ReadError> {
         let queries = self.queries();
-        let mut found = differing(&queries, before, after)?;
-        found.retain(|(root, change)| question.lets_through(root, change));
+        let mut found = changed_paths(&queries, before, after)?;
+        found.retain(|(root, change)| question.matches(root, change));
         let count = found.len() as u64;
         let (mut files, mut bytes) = (Vec::new(), 0);
         for (root, change) in found.into_iter().skip(start).take(limit) {
-            if bytes >= ROOM {
+            if bytes >= MAX_BYTES {
                 break;
             }
             let file = compare(&queries, &root, change, question.detail)?;
@@ -240,7 +240,7 @@ impl Looking<'_> {
             bytes += lines.flat_map(|line| &line.parts).map(|part| part.text.len()).sum::<usize>();
             files.push(file);
         }
-        Ok(SomeChanges { files, count })
+        Ok(ChangesPage { files, count })
     }
 }
 
@@ -267,11 +267,11 @@ pub(crate) fn changes(
     objects: &(impl Objects + ?Sized),
     before: ContentId,
     after: ContentId,
-    question: &Question,
-) -> Result<Changes, Unavailable> {
+    question: &DiffOptions,
+) -> Result<Changes, ObjectError> {
     let mut files = Vec::new();
-    for (root, change) in differing(objects, before, after)? {
-        if question.lets_through(&root, &change) {
+    for (root, change) in changed_paths(objects, before, after)? {
+        if question.matches(&root, &change) {
             files.push(compare(objects, &root, change, question.detail)?);
         }
     }
@@ -279,11 +279,11 @@ pub(crate) fn changes(
 }
 
 /// The changed paths between two snapshots, root by root and sorted by path, with renames.
-pub(crate) fn differing(
+pub(crate) fn changed_paths(
     objects: &(impl Objects + ?Sized),
     before: ContentId,
     after: ContentId,
-) -> Result<Vec<(String, PathChange)>, Unavailable> {
+) -> Result<Vec<(String, PathChange)>, ObjectError> {
     let (old, new): (Snapshot, Snapshot) = (load(objects, before)?, load(objects, after)?);
     let mut found = Vec::new();
     let gone = old.roots.iter().filter(|root| new.root(&root.name).is_none());
@@ -295,8 +295,8 @@ pub(crate) fn differing(
     Ok(found)
 }
 
-impl Question {
-    fn lets_through(&self, root: &str, change: &PathChange) -> bool {
+impl DiffOptions {
+    fn matches(&self, root: &str, change: &PathChange) -> bool {
         let names = || std::iter::once(&change.path).chain(&change.from);
         let below =
             |asked: &RootPath| asked.root == root && names().any(|name| name.starts_with(&asked.path));
@@ -320,7 +320,7 @@ fn without_plain_folders(changes: Vec<PathChange>) -> Vec<PathChange> {
     let plain = |change: &PathChange| {
         folder(&change.before)
             && folder(&change.after)
-            && change.happened() != Happened::ModeChanged
+            && change.kind() != PathChangeKind::ModeChanged
             && parents.contains(&change.path)
     };
     changes.into_iter().filter(|change| !plain(change)).collect()
@@ -331,8 +331,8 @@ fn compare(
     root: &str,
     change: PathChange,
     detail: Detail,
-) -> Result<FileDiff, Unavailable> {
-    let happened = change.happened();
+) -> Result<FileDiff, ObjectError> {
+    let happened = change.kind();
     let text = compare_content(objects, change.before.as_ref(), change.after.as_ref(), detail)?;
     Ok(FileDiff {
         path: RootPath { root: root.to_owned(), path: change.path },
@@ -347,9 +347,9 @@ fn compare(
 }
 
 /// The difference of two contents.
-pub(crate) struct ComparedContent {
-    pub(crate) compared: Compared,
-    pub(crate) lines: Option<Counts>,
+pub(crate) struct ContentDiff {
+    pub(crate) compared: ContentComparison,
+    pub(crate) lines: Option<LineCounts>,
     hunks: Vec<HunkView>,
 }
 
@@ -359,27 +359,27 @@ pub(crate) fn compare_content(
     before: Option<&Node>,
     after: Option<&Node>,
     detail: Detail,
-) -> Result<ComparedContent, Unavailable> {
-    let only = |compared| Ok(ComparedContent { compared, lines: None, hunks: Vec::new() });
+) -> Result<ContentDiff, ObjectError> {
+    let only = |compared| Ok(ContentDiff { compared, lines: None, hunks: Vec::new() });
     if is_same(before, after) {
-        return only(Compared::Same);
+        return only(ContentComparison::Same);
     }
     if detail == Detail::Paths {
-        return only(Compared::Different);
+        return only(ContentComparison::Different);
     }
-    let (Some(old), Some(new)) = (bounded(objects, before)?, bounded(objects, after)?) else {
-        return only(Compared::TooLarge);
+    let (Some(old), Some(new)) = (read_bounded(objects, before)?, read_bounded(objects, after)?) else {
+        return only(ContentComparison::TooLarge);
     };
     let found = match diff::changes(&old, &new) {
         Ok(found) => found,
-        Err(Incomparable::Binary) => return only(Compared::Binary),
-        Err(Incomparable::TooLarge) => return only(Compared::TooLarge),
+        Err(DiffError::Binary) => return only(ContentComparison::Binary),
+        Err(DiffError::TooLarge) => return only(ContentComparison::TooLarge),
     };
     let hunks = match detail {
         Detail::Hunks(context) => diff::hunks(&old, &new, &found, context).iter().map(view).collect(),
         Detail::Paths | Detail::Counts => Vec::new(),
     };
-    Ok(ComparedContent { compared: Compared::Text, lines: Some(Counts::of(&found)), hunks })
+    Ok(ContentDiff { compared: ContentComparison::Text, lines: Some(LineCounts::of(&found)), hunks })
 }
 
 fn is_same(before: Option<&Node>, after: Option<&Node>) -> bool {
@@ -391,10 +391,13 @@ fn is_same(before: Option<&Node>, after: Option<&Node>) -> bool {
 }
 
 /// The bytes of a node, unless it is too large to compare.
-fn bounded(objects: &(impl Objects + ?Sized), node: Option<&Node>) -> Result<Option<Vec<u8>>, Unavailable> {
+fn read_bounded(
+    objects: &(impl Objects + ?Sized),
+    node: Option<&Node>,
+) -> Result<Option<Vec<u8>>, ObjectError> {
     match node {
         None => Ok(Some(Vec::new())),
-        Some(Node::File { size, .. }) if *size > LONGEST_TEXT as u64 => Ok(None),
+        Some(Node::File { size, .. }) if *size > MAX_TEXT_BYTES as u64 => Ok(None),
         Some(node) => read(objects, node).map(Some),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use retake_model::id::Fresh;
+use retake_model::id::IdSource;
 use retake_model::time::Timestamp;
 
 /// A source of time and randomness for several threads.
@@ -29,7 +29,7 @@ impl Clock for SystemClock {
             Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
             Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
         };
-        Timestamp::of_clock(millis)
+        Timestamp::from_clock(millis)
     }
 
     fn random(&self) -> [u8; 10] {
@@ -45,18 +45,18 @@ impl Clock for SystemClock {
 
 /// A deterministic clock and random generator for repeatable tests. The clock advances with each call.
 #[derive(Debug)]
-pub struct Seeded {
+pub struct SeededClock {
     inside: Mutex<(u64, i64)>,
 }
 
-impl Seeded {
+impl SeededClock {
     /// Creates a clock with that seed.
     pub fn new(seed: u64) -> Self {
         Self { inside: Mutex::new((seed, 1_700_000_000_000)) }
     }
 }
 
-impl Clock for Seeded {
+impl Clock for SeededClock {
     fn now(&self) -> Timestamp {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         inside.1 += 1;
@@ -74,11 +74,11 @@ impl Clock for Seeded {
 }
 
 /// Limits any clock to the range of times that can be stored.
-pub(crate) struct Bounded(pub(crate) Arc<dyn Clock>);
+pub(crate) struct BoundedClock(pub(crate) Arc<dyn Clock>);
 
-impl Clock for Bounded {
+impl Clock for BoundedClock {
     fn now(&self) -> Timestamp {
-        Timestamp::of_clock(self.0.now().millis())
+        Timestamp::from_clock(self.0.now().millis())
     }
 
     fn random(&self) -> [u8; 10] {
@@ -91,9 +91,9 @@ impl Clock for Bounded {
 }
 
 /// Adapts a shared clock for the model. Ids created at the same time share its timestamp.
-pub(crate) struct Ticks<'clock>(pub(crate) &'clock dyn Clock);
+pub(crate) struct ClockIds<'clock>(pub(crate) &'clock dyn Clock);
 
-impl Fresh for Ticks<'_> {
+impl IdSource for ClockIds<'_> {
     fn now(&mut self) -> Timestamp {
         self.0.now()
     }

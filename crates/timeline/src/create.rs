@@ -2,17 +2,17 @@
 
 use retake_model::history::FIRST;
 use retake_model::id::{ProjectId, ThreadId, TurnId};
-use retake_model::name::{Naming, check};
+use retake_model::name::{NameKind, check};
 use retake_model::object::Additions;
 use retake_model::operation::{FileChange, Operation, OperationKind};
 use retake_model::state::ThreadState;
-use retake_store::{Publication, Queries, Writing};
+use retake_store::{Publication, Queries, WriteTransaction};
 use retake_workspace::folder::path_from_text;
 use retake_workspace::snapshot::check_folder;
 
-use crate::clock::{Clock, Ticks};
-use crate::project::Unrecorded;
-use crate::{Caller, ChangeError, Done, FileError, Project, ProjectError, Timeline};
+use crate::clock::{Clock, ClockIds};
+use crate::project::UnrecordedProject;
+use crate::{Caller, ChangeError, ChangeOutcome, FileError, Project, ProjectError, Timeline};
 
 /// A thread to create.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub enum CreateError {
 impl Timeline {
     /// Rejects a project whose folder no turn can run in; an earlier version may have recorded one.
     fn check_project_folder(&self, project: ProjectId) -> Result<(), ChangeError> {
-        let row = self.look()?.queries().project(project)?;
+        let row = self.read()?.queries().project(project)?;
         match row.filter(|row| !row.path.is_empty()) {
             Some(row) => Ok(check_folder(&path_from_text(&row.path)).map_err(FileError::from)?),
             None => Ok(()),
@@ -64,7 +64,7 @@ impl Timeline {
     }
 
     /// Creates a thread. Turns must be able to run in the folder of its project.
-    pub fn create_thread(&self, new: NewThread, caller: Caller) -> Result<Done, ChangeError> {
+    pub fn create_thread(&self, new: NewThread, caller: Caller) -> Result<ChangeOutcome, ChangeError> {
         self.check_project_folder(new.project)?;
         let clock = self.clock.clone();
         Ok(self.store.write(move |writing| create(writing, &new, &caller, &*clock))?)
@@ -77,14 +77,14 @@ impl Timeline {
         project: &Project,
         new: NewThread,
         caller: Caller,
-    ) -> Result<Done, CreateError> {
+    ) -> Result<ChangeOutcome, CreateError> {
         if project.recorded {
             return Ok(self.create_thread(NewThread { project: project.id, ..new }, caller)?);
         }
-        let (clock, unrecorded) = (self.clock.clone(), Unrecorded::of(project)?);
+        let (clock, unrecorded) = (self.clock.clone(), UnrecordedProject::of(project)?);
         let (project, done) = self
             .store
-            .write(move |writing| -> Result<(Project, Done), ChangeError> {
+            .write(move |writing| -> Result<(Project, ChangeOutcome), ChangeError> {
                 let project = unrecorded.record(writing, &*clock)?;
                 let new = NewThread { project: project.id, ..new };
                 let done = create(writing, &new, &caller, &*clock)?;
@@ -97,21 +97,21 @@ impl Timeline {
 }
 
 fn create(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     new: &NewThread,
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<Done, ChangeError> {
+) -> Result<ChangeOutcome, ChangeError> {
     let title = match &new.title {
         Some(title) => free_title(writing, new.project, title)?,
         None => next_title(writing, new.project)?,
     };
     let mut additions = Additions::new(&**writing);
-    let state = ThreadState::new(title, &mut additions, &mut Ticks(clock))?;
-    let tags = new.tags.iter().map(|tag| check(Naming::Tag, tag)).collect::<Result<_, _>>()?;
+    let state = ThreadState::new(title, &mut additions, &mut ClockIds(clock))?;
+    let tags = new.tags.iter().map(|tag| check(NameKind::Tag, tag)).collect::<Result<_, _>>()?;
     let state = ThreadState { private: new.private, tags, ..state };
     let kind = OperationKind::ThreadCreated { project: new.project };
-    let thread = ThreadId::fresh(&mut Ticks(clock));
+    let thread = ThreadId::generate(&mut ClockIds(clock));
     let done = publish_first(writing, thread, &state, (kind, None), additions, caller, clock)?;
     if new.current {
         writing.set_current(new.project, Some(thread))?;
@@ -121,32 +121,32 @@ fn create(
 
 /// Publishes the first operation of a thread.
 pub(crate) fn publish_first(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     thread: ThreadId,
     state: &ThreadState,
     (kind, files): (OperationKind, Option<FileChange>),
     mut additions: Additions<'_, Queries<'_>>,
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<Done, ChangeError> {
+) -> Result<ChangeOutcome, ChangeError> {
     let operation = Operation {
         thread,
         version: 1,
         previous: None,
         after: additions.add(state),
         kind: kind.clone(),
-        turn: caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock))),
+        turn: caller.turn.unwrap_or_else(|| TurnId::generate(&mut ClockIds(clock))),
         actor: caller.actor.clone(),
         time: clock.now(),
         place: FIRST,
-        surroundings: caller.surroundings.as_ref().map(|around| additions.add(around)),
+        environment: caller.environment.as_ref().map(|around| additions.add(around)),
         files,
-        filed: files.map(|_| 1),
+        last_file_operation: files.map(|_| 1),
         request: caller.request,
         chains: None,
     };
     let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
-    Ok(Done {
+    Ok(ChangeOutcome {
         thread,
         version: 1,
         operation: Some(published.id),
@@ -160,20 +160,20 @@ pub(crate) fn publish_first(
 
 /// Validates that no active thread of the project has the title.
 pub(crate) fn free_title(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     project: ProjectId,
     title: &str,
 ) -> Result<String, ChangeError> {
-    let title = check(Naming::Title, title)?;
+    let title = check(NameKind::Title, title)?;
     let taken = writing
-        .threads_titled(&title)?
+        .threads_with_title(&title)?
         .iter()
         .any(|other| other.home == project && other.summary.deleted.is_none());
     if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(title) }
 }
 
 /// The next free "Thread n" of a project.
-fn next_title(writing: &Writing<'_>, project: ProjectId) -> Result<String, ChangeError> {
+fn next_title(writing: &WriteTransaction<'_>, project: ProjectId) -> Result<String, ChangeError> {
     let mut number = 1;
     loop {
         match free_title(writing, project, &format!("Thread {number}")) {

@@ -1,9 +1,9 @@
 //! Errors of changes and reads.
 
-use retake_model::command::Refusal;
+use retake_model::command::CommandError;
 use retake_model::id::{FolderId, ThreadId};
-use retake_model::name::BadName;
-use retake_model::object::Unavailable;
+use retake_model::name::InvalidNameError;
+use retake_model::object::ObjectError;
 use retake_model::operation::Version;
 use retake_store::{PublishError, StoreError, WriteError};
 
@@ -43,7 +43,7 @@ pub enum ChangeError {
     TitleTaken(String),
     /// The title is invalid.
     #[error(transparent)]
-    Title(#[from] BadName),
+    Title(#[from] InvalidNameError),
     /// Nothing to undo.
     #[error("nothing to undo")]
     NothingToUndo,
@@ -63,7 +63,7 @@ pub enum ChangeError {
     },
     /// The command was rejected.
     #[error(transparent)]
-    Refused(Refusal),
+    Refused(CommandError),
     /// The files of the move could not be moved.
     #[error(transparent)]
     Files(Box<FileError>),
@@ -74,7 +74,7 @@ pub enum ChangeError {
 
 /// Why a read failed.
 #[derive(Debug, thiserror::Error)]
-pub enum LookError {
+pub enum ReadError {
     /// The thread does not exist.
     #[error("there is no thread {}", .0.short())]
     NoSuchThread(ThreadId),
@@ -101,34 +101,34 @@ pub enum LookError {
     Store(#[from] StoreError),
 }
 
-impl From<Refusal> for ChangeError {
-    fn from(refusal: Refusal) -> Self {
+impl From<CommandError> for ChangeError {
+    fn from(refusal: CommandError) -> Self {
         match refusal {
-            Refusal::Unavailable(unavailable) => Self::Store(unavailable.into()),
+            CommandError::Unavailable(unavailable) => Self::Store(unavailable.into()),
             refusal => Self::Refused(refusal),
         }
     }
 }
 
-impl From<Unavailable> for ChangeError {
-    fn from(unavailable: Unavailable) -> Self {
+impl From<ObjectError> for ChangeError {
+    fn from(unavailable: ObjectError) -> Self {
         Self::Store(unavailable.into())
     }
 }
 
-impl From<Unavailable> for LookError {
-    fn from(unavailable: Unavailable) -> Self {
+impl From<ObjectError> for ReadError {
+    fn from(unavailable: ObjectError) -> Self {
         Self::Store(unavailable.into())
     }
 }
 
-impl From<LookError> for ChangeError {
-    fn from(error: LookError) -> Self {
+impl From<ReadError> for ChangeError {
+    fn from(error: ReadError) -> Self {
         match error {
-            LookError::NoSuchThread(thread) => Self::NoSuchThread(thread),
-            LookError::NoSuchVersion { asked, current } => Self::NoSuchVersion { asked, current },
-            LookError::Store(error) => Self::Store(error),
-            error @ LookError::NoSuchSequence { .. } => Self::Files(Box::new(error.into())),
+            ReadError::NoSuchThread(thread) => Self::NoSuchThread(thread),
+            ReadError::NoSuchVersion { asked, current } => Self::NoSuchVersion { asked, current },
+            ReadError::Store(error) => Self::Store(error),
+            error @ ReadError::NoSuchSequence { .. } => Self::Files(Box::new(error.into())),
         }
     }
 }

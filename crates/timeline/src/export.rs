@@ -22,7 +22,7 @@ use data_encoding::BASE64;
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::entry::Block;
 use retake_model::id::ThreadId;
-use retake_model::object::{Objects, Unavailable};
+use retake_model::object::{ObjectError, Objects};
 use retake_model::reference::{Reference, references};
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::take::Attachments;
@@ -30,7 +30,7 @@ use retake_model::time::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{EntryView, LookError, Looking};
+use crate::{EntryView, ReadError, Reader};
 
 /// Version of the export format.
 pub(crate) const FORMAT: u64 = 1;
@@ -39,19 +39,19 @@ pub(crate) const FORMAT: u64 = 1;
 const PAGE: u64 = 500;
 
 /// Formatting that depends on the front end.
-pub trait Front {
+pub trait ExportFormatter {
     /// Formats a time for people.
     fn time(&self, moment: Timestamp) -> String;
     /// Formats a number for people.
     fn count(&self, number: u64) -> String;
     /// Writes a value as JSON on one line.
-    fn json(&self, out: &mut dyn Write, piece: &Piece<'_>) -> io::Result<()>;
+    fn json(&self, out: &mut dyn Write, piece: &ExportItem<'_>) -> io::Result<()>;
 }
 
 /// A value in an export.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Piece<'a> {
+pub enum ExportItem<'a> {
     /// A thread.
     Thread(&'a ThreadSummary),
     /// A take.
@@ -69,7 +69,7 @@ pub enum Piece<'a> {
 /// Summary of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Exported {
+pub struct ExportSummary {
     /// Number of operations.
     pub operations: u64,
     /// Number of objects.
@@ -79,7 +79,7 @@ pub struct Exported {
     /// Number of excluded sealed contents: replaced versions of ignored or secret files. Only this machine can open
     /// them.
     #[serde(skip_serializing_if = "is_zero")]
-    pub sealed_left_out: u64,
+    pub sealed_excluded: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
@@ -92,7 +92,7 @@ fn is_zero(number: &u64) -> bool {
 pub enum ExportError {
     /// The thread could not be read.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Read(#[from] ReadError),
     /// Files cannot be excluded, because an entry refers to one.
     #[error("an entry of this thread refers to files, so it cannot be exported without them")]
     NamesFiles,
@@ -101,15 +101,15 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Writes a complete thread. `progress` receives the number of operations done and in total.
     pub fn export(
         &self,
         thread: ThreadId,
         to: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, ExportError> {
-        self.export_as(thread, Half::Both, to, progress)
+    ) -> Result<ExportSummary, ExportError> {
+        self.export_as(thread, ExportScope::Both, to, progress)
     }
 
     /// Writes a thread without files and without their names. Its log differs: it mentions changes of files without
@@ -119,17 +119,17 @@ impl Looking<'_> {
         thread: ThreadId,
         to: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, ExportError> {
-        self.export_as(thread, Half::Conversation, to, progress)
+    ) -> Result<ExportSummary, ExportError> {
+        self.export_as(thread, ExportScope::Conversation, to, progress)
     }
 
     fn export_as(
         &self,
         thread: ThreadId,
-        half: Half,
+        half: ExportScope,
         to: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, ExportError> {
+    ) -> Result<ExportSummary, ExportError> {
         let row = self.thread(thread)?;
         let mut previous = None;
         let mut lines = Lines { to, hasher: blake3::Hasher::new(), count: 0, bytes: 0 };
@@ -141,14 +141,14 @@ impl Looking<'_> {
             "version": row.summary.version,
             "program": env!("CARGO_PKG_VERSION"),
         }))?;
-        let mut walk = Walk { looking: self, half, seen: HashSet::new(), objects: 0, sealed: 0 };
+        let mut walk = Walk { reader: self, half, seen: HashSet::new(), objects: 0, sealed: 0 };
         for version in 1..=row.summary.version {
-            let stored = self.queries().operation(row.number, version).map_err(LookError::from)?;
+            let stored = self.queries().operation(row.number, version).map_err(ReadError::from)?;
             let stored =
-                stored.ok_or(LookError::NoSuchVersion { asked: version, current: row.summary.version })?;
+                stored.ok_or(ReadError::NoSuchVersion { asked: version, current: row.summary.version })?;
             let mut operation = stored.operation;
-            if half == Half::Conversation {
-                (operation.files, operation.filed, operation.previous) = (None, None, previous);
+            if half == ExportScope::Conversation {
+                (operation.files, operation.last_file_operation, operation.previous) = (None, None, previous);
             }
             let body = encode(&operation);
             previous = Some(ContentId::of(Kind::Operation, &body));
@@ -161,18 +161,18 @@ impl Looking<'_> {
         let count = lines.count;
         lines.line(&json!({"end": true, "lines": count, "digest": digest}))?;
         lines.to.flush()?;
-        Ok(Exported {
+        Ok(ExportSummary {
             operations: row.summary.version,
             objects: walk.objects,
             bytes: lines.bytes,
-            sealed_left_out: walk.sealed,
+            sealed_excluded: walk.sealed,
         })
     }
 }
 
 /// Scope of an export.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
+enum ExportScope {
     /// Conversation and files.
     Both,
     /// The conversation only.
@@ -180,8 +180,8 @@ enum Half {
 }
 
 struct Walk<'looking, 'timeline> {
-    looking: &'looking Looking<'timeline>,
-    half: Half,
+    reader: &'looking Reader<'timeline>,
+    half: ExportScope,
     seen: HashSet<Reference>,
     objects: u64,
     sealed: u64,
@@ -190,12 +190,12 @@ struct Walk<'looking, 'timeline> {
 impl Walk<'_, '_> {
     /// Writes objects after everything they refer to. Not recursive, since states can be deep.
     fn write_all(&mut self, needed: Vec<Reference>, lines: &mut Lines<'_>) -> Result<(), ExportError> {
-        let queries = self.looking.queries();
+        let queries = self.reader.queries();
         let mut stack: Vec<Step> = needed.into_iter().rev().map(Step::Open).collect();
         while let Some(step) = stack.pop() {
             match step {
                 Step::Open(reference) if !self.seen.insert(reference) => {}
-                Step::Open((Kind::Snapshot, _)) if self.half == Half::Conversation => {
+                Step::Open((Kind::Snapshot, _)) if self.half == ExportScope::Conversation => {
                     return Err(ExportError::NamesFiles);
                 }
                 Step::Open((kind, id)) => {
@@ -205,9 +205,9 @@ impl Walk<'_, '_> {
                         lines.line(&json!({"redacted": id, "kind": kind_name(kind)}))?;
                         continue;
                     }
-                    let bytes = queries.bytes(kind, id).map_err(LookError::from)?;
+                    let bytes = queries.bytes(kind, id).map_err(ReadError::from)?;
                     let below = references(kind, &bytes)
-                        .map_err(|_| LookError::from(Unavailable::Damaged { kind, id }))?;
+                        .map_err(|_| ReadError::from(ObjectError::Damaged { kind, id }))?;
                     stack.push(Step::Write(kind, bytes));
                     stack.extend(below.into_iter().rev().map(Step::Open));
                 }
@@ -222,9 +222,9 @@ impl Walk<'_, '_> {
 
     /// Returns whether content was erased and not stored again since.
     fn is_gone(&self, kind: Kind, id: ContentId) -> Result<bool, ExportError> {
-        let queries = self.looking.queries();
-        let redacted = queries.is_redacted(id).map_err(LookError::from)?;
-        Ok(redacted && !queries.holds(kind, id).map_err(LookError::from)?)
+        let queries = self.reader.queries();
+        let redacted = queries.is_redacted(id).map_err(ReadError::from)?;
+        Ok(redacted && !queries.contains(kind, id).map_err(ReadError::from)?)
     }
 }
 
@@ -260,11 +260,11 @@ const KINDS: [(Kind, &str); 14] = [
     (Kind::Takes, "takes"),
     (Kind::Settings, "settings"),
     (Kind::State, "state"),
-    (Kind::Surroundings, "surroundings"),
+    (Kind::Environment, "surroundings"),
     (Kind::Tree, "tree"),
     (Kind::Parts, "parts"),
     (Kind::Snapshot, "snapshot"),
-    (Kind::LeftOut, "left_out"),
+    (Kind::Excluded, "left_out"),
     (Kind::Sealed, "sealed"),
     (Kind::SealedFiles, "sealed_files"),
 ];

@@ -3,10 +3,10 @@
 use retake_model::id::ThreadId;
 use retake_model::path::RootPath;
 
-use crate::changes::{Detail, compare_content, differing};
-use crate::file_log::Wrote;
-use crate::filed::FileOperations;
-use crate::{FileLogItem, LookError, Looking};
+use crate::changes::{Detail, changed_paths, compare_content};
+use crate::file_log::OperationInfo;
+use crate::file_operations::FileOperations;
+use crate::{FileLogItem, ReadError, Reader};
 
 /// A page of file changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct FileChanges {
     pub next: Option<(i64, usize)>,
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// File changes of a thread, and before its promotion of the threads that it was a take of: newest first, at most
     /// `limit` paths, from the `next` of an earlier page on.
     pub fn file_changes(
@@ -26,17 +26,17 @@ impl Looking<'_> {
         thread: ThreadId,
         from: Option<(i64, usize)>,
         limit: usize,
-    ) -> Result<FileChanges, LookError> {
+    ) -> Result<FileChanges, ReadError> {
         let queries = self.queries();
-        let mut filed = FileOperations::of_logs(&queries, self.lineage(thread)?)?;
+        let mut last_file_operation = FileOperations::of_logs(&queries, self.lineage(thread)?)?;
         if let Some((from, _)) = from {
-            filed.pass_over(from.saturating_add(1))?;
+            last_file_operation.skip_to(from.saturating_add(1))?;
         }
         let mut items = Vec::new();
-        while let Some((thread, stored)) = filed.step()? {
+        while let Some((thread, stored)) = last_file_operation.step()? {
             let files = stored.operation.files.filter(|files| files.before != files.after);
             let done = match files {
-                Some(files) => differing(&queries, files.before, files.after)?,
+                Some(files) => changed_paths(&queries, files.before, files.after)?,
                 None => Vec::new(),
             };
             // Only the operation at which a page ended has paths to skip.
@@ -48,8 +48,8 @@ impl Looking<'_> {
                 let text =
                     compare_content(&queries, change.before.as_ref(), change.after.as_ref(), Detail::Counts)?;
                 items.push(FileLogItem {
-                    by: Wrote::by(&stored, &filed.threads()[thread].summary.title),
-                    happened: change.happened(),
+                    by: OperationInfo::by(&stored, &last_file_operation.threads()[thread].summary.title),
+                    happened: change.kind(),
                     path: RootPath { root, path: change.path },
                     from: change.from,
                     to: None,

@@ -1,18 +1,18 @@
 //! Lists the changes of one path over all threads of a project, newest first.
 
 use retake_model::content::ContentId;
-use retake_model::diff::Counts;
+use retake_model::diff::LineCounts;
 use retake_model::id::{ProjectId, ThreadId, TurnId};
 use retake_model::operation::{Actor, OperationKind, Version};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
-use retake_model::tree::Happened;
+use retake_model::tree::PathChangeKind;
 use retake_store::StoredOperation;
 use serde::Serialize;
 
-use crate::changes::{Compared, Detail, compare_content};
+use crate::changes::{ContentComparison, Detail, compare_content};
 use crate::touches::Touch;
-use crate::{LookError, Looking};
+use crate::{ReadError, Reader};
 
 /// Changes of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,7 +30,7 @@ pub struct FileLog {
 pub struct FileLogItem {
     /// The operation.
     #[serde(flatten)]
-    pub by: Wrote,
+    pub by: OperationInfo,
     /// The path after the operation; of a removed file, before it.
     #[serde(flatten)]
     pub path: RootPath,
@@ -39,17 +39,17 @@ pub struct FileLogItem {
     /// The new path, if it was renamed away from this one.
     pub to: Option<TreePath>,
     /// The kind of change.
-    pub happened: Happened,
+    pub happened: PathChangeKind,
     /// How the content was compared.
-    pub content: Compared,
+    pub content: ContentComparison,
     /// Added and removed lines; `null` if not compared.
-    pub lines: Option<Counts>,
+    pub lines: Option<LineCounts>,
 }
 
 /// An operation that changed files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Wrote {
+pub struct OperationInfo {
     /// Its thread.
     pub thread: ThreadId,
     /// Title of the thread.
@@ -70,7 +70,7 @@ pub struct Wrote {
     pub time: Timestamp,
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Operations of a project that changed a path, newest first, at most `limit`, followed through its former names.
     /// `before` is the `next` of an earlier page.
     pub fn file_log(
@@ -79,7 +79,7 @@ impl Looking<'_> {
         path: &RootPath,
         before: Option<i64>,
         limit: usize,
-    ) -> Result<FileLog, LookError> {
+    ) -> Result<FileLog, ReadError> {
         let queries = self.queries();
         // Former names are known only from the newest operation backwards, so an older page repeats the walk.
         let mut touches = Self::touches(&queries, project, path, i64::MAX)?;
@@ -105,14 +105,14 @@ impl Looking<'_> {
                 to: touch.to.clone(),
                 content: text.compared,
                 lines: text.lines,
-                by: Wrote::of(&touch, title),
+                by: OperationInfo::of(&touch, title),
             });
         }
         Ok(FileLog { operations, next: None })
     }
 }
 
-impl Wrote {
+impl OperationInfo {
     pub(crate) fn of(touch: &Touch, title: &str) -> Self {
         Self::by(&touch.stored, title)
     }

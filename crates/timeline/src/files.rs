@@ -3,18 +3,18 @@
 use std::ops::Range;
 
 use retake_model::content::ContentId;
-use retake_model::object::{Objects, Unavailable, load};
+use retake_model::object::{ObjectError, Objects, load};
 use retake_model::path::{FileName, RootPath, TreePath};
 use retake_model::tree::{Node, Snapshot, Tree, TreeEntry, read_piece, resolve};
 use retake_store::Queries;
 use serde::Serialize;
 
-use crate::{FileFacts, LookError, Looking};
+use crate::{FileFacts, ReadError, Reader};
 
 /// An entry of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HeldFile {
+pub struct CapturedFile {
     /// The path.
     #[serde(flatten)]
     pub path: RootPath,
@@ -27,16 +27,16 @@ pub struct HeldFile {
 
 /// A page of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldFiles {
+pub struct CapturedFilePage {
     /// The entries, sorted by the bytes of their names; folders before their content.
-    pub items: Vec<HeldFile>,
+    pub items: Vec<CapturedFile>,
     /// Whether there are more.
     pub more: bool,
 }
 
 /// Options for listing a folder.
 #[derive(Clone, Copy, Debug)]
-pub struct FolderQuestion<'a> {
+pub struct ListOptions<'a> {
     /// The root.
     pub root: &'a str,
     /// The folder below the root; `None` for the root itself.
@@ -63,20 +63,20 @@ pub enum Depth {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePiece {
     /// The file.
-    pub file: HeldFile,
+    pub file: CapturedFile,
     /// Size of the whole file in bytes.
     pub size: u64,
     /// The bytes in the range; the target of a link; empty for a folder.
     pub bytes: Vec<u8>,
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Lists a folder of a snapshot; `None` if it does not exist.
     pub fn files_in(
         &self,
         snapshot: ContentId,
-        question: FolderQuestion<'_>,
-    ) -> Result<Option<HeldFiles>, LookError> {
+        question: ListOptions<'_>,
+    ) -> Result<Option<CapturedFilePage>, ReadError> {
         let queries = self.queries();
         let found: Snapshot = load(&queries, snapshot)?;
         let Some(root) = found.root(question.root) else { return Ok(None) };
@@ -97,7 +97,7 @@ impl Looking<'_> {
         path: &RootPath,
         from: u64,
         most: u64,
-    ) -> Result<Option<FilePiece>, LookError> {
+    ) -> Result<Option<FilePiece>, ReadError> {
         let queries = self.queries();
         let Some(node) = node_at(&queries, &load(&queries, snapshot)?, path)? else { return Ok(None) };
         Ok(Some(piece_of(&queries, path, &node, from..from.saturating_add(most))?))
@@ -109,7 +109,7 @@ pub(crate) fn node_at(
     objects: &impl Objects,
     snapshot: &Snapshot,
     path: &RootPath,
-) -> Result<Option<Node>, Unavailable> {
+) -> Result<Option<Node>, ObjectError> {
     snapshot.root(&path.root).map_or(Ok(None), |root| resolve(objects, root.tree, &path.path))
 }
 
@@ -119,14 +119,14 @@ pub(crate) fn piece_of(
     path: &RootPath,
     node: &Node,
     range: Range<u64>,
-) -> Result<FilePiece, Unavailable> {
+) -> Result<FilePiece, ObjectError> {
     let bytes = read_piece(objects, node, range)?;
     let size = match node {
         Node::File { size, .. } => *size,
         Node::Link { target } => target.len() as u64,
         Node::Folder { .. } => 0,
     };
-    Ok(FilePiece { file: held(path.clone(), node), size, bytes })
+    Ok(FilePiece { file: captured(path.clone(), node), size, bytes })
 }
 
 /// A folder that is being listed. The levels are in a list, so that the depth of folders does not grow the stack.
@@ -143,7 +143,7 @@ impl<'names> Level<'names> {
         tree: ContentId,
         path: Option<TreePath>,
         passed: &'names [FileName],
-    ) -> Result<Self, Unavailable> {
+    ) -> Result<Self, ObjectError> {
         let tree: Tree = load(queries, tree)?;
         let entries =
             tree.entries().iter().filter(|entry| passed.first().is_none_or(|first| entry.name >= *first));
@@ -155,8 +155,8 @@ impl<'names> Level<'names> {
 fn list(
     queries: &Queries<'_>,
     tree: ContentId,
-    question: FolderQuestion<'_>,
-) -> Result<HeldFiles, Unavailable> {
+    question: ListOptions<'_>,
+) -> Result<CapturedFilePage, ObjectError> {
     let above = question.folder.map_or(0, |folder| folder.names().len());
     let passed = question.after.map_or(&[][..], |after| after.names().get(above..).unwrap_or_default());
     let mut levels = vec![Level::open(queries, tree, question.folder.cloned(), passed)?];
@@ -174,23 +174,23 @@ fn list(
         };
         if !told {
             if items.len() >= question.limit {
-                return Ok(HeldFiles { items, more: true });
+                return Ok(CapturedFilePage { items, more: true });
             }
             let place = RootPath { root: question.root.to_owned(), path: path.clone() };
-            items.push(held(place, &node));
+            items.push(captured(place, &node));
         }
         if let (Node::Folder { tree, .. }, Depth::All) = (&node, question.depth) {
             levels.push(Level::open(queries, *tree, Some(path), rest)?);
         }
     }
-    Ok(HeldFiles { items, more: false })
+    Ok(CapturedFilePage { items, more: false })
 }
 
-fn held(path: RootPath, node: &Node) -> HeldFile {
+fn captured(path: RootPath, node: &Node) -> CapturedFile {
     let content = match node {
         Node::File { content, .. } => Some(*content),
         Node::Folder { tree, .. } => Some(*tree),
         Node::Link { .. } => None,
     };
-    HeldFile { path, facts: FileFacts::of(node), content }
+    CapturedFile { path, facts: FileFacts::of(node), content }
 }

@@ -4,18 +4,18 @@ use retake_model::entry::RoleKind;
 use retake_model::id::{EntryId, ProjectId, ThreadId};
 use retake_model::operation::OperationKind;
 use retake_model::take::Take;
-use retake_store::{Deleted, StoreError, TakeRow, ThreadFilter, ThreadRow};
+use retake_store::{DeletedFilter, StoreError, TakeRow, ThreadFilter, ThreadRow};
 
-use crate::{LookError, Looking};
+use crate::{ReadError, Reader};
 
 /// Minimum length of an id prefix.
 pub const SHORTEST_PREFIX: usize = 4;
 /// Number of candidates to list in an error.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// A resolved thread.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ThreadMatch {
     /// The thread.
     pub thread: ThreadRow,
     /// The take, if one was named.
@@ -26,10 +26,10 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// No thread matches.
-    #[error("no thread is named {text:?}, and {hint}; `retake thread list` shows all threads", text = .0, hint = why_no_id(.0))]
+    #[error("no thread is named {text:?}, and {hint}; `retake thread list` shows all threads", text = .0, hint = id_hint(.0))]
     NoThread(String),
     /// No take matches.
-    #[error("no take of {thread:?} is named {text:?}, and {hint}; `retake tree` shows all takes", hint = why_no_id(text))]
+    #[error("no take of {thread:?} is named {text:?}, and {hint}; `retake tree` shows all takes", hint = id_hint(text))]
     NoTake {
         /// The thread's title.
         thread: String,
@@ -52,11 +52,11 @@ pub enum FindError {
     },
     /// Reading failed.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Read(#[from] ReadError),
 }
 
 /// Explains why a text matches no id.
-pub fn why_no_id(text: &str) -> String {
+pub fn id_hint(text: &str) -> String {
     if text.len() < SHORTEST_PREFIX {
         format!("an id prefix needs at least {SHORTEST_PREFIX} characters")
     } else {
@@ -66,42 +66,42 @@ pub fn why_no_id(text: &str) -> String {
 
 impl From<StoreError> for FindError {
     fn from(error: StoreError) -> Self {
-        Self::Look(error.into())
+        Self::Read(error.into())
     }
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Finds a thread by title (in this project first) or id prefix; `thread/take` also names a take.
-    pub fn find(&self, project: Option<ProjectId>, text: &str) -> Result<Found, FindError> {
+    pub fn find(&self, project: Option<ProjectId>, text: &str) -> Result<ThreadMatch, FindError> {
         if let Some(thread) = self.find_thread(project, text)? {
-            return Ok(Found { thread, take: None });
+            return Ok(ThreadMatch { thread, take: None });
         }
         // A title may contain a slash, so the whole text was tried first.
         if let Some((thread, take)) = text.rsplit_once('/')
             && let Some(thread) = self.find_thread(project, thread)?
         {
             let take = Some(self.find_take(&thread, take)?);
-            return Ok(Found { thread, take });
+            return Ok(ThreadMatch { thread, take });
         }
-        let takes = by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, NAMED + 1))?;
+        let takes = by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, MAX_NAMED + 1))?;
         match takes.as_slice() {
             [] => Err(FindError::NoThread(text.to_owned())),
             [take] => {
-                let thread = self.queries().thread_numbered(take.thread)?;
+                let thread = self.queries().thread_by_number(take.thread)?;
                 let thread = thread.ok_or_else(|| FindError::NoThread(text.to_owned()))?;
-                Ok(Found { thread, take: Some(take.clone()) })
+                Ok(ThreadMatch { thread, take: Some(take.clone()) })
             }
             several => Err(FindError::Several {
                 text: text.to_owned(),
-                candidates: several.iter().take(NAMED).map(|take| take.summary.id.short()).collect(),
+                candidates: several.iter().take(MAX_NAMED).map(|take| take.summary.id.short()).collect(),
             }),
         }
     }
 
     /// The thread whose deletion is the last change in a project, which an undo without a thread restores.
-    pub fn just_deleted(&self, project: ProjectId) -> Result<Option<ThreadRow>, LookError> {
+    pub fn just_deleted(&self, project: ProjectId) -> Result<Option<ThreadRow>, ReadError> {
         let filter =
-            ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
+            ThreadFilter { project: Some(project), deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
         let mut newest: Option<(i64, bool, ThreadRow)> = None;
         let rows = self.threads(&filter)?;
         let last = rows.iter().map(|row| row.summary.updated).max();
@@ -128,13 +128,13 @@ impl Looking<'_> {
             [take] => Ok((*take).clone()),
             several => Err(FindError::Several {
                 text: text.to_owned(),
-                candidates: several.iter().take(NAMED).map(|take| take.summary.name.clone()).collect(),
+                candidates: several.iter().take(MAX_NAMED).map(|take| take.summary.name.clone()).collect(),
             }),
         }
     }
 
     /// The last message of the user in a take.
-    pub fn last_message(&self, thread: ThreadId, take: &Take) -> Result<Option<EntryId>, LookError> {
+    pub fn last_message(&self, thread: ThreadId, take: &Take) -> Result<Option<EntryId>, ReadError> {
         const PAGE: u64 = 100;
         let mut end = take.entries.len();
         while end > 0 {
@@ -155,15 +155,15 @@ impl Looking<'_> {
         let count = take.entries.len();
         let queries = self.queries();
         match position(text, count) {
-            Numbered::At(position) => {
-                let cell = take.entries.get(&queries, position).map_err(LookError::from)?;
+            EntryNumber::At(position) => {
+                let cell = take.entries.get(&queries, position).map_err(ReadError::from)?;
                 return cell.map(|cell| (position, cell.entry)).ok_or_else(missing);
             }
-            Numbered::Beyond => return Err(missing()),
-            Numbered::Not => {}
+            EntryNumber::OutOfRange => return Err(missing()),
+            EntryNumber::NotANumber => {}
         }
         if let Ok(entry) = text.parse::<EntryId>() {
-            let found = take.entries.find(&queries, entry.bytes()).map_err(LookError::from)?;
+            let found = take.entries.find(&queries, entry.bytes()).map_err(ReadError::from)?;
             return found.map(|(position, _)| (position, entry)).ok_or_else(missing);
         }
         if text.len() < SHORTEST_PREFIX {
@@ -171,7 +171,7 @@ impl Looking<'_> {
         }
         let mut found = Vec::new();
         for (position, cell) in (0..).zip(take.entries.iter(&queries, 0)) {
-            let entry = cell.map_err(LookError::from)?.entry;
+            let entry = cell.map_err(ReadError::from)?.entry;
             if entry.to_string().starts_with(text) {
                 found.push((position, entry));
             }
@@ -181,7 +181,7 @@ impl Looking<'_> {
             [one] => Ok(*one),
             several => Err(FindError::Several {
                 text: text.to_owned(),
-                candidates: several.iter().take(NAMED).map(|(_, entry)| entry.to_string()).collect(),
+                candidates: several.iter().take(MAX_NAMED).map(|(_, entry)| entry.to_string()).collect(),
             }),
         }
     }
@@ -190,7 +190,7 @@ impl Looking<'_> {
         if let Ok(id) = text.parse::<ThreadId>() {
             return Ok(self.queries().thread(id)?);
         }
-        let mut titled = self.queries().threads_titled(text)?;
+        let mut titled = self.queries().threads_with_title(text)?;
         // Active threads of this project come before any other.
         titled.sort_by_key(|row| (Some(row.home) != project, row.summary.deleted.is_some()));
         if let Some(best) = titled.first() {
@@ -201,7 +201,7 @@ impl Looking<'_> {
                 several => Err(several_threads(text, several)),
             };
         }
-        let found = by_prefix(text, |prefix| self.queries().threads_with_prefix(prefix, NAMED + 1))?;
+        let found = by_prefix(text, |prefix| self.queries().threads_with_prefix(prefix, MAX_NAMED + 1))?;
         match found.as_slice() {
             [] => Ok(None),
             [one] => Ok(Some(one.clone())),
@@ -223,23 +223,23 @@ fn several_threads(text: &str, rows: &[&ThreadRow]) -> FindError {
         text: text.to_owned(),
         candidates: rows
             .iter()
-            .take(NAMED)
+            .take(MAX_NAMED)
             .map(|row| format!("{} ({})", row.summary.id.short(), row.summary.title))
             .collect(),
     }
 }
 
 /// A text parsed as position.
-enum Numbered {
+enum EntryNumber {
     /// The entry at that index.
     At(u64),
     /// A number without an entry.
-    Beyond,
+    OutOfRange,
     /// Not a number.
-    Not,
+    NotANumber,
 }
 
-fn position(text: &str, count: u64) -> Numbered {
+fn position(text: &str, count: u64) -> EntryNumber {
     // An id can consist of digits only; a number that long is an id.
     let number = match text {
         "last" => Some(-1),
@@ -247,9 +247,9 @@ fn position(text: &str, count: u64) -> Numbered {
         text => text.parse::<i64>().ok(),
     };
     let position = match number {
-        None => return Numbered::Not,
+        None => return EntryNumber::NotANumber,
         Some(number) if number < 0 => count.checked_sub(number.unsigned_abs()),
         Some(number) => number.unsigned_abs().checked_sub(1),
     };
-    position.filter(|position| *position < count).map_or(Numbered::Beyond, Numbered::At)
+    position.filter(|position| *position < count).map_or(EntryNumber::OutOfRange, EntryNumber::At)
 }

@@ -12,20 +12,20 @@ use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use data_encoding::BASE64;
-use retake_model::check::{self, Accepted, BadContent, Measures};
+use retake_model::check::{self, FileChecker, InvalidContentError, StateChecker};
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{FIRST, Link};
 use retake_model::id::{ProjectId, ThreadId};
-use retake_model::object::{Memory, NewObject, Objects, Unavailable};
-use retake_model::operation::{Operation, OperationKind, Sharing, Version};
+use retake_model::object::{MemoryObjects, NewObject, ObjectError, Objects};
+use retake_model::operation::{ConcurrentChange, Operation, OperationKind, Version};
 use retake_model::reference::{Reference, references};
-use retake_store::{Publication, PublishError, Queries, StoreError, WriteError, Writing};
+use retake_store::{Publication, PublishError, Queries, StoreError, WriteError, WriteTransaction};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Ticks;
-use crate::desk::stay_with_files;
+use crate::clock::ClockIds;
 use crate::export::{FORMAT, kind_named};
-use crate::project::Unrecorded;
+use crate::project::UnrecordedProject;
+use crate::working_copy::move_back_to_files;
 use crate::{ChangeError, Clock, Project, ProjectError, Timeline};
 
 /// The longest line: the largest entry in base64, with room to spare.
@@ -33,7 +33,7 @@ const LONGEST_LINE: u64 = 128 * 1024 * 1024;
 
 /// How a thread is imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Importing {
+pub enum ImportMode {
     /// As the thread that it is.
     Same,
     /// As a new thread with the same history.
@@ -45,7 +45,7 @@ pub enum Importing {
 /// What was imported. It is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Imported {
+pub struct ImportSummary {
     /// The thread.
     pub thread: ThreadId,
     /// Its title.
@@ -131,13 +131,13 @@ impl Timeline {
         &self,
         from: impl BufRead + Send + 'static,
         project: ProjectId,
-        importing: Importing,
+        importing: ImportMode,
         mut progress: impl FnMut(u64, u64) + Send + 'static,
-    ) -> Result<Imported, ImportError> {
+    ) -> Result<ImportSummary, ImportError> {
         let clock = self.clock.clone();
         Ok(self
             .store
-            .write(move |writing| bring_in(writing, from, project, importing, &*clock, &mut progress))?)
+            .write(move |writing| import_thread(writing, from, project, importing, &*clock, &mut progress))?)
     }
 
     /// The same into the project of a folder. A folder that is new becomes a project in the same transaction, so that an
@@ -146,17 +146,17 @@ impl Timeline {
         &self,
         from: impl BufRead + Send + 'static,
         project: &Project,
-        importing: Importing,
+        importing: ImportMode,
         mut progress: impl FnMut(u64, u64) + Send + 'static,
-    ) -> Result<Imported, ImportError> {
+    ) -> Result<ImportSummary, ImportError> {
         if project.recorded {
             return self.import(from, project.id, importing, progress);
         }
-        let (clock, unrecorded) = (self.clock.clone(), Unrecorded::of(project)?);
+        let (clock, unrecorded) = (self.clock.clone(), UnrecordedProject::of(project)?);
         let (project, imported) =
-            self.store.write(move |writing| -> Result<(Project, Imported), ImportError> {
+            self.store.write(move |writing| -> Result<(Project, ImportSummary), ImportError> {
                 let project = unrecorded.record(writing, &*clock)?;
-                let imported = bring_in(writing, from, project.id, importing, &*clock, &mut progress)?;
+                let imported = import_thread(writing, from, project.id, importing, &*clock, &mut progress)?;
                 Ok((project, imported))
             })?;
         project.mark();
@@ -164,16 +164,16 @@ impl Timeline {
     }
 
     /// What an import would bring in. Everything is checked as for one, and nothing is kept.
-    pub fn foresee_import(
+    pub fn preview_import(
         &self,
         from: impl BufRead + Send + 'static,
         project: ProjectId,
-        importing: Importing,
-    ) -> Result<Imported, ImportError> {
+        importing: ImportMode,
+    ) -> Result<ImportSummary, ImportError> {
         let clock = self.clock.clone();
-        let refused = self.store.write(move |writing| -> Result<Infallible, Box<Foreseen>> {
+        let refused = self.store.write(move |writing| -> Result<Infallible, Box<PreviewResult>> {
             // What is refused leaves nothing behind.
-            Err(Box::new(bring_in(writing, from, project, importing, &*clock, &mut |_, _| ())))
+            Err(Box::new(import_thread(writing, from, project, importing, &*clock, &mut |_, _| ())))
         });
         match refused {
             Ok(never) => match never {},
@@ -184,20 +184,20 @@ impl Timeline {
 }
 
 /// What came of an import, or would come of it.
-type Foreseen = Result<Imported, ImportError>;
+type PreviewResult = Result<ImportSummary, ImportError>;
 
-fn bring_in(
-    writing: &Writing<'_>,
+fn import_thread(
+    writing: &WriteTransaction<'_>,
     from: impl BufRead,
     project: ProjectId,
-    importing: Importing,
+    importing: ImportMode,
     clock: &dyn Clock,
     progress: &mut dyn FnMut(u64, u64),
-) -> Foreseen {
+) -> PreviewResult {
     let copy = match importing {
-        Importing::Same => None,
-        Importing::Copy => Some(ThreadId::fresh(&mut Ticks(clock))),
-        Importing::CopyAs(thread) => Some(thread),
+        ImportMode::Same => None,
+        ImportMode::Copy => Some(ThreadId::generate(&mut ClockIds(clock))),
+        ImportMode::CopyAs(thread) => Some(thread),
     };
     let mut import = Import {
         writing,
@@ -209,9 +209,9 @@ fn bring_in(
         line: 0,
         present: HashSet::new(),
         redacted: HashSet::new(),
-        waiting: Waiting::default(),
-        accepted: Accepted::default(),
-        measures: Measures::default(),
+        waiting: ObjectBuffer::default(),
+        accepted: StateChecker::default(),
+        measures: FileChecker::default(),
         now: clock.now(),
         previous: None,
         new_operations: 0,
@@ -221,7 +221,7 @@ fn bring_in(
 }
 
 /// A thread that was imported, and where it was before.
-struct Arrived {
+struct ImportedThread {
     thread: ThreadId,
     before: Option<Version>,
 }
@@ -244,7 +244,7 @@ enum Line {
 }
 
 struct Import<'writing, 'transaction, R> {
-    writing: &'writing Writing<'transaction>,
+    writing: &'writing WriteTransaction<'transaction>,
     from: R,
     project: ProjectId,
     copy: Option<ThreadId>,
@@ -256,9 +256,9 @@ struct Import<'writing, 'transaction, R> {
     present: HashSet<Reference>,
     /// What the file says was destroyed, as long as nothing refers to it.
     redacted: HashSet<Reference>,
-    waiting: Waiting,
-    accepted: Accepted,
-    measures: Measures,
+    waiting: ObjectBuffer,
+    accepted: StateChecker,
+    measures: FileChecker,
     now: retake_model::time::Timestamp,
     previous: Option<ContentId>,
     new_operations: u64,
@@ -266,32 +266,32 @@ struct Import<'writing, 'transaction, R> {
 
 /// Objects that the next operation will bring, in the order in which they came and by name.
 #[derive(Default)]
-struct Waiting {
+struct ObjectBuffer {
     order: Vec<NewObject>,
-    named: Memory,
+    named: MemoryObjects,
 }
 
-impl Waiting {
+impl ObjectBuffer {
     fn push(&mut self, object: NewObject) {
-        self.named.keep([object.clone()]);
+        self.named.insert_all([object.clone()]);
         self.order.push(object);
     }
 }
 
 /// What is stored with what is waiting on top of it.
-struct Arriving<'import> {
-    waiting: &'import Memory,
+struct ImportObjects<'import> {
+    waiting: &'import MemoryObjects,
     stored: &'import Queries<'import>,
 }
 
-impl Objects for Arriving<'_> {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+impl Objects for ImportObjects<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         self.waiting.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id))
     }
 }
 
 impl<R: BufRead> Import<'_, '_, R> {
-    fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Arrived, ImportError> {
+    fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportedThread, ImportError> {
         let header = self.header()?;
         let thread = self.copy.unwrap_or(header.thread);
         let original = self.writing.thread(header.thread)?;
@@ -335,21 +335,21 @@ impl<R: BufRead> Import<'_, '_, R> {
         if let Some(sharing) = here.filter(|here| *here != row.summary.sharing()) {
             self.writing.put_sharing(&row, sharing)?;
         }
-        Ok(Arrived { thread, before })
+        Ok(ImportedThread { thread, before })
     }
 
     /// Keeps conversation and files together, and says what became of the thread.
-    fn finish(&self, arrived: Arrived, clock: &dyn Clock) -> Result<Imported, ImportError> {
-        let Arrived { thread, before } = arrived;
+    fn finish(&self, arrived: ImportedThread, clock: &dyn Clock) -> Result<ImportSummary, ImportError> {
+        let ImportedThread { thread, before } = arrived;
         let continued = before.filter(|_| self.new_operations > 0);
-        let jump_to = match continued.map(|before| stay_with_files(self.writing, thread, before, clock)) {
+        let jump_to = match continued.map(|before| move_back_to_files(self.writing, thread, before, clock)) {
             Some(Err(ChangeError::Store(error))) => return Err(error.into()),
             Some(Err(error)) => return Err(ImportError::Refused(Box::new(error))),
             Some(Ok(jump_to)) => jump_to,
             None => None,
         };
         let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
-        Ok(Imported {
+        Ok(ImportSummary {
             thread,
             title: row.summary.title.clone(),
             version: row.summary.version,
@@ -402,7 +402,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         }
         // What was destroyed elsewhere and is whole here stays: a file must not take away what it does not bring.
         let (kind, id) = reference;
-        if !self.writing.holds(kind, id)? {
+        if !self.writing.contains(kind, id)? {
             self.writing.put_redaction(kind, id, self.now)?;
         }
         self.present.insert(reference);
@@ -438,7 +438,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         if self.copy.is_some() {
             operation.thread = thread;
             operation.previous = self.previous;
-            self.rehome(&mut operation.kind);
+            self.rewrite_project(&mut operation.kind);
             self.share_files(&mut operation);
         } else if operation.thread != thread || operation.previous != self.previous {
             return Err(self.damaged("an operation that does not follow the one before it"));
@@ -449,16 +449,16 @@ impl<R: BufRead> Import<'_, '_, R> {
         if let Some(row) = &row
             && let Some(here) = self.writing.operation(row.number, version)?
         {
-            self.waiting = Waiting::default();
+            self.waiting = ObjectBuffer::default();
             if here.id != id {
                 return Err(ImportError::Diverged { thread, common: version - 1 });
             }
             return Ok(());
         }
-        self.check_place(row.as_ref().map(|row| row.number), &operation)?;
-        self.check_filed(row.map(|row| row.number), &operation)?;
+        self.check_position(row.as_ref().map(|row| row.number), &operation)?;
+        self.check_last_file_operation(row.map(|row| row.number), &operation)?;
         // Before it is published, which reads the state: one that was made to be expensive is not read at all.
-        let arriving = Arriving { waiting: &self.waiting.named, stored: self.writing };
+        let arriving = ImportObjects { waiting: &self.waiting.named, stored: self.writing };
         self.accepted.state(&arriving, operation.after).map_err(|error| self.bad(&error))?;
         let objects = std::mem::take(&mut self.waiting).order;
         self.writing.publish_in(Publication { operation, objects }, Some(self.project)).map_err(|error| {
@@ -472,10 +472,10 @@ impl<R: BufRead> Import<'_, '_, R> {
     }
 
     /// Where an operation stands is worked out again: undo and redo walk along it.
-    fn check_place(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
+    fn check_position(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
         let link = Link::of(operation);
         let Some(number) = row else {
-            let first = operation.version == 1 && operation.place == FIRST && link.is_old();
+            let first = operation.version == 1 && operation.place == FIRST && link.predates_chains();
             return if first { Ok(()) } else { Err(self.damaged("a first operation in the wrong place")) };
         };
         let head = self.writing.head(number)?.ok_or_else(|| self.damaged("an operation without a log"))?;
@@ -483,12 +483,12 @@ impl<R: BufRead> Import<'_, '_, R> {
         if !link.follows(&self.writing.log(number), head.version)? {
             return Err(self.damaged("an operation in the wrong place"));
         }
-        if !operation.kind.moves_only() {
+        if !operation.kind.is_not_undoable() {
             return Ok(());
         }
         // A log from before takes had chains makes an old state current; since then a note changes nothing, and a move
         // makes a state that is checked as any other.
-        let expected = if link.is_old() {
+        let expected = if link.predates_chains() {
             self.change(number, operation.place.position)?.map(|target| target.after)
         } else if link.is_move() {
             return Ok(());
@@ -502,11 +502,11 @@ impl<R: BufRead> Import<'_, '_, R> {
         }
     }
 
-    /// Whoever looks for files follows `filed` from operation to operation, so it must not lead astray.
-    fn check_filed(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
+    /// Whoever looks for files follows `last_file_operation` from operation to operation, so it must not lead astray.
+    fn check_last_file_operation(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
         let head = row.map(|number| self.writing.head(number)).transpose()?.flatten();
-        let before = head.and_then(|head| head.operation.filed);
-        if operation.filed == operation.files.map(|_| operation.version).or(before) {
+        let before = head.and_then(|head| head.operation.last_file_operation);
+        if operation.last_file_operation == operation.files.map(|_| operation.version).or(before) {
             Ok(())
         } else {
             Err(self.damaged("an operation that names the wrong one as the last with files"))
@@ -515,12 +515,12 @@ impl<R: BufRead> Import<'_, '_, R> {
 
     fn change(&self, number: i64, version: Version) -> Result<Option<Operation>, ImportError> {
         let found = self.writing.operation(number, version)?;
-        Ok(found.map(|found| found.operation).filter(|operation| !operation.kind.moves_only()))
+        Ok(found.map(|found| found.operation).filter(|operation| !operation.kind.is_not_undoable()))
     }
 
     /// A copy belongs here and was made on its own: no undo in the thread that the original was once a take of
     /// may put it away.
-    fn rehome(&self, kind: &mut OperationKind) {
+    fn rewrite_project(&self, kind: &mut OperationKind) {
         if let OperationKind::ThreadCreated { .. } | OperationKind::ThreadPromoted { .. } = kind {
             *kind = OperationKind::ThreadCreated { project: self.project };
         }
@@ -528,9 +528,9 @@ impl<R: BufRead> Import<'_, '_, R> {
 
     /// An undo in a copy must not revert the work of the thread that it is a copy of without being asked to.
     fn share_files(&self, operation: &mut Operation) {
-        let is_change = !operation.kind.moves_only();
+        let is_change = !operation.kind.is_not_undoable();
         if let Some(files) = operation.files.as_mut().filter(|_| is_change && self.has_original) {
-            files.shared = Some(Sharing::OtherThread);
+            files.shared = Some(ConcurrentChange::OtherThread);
         }
     }
 
@@ -556,7 +556,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         ImportError::Damaged { line: self.line, reason: reason.to_owned() }
     }
 
-    fn bad(&self, error: &BadContent) -> ImportError {
+    fn bad(&self, error: &InvalidContentError) -> ImportError {
         self.damaged(&error.to_string())
     }
 }

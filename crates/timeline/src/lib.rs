@@ -17,93 +17,94 @@
 
 mod anchor;
 mod blame;
+mod captured;
 mod change;
 mod changes;
-mod cleared;
 mod clock;
+mod compare_versions;
 mod create;
-mod desk;
-mod differ;
+mod entry_display;
+mod entry_history;
 mod error;
 mod export;
 mod file_changes;
 mod file_log;
-mod filed;
+mod file_operations;
 mod files;
 mod find;
-mod held;
 mod import;
-mod looking;
-mod moments;
 mod moves;
 mod paging;
-mod past;
 mod pictures;
-mod present;
 mod presets;
 mod project;
 mod promote;
+mod reader;
 mod redaction;
+mod reset_summary;
+mod revisions;
 mod search;
-mod seen;
 mod shared;
 mod tail;
+mod thread_locations;
 mod touches;
 mod tree;
 mod view;
+mod working_copy;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use retake_model::environment::Environment;
 use retake_model::id::{RequestId, TakeId, TurnId};
 use retake_model::operation::{Actor, Version};
-use retake_model::surroundings::Surroundings;
-use retake_store::{Listing, OpenError, Store};
+use retake_store::{OpenError, Store, ThreadList};
 
-pub use blame::{Blame, BlameError, BlameLine, WroteLines};
-pub use change::Done;
+pub use blame::{Blame, BlameError, BlameLine, LineOrigin};
+pub use captured::{ExcludedFile, SnapshotSummary, ThreadFiles};
+pub use change::ChangeOutcome;
 pub use changes::{
-    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, SomeChanges,
-    Stat, USUAL_CONTEXT,
+    Changes, ChangesPage, ContentComparison, DEFAULT_CONTEXT, Detail, DiffOptions, FileDiff, FileFacts,
+    HunkView, LineView, PartView, Stat,
 };
-pub use cleared::Cleared;
-pub use clock::{Clock, Seeded, SystemClock};
+pub use clock::{Clock, SeededClock, SystemClock};
+pub use compare_versions::{EntryDifference, FieldDifference, VersionComparison};
 pub use create::{CreateError, NewThread};
-pub use desk::{
-    Advanced, ApartFolder, Around, Changed, CleanedUp, ClosedApart, Desk, Executed, FileError, FileReport,
-    FilesAt, FilesOfTakes, FurtherRoot, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport,
-    PendingMove, Plan, PlanRequest, Present, Preview, Recovered, Restored, Seen, SharedChanges, TakeFiles,
-    WorktreeChange, WorktreePreview,
-};
-pub use differ::{Differing, EntryDiffers, FieldDiffers};
-pub use error::{ChangeError, LookError};
-pub use export::{ExportError, Exported, Front, Piece};
+pub use entry_display::{DisplayChange, EntrySelection};
+pub use entry_history::{EntryHistory, FirstAppearance};
+pub use error::{ChangeError, ReadError};
+pub use export::{ExportError, ExportFormatter, ExportItem, ExportSummary};
 pub use file_changes::FileChanges;
-pub use file_log::{FileLog, FileLogItem, Wrote};
-pub use files::{Depth, FilePiece, FolderQuestion, HeldFile, HeldFiles};
-pub use find::{FindError, Found, SHORTEST_PREFIX, why_no_id};
-pub use held::{FilesOfThread, Held, NotHeld};
-pub use import::{ImportError, Imported, Importing};
-pub use looking::Looking;
-pub use moments::{FOLDER, LookAtFolder, MomentError, Moments, NamedFiles};
-pub use moves::{Goal, Moved};
-pub use paging::{NotACursor, Page, ThreadCursor};
-pub use past::{Arrival, Past};
-pub use present::{Showing, WhichEntries};
+pub use file_log::{FileLog, FileLogItem, OperationInfo};
+pub use files::{CapturedFile, CapturedFilePage, Depth, FilePiece, ListOptions};
+pub use find::{FindError, SHORTEST_PREFIX, ThreadMatch, id_hint};
+pub use import::{ImportError, ImportMode, ImportSummary};
+pub use moves::{Goal, HistoryMove};
+pub use paging::{InvalidCursorError, Page, ThreadCursor};
 pub use presets::{ContextPreset, PresetError};
-pub use project::{ForgottenProject, KnownProject, Noticed, Project, ProjectError};
-pub use promote::Promoted;
+pub use project::{ForgottenProject, KnownProject, Project, ProjectChange, ProjectError};
+pub use promote::PromoteOutcome;
+pub use reader::Reader;
 pub use redaction::{RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
+pub use reset_summary::ResetSummary;
 pub use retake_model as model;
-pub use retake_model::command::{Command, NewEntry, Spot};
+pub use retake_model::command::{Command, InsertPosition, NewEntry};
 pub use retake_model::history::Unit;
 pub use retake_store as store;
 pub use retake_workspace as workspace;
+pub use revisions::{FOLDER, NamedFiles, RevisionError, RevisionResolver, SnapshotFolder};
 pub use search::{FoundEntries, FoundEntry};
-pub use seen::SeenPlaces;
-pub use tail::{Happened, Tail, ThreadChange};
+pub use tail::{LogEvent, Tail, ThreadChange};
+pub use thread_locations::ThreadLocations;
 pub use tree::{Tree, TreeThread};
-pub use view::{EntryView, HistoryItem, SavedVersion, Standing};
+pub use view::{EntryView, HistoryItem, SavedVersion, UndoStatus};
+pub use working_copy::{
+    AdditionalRoot, ChangeReport, CleanupReport, ClosedWorktree, CurrentFiles, FileError, FileReport,
+    FilesAt, FolderStatus, MoveOptions, MoveOutcome, OpenedWorktree, Outcome, PathReport, PendingMove, Plan,
+    PlanOutcome, PlanRequest, Preview, RecordedChanges, RecoveredMove, RestoreOutcome, Scope, SharedChanges,
+    TakeFiles, TakeFilesIndex, ToolPhase, TurnAdvanceOutcome, WorkingCopy, Worktree, WorktreeChange,
+    WorktreePreview,
+};
 
 /// An open timeline. Clones are cheap and share the same timeline.
 #[derive(Clone)]
@@ -111,9 +112,9 @@ pub struct Timeline {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     rules: Rules,
-    recovered: Arc<Mutex<Vec<Recovered>>>,
+    recovered: Arc<Mutex<Vec<RecoveredMove>>>,
     emptied: Arc<Mutex<Vec<PathReport>>>,
-    listing: Arc<Mutex<Listing>>,
+    listing: Arc<Mutex<ThreadList>>,
 }
 
 /// Rules of the history.
@@ -131,7 +132,7 @@ pub struct Caller {
     /// The actor.
     pub actor: Actor,
     /// Where the caller runs.
-    pub surroundings: Option<Surroundings>,
+    pub environment: Option<Environment>,
     /// The turn of the change; `None` starts a new one.
     pub turn: Option<TurnId>,
     /// The version that the caller read; `None` accepts any.
@@ -151,14 +152,7 @@ impl Default for Rules {
 impl Caller {
     /// The user, without an expected version.
     pub fn human() -> Self {
-        Self {
-            actor: Actor::Human,
-            surroundings: None,
-            turn: None,
-            expected: None,
-            request: None,
-            take: None,
-        }
+        Self { actor: Actor::Human, environment: None, turn: None, expected: None, request: None, take: None }
     }
 
     /// Sets the expected version.
@@ -177,7 +171,7 @@ impl Timeline {
     /// Opens a timeline with another clock.
     pub fn open_with(folder: &Path, rules: Rules, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let store = Arc::new(Store::open(folder)?);
-        let clock = Arc::new(clock::Bounded(clock));
+        let clock = Arc::new(clock::BoundedClock(clock));
         Ok(Self {
             store,
             clock,
@@ -194,13 +188,13 @@ impl Timeline {
     }
 
     /// Time and randomness for new ids.
-    pub fn fresh(&self) -> impl retake_model::id::Fresh + '_ {
-        clock::Ticks(&*self.clock)
+    pub fn fresh(&self) -> impl retake_model::id::IdSource + '_ {
+        clock::ClockIds(&*self.clock)
     }
 
     /// A random number from the timeline's clock.
-    pub fn dice(&self) -> u64 {
-        let random = retake_model::id::Fresh::random(&mut clock::Ticks(&*self.clock));
+    pub fn random_u64(&self) -> u64 {
+        let random = retake_model::id::IdSource::random(&mut clock::ClockIds(&*self.clock));
         random.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 

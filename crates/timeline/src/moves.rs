@@ -6,29 +6,31 @@
 
 use std::collections::BTreeSet;
 
-use retake_model::command::Refusal;
-use retake_model::history::{Cursor, Log as _, RouteStep, Unit, View, thread_position};
+use retake_model::command::CommandError;
+use retake_model::history::{
+    HistoryCursor, HistoryView, OperationLog as _, RouteStep, Unit, thread_position,
+};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::list::{List, TakeCell};
 use retake_model::object::{Additions, load};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
-use retake_store::{Queries, StoreError, Writing};
+use retake_store::{Queries, StoreError, WriteTransaction};
 use serde::Serialize;
 
 use crate::change::{Head, publish_move};
-use crate::desk::{changes_any_files, has_files};
 use crate::promote::follow;
-use crate::{Caller, ChangeError, Done, FileError, Rules, Timeline};
+use crate::working_copy::{changes_any_files, has_files};
+use crate::{Caller, ChangeError, ChangeOutcome, FileError, Rules, Timeline};
 
 /// The outcome of an undo, redo or jump. It is durable.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Moved {
+pub struct HistoryMove {
     /// The operation of the move: one, whatever the number of steps.
     #[serde(flatten)]
-    pub done: Done,
+    pub done: ChangeOutcome,
     /// Number of steps; fewer than requested if there were no more.
     pub steps: u64,
     /// The newest change that is not undone, in the take and the thread.
@@ -63,7 +65,7 @@ impl Timeline {
         unit: Unit,
         steps: u64,
         caller: Caller,
-    ) -> Result<Moved, ChangeError> {
+    ) -> Result<HistoryMove, ChangeError> {
         self.go(thread, Goal::Undo(unit, steps), caller)
     }
 
@@ -74,18 +76,23 @@ impl Timeline {
         unit: Unit,
         steps: u64,
         caller: Caller,
-    ) -> Result<Moved, ChangeError> {
+    ) -> Result<HistoryMove, ChangeError> {
         self.go(thread, Goal::Redo(unit, steps), caller)
     }
 
     /// Moves the active take and the thread to their state after operation `version`.
-    pub fn jump(&self, thread: ThreadId, version: Version, caller: Caller) -> Result<Moved, ChangeError> {
+    pub fn jump(
+        &self,
+        thread: ThreadId,
+        version: Version,
+        caller: Caller,
+    ) -> Result<HistoryMove, ChangeError> {
         self.go(thread, Goal::Jump(version), caller)
     }
 
     /// Moves the conversation of the active take as one operation. Files stay as they are: [`crate::WorkingCopy::go`]
     /// moves both.
-    pub fn go(&self, thread: ThreadId, goal: Goal, caller: Caller) -> Result<Moved, ChangeError> {
+    pub fn go(&self, thread: ThreadId, goal: Goal, caller: Caller) -> Result<HistoryMove, ChangeError> {
         self.go_in(thread, None, goal, caller)
     }
 
@@ -96,24 +103,24 @@ impl Timeline {
         take: Option<TakeId>,
         goal: Goal,
         caller: Caller,
-    ) -> Result<Moved, ChangeError> {
-        let moved = self.go_past_files(thread, take, goal, caller, RouteFiles::Leave)?;
+    ) -> Result<HistoryMove, ChangeError> {
+        let moved = self.move_conversation(thread, take, goal, caller, RouteFiles::Leave)?;
         Ok(moved.expect("nothing stops it"))
     }
 
     /// Moves the conversation if its route allows it. `None` if the thread has files, including those of a command or
     /// tool that has just started, although it should have none.
-    pub(crate) fn go_past_files(
+    pub(crate) fn move_conversation(
         &self,
         thread: ThreadId,
         take: Option<TakeId>,
         goal: Goal,
         caller: Caller,
         files: RouteFiles,
-    ) -> Result<Option<Moved>, ChangeError> {
+    ) -> Result<Option<HistoryMove>, ChangeError> {
         self.settled(|| {
             let (clock, rules, caller) = (self.clock.clone(), self.rules, caller.clone());
-            let moved = self.store.write(move |writing| -> Result<Option<Moved>, ChangeError> {
+            let moved = self.store.write(move |writing| -> Result<Option<HistoryMove>, ChangeError> {
                 let start = Head::of(writing, thread, &caller)?;
                 check_take(writing, &start.state, take)?;
                 let view = view_of(writing, thread, &start.state, take)?;
@@ -121,7 +128,7 @@ impl Timeline {
                 let head = start.last.operation.version;
                 if files == RouteFiles::Absent
                     && has_files(writing, thread, worktree)?
-                    && !goal.only_brings_back(
+                    && !goal.only_restores_thread(
                         writing,
                         (start.row.number, head),
                         &start.state,
@@ -133,7 +140,7 @@ impl Timeline {
                 }
                 let way = goal.destination(writing, start.row.number, head, rules, view)?;
                 if way.cursor.route().is_empty() {
-                    let nothing = Way { steps: 0, ..way };
+                    let nothing = Destination { steps: 0, ..way };
                     let done = start.unchanged();
                     return status_after(writing, &start, take, nothing, Vec::new(), done).map(Some);
                 }
@@ -165,7 +172,7 @@ impl RouteFiles {
         queries: &Queries<'_>,
         thread: i64,
         state: &ThreadState,
-        way: &Way,
+        way: &Destination,
     ) -> Result<(), ChangeError> {
         if self == Self::Refuse && changes_any_files(queries, thread, way.cursor.route())? {
             let take = state.take(queries, way.now.0)?.map(|take| take.name).unwrap_or_default();
@@ -182,7 +189,7 @@ pub(crate) fn check_take(
     take: Option<TakeId>,
 ) -> Result<(), ChangeError> {
     match take {
-        Some(take) if state.take(queries, take)?.is_none() => Err(Refusal::NoSuchTake.into()),
+        Some(take) if state.take(queries, take)?.is_none() => Err(CommandError::NoSuchTake.into()),
         _ => Ok(()),
     }
 }
@@ -193,7 +200,7 @@ pub(crate) fn view_of(
     thread: ThreadId,
     state: &ThreadState,
     take: Option<TakeId>,
-) -> Result<View, StoreError> {
+) -> Result<HistoryView, StoreError> {
     let other = match take.filter(|take| *take != state.active) {
         Some(take) => state.take(queries, take)?.map(|take| take.id),
         None => None,
@@ -201,18 +208,18 @@ pub(crate) fn view_of(
     let folders = queries.folders()?;
     let worktrees: BTreeSet<TakeId> = folders
         .iter()
-        .filter_map(|folder| folder.apart)
-        .filter(|apart| apart.thread == thread)
-        .map(|apart| apart.take)
+        .filter_map(|folder| folder.worktree)
+        .filter(|worktree| worktree.thread == thread)
+        .map(|worktree| worktree.take)
         .collect();
-    Ok(View { take: other.unwrap_or(state.active), worktree: other.is_some(), worktrees })
+    Ok(HistoryView { take: other.unwrap_or(state.active), worktree: other.is_some(), worktrees })
 }
 
 /// The destination of a move, before anything moves.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Destination {
     /// The chains at the destination, and the route to it.
-    pub(crate) cursor: Cursor,
+    pub(crate) cursor: HistoryCursor,
     /// The newest change that is not undone now.
     pub(crate) from: Version,
     /// The newest change that is not undone at the destination.
@@ -231,9 +238,9 @@ impl Goal {
         thread: i64,
         head: Version,
         rules: Rules,
-        view: View,
-    ) -> Result<Way, ChangeError> {
-        let cursor = Cursor::new(&queries.log(thread), head, view)?;
+        view: HistoryView,
+    ) -> Result<Destination, ChangeError> {
+        let cursor = HistoryCursor::new(&queries.log(thread), head, view)?;
         self.destination_from(queries, thread, head, rules, cursor, &|_| Ok(true))
     }
 
@@ -244,9 +251,9 @@ impl Goal {
         thread: i64,
         head: Version,
         rules: Rules,
-        mut cursor: Cursor,
+        mut cursor: HistoryCursor,
         counts: &dyn Fn(&[RouteStep]) -> Result<bool, StoreError>,
-    ) -> Result<Way, ChangeError> {
+    ) -> Result<Destination, ChangeError> {
         let log = queries.log(thread);
         let (from, now) = (cursor.position(&log)?, cursor.place(&log)?);
         let (most, unit) = match self {
@@ -256,7 +263,7 @@ impl Goal {
             Self::Jump(version) => {
                 cursor.jump(&log, version)?;
                 let to = cursor.position(&log)?;
-                return Ok(Way { cursor, from, to, steps: 1, now });
+                return Ok(Destination { cursor, from, to, steps: 1, now });
             }
             Self::Undo(unit, steps) | Self::Redo(unit, steps) => (steps, unit),
         };
@@ -291,18 +298,18 @@ impl Goal {
             _ => ChangeError::NothingToUndo,
         })?;
         let to = cursor.position(&log)?;
-        Ok(Way { cursor, from, to, steps, now })
+        Ok(Destination { cursor, from, to, steps, now })
     }
 
     /// Returns whether the move only restores a deleted thread. A deletion changes no files, so neither does this move;
     /// and changes found in the folder since do not belong to a deleted thread.
-    pub(crate) fn only_brings_back(
+    pub(crate) fn only_restores_thread(
         self,
         queries: &Queries<'_>,
         (thread, head): (i64, Version),
         state: &ThreadState,
         rules: Rules,
-        view: &View,
+        view: &HistoryView,
     ) -> Result<bool, ChangeError> {
         if state.deleted.is_none() {
             return Ok(false);
@@ -330,8 +337,12 @@ impl Goal {
 
 /// The cursor after the restoration of a thread, if the deletion before it was just redone: a restored thread stays
 /// restored.
-fn past_restored_deletion(queries: &Queries<'_>, thread: i64, cursor: Cursor) -> Result<Cursor, ChangeError> {
-    let last_is = |cursor: &Cursor, kind: &OperationKind| -> Result<bool, StoreError> {
+fn past_restored_deletion(
+    queries: &Queries<'_>,
+    thread: i64,
+    cursor: HistoryCursor,
+) -> Result<HistoryCursor, ChangeError> {
+    let last_is = |cursor: &HistoryCursor, kind: &OperationKind| -> Result<bool, StoreError> {
         let Some(step) = cursor.route().last() else { return Ok(false) };
         Ok(queries.operation(thread, step.version())?.is_some_and(|found| found.operation.kind == *kind))
     };
@@ -350,7 +361,7 @@ pub(crate) fn state_after(
     additions: &mut Additions<'_, Queries<'_>>,
     (thread, head): (i64, Version),
     present: &ThreadState,
-    cursor: &Cursor,
+    cursor: &HistoryCursor,
 ) -> Result<ThreadState, ChangeError> {
     let log = queries.log(thread);
     let load_state = |version: Version| -> Result<ThreadState, ChangeError> {
@@ -393,51 +404,51 @@ pub(crate) fn state_after(
 
 /// The undo status of the take after a move.
 fn status_after(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
     take: Option<TakeId>,
-    way: Way,
+    way: Destination,
     also: Vec<ThreadId>,
-    done: Done,
-) -> Result<Moved, ChangeError> {
+    done: ChangeOutcome,
+) -> Result<HistoryMove, ChangeError> {
     let view = view_of(writing, at.row.summary.id, &at.state, take)?;
-    let status = undo_status(writing, at.row.number, at.last.operation.version, view)?;
-    let UndoStatus { position, can_undo, can_redo } = status;
+    let status = undo_availability(writing, at.row.number, at.last.operation.version, view)?;
+    let UndoAvailability { position, can_undo, can_redo } = status;
     let (steps, route) = (way.steps, way.cursor.route().to_vec());
-    Ok(Moved { steps, position, can_undo, can_redo, also, done, route })
+    Ok(HistoryMove { steps, position, can_undo, can_redo, also, done, route })
 }
 
 /// Whether undo and redo are possible in a take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UndoStatus {
+pub(crate) struct UndoAvailability {
     pub(crate) position: Version,
     pub(crate) can_undo: bool,
     pub(crate) can_redo: bool,
 }
 
 /// The undo status of a take at a version of its thread.
-pub(crate) fn undo_status(
+pub(crate) fn undo_availability(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
-    view: View,
-) -> Result<UndoStatus, StoreError> {
+    view: HistoryView,
+) -> Result<UndoAvailability, StoreError> {
     let log = queries.log(thread);
-    let mut cursor = Cursor::new(&log, head, view)?;
+    let mut cursor = HistoryCursor::new(&log, head, view)?;
     let position = cursor.position(&log)?;
     let can_undo = cursor.clone().undo(&log, Unit::Operation)?;
     let can_redo = cursor.redo(&log, Unit::Operation)?;
-    Ok(UndoStatus { position, can_undo, can_redo })
+    Ok(UndoAvailability { position, can_undo, can_redo })
 }
 
 /// The change that an undo in that take, or in the active one, reverts first.
 pub(crate) fn next_undo(
     queries: &Queries<'_>,
-    at: &retake_store::Head,
+    at: &retake_store::ThreadHead,
     take: Option<TakeId>,
 ) -> Result<Option<Version>, StoreError> {
     let (log, head) = (queries.log(at.row.number), &at.last.operation);
-    let mut cursor = Cursor::new(&log, head.version, view_of(queries, head.thread, &at.state, take)?)?;
+    let mut cursor = HistoryCursor::new(&log, head.version, view_of(queries, head.thread, &at.state, take)?)?;
     cursor.undo(&log, Unit::Operation)?;
     Ok(cursor.route().first().map(|step| step.version()))
 }

@@ -15,10 +15,10 @@ use std::sync::PoisonError;
 use data_encoding::BASE64URL_NOPAD;
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
-use retake_store::{Listing, ThreadFilter, ThreadPlace, ThreadRow};
+use retake_store::{ListPosition, ThreadFilter, ThreadList, ThreadRow};
 use serde::{Serialize, Serializer};
 
-use crate::{LookError, Looking, Timeline, TreeThread};
+use crate::{ReadError, Reader, Timeline, TreeThread};
 
 /// One page of a list.
 #[derive(Clone, Debug, Serialize)]
@@ -31,19 +31,19 @@ pub struct Page<T> {
 
 /// A position in a list of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadCursor(ThreadPlace);
+pub struct ThreadCursor(ListPosition);
 
 /// The text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid cursor; use the one from the previous page unchanged")]
-pub struct NotACursor;
+pub struct InvalidCursorError;
 
 /// The bytes of a cursor: pinned, time of the last change, thread number.
 const BYTES: usize = 1 + 8 + 8;
 
 impl fmt::Display for ThreadCursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ThreadPlace { pinned, updated, number } = self.0;
+        let ListPosition { pinned, updated, number } = self.0;
         let mut bytes = [0; BYTES];
         bytes[0] = u8::from(pinned);
         bytes[1..9].copy_from_slice(&updated.millis().to_be_bytes());
@@ -53,11 +53,11 @@ impl fmt::Display for ThreadCursor {
 }
 
 impl FromStr for ThreadCursor {
-    type Err = NotACursor;
+    type Err = InvalidCursorError;
 
-    fn from_str(text: &str) -> Result<Self, NotACursor> {
-        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| NotACursor)?;
-        let bytes: [u8; BYTES] = bytes.try_into().map_err(|_| NotACursor)?;
+    fn from_str(text: &str) -> Result<Self, InvalidCursorError> {
+        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| InvalidCursorError)?;
+        let bytes: [u8; BYTES] = bytes.try_into().map_err(|_| InvalidCursorError)?;
         let number = |from: usize| {
             let mut eight = [0; 8];
             eight.copy_from_slice(&bytes[from..from + 8]);
@@ -66,9 +66,9 @@ impl FromStr for ThreadCursor {
         let pinned = match bytes[0] {
             0 => false,
             1 => true,
-            _ => return Err(NotACursor),
+            _ => return Err(InvalidCursorError),
         };
-        Ok(Self(ThreadPlace { pinned, updated: Timestamp::from_millis(number(1)), number: number(9) }))
+        Ok(Self(ListPosition { pinned, updated: Timestamp::from_millis(number(1)), number: number(9) }))
     }
 }
 
@@ -85,8 +85,8 @@ impl Timeline {
         filter: &ThreadFilter,
         after: Option<ThreadCursor>,
         limit: usize,
-    ) -> Result<Page<ThreadRow>, LookError> {
-        let (page, (), _) = self.listed(filter, after, limit, |_, _| ())?;
+    ) -> Result<Page<ThreadRow>, ReadError> {
+        let (page, (), _) = self.list_page(filter, after, limit, |_, _| ())?;
         Ok(page)
     }
 
@@ -99,37 +99,36 @@ impl Timeline {
         filter: &ThreadFilter,
         after: Option<ThreadCursor>,
         limit: usize,
-    ) -> Result<Page<TreeThread>, LookError> {
-        let parents = |listing: &Listing, rows: &[ThreadRow]| -> Vec<Option<ThreadId>> {
-            let in_tree = |id: &ThreadId| listing.thread(*id).is_some_and(|row| filter.lets_through(row));
+    ) -> Result<Page<TreeThread>, ReadError> {
+        let parents = |listing: &ThreadList, rows: &[ThreadRow]| -> Vec<Option<ThreadId>> {
+            let in_tree = |id: &ThreadId| listing.thread(*id).is_some_and(|row| filter.matches(row));
             rows.iter().map(|row| row.summary.parent.map(|parent| parent.thread).filter(in_tree)).collect()
         };
-        let (page, parents, looking) = self.listed(filter, after, limit, parents)?;
+        let (page, parents, reader) = self.list_page(filter, after, limit, parents)?;
         let threads = page.items.into_iter().zip(parents);
-        let items =
-            threads.map(|(row, parent)| looking.tree_thread(row, parent)).collect::<Result<_, _>>()?;
+        let items = threads.map(|(row, parent)| reader.tree_thread(row, parent)).collect::<Result<_, _>>()?;
         Ok(Page { items, next: page.next })
     }
 
     /// A page with data from the whole list, both from the same transaction.
-    fn listed<T>(
+    fn list_page<T>(
         &self,
         filter: &ThreadFilter,
         after: Option<ThreadCursor>,
         limit: usize,
-        ask: impl FnOnce(&Listing, &[ThreadRow]) -> T,
-    ) -> Result<(Page<ThreadRow>, T, Looking<'_>), LookError> {
+        ask: impl FnOnce(&ThreadList, &[ThreadRow]) -> T,
+    ) -> Result<(Page<ThreadRow>, T, Reader<'_>), ReadError> {
         // A listing that a panic left incomplete detects this itself and is read again.
         let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
         // Begun while the listing is locked, so that no later caller sees an older state.
-        let looking = self.look()?;
-        let queries = looking.queries();
+        let reader = self.read()?;
+        let queries = reader.queries();
         listing.refresh(&queries)?;
         let (items, more) = listing.page(&queries, filter, after.map(|cursor| cursor.0), limit)?;
-        let next = items.last().filter(|_| more).map(|row| ThreadCursor(row.place()));
+        let next = items.last().filter(|_| more).map(|row| ThreadCursor(row.list_position()));
         let asked = ask(&listing, &items);
         drop(queries);
-        Ok((Page { items, next }, asked, looking))
+        Ok((Page { items, next }, asked, reader))
     }
 }
 
@@ -142,16 +141,16 @@ mod tests {
         for (pinned, updated, number) in
             [(false, 0, 1), (true, 1_700_000_000_000, 10_000), (true, -1, i64::MAX)]
         {
-            let place = ThreadPlace { pinned, updated: Timestamp::from_millis(updated), number };
+            let place = ListPosition { pinned, updated: Timestamp::from_millis(updated), number };
             let text = ThreadCursor(place).to_string();
             assert_eq!(text.len(), 23);
             assert_eq!(text.parse(), Ok(ThreadCursor(place)));
             for wrong in [&text[1..], &format!("{text}A"), &format!("{text}="), &text.replace('A', "!")] {
-                assert_eq!(wrong.parse::<ThreadCursor>(), Err(NotACursor), "{wrong}");
+                assert_eq!(wrong.parse::<ThreadCursor>(), Err(InvalidCursorError), "{wrong}");
             }
         }
         for wrong in ["", "..", "AgAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAB", "é"] {
-            assert_eq!(wrong.parse::<ThreadCursor>(), Err(NotACursor), "{wrong}");
+            assert_eq!(wrong.parse::<ThreadCursor>(), Err(InvalidCursorError), "{wrong}");
         }
     }
 }

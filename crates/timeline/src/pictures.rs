@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::id::ThreadId;
-use retake_model::object::{Objects, Unavailable};
+use retake_model::object::{ObjectError, Objects};
 use retake_model::reference::{Reference, references};
 use retake_model::take::Take;
 use retake_store::Queries;
 
-use crate::{LookError, Looking};
+use crate::{ReadError, Reader};
 
 /// Operations to read at a time.
 const PAGE: usize = 256;
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// The bytes of a picture; `None` if they were erased.
-    pub fn picture(&self, picture: ContentId) -> Result<Option<Vec<u8>>, LookError> {
+    pub fn picture(&self, picture: ContentId) -> Result<Option<Vec<u8>>, ReadError> {
         if self.queries().is_redacted(picture)? { Ok(None) } else { self.blob(picture).map(Some) }
     }
 
     /// Returns whether any entry or draft of the thread has or ever had that picture. Searches the newest versions
     /// first and reads shared content once.
-    pub fn shows_picture(&self, thread: ThreadId, picture: ContentId) -> Result<bool, LookError> {
+    pub fn shows_picture(&self, thread: ThreadId, picture: ContentId) -> Result<bool, ReadError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
         let mut seen = HashSet::new();
@@ -47,7 +47,7 @@ fn is_below(
     from: Reference,
     picture: ContentId,
     seen: &mut HashSet<ContentId>,
-) -> Result<bool, Unavailable> {
+) -> Result<bool, ObjectError> {
     let mut waiting = vec![from];
     while let Some((kind, id)) = waiting.pop() {
         if !seen.insert(id) {
@@ -56,15 +56,15 @@ fn is_below(
         let bytes = match queries.bytes(kind, id) {
             Ok(bytes) => bytes,
             // Lost content has no pictures.
-            Err(Unavailable::Missing { .. }) => continue,
+            Err(ObjectError::Missing { .. }) => continue,
             Err(error) => return Err(error),
         };
-        let below = references(kind, &bytes).map_err(|_| Unavailable::Damaged { kind, id })?;
+        let below = references(kind, &bytes).map_err(|_| ObjectError::Damaged { kind, id })?;
         let shows = match kind {
             Kind::Entry => below.contains(&(Kind::Blob, picture)),
             // A take also refers to model requests, which are not pictures.
             Kind::Take => {
-                let take: Take = decode(&bytes).map_err(|_| Unavailable::Damaged { kind, id })?;
+                let take: Take = decode(&bytes).map_err(|_| ObjectError::Damaged { kind, id })?;
                 take.attached.iter().any(|attached| attached.picture == picture)
             }
             _ => false,

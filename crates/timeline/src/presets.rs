@@ -5,15 +5,15 @@
 
 use retake_model::command::Command;
 use retake_model::id::{TakeId, ThreadId};
-use retake_model::name::{BadName, Naming, check};
+use retake_model::name::{InvalidNameError, NameKind, check};
 use retake_model::take::{FileItem, FileList};
 use retake_store::{SettingScope, StoreError};
 use serde::Serialize;
 
-use crate::{Caller, ChangeError, Done, LookError, Looking, Timeline};
+use crate::{Caller, ChangeError, ChangeOutcome, ReadError, Reader, Timeline};
 
 /// Maximum number of presets per project.
-const MOST_PRESETS: usize = 1_000;
+const MAX_PRESETS: usize = 1_000;
 
 /// A named list of context files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,31 +36,31 @@ pub enum PresetError {
     NoFormerPreset(String),
     /// The name is invalid.
     #[error(transparent)]
-    Name(#[from] BadName),
+    Name(#[from] InvalidNameError),
     /// The project has too many presets.
-    #[error("a project has at most {MOST_PRESETS} context presets; delete one first")]
+    #[error("a project has at most {MAX_PRESETS} context presets; delete one first")]
     TooMany,
     /// The change was rejected.
     #[error(transparent)]
     Change(#[from] ChangeError),
     /// Reading failed.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Read(#[from] ReadError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// The presets of a thread's project, sorted by name.
-    pub fn context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, LookError> {
+    pub fn context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, ReadError> {
         let scope = SettingScope::Project(self.thread(thread)?.home);
         let shared = self.store().shared_settings(scope)?;
         Ok(shared.presets.into_iter().map(|(name, items)| ContextPreset { name, items }).collect())
     }
 
     /// Deleted or replaced presets of a thread's project, latest first.
-    pub fn former_context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, LookError> {
+    pub fn former_context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, ReadError> {
         let scope = SettingScope::Project(self.thread(thread)?.home);
         let former = self.store().shared_settings(scope)?.former_presets.into_iter().rev();
         Ok(former.map(|former| ContextPreset { name: former.name, items: former.items }).collect())
@@ -82,11 +82,11 @@ impl Timeline {
         name: &str,
         items: Vec<FileItem>,
     ) -> Result<ContextPreset, PresetError> {
-        let name = check(Naming::Preset, name)?;
-        let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
+        let name = check(NameKind::Preset, name)?;
+        let scope = SettingScope::Project(self.read()?.thread(thread)?.home);
         let preset = ContextPreset { name, items };
         self.store().change_shared_settings(scope, |shared| {
-            if shared.presets.len() >= MOST_PRESETS && !shared.presets.contains_key(&preset.name) {
+            if shared.presets.len() >= MAX_PRESETS && !shared.presets.contains_key(&preset.name) {
                 return Err(PresetError::TooMany);
             }
             shared.set_preset(&preset.name, Some(preset.items.clone()));
@@ -97,7 +97,7 @@ impl Timeline {
 
     /// Deletes a preset. It can be restored; takes into which it was loaded keep their files.
     pub fn delete_context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
-        let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
+        let scope = SettingScope::Project(self.read()?.thread(thread)?.home);
         let mut deleted = None;
         self.store().change_shared_settings(scope, |shared| {
             deleted = shared.presets.get(name).cloned();
@@ -110,10 +110,10 @@ impl Timeline {
 
     /// Restores the latest deleted or replaced preset of that name, replacing the current one.
     pub fn restore_context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
-        let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
+        let scope = SettingScope::Project(self.read()?.thread(thread)?.home);
         let mut restored = None;
         self.store().change_shared_settings(scope, |shared| {
-            if shared.presets.len() >= MOST_PRESETS && !shared.presets.contains_key(name) {
+            if shared.presets.len() >= MAX_PRESETS && !shared.presets.contains_key(name) {
                 return Err(PresetError::TooMany);
             }
             restored = shared.restore_preset(name);
@@ -130,8 +130,8 @@ impl Timeline {
         take: TakeId,
         name: &str,
         caller: Caller,
-    ) -> Result<Done, PresetError> {
-        let items = self.look()?.context_preset(thread, name)?.items;
+    ) -> Result<ChangeOutcome, PresetError> {
+        let items = self.read()?.context_preset(thread, name)?.items;
         let command = Command::SetFiles { take, list: FileList::ContextFiles, items };
         Ok(self.change(thread, command, caller)?)
     }

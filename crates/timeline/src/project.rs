@@ -7,17 +7,17 @@ mod forget;
 use std::path::{Path, PathBuf};
 
 use retake_model::id::{ProjectId, ThreadId};
-use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
+use retake_model::project::{Folder, ProjectCandidate, ProjectRecord, ProjectVerdict, decide};
 use retake_model::time::Timestamp;
-use retake_store::{ProjectRow, StoreError, ThreadFilter, WriteError, Writing};
+use retake_store::{ProjectRow, StoreError, ThreadFilter, WriteError, WriteTransaction};
 use retake_workspace::folder::{self, FolderError, Identity, path_from_text};
 use retake_workspace::root::find_root;
 use retake_workspace::snapshot::{OpenError, check_folder};
 use serde::Serialize;
 
 use crate::change::Head;
-use crate::clock::{Clock, Ticks};
-use crate::{Caller, ChangeError, Done, LookError, Looking, Timeline};
+use crate::clock::{Clock, ClockIds};
+use crate::{Caller, ChangeError, ChangeOutcome, ReadError, Reader, Timeline};
 
 pub use forget::ForgottenProject;
 
@@ -33,18 +33,18 @@ pub struct Project {
     pub current: Option<ThreadId>,
     /// How the folder was recognised.
     #[serde(skip)]
-    pub noticed: Noticed,
+    pub folder_change: ProjectChange,
     /// Whether the store knows the project; otherwise its id is only a suggestion.
     #[serde(skip)]
     pub recorded: bool,
 }
 
 /// A folder that is not a recorded project, but can become one.
-pub(crate) struct Unrecorded {
+pub(crate) struct UnrecordedProject {
     facts: Folder,
 }
 
-impl Unrecorded {
+impl UnrecordedProject {
     /// The folder of an unrecorded project, if it is suitable.
     pub(crate) fn of(project: &Project) -> Result<Self, ProjectError> {
         let facts = folder::observe(&path_from_text(&project.path))?.as_evidence();
@@ -53,10 +53,14 @@ impl Unrecorded {
     }
 
     /// Records the folder inside a write, unless another process has done so.
-    pub(crate) fn record(self, writing: &Writing<'_>, clock: &dyn Clock) -> Result<Project, StoreError> {
-        let (known, noticed) = recognised(&writing.projects()?, &self.facts);
-        let id = known.unwrap_or_else(|| ProjectId::fresh(&mut Ticks(clock)));
-        record(writing, id, self.facts, noticed, clock.now())
+    pub(crate) fn record(
+        self,
+        writing: &WriteTransaction<'_>,
+        clock: &dyn Clock,
+    ) -> Result<Project, StoreError> {
+        let (known, folder_change) = recognised(&writing.projects()?, &self.facts);
+        let id = known.unwrap_or_else(|| ProjectId::generate(&mut ClockIds(clock)));
+        record(writing, id, self.facts, folder_change, clock.now())
     }
 }
 
@@ -70,7 +74,7 @@ impl Project {
 
 /// How a folder was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Noticed {
+pub enum ProjectChange {
     /// Unchanged.
     Nothing,
     /// New to Retake.
@@ -114,7 +118,7 @@ pub struct KnownProject {
 
 /// Whether a new folder is recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Recording {
+enum RecordPolicy {
     Always,
     Known,
 }
@@ -155,7 +159,7 @@ impl From<WriteError<StoreError>> for ProjectError {
     }
 }
 
-impl From<ProjectError> for LookError {
+impl From<ProjectError> for ReadError {
     fn from(error: ProjectError) -> Self {
         match error {
             ProjectError::Store(error) => Self::Store(error),
@@ -168,53 +172,53 @@ impl Timeline {
     /// The project of a folder or of its nearest known parent. Records a new folder, unless it is a home or system
     /// folder.
     pub fn project(&self, folder: &Path) -> Result<Project, ProjectError> {
-        self.recognise(folder, Recording::Always)
+        self.recognise(folder, RecordPolicy::Always)
     }
 
     /// Makes a folder itself a project, whatever its parents are. Has no effect on an existing project.
     pub fn init_project(&self, folder: &Path) -> Result<Project, ProjectError> {
         let inside = |what| Err(ProjectError::Inside { path: folder.to_owned(), what });
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if self.look()?.apart_folder_at(&real)?.is_some() {
+        if self.read()?.worktree_at(&real)?.is_some() {
             return inside("the folder of a take");
         }
         let store = self.store.folder();
         if real.starts_with(store.canonicalize().unwrap_or_else(|_| store.to_owned())) {
             return inside("the store");
         }
-        let rows = self.look()?.queries().projects()?;
-        self.recognise_root(&real, &rows, Recording::Always)
+        let rows = self.read()?.queries().projects()?;
+        self.recognise_root(&real, &rows, RecordPolicy::Always)
     }
 
     /// The project of a folder, for reading only: a new folder is not recorded and its project is empty.
     pub fn project_if_known(&self, folder: &Path) -> Result<Project, ProjectError> {
-        self.recognise(folder, Recording::Known)
+        self.recognise(folder, RecordPolicy::Known)
     }
 
     /// Like `project_if_known`, and resolves a worktree to its project.
     pub fn project_at(&self, folder: &Path) -> Result<Project, ProjectError> {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        match self.project_of_apart(&real)? {
+        match self.project_of_worktree(&real)? {
             Some(project) => Ok(project),
             None => self.project(folder),
         }
     }
 
     /// The project of the worktree at a path, if there is one. Its current thread is that of the take.
-    pub fn project_of_apart(&self, path: &Path) -> Result<Option<Project>, ProjectError> {
-        let Some(apart) = self.recognise_apart(path)? else { return Ok(None) };
-        let row = self.look()?.queries().project(apart.project)?;
+    pub fn project_of_worktree(&self, path: &Path) -> Result<Option<Project>, ProjectError> {
+        let Some(worktree) = self.recognise_worktree(path)? else { return Ok(None) };
+        let row = self.read()?.queries().project(worktree.project)?;
         Ok(row.map(|row| Project {
             id: row.id,
             path: row.path,
-            current: Some(apart.thread),
-            noticed: Noticed::Nothing,
+            current: Some(worktree.thread),
+            folder_change: ProjectChange::Nothing,
             recorded: true,
         }))
     }
 
-    fn recognise(&self, folder: &Path, recording: Recording) -> Result<Project, ProjectError> {
-        let rows = self.look()?.queries().projects()?;
+    fn recognise(&self, folder: &Path, recording: RecordPolicy) -> Result<Project, ProjectError> {
+        let rows = self.read()?.queries().projects()?;
         let known = |path: &Path| {
             let text = folder::path_to_text(path);
             rows.iter().any(|row| row.path == text)
@@ -226,30 +230,31 @@ impl Timeline {
         &self,
         root: &Path,
         rows: &[ProjectRow],
-        recording: Recording,
+        recording: RecordPolicy,
     ) -> Result<Project, ProjectError> {
         let facts = folder::observe(root)?.as_evidence();
-        let (known, noticed) = recognised(rows, &facts);
+        let (known, folder_change) = recognised(rows, &facts);
         match known {
             Some(id) => {
                 if let Some(row) = rows.iter().find(|row| row.id == id && describes(row, &facts)) {
                     // The usual case writes nothing.
                     let (path, current) = (row.path.clone(), row.current);
-                    return Ok(Project { id, path, current, noticed, recorded: true });
+                    return Ok(Project { id, path, current, folder_change, recorded: true });
                 }
             }
-            None if recording == Recording::Known => {
-                let id = ProjectId::fresh(&mut Ticks(&*self.clock));
-                return Ok(Project { id, path: facts.path, current: None, noticed, recorded: false });
+            None if recording == RecordPolicy::Known => {
+                let id = ProjectId::generate(&mut ClockIds(&*self.clock));
+                return Ok(Project { id, path: facts.path, current: None, folder_change, recorded: false });
             }
             // Checked before anything is written, so that a rejection leaves no trace.
             None => check_folder(&path_from_text(&facts.path))?,
         }
         let clock = self.clock.clone();
-        let unrecorded = Unrecorded { facts };
-        let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
-            unrecorded.record(writing, &*clock)
-        })?;
+        let unrecorded = UnrecordedProject { facts };
+        let project =
+            self.store.write(move |writing: &WriteTransaction<'_>| -> Result<Project, StoreError> {
+                unrecorded.record(writing, &*clock)
+            })?;
         project.mark();
         Ok(project)
     }
@@ -263,45 +268,48 @@ impl Timeline {
         if describes(row, &facts) {
             return Ok(true);
         }
-        let (known, _) = recognised(&self.look()?.queries().projects()?, &facts);
+        let (known, _) = recognised(&self.read()?.queries().projects()?, &facts);
         Ok(known == Some(row.id))
     }
 
     /// Assigns a known project to a folder.
     pub fn adopt(&self, folder: &Path, id: ProjectId) -> Result<Project, ProjectError> {
-        if self.look()?.queries().project(id)?.is_none() {
+        if self.read()?.queries().project(id)?.is_none() {
             return Err(ProjectError::NoSuchProject(id));
         }
         let facts = folder::observe(folder)?.as_evidence();
         check_folder(&path_from_text(&facts.path))?;
         let now = self.clock.now();
-        let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
-            record(writing, id, facts, Noticed::Nothing, now)
-        })?;
+        let project =
+            self.store.write(move |writing: &WriteTransaction<'_>| -> Result<Project, StoreError> {
+                record(writing, id, facts, ProjectChange::Nothing, now)
+            })?;
         project.mark();
         Ok(project)
     }
 
     /// Makes a thread the current one of its project.
-    pub fn work_on(&self, thread: ThreadId, caller: Caller) -> Result<Done, ChangeError> {
+    pub fn work_on(&self, thread: ThreadId, caller: Caller) -> Result<ChangeOutcome, ChangeError> {
         self.settled(|| {
             let caller = caller.clone();
-            let done = self.store.write(move |writing: &Writing<'_>| -> Result<Done, ChangeError> {
-                let at = Head::of(writing, thread, &caller)?;
-                if at.state.deleted.is_some() {
-                    return Err(ChangeError::ThreadDeleted);
-                }
-                writing.set_current(at.row.home, Some(thread))?;
-                Ok(at.unchanged())
-            })?;
+            let done = self.store.write(
+                move |writing: &WriteTransaction<'_>| -> Result<ChangeOutcome, ChangeError> {
+                    let at = Head::of(writing, thread, &caller)?;
+                    if at.state.deleted.is_some() {
+                        return Err(ChangeError::ThreadDeleted);
+                    }
+                    writing.set_current(at.row.home, Some(thread))?;
+                    Ok(at.unchanged())
+                },
+            )?;
             Ok(done)
         })
     }
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Details of a project.
-    pub fn known_project(&self, row: ProjectRow) -> Result<KnownProject, LookError> {
+    pub fn known_project(&self, row: ProjectRow) -> Result<KnownProject, ReadError> {
         let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
         Ok(KnownProject {
             exists: path_from_text(&row.path).is_dir(),
@@ -316,24 +324,26 @@ impl Looking<'_> {
 }
 
 /// The known project of a folder, if any, and how it was recognised.
-fn recognised(rows: &[ProjectRow], facts: &Folder) -> (Option<ProjectId>, Noticed) {
+fn recognised(rows: &[ProjectRow], facts: &Folder) -> (Option<ProjectId>, ProjectChange) {
     let candidates = candidates(rows, facts);
     match decide(facts, &candidates) {
-        Verdict::Same(id) => (Some(id), Noticed::Nothing),
-        Verdict::Moved { project, from } => (Some(project), Noticed::Moved { from: from.to_owned() }),
-        Verdict::Copied { of } => (None, Noticed::Copied { of }),
-        Verdict::Replaced { formerly } | Verdict::New { perhaps: Some(formerly) } => {
-            (None, Noticed::Replaced { formerly })
+        ProjectVerdict::Same(id) => (Some(id), ProjectChange::Nothing),
+        ProjectVerdict::Moved { project, from } => {
+            (Some(project), ProjectChange::Moved { from: from.to_owned() })
         }
-        Verdict::New { perhaps: None } => (None, Noticed::New),
+        ProjectVerdict::Copied { of } => (None, ProjectChange::Copied { of }),
+        ProjectVerdict::Replaced { formerly } | ProjectVerdict::New { perhaps: Some(formerly) } => {
+            (None, ProjectChange::Replaced { formerly })
+        }
+        ProjectVerdict::New { perhaps: None } => (None, ProjectChange::New),
     }
 }
 
 fn record(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     id: ProjectId,
     facts: Folder,
-    noticed: Noticed,
+    folder_change: ProjectChange,
     now: Timestamp,
 ) -> Result<Project, StoreError> {
     let current = writing.project(id)?.and_then(|row| row.current);
@@ -348,10 +358,10 @@ fn record(
         last_seen: now,
         current,
     })?;
-    Ok(Project { id, path, current, noticed, recorded: true })
+    Ok(Project { id, path, current, folder_change, recorded: true })
 }
 
-fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
+fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<ProjectCandidate> {
     rows.iter()
         // A forgotten project has no folder until one adopts it, whatever its mark says.
         .filter(|row| !row.path.is_empty())
@@ -364,18 +374,18 @@ fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
             remote: row.remote.clone(),
             last_seen: row.last_seen,
         })
-        .filter(|record| record.may_be(facts))
+        .filter(|record| record.is_relevant_to(facts))
         .map(|record| {
             let there = folder::observe(&path_from_text(&record.path)).ok();
             // Checked only if the mark is the only evidence.
             let renamed = facts.mark == Some(record.id)
                 && (record.inode, record.born) != (facts.inode, facts.born)
-                && folder::renamed_beside(
+                && folder::find_renamed_sibling(
                     &path_from_text(&record.path),
                     &Identity { device: record.device, inode: record.inode, born: record.born },
                 )
                 .is_some();
-            Candidate { there: there.map(|facts| facts.as_evidence()), record, renamed }
+            ProjectCandidate { there: there.map(|facts| facts.as_evidence()), record, renamed }
         })
         .collect()
 }

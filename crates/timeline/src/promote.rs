@@ -8,7 +8,7 @@
 //! An undo in A restores the take there. If B is unchanged since, the same transaction deletes B, and a redo or jump
 //! restores it; otherwise B stays, so that an undo in one thread never removes work in another.
 
-use retake_model::command::{Context, promote};
+use retake_model::command::{CommandContext, promote};
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::history;
 use retake_model::id::{TakeId, ThreadId};
@@ -16,23 +16,23 @@ use retake_model::object::Additions;
 use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
-use retake_store::{Deleted, Facet, Leases, ThreadFilter, Writing};
+use retake_store::{DeletedFilter, Facet, ThreadFilter, TurnLeases, WriteTransaction};
 use serde::Serialize;
 
 use crate::change::{Head, check_no_turn, publish};
-use crate::clock::{Clock, Ticks};
+use crate::clock::{Clock, ClockIds};
 use crate::create::{free_title, publish_first};
-use crate::desk::files_of_promoted;
-use crate::{Caller, ChangeError, Done, Rules, Timeline};
+use crate::working_copy::files_of_promoted;
+use crate::{Caller, ChangeError, ChangeOutcome, Rules, Timeline};
 
 /// The outcome of a promotion. Both parts are durable.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Promoted {
+pub struct PromoteOutcome {
     /// The change of the thread that the take left.
-    pub source: Done,
+    pub source: ChangeOutcome,
     /// The new thread.
-    pub promoted: Done,
+    pub promoted: ChangeOutcome,
 }
 
 impl Timeline {
@@ -43,7 +43,7 @@ impl Timeline {
         take: TakeId,
         title: Option<String>,
         caller: Caller,
-    ) -> Result<Promoted, ChangeError> {
+    ) -> Result<PromoteOutcome, ChangeError> {
         self.settled(|| self.promote_once(thread, take, title.clone(), caller.clone()))
     }
 
@@ -53,8 +53,8 @@ impl Timeline {
         take: TakeId,
         title: Option<String>,
         caller: Caller,
-    ) -> Result<Promoted, ChangeError> {
-        let (timeline, leases) = (self.clone(), self.store.leases());
+    ) -> Result<PromoteOutcome, ChangeError> {
+        let (timeline, leases) = (self.clone(), self.store.turn_leases());
         let promoted = self.store.write(move |writing| {
             let at = Head::of(writing, thread, &caller)?;
             promote_in(&timeline, writing, &at, &leases, (take, title), &caller)
@@ -66,22 +66,26 @@ impl Timeline {
 /// Promotes a take to a thread inside a write.
 pub(crate) fn promote_in(
     timeline: &Timeline,
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
-    leases: &Leases,
+    leases: &TurnLeases,
     (take, title): (TakeId, Option<String>),
     caller: &Caller,
-) -> Result<Promoted, ChangeError> {
+) -> Result<PromoteOutcome, ChangeError> {
     let (clock, rules, thread) = (&*timeline.clock, timeline.rules, at.row.summary.id);
     check_no_turn(writing, at, leases, Some(take))?;
     if at.state.deleted.is_some() {
         return Err(ChangeError::ThreadDeleted);
     }
-    let into = ThreadId::fresh(&mut Ticks(clock));
+    let into = ThreadId::generate(&mut ClockIds(clock));
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let mut context =
-        Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit: None };
+    let mut context = CommandContext {
+        additions: &mut additions,
+        fresh: &mut ClockIds(clock),
+        take_named: &taken,
+        git_commit: None,
+    };
     let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
     let project = at.row.home;
     let title = free_title(writing, project, &done.promoted.title)?;
@@ -93,17 +97,17 @@ pub(crate) fn promote_in(
     let by = source.version;
     let kind = OperationKind::ThreadPromoted { project, from: thread, take, by };
     let promoted = first_of_promoted(writing, into, &state, (kind, files), caller, clock)?;
-    Ok(Promoted { source, promoted })
+    Ok(PromoteOutcome { source, promoted })
 }
 
 fn first_of_promoted(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     into: ThreadId,
     state: &ThreadState,
     (kind, files): (OperationKind, Option<FileChange>),
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<Done, ChangeError> {
+) -> Result<ChangeOutcome, ChangeError> {
     // The content of the new thread was stored with the operation of the old one.
     publish_first(writing, into, state, (kind, files), Additions::new(&**writing), caller, clock)
 }
@@ -111,7 +115,7 @@ fn first_of_promoted(
 /// Deletes or restores promoted threads when the chain of their source thread moves across the promotion. A thread with
 /// later changes stays as it is.
 pub(crate) fn follow(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
     to: Version,
     caller: &Caller,
@@ -120,7 +124,7 @@ pub(crate) fn follow(
     // The request id belongs to the move itself and not to the changes that follow from it.
     let caller = Caller { expected: None, request: None, ..caller.clone() };
     let from_here = ThreadFilter {
-        deleted: Deleted::Shown,
+        deleted: DeletedFilter::Shown,
         facets: vec![(Facet::Parent, at.row.summary.id.to_string())],
         ..ThreadFilter::default()
     };
@@ -136,7 +140,7 @@ pub(crate) fn follow(
         let log = writing.log(at.row.number);
         let stays = history::contains(&log, to, by)?;
         let head = at.last.operation.version;
-        let now = history::thread_position(&history::Log::step(&log, head)?, head);
+        let now = history::thread_position(&history::OperationLog::step(&log, head)?, head);
         if stays == history::contains(&log, now.position, by)? {
             continue;
         }
@@ -144,7 +148,8 @@ pub(crate) fn follow(
         // A thread without changes since its promotion, apart from a deletion, and without recorded files has no work
         // to lose.
         let untouched = ThreadState { deleted: None, ..promoted.state.clone() };
-        let has_new_files = promoted.last.operation.filed != first.operation.filed;
+        let has_new_files =
+            promoted.last.operation.last_file_operation != first.operation.last_file_operation;
         if has_new_files || ContentId::of(Kind::State, &encode(&untouched)) != first.operation.after {
             continue;
         }

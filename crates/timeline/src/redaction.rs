@@ -6,9 +6,9 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::{EntryId, ThreadId};
 use retake_model::object::load;
-use retake_store::{Deleted, RedactError, Redacted, Secrets, ThreadFilter};
+use retake_store::{DeletedFilter, RedactError, RedactionReport, Secrets, ThreadFilter};
 
-use crate::{LookError, Timeline};
+use crate::{ReadError, Timeline};
 
 /// Shorter texts would match almost everywhere.
 pub const SHORTEST_SECRET: usize = 4;
@@ -30,7 +30,7 @@ pub struct RedactionPlan {
     /// Threads that have or had them.
     pub threads: Vec<ThreadId>,
     /// Pictures that remain, because a captured file or another entry has the same content.
-    pub kept_pictures: BTreeSet<ContentId>,
+    pub retained_pictures: BTreeSet<ContentId>,
     contents: BTreeSet<(Kind, ContentId)>,
     secrets: Secrets,
 }
@@ -62,17 +62,17 @@ impl Timeline {
     ///
     /// Also finds an entry that was already redacted, without versions: executing the plan then completes an
     /// interrupted redaction.
-    pub fn plan_redaction(&self, request: &RedactionRequest) -> Result<Option<RedactionPlan>, LookError> {
-        let looking = self.look()?;
-        let queries = looking.queries();
+    pub fn plan_redaction(&self, request: &RedactionRequest) -> Result<Option<RedactionPlan>, ReadError> {
+        let reader = self.read()?;
+        let queries = reader.queries();
         let mut plan = RedactionPlan::default();
         for text in &request.texts {
             plan.secrets.add_passage(text);
         }
         // Includes versions that no log refers to.
         let holding = queries.entries_holding(&plan.secrets)?;
-        let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
-        let rows = looking.threads(&filter)?;
+        let filter = ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
+        let rows = reader.threads(&filter)?;
         let threads: HashMap<i64, ThreadId> = rows.iter().map(|row| (row.number, row.summary.id)).collect();
         let mut entries: BTreeMap<EntryId, RedactedEntry> = BTreeMap::new();
         queries.each_entry_version(&mut |thread, cell| {
@@ -115,8 +115,8 @@ impl Timeline {
         }
         let of_entries = |(kind, id): &(Kind, ContentId)| (*kind == Kind::Entry).then_some(*id);
         let versions: BTreeSet<ContentId> = plan.contents.iter().filter_map(of_entries).collect();
-        plan.kept_pictures = queries.blobs_in_use(&pictures, &versions)?;
-        let destroyed = pictures.difference(&plan.kept_pictures).map(|picture| (Kind::Blob, *picture));
+        plan.retained_pictures = queries.blobs_in_use(&pictures, &versions)?;
+        let destroyed = pictures.difference(&plan.retained_pictures).map(|picture| (Kind::Blob, *picture));
         plan.contents.extend(destroyed);
         // If nothing is left of an entry, its threads were cleaned before.
         entries.retain(|entry, found| !found.versions.is_empty() || request.entry == Some(*entry));
@@ -129,7 +129,7 @@ impl Timeline {
 
     /// Erases the planned content everywhere: in states and logs, shared settings, the search index and the runtime
     /// database. If this is interrupted, planning and executing it again completes it.
-    pub fn redact(&self, plan: &RedactionPlan) -> Result<Redacted, RedactError> {
+    pub fn redact(&self, plan: &RedactionPlan) -> Result<RedactionReport, RedactError> {
         let contents: Vec<(Kind, ContentId)> = plan.contents.iter().copied().collect();
         self.store().redact_with(&contents, &plan.secrets, &plan.threads, self.now())
     }

@@ -10,8 +10,8 @@ use retake_model::time::Timestamp;
 use retake_store::{Hit, SearchError, SearchIndex, SearchQuery, Snippet, StoreError};
 use serde::Serialize;
 
-use crate::past::Past;
-use crate::{LookError, Looking};
+use crate::entry_history::EntryHistory;
+use crate::{ReadError, Reader};
 
 /// Results of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,7 +53,7 @@ pub struct FoundEntry {
     pub in_active_take: bool,
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Searches entries. `progress` receives the progress of reading histories, if that is necessary.
     pub fn search(
         &self,
@@ -66,8 +66,8 @@ impl Looking<'_> {
         let mut hits = index.search(&self.queries(), &wider)?;
         let more = hits.len() > query.limit;
         hits.truncate(query.limit);
-        let pasts = self.pasts(&hits, progress).map_err(|error| match error {
-            LookError::Store(error) => SearchError::Store(error),
+        let entry_histories = self.entry_histories(&hits, progress).map_err(|error| match error {
+            ReadError::Store(error) => SearchError::Store(error),
             // The thread was found in the same transaction.
             other => SearchError::Store(StoreError::Damaged(other.to_string())),
         })?;
@@ -82,7 +82,8 @@ impl Looking<'_> {
                     empty.insert(takes.into_iter().map(|take| (take.summary.id, take.summary.name)).collect())
                 }
             };
-            let past = pasts.get(&number).and_then(|past| past.versions.get(&(hit.entry, hit.version)));
+            let past =
+                entry_histories.get(&number).and_then(|past| past.versions.get(&(hit.entry, hit.version)));
             let (take, place, at) = match (hit.take, hit.position, past) {
                 (Some(take), Some(position), _) => (take, position + 1, None),
                 (_, _, Some(arrival)) => (arrival.take, arrival.number, Some(arrival.at)),
@@ -109,21 +110,22 @@ impl Looking<'_> {
     }
 
     /// Histories of the threads with hits that no take contains any more.
-    fn pasts(
+    fn entry_histories(
         &self,
         hits: &[Hit],
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<HashMap<i64, Past>, LookError> {
+    ) -> Result<HashMap<i64, EntryHistory>, ReadError> {
         let mut wanted: HashMap<i64, BTreeSet<EntryId>> = HashMap::new();
         for hit in hits.iter().filter(|hit| hit.take.is_none()) {
             wanted.entry(hit.thread.number).or_default().insert(hit.entry);
         }
-        let mut pasts = HashMap::new();
+        let mut entry_histories = HashMap::new();
         for hit in hits {
             if let Some(entries) = wanted.remove(&hit.thread.number) {
-                pasts.insert(hit.thread.number, Past::of(self, &hit.thread, &entries, progress)?);
+                entry_histories
+                    .insert(hit.thread.number, EntryHistory::of(self, &hit.thread, &entries, progress)?);
             }
         }
-        Ok(pasts)
+        Ok(entry_histories)
     }
 }

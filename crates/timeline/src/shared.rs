@@ -15,23 +15,23 @@
 //!
 //! A value that was set before records existed belongs to its thread alone, until one is set.
 
-use retake_model::command::{Command, Prompt, Start, checked_roles};
+use retake_model::command::{Command, Prompt, TurnStart, checked_roles};
 use retake_model::entry::default_role;
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
 use retake_store::{SettingScope, SharedSettings, SharedValue, ThreadRow};
 
-use crate::{ChangeError, LookError, Looking, Timeline};
+use crate::{ChangeError, ReadError, Reader, Timeline};
 
 /// The roles, as name of a shared setting.
 const ROLES: &str = "roles";
 const GLOBAL_PROMPT: &str = "global_system_prompt";
 const PROJECT_PROMPT: &str = "project_system_prompt";
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// The settings of a thread, including shared ones.
-    pub fn effective_settings(&self, thread: ThreadId) -> Result<Settings, LookError> {
+    pub fn effective_settings(&self, thread: ThreadId) -> Result<Settings, ReadError> {
         self.effective_settings_in(thread, &self.state(thread)?)
     }
 
@@ -40,7 +40,7 @@ impl Looking<'_> {
         &self,
         thread: ThreadId,
         state: &ThreadState,
-    ) -> Result<Settings, LookError> {
+    ) -> Result<Settings, ReadError> {
         let mut settings = self.settings(state)?;
         let home = SettingScope::Project(self.thread(thread)?.home);
         if let Some(prompt) = self.shared(SettingScope::Global, GLOBAL_PROMPT)? {
@@ -53,7 +53,7 @@ impl Looking<'_> {
     }
 
     /// The roles for entries of a thread.
-    pub fn effective_roles(&self, thread: ThreadId) -> Result<Vec<String>, LookError> {
+    pub fn effective_roles(&self, thread: ThreadId) -> Result<Vec<String>, ReadError> {
         match self.shared_roles(self.thread(thread)?.home)? {
             Some(roles) => Ok(roles),
             None => Ok(self.state(thread)?.roles),
@@ -61,17 +61,17 @@ impl Looking<'_> {
     }
 
     /// The roles of a new thread in a project.
-    pub fn project_roles(&self, project: ProjectId) -> Result<Vec<String>, LookError> {
+    pub fn project_roles(&self, project: ProjectId) -> Result<Vec<String>, ReadError> {
         Ok(self.shared_roles(project)?.unwrap_or_default())
     }
 
-    fn shared_roles(&self, project: ProjectId) -> Result<Option<Vec<String>>, LookError> {
+    fn shared_roles(&self, project: ProjectId) -> Result<Option<Vec<String>>, ReadError> {
         let roles = self.shared(SettingScope::Project(project), ROLES)?;
         Ok(roles.map(|roles| roles.lines().map(str::to_owned).collect()))
     }
 
     /// The value of a shared setting; `None` if no thread has set it or all have undone it.
-    fn shared(&self, scope: SettingScope, name: &str) -> Result<Option<String>, LookError> {
+    fn shared(&self, scope: SettingScope, name: &str) -> Result<Option<String>, ReadError> {
         let shared: SharedSettings = self.store().shared_settings(scope)?;
         for set in shared.values.get(name).into_iter().flatten().rev() {
             match self.value_in(set.thread, name)? {
@@ -84,7 +84,7 @@ impl Looking<'_> {
     }
 
     /// The value in the state of a thread; `None` if the thread does not exist.
-    fn value_in(&self, thread: ThreadId, name: &str) -> Result<Option<String>, LookError> {
+    fn value_in(&self, thread: ThreadId, name: &str) -> Result<Option<String>, ReadError> {
         if self.queries().thread(thread)?.is_none() {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ fn shared_by(command: &Command, row: &ThreadRow) -> Vec<(SettingScope, &'static 
 }
 
 /// A recorded shared setting.
-pub(crate) struct Recorded {
+pub(crate) struct SharedSettingChange {
     scope: SettingScope,
     name: &'static str,
     set: SharedValue,
@@ -132,12 +132,12 @@ impl Timeline {
         mut command: Command,
     ) -> Result<Command, ChangeError> {
         let (Command::SendDraft { role, .. }
-        | Command::StartTurn { start: Start { prompt: Prompt::Draft { role }, .. }, .. }) = &mut command
+        | Command::StartTurn { start: TurnStart { prompt: Prompt::Draft { role }, .. }, .. }) = &mut command
         else {
             return Ok(command);
         };
         if role.is_none() {
-            *role = Some(default_role(&self.look()?.effective_roles(thread)?).to_owned());
+            *role = Some(default_role(&self.read()?.effective_roles(thread)?).to_owned());
         }
         Ok(command)
     }
@@ -147,27 +147,27 @@ impl Timeline {
         &self,
         thread: ThreadId,
         command: &Command,
-    ) -> Result<Vec<Recorded>, ChangeError> {
+    ) -> Result<Vec<SharedSettingChange>, ChangeError> {
         let mut recorded = Vec::new();
         if !matches!(command, Command::Set { .. } | Command::SetRoles { .. }) {
             return Ok(recorded);
         }
-        let looking = self.look()?;
-        let Some(row) = looking.queries().thread(thread)? else { return Ok(recorded) };
+        let reader = self.read()?;
+        let Some(row) = reader.queries().thread(thread)? else { return Ok(recorded) };
         for (scope, name, value) in shared_by(command, &row) {
             let set = SharedValue { thread, value };
             self.store().change_shared_settings::<ChangeError>(scope, |shared| {
                 shared.push(name, set.clone());
                 Ok(())
             })?;
-            recorded.push(Recorded { scope, name, set });
+            recorded.push(SharedSettingChange { scope, name, set });
         }
         Ok(recorded)
     }
 
     /// Reverts the records of a rejected command.
-    pub(crate) fn forget_shared(&self, recorded: Vec<Recorded>) -> Result<(), ChangeError> {
-        for Recorded { scope, name, set } in recorded {
+    pub(crate) fn revert_shared(&self, recorded: Vec<SharedSettingChange>) -> Result<(), ChangeError> {
+        for SharedSettingChange { scope, name, set } in recorded {
             self.store().change_shared_settings::<ChangeError>(scope, |shared| {
                 if let Some(values) = shared.values.get_mut(name)
                     && let Some(at) = values.iter().rposition(|known| *known == set)

@@ -11,7 +11,7 @@ use retake_model::time::Timestamp;
 use retake_store::StoreError;
 use serde::Serialize;
 
-use crate::{LookError, Timeline};
+use crate::{ReadError, Timeline};
 
 /// A follower of all threads.
 pub struct Tail {
@@ -20,7 +20,7 @@ pub struct Tail {
 
 /// An event of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Happened {
+pub struct LogEvent {
     /// Sequence number.
     pub sequence: i64,
     /// The change; `null` if a thread was purged.
@@ -58,16 +58,16 @@ impl Timeline {
 
 impl Tail {
     /// The last sequence number. Takes microseconds if nothing changed.
-    pub fn last(&mut self) -> Result<i64, LookError> {
+    pub fn last(&mut self) -> Result<i64, ReadError> {
         Ok(self.tail.last()?)
     }
 
     /// Events after a sequence number, oldest first, at most `limit`. Fails for a number beyond the last: it is from
     /// another store, or this one has lost its end.
-    pub fn since(&mut self, sequence: i64, limit: usize) -> Result<Vec<Happened>, LookError> {
+    pub fn since(&mut self, sequence: i64, limit: usize) -> Result<Vec<LogEvent>, ReadError> {
         let last = self.tail.last()?;
         if sequence < 0 || sequence > last {
-            return Err(LookError::NoSuchSequence { asked: sequence, last });
+            return Err(ReadError::NoSuchSequence { asked: sequence, last });
         }
         let rows = self.tail.since(sequence, limit)?;
         Ok(rows
@@ -83,7 +83,7 @@ impl Tail {
                     time: stored.operation.time,
                     files_changed: stored.operation.files.is_some_and(|files| files.before != files.after),
                 });
-                Happened { sequence, change }
+                LogEvent { sequence, change }
             })
             .collect())
     }

@@ -18,12 +18,12 @@ use retake_model::object::load;
 use retake_model::operation::FileChange;
 use retake_model::path::{RootPath, TreePath};
 use retake_model::tree::{
-    self, Happened, Node, PathChange, Snapshot, SnapshotRoot, difference_at, pair_renames,
+    self, Node, PathChange, PathChangeKind, Snapshot, SnapshotRoot, difference_at, pair_renames,
 };
 use retake_store::{Queries, StoredOperation, ThreadRow};
 
-use crate::filed::FileOperations;
-use crate::{LookError, Looking};
+use crate::file_operations::FileOperations;
+use crate::{ReadError, Reader};
 
 /// An operation that changed a path.
 pub(crate) struct Touch {
@@ -42,52 +42,52 @@ pub(crate) struct Touches<'queries, 'transaction> {
     root: String,
     /// Names of the file in the remaining operations.
     names: BTreeSet<TreePath>,
-    filed: FileOperations<'queries, 'transaction>,
+    last_file_operation: FileOperations<'queries, 'transaction>,
     ready: Vec<Touch>,
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Operations of a project that changed a path, up to a sequence number.
     pub(crate) fn touches<'queries, 'transaction>(
         queries: &'queries Queries<'transaction>,
         project: ProjectId,
         path: &RootPath,
         up_to: i64,
-    ) -> Result<Touches<'queries, 'transaction>, LookError> {
-        let mut filed = FileOperations::of_project(queries, project)?;
+    ) -> Result<Touches<'queries, 'transaction>, ReadError> {
+        let mut last_file_operation = FileOperations::of_project(queries, project)?;
         if let Some(beyond) = up_to.checked_add(1) {
-            filed.pass_over(beyond)?;
+            last_file_operation.skip_to(beyond)?;
         }
         let names = BTreeSet::from([path.path.clone()]);
-        Ok(Touches { queries, root: path.root.clone(), names, filed, ready: Vec::new() })
+        Ok(Touches { queries, root: path.root.clone(), names, last_file_operation, ready: Vec::new() })
     }
 }
 
 impl Touches<'_, '_> {
     /// The threads that the results refer to.
     pub(crate) fn threads(&self) -> &[ThreadRow] {
-        self.filed.threads()
+        self.last_file_operation.threads()
     }
 
-    fn find(&mut self) -> Result<Option<Touch>, LookError> {
+    fn find(&mut self) -> Result<Option<Touch>, ReadError> {
         loop {
             if let Some(touch) = self.ready.pop() {
                 return Ok(Some(touch));
             }
-            let Some((thread, stored)) = self.filed.step()? else { return Ok(None) };
+            let Some((thread, stored)) = self.last_file_operation.step()? else { return Ok(None) };
             let Some(files) = stored.operation.files else { continue };
             if files.before != files.after {
-                self.look_at(thread, &stored, files)?;
+                self.inspect(thread, &stored, files)?;
             }
         }
     }
 
-    fn look_at(
+    fn inspect(
         &mut self,
         thread: usize,
         stored: &StoredOperation,
         files: FileChange,
-    ) -> Result<(), LookError> {
+    ) -> Result<(), ReadError> {
         let (before, after) = (self.root(files.before)?, self.root(files.after)?);
         let tree = |root: &Option<SnapshotRoot>| root.as_ref().map(|root| root.tree);
         for name in self.names.clone() {
@@ -111,7 +111,7 @@ impl Touches<'_, '_> {
         before: Option<&SnapshotRoot>,
         after: Option<&SnapshotRoot>,
         change: PathChange,
-    ) -> Result<Option<(PathChange, Option<TreePath>)>, LookError> {
+    ) -> Result<Option<(PathChange, Option<TreePath>)>, ReadError> {
         if change.before.is_some() == change.after.is_some() {
             return Ok(Some((change, None)));
         }
@@ -125,7 +125,7 @@ impl Touches<'_, '_> {
         Ok((here.is_some() || to.is_some()).then_some((change, to)))
     }
 
-    fn root(&self, snapshot: ContentId) -> Result<Option<SnapshotRoot>, LookError> {
+    fn root(&self, snapshot: ContentId) -> Result<Option<SnapshotRoot>, ReadError> {
         let snapshot: Snapshot = load(self.queries, snapshot)?;
         Ok(snapshot.root(&self.root).cloned())
     }
@@ -133,18 +133,18 @@ impl Touches<'_, '_> {
 
 impl Touch {
     /// The kind of change. A folder changed if anything in it did.
-    pub(crate) fn happened(&self) -> Happened {
+    pub(crate) fn happened(&self) -> PathChangeKind {
         match (&self.change.before, &self.change.after) {
             (Some(Node::Folder { tree: old, .. }), Some(Node::Folder { tree: new, .. })) if old != new => {
-                Happened::Changed
+                PathChangeKind::Changed
             }
-            _ => self.change.happened(),
+            _ => self.change.kind(),
         }
     }
 }
 
 impl Iterator for Touches<'_, '_> {
-    type Item = Result<Touch, LookError>;
+    type Item = Result<Touch, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.find().transpose()

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::summary::{TakeSummary, ThreadSummary};
-use retake_store::{Deleted, StoreError, ThreadFilter, ThreadRow};
+use retake_store::{DeletedFilter, StoreError, ThreadFilter, ThreadRow};
 use serde::Serialize;
 
-use crate::{LookError, Looking};
+use crate::{ReadError, Reader};
 
 /// Threads with their takes: pinned ones first, then the most recently changed.
 #[derive(Clone, Debug, Serialize)]
@@ -51,9 +51,9 @@ impl TreeThread {
     }
 }
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// The tree of a project, or of all projects.
-    pub fn tree(&self, project: Option<ProjectId>, deleted: Deleted) -> Result<Tree, LookError> {
+    pub fn tree(&self, project: Option<ProjectId>, deleted: DeletedFilter) -> Result<Tree, ReadError> {
         let filter = ThreadFilter { project, deleted, ..ThreadFilter::default() };
         let rows = self.queries().threads(&filter)?;
         let mut takes: HashMap<i64, Vec<TakeSummary>> = HashMap::new();
@@ -83,7 +83,7 @@ impl Looking<'_> {
         &self,
         row: ThreadRow,
         parent: Option<ThreadId>,
-    ) -> Result<TreeThread, LookError> {
+    ) -> Result<TreeThread, ReadError> {
         let takes = self.queries().takes_of_row(&row)?;
         Ok(TreeThread::new(row, parent, takes.into_iter().map(|take| take.summary).collect())?)
     }

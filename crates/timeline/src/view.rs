@@ -5,7 +5,7 @@ use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TurnId};
 use retake_model::operation::{Actor, OperationKind, Version};
 use retake_model::time::Timestamp;
-use retake_store::Shown;
+use retake_store::EntryPresentation;
 use serde::Serialize;
 
 /// An entry with its position.
@@ -20,7 +20,7 @@ pub struct EntryView {
     pub version: ContentId,
     /// Its display state.
     #[serde(flatten)]
-    pub shown: Shown,
+    pub shown: EntryPresentation,
     /// Its content.
     pub entry: EntryVersion,
 }
@@ -28,7 +28,7 @@ pub struct EntryView {
 /// The position of a thread in its history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Standing {
+pub struct UndoStatus {
     /// The current version: the number of its operations.
     pub version: Version,
     /// The change whose state is current.

@@ -10,11 +10,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::{Additions, Memory, Objects, Unavailable};
+use retake_model::object::{Additions, MemoryObjects, ObjectError, Objects};
 use retake_model::path::{FileName, TreePath};
 use retake_model::tree::{Difference, Node, Tree, TreeEntry};
 use retake_workspace::apply::{OpenRoot, Outcome, Request, Token, apply};
-use retake_workspace::copy::{self, Nearby, materialise};
+use retake_workspace::copy::{self, CopySource, materialise};
 
 const PER_FOLDER: usize = 50;
 /// Folders per top folder: 5,000 files.
@@ -23,7 +23,7 @@ const ROUNDS: usize = 3;
 
 /// Content that is generated on demand, about as fast as a store decompresses it.
 struct Made {
-    trees: Memory,
+    trees: MemoryObjects,
     seeds: HashMap<ContentId, u64>,
 }
 
@@ -40,7 +40,7 @@ fn text(seed: u64) -> Vec<u8> {
 }
 
 impl Objects for Made {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         match self.seeds.get(&id) {
             Some(seed) => Ok(text(*seed).into()),
             None => self.trees.bytes(kind, id),
@@ -58,7 +58,7 @@ impl Made {
 
     /// The tree and all its paths.
     fn tree(&mut self, files: usize) -> (ContentId, Vec<(TreePath, Node)>) {
-        let empty = Memory::default();
+        let empty = MemoryObjects::default();
         let mut additions = Additions::new(&empty);
         let mut paths = Vec::new();
         let mut tops = Vec::new();
@@ -85,7 +85,7 @@ impl Made {
             tops.push(TreeEntry { name: top_path.name().clone(), node });
         }
         let tree = additions.add(&Tree::new(tops));
-        self.trees.keep(additions.into_new());
+        self.trees.insert_all(additions.into_new());
         (tree, paths)
     }
 }
@@ -99,7 +99,7 @@ fn main() {
     let place = tempfile::tempdir().expect("a temporary folder");
     let work = place.path().join("work");
     std::fs::create_dir(&work).expect("a new folder");
-    let mut made = Made { trees: Memory::default(), seeds: HashMap::new() };
+    let mut made = Made { trees: MemoryObjects::default(), seeds: HashMap::new() };
     let (tree, paths) = made.tree(files);
 
     let time = Instant::now();
@@ -141,7 +141,7 @@ fn main() {
     let change = || std::fs::remove_dir_all(work.join("top0")).expect("a folder");
     compare("restore a folder of 5,000 files", &made, &work, &git, &whole, &steps, &change);
 
-    open_apart(&made, tree, &work, place.path());
+    open_worktree(&made, tree, &work, place.path());
 }
 
 fn compare(
@@ -182,7 +182,7 @@ fn compare(
     print(label, &mut ours, &mut theirs);
 }
 
-fn open_apart(made: &Made, tree: ContentId, work: &Path, place: &Path) {
+fn open_worktree(made: &Made, tree: ContentId, work: &Path, place: &Path) {
     let (mut ours, mut theirs, mut durable) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let apart = place.join("apart");
@@ -206,13 +206,13 @@ fn open_apart(made: &Made, tree: ContentId, work: &Path, place: &Path) {
     print("the same, and cp -a with a sync", &mut ours, &mut durable);
 }
 
-fn lay_out(made: &Made, tree: ContentId, target: &Path, nearby: Option<&Path>) {
-    let root = nearby.map(|nearby| OpenRoot::open(nearby).expect("a folder"));
+fn lay_out(made: &Made, tree: ContentId, target: &Path, copy_source: Option<&Path>) {
+    let root = copy_source.map(|copy_source| OpenRoot::open(copy_source).expect("a folder"));
     let done = materialise(&copy::Request {
         target: &OpenRoot::open(target).expect("a folder"),
         tree,
         objects: made,
-        nearby: root.as_ref().map(|root| Nearby { root, unchanged: &|_, _, _| true }),
+        copy_source: root.as_ref().map(|root| CopySource { root, unchanged: &|_, _, _| true }),
         progress: None,
         cancel: &AtomicBool::new(false),
     });

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use retake_model::time::Timestamp;
 use retake_store::Store;
-use retake_workspace::snapshot::{Taken, Workspace, snapshot};
+use retake_workspace::snapshot::{CapturedSnapshot, Workspace, snapshot};
 use retake_workspace::watch::{Watcher, snapshot_watched};
 
 fn main() {
@@ -107,13 +107,13 @@ fn keep(store: &Store, workspace: &Workspace) {
     finish(store, snapshot(store, workspace).expect("a snapshot"));
 }
 
-fn finish(store: &Store, taken: Taken) {
+fn finish(store: &Store, taken: CapturedSnapshot) {
     let taken = Arc::new(taken);
     if !taken.is_stored() {
         let job = Arc::clone(&taken);
         store.write(move |writing| job.store(writing, Timestamp::from_millis(1))).expect("it is stored");
     }
-    taken.remember().expect("it is remembered");
+    taken.save_cache().expect("it is remembered");
 }
 
 struct Git {

@@ -19,7 +19,7 @@
 //!
 //! Every path is opened name by name from the descriptor of the root, without following links.
 
-mod look;
+mod inspect;
 mod moves;
 mod plan;
 mod recover;
@@ -38,15 +38,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use retake_model::content::ContentId;
-use retake_model::object::{Objects, Unavailable};
+use retake_model::object::{ObjectError, Objects};
 use retake_model::path::{TEMPORARY, TreePath};
 use retake_model::tree::{Difference, Node};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-pub use look::{Identity, content_of};
-pub use sealed::{PlainFile, Replacement, Stamped, read_plain, replace_plain};
-pub use set_aside::{SetAside, set_aside};
+pub use inspect::{Identity, content_of};
+pub use sealed::{PlainFile, Replacement, StampedFile, read_plain, replace_plain};
+pub use set_aside::{AsideFiles, set_aside};
 
 /// The root folder to change. The open descriptor stays valid if the path is moved in the meantime.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Token(String);
 /// The text cannot be part of a file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token has 1 to 64 letters, digits or dashes")]
-pub struct NotAToken;
+pub struct InvalidTokenError;
 
 /// A set of changes to the files below one root.
 pub struct Request<'a> {
@@ -76,7 +76,7 @@ pub struct Request<'a> {
     pub token: &'a Token,
     /// Returns whether the file with this identity has the content that the step expects, so that it need not be read.
     /// Must return `false` if in doubt.
-    pub unchanged: Option<&'a Unchanged<'a>>,
+    pub unchanged: Option<&'a UnchangedFn<'a>>,
     /// Receives progress reports.
     pub progress: Option<&'a dyn Fn(Progress)>,
     /// Set by another thread to stop and roll back.
@@ -84,7 +84,7 @@ pub struct Request<'a> {
 }
 
 /// Returns whether the file at a path, with that identity, has the expected content.
-pub type Unchanged<'a> = dyn Fn(&TreePath, &Identity) -> bool + 'a;
+pub type UnchangedFn<'a> = dyn Fn(&TreePath, &Identity) -> bool + 'a;
 
 /// Progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Checking the existing files.
-    Looking,
+    Checking,
     /// Writing new content to the temporary folder.
     Writing,
     /// Moving content into place.
@@ -114,12 +114,12 @@ pub struct Report {
     /// The outcome of each step, sorted by path.
     pub results: Vec<PathResult>,
     /// Changes of others that were moved aside and whose path is occupied.
-    pub left: Vec<Left>,
+    pub left: Vec<Leftover>,
 }
 
 /// A file of someone else that stays aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Leftover {
     /// Its new path, relative to the root.
     pub file: String,
     /// Its original path, if known.
@@ -145,14 +145,14 @@ pub enum Outcome {
     /// The path already had the wanted content.
     Already,
     /// Someone changed the path: it had neither the expected nor the wanted content, and was left unchanged.
-    Kept(Found),
+    Kept(DiskNode),
     /// The change failed, and the path was left unchanged.
-    Skipped(Skip),
+    Skipped(SkipReason),
 }
 
 /// What exists at a path on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum DiskNode {
     /// Nothing.
     Nothing,
     /// A file.
@@ -180,7 +180,7 @@ pub enum Found {
 
 /// Why a path was left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Skip {
+pub enum SkipReason {
     /// Permission denied.
     #[error("permission denied")]
     Denied,
@@ -241,7 +241,7 @@ pub enum Cause {
     },
     /// The store cannot be read.
     #[error(transparent)]
-    Content(Unavailable),
+    Content(ObjectError),
     /// The sync failed.
     #[error("the files could not be synced to disk")]
     Sync(#[source] io::Error),
@@ -258,9 +258,9 @@ pub fn apply(request: &Request<'_>) -> Result<Report, ApplyError> {
         return Err(Cause::Twice(pair[0].path.clone()).into());
     }
     let mut left = recover::recover(request, &steps).map_err(root_failed)?;
-    let plan = plan::make(request, &steps)?;
+    let plan = plan::make_plan(request, &steps)?;
     let mut outcomes = plan.outcomes;
-    if !plan.actions.iter().all(plan::Action::is_nothing) {
+    if !plan.actions.iter().all(plan::Action::is_noop) {
         let staged = stage::write(request, &steps, &plan.actions, &mut outcomes)?;
         left.extend(moves::run(request, &steps, &plan.actions, &mut outcomes, staged)?);
     }
@@ -298,32 +298,32 @@ impl AsFd for OpenRoot {
 
 impl OpenRoot {
     /// Returns whether this is the folder with that device and inode.
-    pub fn is(&self, device: u64, inode: u64) -> bool {
+    pub fn has_identity(&self, device: u64, inode: u64) -> bool {
         rustix::fs::fstat(&self.descriptor).is_ok_and(|found| (found.st_dev, found.st_ino) == (device, inode))
     }
 }
 
 impl Token {
     /// Validates the text of a token.
-    pub fn new(text: &str) -> Result<Self, NotAToken> {
+    pub fn new(text: &str) -> Result<Self, InvalidTokenError> {
         let fits = (1..=64).contains(&text.len());
         let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if fits && plain { Ok(Self(text.to_owned())) } else { Err(NotAToken) }
+        if fits && plain { Ok(Self(text.to_owned())) } else { Err(InvalidTokenError) }
     }
 
     /// Returns whether a request with this token left its temporary folder in a root. Repeating the request removes it.
     pub fn is_in(&self, root: &Path) -> bool {
-        [Life::Filling, Life::Full]
+        [StageState::Filling, StageState::Full]
             .iter()
             .any(|life| root.join(self.folder(*life)).symlink_metadata().is_ok())
     }
 
     /// Name of the temporary folder in a given state.
-    fn folder(&self, life: Life) -> String {
+    fn folder(&self, life: StageState) -> String {
         let prefix = str::from_utf8(TEMPORARY).expect("the prefix is ASCII");
         let number = match life {
-            Life::Filling => 1,
-            Life::Full => 2,
+            StageState::Filling => 1,
+            StageState::Full => 2,
         };
         format!("{prefix}{}-{number}", self.0)
     }
@@ -331,7 +331,7 @@ impl Token {
 
 /// State of the temporary folder.
 #[derive(Clone, Copy, Debug)]
-enum Life {
+enum StageState {
     /// Contains only new content, possibly incomplete.
     Filling,
     /// Contains complete new content and files that were moved out of the way.
@@ -339,7 +339,7 @@ enum Life {
 }
 
 impl Request<'_> {
-    fn tell(&self, phase: Phase, done: usize, total: usize) {
+    fn report_progress(&self, phase: Phase, done: usize, total: usize) {
         if let Some(progress) = self.progress {
             progress(Progress { phase, done, total });
         }
@@ -350,9 +350,9 @@ impl Request<'_> {
     }
 }
 
-impl Found {
+impl DiskNode {
     /// Returns whether this is exactly the node. Folders are compared by their permissions only.
-    pub fn is(&self, node: Option<&Node>) -> bool {
+    pub fn matches(&self, node: Option<&Node>) -> bool {
         match (self, node) {
             (Self::Nothing, None) => true,
             (Self::File { content, size, mode }, Some(Node::File { content: c, size: s, mode: m })) => {
@@ -366,22 +366,22 @@ impl Found {
 }
 
 /// A system error, classified by its scope.
-enum Trouble {
+enum ErrorClass {
     /// Affects one path.
-    Skip(Skip),
+    Skip(SkipReason),
     /// Affects the whole request.
     Fatal(Errno),
 }
 
-fn sort(errno: Errno) -> Trouble {
-    Trouble::Skip(match errno {
-        Errno::ACCESS | Errno::PERM => Skip::Denied,
-        Errno::TXTBSY | Errno::BUSY => Skip::Busy,
-        Errno::NOTEMPTY => Skip::NotEmpty,
-        Errno::EXIST | Errno::NOTDIR | Errno::LOOP | Errno::ISDIR | Errno::NOENT => Skip::InTheWay,
-        Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL => Skip::NameRefused,
-        Errno::XDEV => Skip::OtherFileSystem,
-        errno => return Trouble::Fatal(errno),
+fn classify(errno: Errno) -> ErrorClass {
+    ErrorClass::Skip(match errno {
+        Errno::ACCESS | Errno::PERM => SkipReason::Denied,
+        Errno::TXTBSY | Errno::BUSY => SkipReason::Busy,
+        Errno::NOTEMPTY => SkipReason::NotEmpty,
+        Errno::EXIST | Errno::NOTDIR | Errno::LOOP | Errno::ISDIR | Errno::NOENT => SkipReason::InTheWay,
+        Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL => SkipReason::NameRefused,
+        Errno::XDEV => SkipReason::OtherFileSystem,
+        errno => return ErrorClass::Fatal(errno),
     })
 }
 

@@ -12,13 +12,13 @@ use crate::apply::walk::Walker;
 /// File in which Linux reports the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// A boot id has 36 characters; anything much longer is something else.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// Id of the current boot; `None` where the system has none.
 pub fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string(BOOT_ID).ok()?;
     let id = text.trim();
-    (!id.is_empty() && id.len() <= LONGEST).then(|| id.to_owned())
+    (!id.is_empty() && id.len() <= MAX_LENGTH).then(|| id.to_owned())
 }
 
 /// When an empty file was last changed in any way (content, permissions, name), by the inode's change time, which no

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::{Objects, Unavailable, load};
+use retake_model::object::{ObjectError, Objects, load};
 use retake_model::path::{FileName, TreePath};
 use retake_model::tree::{Node, Parts, Tree};
 use rustix::fs::{AtFlags, Mode};
@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use crate::apply::stage::write_all;
 use crate::apply::walk::{Walker, names, remove_all};
 use crate::apply::{Identity, OpenRoot};
-use worker::{Batch, Shared, create};
+use worker::{Batch, SharedState, create};
 
 /// A tree to write.
 pub struct Request<'a> {
@@ -40,7 +40,7 @@ pub struct Request<'a> {
     /// Source of trees and content. Only the calling thread reads it.
     pub objects: &'a dyn Objects,
     /// A folder that contains most of the files.
-    pub nearby: Option<Nearby<'a>>,
+    pub copy_source: Option<CopySource<'a>>,
     /// Receives the number of files done from time to time.
     pub progress: Option<&'a dyn Fn(u64)>,
     /// Set by another thread to stop and remove everything again.
@@ -49,7 +49,7 @@ pub struct Request<'a> {
 
 /// A folder that contains most files of a tree.
 #[derive(Clone, Copy)]
-pub struct Nearby<'a> {
+pub struct CopySource<'a> {
     /// The folder.
     pub root: &'a OpenRoot,
     /// Returns whether the file at that path, with that identity, has that content. Must return `false` if in doubt.
@@ -58,7 +58,7 @@ pub struct Nearby<'a> {
 
 /// Numbers of the files that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Materialised {
+pub struct MaterialiseReport {
     /// Files that share their blocks with the source.
     pub shared: u64,
     /// Files that were copied from the source.
@@ -82,19 +82,19 @@ pub enum MaterialiseError {
     Cancelled,
     /// Content is missing from the store.
     #[error(transparent)]
-    Content(#[from] Unavailable),
+    Content(#[from] ObjectError),
     /// The folder cannot be written.
     #[error("the folder cannot be written")]
     Write(#[source] io::Error),
 }
 
 /// Writes a tree into a new folder.
-pub fn materialise(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
+pub fn materialise(request: &Request<'_>) -> Result<MaterialiseReport, MaterialiseError> {
     let target = request.target.as_fd();
     if !names(target)?.is_empty() {
         return Err(MaterialiseError::NotEmpty);
     }
-    lay_out(request).inspect_err(|_| {
+    write_tree(request).inspect_err(|_| {
         // The folder was empty, so everything in it is ours; the user sees what cannot be removed.
         for name in names(target).unwrap_or_default() {
             let _ = remove_all(target, &name);
@@ -105,16 +105,16 @@ pub fn materialise(request: &Request<'_>) -> Result<Materialised, MaterialiseErr
 /// Files per batch.
 const BATCH: usize = 64;
 
-fn lay_out(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
+fn write_tree(request: &Request<'_>) -> Result<MaterialiseReport, MaterialiseError> {
     let target = request.target.as_fd();
-    let shared = Shared::default();
+    let shared = SharedState::default();
     let (sender, receiver) = sync_channel::<Batch>(16);
     let receiver = std::sync::Mutex::new(receiver);
-    let nearby = request.nearby;
-    let mut found = Found::default();
+    let copy_source = request.copy_source;
+    let mut found = TreeLayout::default();
     let walked = std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| worker::run(target, nearby, &receiver, &shared));
+            scope.spawn(|| worker::run(target, copy_source, &receiver, &shared));
         }
         // Moved into the closure, so that the channel closes when the walk ends.
         let sender = sender;
@@ -128,7 +128,7 @@ fn lay_out(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
         return Err(errno.into());
     }
     let mut walker = Walker::new(target);
-    let missed = shared.take_missed();
+    let missed = shared.missed_files();
     let written = missed.len() as u64;
     for (path, node) in missed {
         check_cancel(request)?;
@@ -136,7 +136,7 @@ fn lay_out(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
     }
     set_folder_modes(&mut walker, &found.folders)?;
     rustix::fs::syncfs(target)?;
-    Ok(Materialised {
+    Ok(MaterialiseReport {
         shared: shared.cloned.load(Ordering::Relaxed),
         copied: shared.copied.load(Ordering::Relaxed),
         written,
@@ -146,7 +146,7 @@ fn lay_out(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
 }
 
 #[derive(Default)]
-struct Found {
+struct TreeLayout {
     folders: Vec<(Vec<FileName>, u16)>,
     links: u64,
 }
@@ -154,8 +154,8 @@ struct Found {
 /// Walks the tree, creates its folders and links, and sends its files to the workers.
 fn walk(
     request: &Request<'_>,
-    shared: &Shared,
-    found: &mut Found,
+    shared: &SharedState,
+    found: &mut TreeLayout,
     hand_out: &dyn Fn(Batch),
 ) -> Result<(), MaterialiseError> {
     let mut walker = Walker::new(request.target.as_fd());
@@ -167,7 +167,7 @@ fn walk(
             return Ok(());
         }
         let tree: Tree = load(request.objects, tree)?;
-        tree.check().map_err(|malformed| Unavailable::Damaged { kind: malformed.kind, id: request.tree })?;
+        tree.check().map_err(|malformed| ObjectError::Damaged { kind: malformed.kind, id: request.tree })?;
         let folder = walker.folder(&names)?;
         let mut files = Vec::with_capacity(tree.entries().len().min(BATCH));
         for entry in tree.entries().iter().filter(|entry| !entry.name.is_repository()) {

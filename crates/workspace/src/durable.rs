@@ -12,12 +12,12 @@ use crate::apply::OpenRoot;
 use crate::apply::walk::Walker;
 
 /// Up to this number of paths, each is synced; above it, the whole file system is synced once.
-const FEW: usize = 8;
+const FEW_FILES: usize = 8;
 
 /// Makes paths durable: the content of files and the names in their folders. Skips paths that are missing or cannot be
 /// opened, since they changed after the capture.
 pub fn sync_paths(root: &OpenRoot, paths: &[TreePath]) -> io::Result<()> {
-    if paths.len() > FEW {
+    if paths.len() > FEW_FILES {
         return Ok(rustix::fs::syncfs(root.as_fd())?);
     }
     let mut walker = Walker::new(root.as_fd());
@@ -27,7 +27,7 @@ pub fn sync_paths(root: &OpenRoot, paths: &[TreePath]) -> io::Result<()> {
             let file = rustix::fs::openat(folder, path.name().bytes(), flags, Mode::empty())?;
             rustix::fs::fsync(file)
         });
-        pass_over(synced)?;
+        ignore_missing(synced)?;
     }
     let folders: BTreeSet<&[FileName]> = paths
         .iter()
@@ -40,12 +40,12 @@ pub fn sync_paths(root: &OpenRoot, paths: &[TreePath]) -> io::Result<()> {
             Err(Errno::BADF) => rustix::fs::syncfs(root.as_fd()),
             other => other,
         });
-        pass_over(synced)?;
+        ignore_missing(synced)?;
     }
     Ok(())
 }
 
-fn pass_over(synced: Result<(), Errno>) -> io::Result<()> {
+fn ignore_missing(synced: Result<(), Errno>) -> io::Result<()> {
     match synced {
         Err(
             Errno::NOENT

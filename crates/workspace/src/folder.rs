@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use retake_model::id::{FolderId, ID_TEXT, ProjectId};
+use retake_model::id::{FolderId, ID_CHARS, ProjectId};
 use retake_model::project::Folder;
 use rustix::fs::{CWD, RenameFlags, XattrFlags};
 use rustix::io::Errno;
@@ -70,7 +70,7 @@ pub enum FolderError {
 
 /// Outcome of writing a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marked {
+pub enum MarkOutcome {
     /// The folder has the mark now.
     Written,
     /// The folder already had the mark.
@@ -120,17 +120,17 @@ impl Identity {
 }
 
 /// Limit on the names to read when searching for a renamed folder.
-const NAMES_BESIDE: usize = 10_000;
+const MAX_SIBLINGS: usize = 10_000;
 
 /// Finds a folder that was renamed within its parent.
-pub fn renamed_beside(path: &Path, identity: &Identity) -> Option<PathBuf> {
+pub fn find_renamed_sibling(path: &Path, identity: &Identity) -> Option<PathBuf> {
     let names = path.parent().and_then(|parent| std::fs::read_dir(parent).ok())?;
     let same = |name: &std::fs::DirEntry| {
         name.ino() == identity.inode
             && name.path() != path
             && Identity::of(&name.path()).is_ok_and(|found| found == *identity)
     };
-    names.take(NAMES_BESIDE).flatten().find(same).map(|name| name.path())
+    names.take(MAX_SIBLINGS).flatten().find(same).map(|name| name.path())
 }
 
 /// Renames a folder to a free name; fails with `AlreadyExists` otherwise.
@@ -146,12 +146,12 @@ pub fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Writes the mark that names the project of a folder.
-pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
+pub fn mark(path: &Path, project: ProjectId) -> Result<MarkOutcome, FolderError> {
     if read_mark(path) == Some(project) {
-        return Ok(Marked::Already);
+        return Ok(MarkOutcome::Already);
     }
     match rustix::fs::setxattr(path, MARK, project.to_string().as_bytes(), XattrFlags::empty()) {
-        Ok(()) => Ok(Marked::Written),
+        Ok(()) => Ok(MarkOutcome::Written),
         // A lack of space for attributes is no failure either: the other facts identify the folder.
         Err(
             Errno::NOTSUP
@@ -162,7 +162,7 @@ pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
             | Errno::NOSPC
             | Errno::DQUOT
             | Errno::TOOBIG,
-        ) => Ok(Marked::Unsupported),
+        ) => Ok(MarkOutcome::Unsupported),
         Err(errno) => Err(FolderError::Unmarkable { path: path.to_owned(), source: errno.into() }),
     }
 }
@@ -244,7 +244,7 @@ fn read_mark(path: &Path) -> Option<ProjectId> {
 
 fn read_attribute<T: std::str::FromStr>(path: &Path, name: &str) -> Option<T> {
     // One byte more than an id, so that longer texts are rejected.
-    let mut buffer = [0; ID_TEXT + 1];
+    let mut buffer = [0; ID_CHARS + 1];
     let length = rustix::fs::getxattr(path, name, &mut buffer).ok()?;
     str::from_utf8(&buffer[..length]).ok()?.parse().ok()
 }
@@ -267,16 +267,16 @@ mod tests {
         assert_eq!(before.mark, None);
         assert_eq!(before.path.file_name(), first.file_name());
 
-        if mark(&first, project(1)).expect("a folder") == Marked::Unsupported {
+        if mark(&first, project(1)).expect("a folder") == MarkOutcome::Unsupported {
             return;
         }
-        assert_eq!(mark(&first, project(1)).expect("a folder"), Marked::Already);
+        assert_eq!(mark(&first, project(1)).expect("a folder"), MarkOutcome::Already);
         std::fs::rename(&first, &second).expect("a free name");
         let after = observe(&second).expect("a folder");
         assert_eq!(after.mark, Some(project(1)));
         assert_eq!((before.device, before.inode, before.born), (after.device, after.inode, after.born));
 
-        assert_eq!(mark(&second, project(2)).expect("a folder"), Marked::Written);
+        assert_eq!(mark(&second, project(2)).expect("a folder"), MarkOutcome::Written);
         unmark(&second, project(1)).expect("a folder");
         assert_eq!(observe(&second).expect("a folder").mark, Some(project(2)), "another's mark stays");
         unmark(&second, project(2)).expect("a folder");
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn what_cannot_carry_a_mark_is_unsupported() {
         // Kernel file systems accept no user attributes from anyone.
-        assert_eq!(mark(Path::new("/proc/self"), project(1)).expect("no failure"), Marked::Unsupported);
+        assert_eq!(mark(Path::new("/proc/self"), project(1)).expect("no failure"), MarkOutcome::Unsupported);
     }
 
     #[test]

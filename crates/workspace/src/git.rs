@@ -13,12 +13,12 @@
 //! A pointer may lead anywhere, but is only read. Only regular files are opened, so that a pipe or device cannot block.
 //! Anything that is missing, malformed or too large counts as unknown: no caller fails because of a strange repository.
 
-mod around;
 mod config;
 mod dirty;
 mod index;
 mod locate;
 mod objects;
+mod outer_ignore_rules;
 mod read;
 mod refs;
 mod sha1;
@@ -28,7 +28,7 @@ mod url;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use around::around;
+pub(crate) use outer_ignore_rules::outer_ignore_rules;
 
 /// Git facts about a folder, as far as they can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,19 +10,19 @@ use retake_model::path::TEMPORARY;
 use rustix::process::{Pid, test_kill_process};
 
 /// Follows [`TEMPORARY`] in the names of a tool's temporary files.
-const TOOL: &str = "tool-";
+const TOOL_PREFIX: &str = "tool-";
 
 /// Prefix of a process's temporary files.
 pub fn tool_prefix(process: u32) -> String {
     let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
-    format!("{prefix}{TOOL}{process}-")
+    format!("{prefix}{TOOL_PREFIX}{process}-")
 }
 
 /// Removes a file if its name belongs to a tool whose process has ended; returns whether it was removed. `path` is
 /// relative to `root`, and no link is followed.
-pub fn remove_if_left(root: &Path, path: &Path) -> bool {
+pub fn remove_if_abandoned(root: &Path, path: &Path) -> bool {
     let Some(process) = path.file_name().and_then(|name| process_of(name.as_bytes())) else { return false };
-    if runs(process) {
+    if is_running(process) {
         return false;
     }
     let full = root.join(path);
@@ -34,13 +34,13 @@ pub fn remove_if_left(root: &Path, path: &Path) -> bool {
 
 /// Process id in the name of a tool's temporary file.
 fn process_of(name: &[u8]) -> Option<u32> {
-    let rest = name.strip_prefix(TEMPORARY)?.strip_prefix(TOOL.as_bytes())?;
+    let rest = name.strip_prefix(TEMPORARY)?.strip_prefix(TOOL_PREFIX.as_bytes())?;
     let (process, _) = str::from_utf8(rest).ok()?.split_once('-')?;
     process.parse().ok()
 }
 
 /// Returns whether a process with that id is running, of any user.
-fn runs(process: u32) -> bool {
+fn is_running(process: u32) -> bool {
     let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) else { return false };
     !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
@@ -75,7 +75,7 @@ mod tests {
             ("notes.txt".to_owned(), false),
         ] {
             std::fs::write(root.join(&path), "half").expect("a file");
-            assert_eq!(remove_if_left(&root, Path::new(&path)), expected, "{path}");
+            assert_eq!(remove_if_abandoned(&root, Path::new(&path)), expected, "{path}");
             assert_eq!(root.join(&path).exists(), !expected, "{path}");
         }
         let paths = [b"a/.retake-tmp-tool-7-1".as_slice(), b"a/b", b".retake-tmp-tool-7-2/x", b".git"];

@@ -2,29 +2,29 @@
 //! compiler recurses for each nested brace: without a limit, a pattern can overflow the stack.
 
 /// Maximum length in bytes. No path that could match is longer.
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 /// Maximum number of opening braces. Counting all of them bounds their depth, including escaped ones and those in
 /// classes.
-const MOST_BRACES: usize = 32;
+const MAX_BRACES: usize = 32;
 
 /// Why a pattern is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PatternTooLarge {
+pub enum PatternError {
     /// The pattern is too long.
-    #[error("the pattern is longer than {LONGEST} bytes")]
+    #[error("the pattern is longer than {MAX_LENGTH} bytes")]
     TooLong,
     /// The pattern has too many braces.
-    #[error("the pattern has more than {MOST_BRACES} opening braces")]
+    #[error("the pattern has more than {MAX_BRACES} opening braces")]
     TooManyBraces,
 }
 
 /// Checks the size of a pattern before it is compiled.
-pub fn check(text: &str) -> Result<(), PatternTooLarge> {
-    if text.len() > LONGEST {
-        return Err(PatternTooLarge::TooLong);
+pub fn check(text: &str) -> Result<(), PatternError> {
+    if text.len() > MAX_LENGTH {
+        return Err(PatternError::TooLong);
     }
-    if text.bytes().filter(|byte| *byte == b'{').count() > MOST_BRACES {
-        return Err(PatternTooLarge::TooManyBraces);
+    if text.bytes().filter(|byte| *byte == b'{').count() > MAX_BRACES {
+        return Err(PatternError::TooManyBraces);
     }
     Ok(())
 }
@@ -38,9 +38,9 @@ mod tests {
         let nested = |depth: usize| "{".repeat(depth) + "a" + &"}".repeat(depth);
         assert_eq!(check("src/**/*.{ts,tsx}"), Ok(()));
         assert_eq!(check(&nested(32)), Ok(()));
-        assert_eq!(check(&nested(33)), Err(PatternTooLarge::TooManyBraces));
-        assert_eq!(check(&"{[}]".repeat(33)), Err(PatternTooLarge::TooManyBraces));
+        assert_eq!(check(&nested(33)), Err(PatternError::TooManyBraces));
+        assert_eq!(check(&"{[}]".repeat(33)), Err(PatternError::TooManyBraces));
         assert_eq!(check(&"a".repeat(4096)), Ok(()));
-        assert_eq!(check(&"a".repeat(4097)), Err(PatternTooLarge::TooLong));
+        assert_eq!(check(&"a".repeat(4097)), Err(PatternError::TooLong));
     }
 }

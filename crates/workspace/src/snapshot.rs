@@ -8,7 +8,7 @@
 //!     └► build: trees from the leaves up ──► Snapshot ──► CapturedSnapshot ──► store (with an operation) ──► save_cache
 //! ```
 //!
-//! Taking a snapshot writes neither to the database nor to the user's folder. The caller stores the [`Taken`] snapshot
+//! Taking a snapshot writes neither to the database nor to the user's folder. The caller stores the [`CapturedSnapshot`] snapshot
 //! together with the operation that needs it and then saves the stat cache, so that the cache never names content that
 //! is not stored.
 //!
@@ -28,32 +28,32 @@
 
 mod build;
 mod cache;
+mod captured;
 mod excluded;
-mod found;
-mod include;
-mod kept;
-mod known;
+mod globs;
+mod known_files;
 mod listing;
-mod narrow;
 mod options;
-mod others;
+mod other_folders;
+mod partial;
 mod progress;
 mod queue;
 mod read;
 mod rules;
 mod sink;
 mod stat;
-mod taken;
 mod walk;
+mod walk_result;
+mod watched_tree;
 mod workspace;
 
+pub use captured::{CapturedSnapshot, StoreSnapshotError};
 pub use excluded::is_excluded;
-pub(crate) use kept::{Kept, Patch};
-pub use known::Known;
-pub(crate) use narrow::{Found, Watches, erasures, look_at_all, look_at_some};
+pub use known_files::KnownFiles;
 pub use options::{DEFAULT_LARGEST_FILE, Options, SECRETS};
+pub(crate) use partial::{WatchedSnapshot, Watches, erasures, snapshot_all, snapshot_changed};
 pub use progress::Progress;
-pub use taken::{StoreTakenError, Taken};
+pub(crate) use watched_tree::{Patch, WatchedTree};
 pub use workspace::{OpenError, Root, Workspace, check_folder};
 
 use std::collections::HashSet;
@@ -65,7 +65,7 @@ use retake_model::tree::Snapshot;
 use retake_store::{Store, StoreError};
 
 use cache::Cache;
-use others::OtherFolders;
+use other_folders::OtherFolders;
 use progress::Counter;
 use sink::{Purpose, Sink};
 
@@ -96,7 +96,7 @@ pub enum SnapshotError {
 }
 
 /// Takes a snapshot of a workspace.
-pub fn snapshot(store: &Store, workspace: &Workspace) -> Result<Taken, SnapshotError> {
+pub fn snapshot(store: &Store, workspace: &Workspace) -> Result<CapturedSnapshot, SnapshotError> {
     snapshot_with(store, workspace, &|_| ControlFlow::Continue(()))
 }
 
@@ -105,10 +105,10 @@ pub fn snapshot_with(
     store: &Store,
     workspace: &Workspace,
     progress: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
-) -> Result<Taken, SnapshotError> {
-    let gathering = Gathering::begin(store, Purpose::Store)?;
+) -> Result<CapturedSnapshot, SnapshotError> {
+    let builder = SnapshotBuilder::begin(store, Purpose::Store)?;
     let counter = Counter::new(progress);
-    let (taken, _) = whole(gathering, workspace, &counter, walk::Watched::default())?;
+    let (taken, _) = snapshot_roots(builder, workspace, &counter, walk::WatchContext::default())?;
     Ok(taken)
 }
 
@@ -127,74 +127,74 @@ pub struct Observation {
 
 /// Reads the files of a workspace without storing anything.
 pub fn observe(store: &Store, workspace: &Workspace) -> Result<Observation, SnapshotError> {
-    let gathering = Gathering::begin(store, Purpose::Observe)?;
+    let builder = SnapshotBuilder::begin(store, Purpose::Observe)?;
     let counter = Counter::new(&|_| ControlFlow::Continue(()));
-    let (taken, _) = whole(gathering, workspace, &counter, walk::Watched::default())?;
+    let (taken, _) = snapshot_roots(builder, workspace, &counter, walk::WatchContext::default())?;
     Ok(Observation { id: taken.id, snapshot: taken.snapshot, objects: taken.objects, epoch: taken.epoch })
 }
 
 /// Result of the walk over one root: the cache that it used, and the watches that it set.
-struct Left {
+struct RootWalk {
     cache: Option<Cache>,
-    memory: Option<Cache>,
+    cache_data: Option<Cache>,
     watches: Watches,
 }
 
 /// Takes a snapshot by walking all roots.
-fn whole(
-    mut gathering: Gathering<'_>,
+fn snapshot_roots(
+    mut builder: SnapshotBuilder<'_>,
     workspace: &Workspace,
     counter: &Counter<'_>,
-    watched: walk::Watched<'_>,
-) -> Result<(Taken, Vec<Left>), SnapshotError> {
-    let store = gathering.store;
+    watched: walk::WatchContext<'_>,
+) -> Result<(CapturedSnapshot, Vec<RootWalk>), SnapshotError> {
+    let store = builder.store;
     let mut all = Vec::new();
     for root in workspace.roots() {
-        gathering.check(root)?;
-        let place = cache::Place::of(store, root);
-        let cache = Cache::load(&place, gathering.epoch, store)?;
-        let sink = &gathering.sink;
+        builder.check(root)?;
+        let cache_file = cache::CacheFile::of(store, root);
+        let cache = Cache::load(&cache_file, builder.epoch, store)?;
+        let sink = &builder.sink;
         let walked = walk::walk(root, workspace.options(), cache.as_ref(), sink, counter, watched)?;
         let built = build::build(root, walked, cache.as_ref())?;
-        let memory = match (&built.memory, watched.events) {
+        let cache_data = match (&built.cache_data, watched.events) {
             // The snapshot gets its id below.
-            (Some(memory), Some(_)) => Cache::of(memory, root.device, ContentId::from_bytes([0; 32])),
+            (Some(cache_data), Some(_)) => Cache::of(cache_data, root.device, ContentId::from_bytes([0; 32])),
             _ => None,
         };
-        all.push(Left { cache, memory, watches: built.watches });
-        gathering.objects.extend(built.objects);
-        gathering.snapshot.roots.push(built.root);
-        gathering.memories.push((place, built.memory));
+        all.push(RootWalk { cache, cache_data, watches: built.watches });
+        builder.objects.extend(built.objects);
+        builder.snapshot.roots.push(built.root);
+        builder.cache_updates.push((cache_file, built.cache_data));
     }
     let main = all.first().and_then(|left| left.cache.as_ref());
     let known = main.map(|cache| cache.snapshot);
-    let (id, bytes) = gathering.named();
+    let (id, bytes) = builder.encode_snapshot();
     if known != Some(id)
-        && let (Some(main), Some((_, memory @ None))) = (main, gathering.memories.first_mut())
+        && let (Some(main), Some((_, cache_data @ None))) = (main, builder.cache_updates.first_mut())
     {
-        *memory = Some(main.memory());
+        *cache_data = Some(main.cache_data());
     }
-    Ok((gathering.finish(id, bytes, known)?, all))
+    Ok((builder.finish(id, bytes, known)?, all))
 }
 
 /// Builds a snapshot root by root.
-struct Gathering<'store> {
+struct SnapshotBuilder<'store> {
     store: &'store Store,
     /// Erasure counter of the store.
     epoch: i64,
     sink: Sink<'store>,
     snapshot: Snapshot,
     objects: Vec<NewObject>,
-    memories: Vec<(cache::Place, Option<cache::Memory>)>,
+    cache_updates: Vec<(cache::CacheFile, Option<cache::CacheData>)>,
 }
 
-impl<'store> Gathering<'store> {
+impl<'store> SnapshotBuilder<'store> {
     fn begin(store: &'store Store, purpose: Purpose) -> Result<Self, SnapshotError> {
         let (epoch, redacted, others) = {
             let reading = store.read()?;
             let queries = reading.queries();
             let redacted: HashSet<ContentId> = queries.redacted()?.into_iter().collect();
-            (queries.erasures(), redacted, OtherFolders::read(&queries)?)
+            (queries.erasure_epoch(), redacted, OtherFolders::read(&queries)?)
         };
         Ok(Self {
             store,
@@ -202,7 +202,7 @@ impl<'store> Gathering<'store> {
             sink: Sink::new(store, redacted, others, purpose),
             snapshot: Snapshot { roots: Vec::new() },
             objects: Vec::new(),
-            memories: Vec::new(),
+            cache_updates: Vec::new(),
         })
     }
 
@@ -214,13 +214,18 @@ impl<'store> Gathering<'store> {
     }
 
     /// Id and bytes of the snapshot.
-    fn named(&self) -> (ContentId, Vec<u8>) {
+    fn encode_snapshot(&self) -> (ContentId, Vec<u8>) {
         let bytes = encode(&self.snapshot);
         (ContentId::of(Kind::Snapshot, &bytes), bytes)
     }
 
-    /// All objects that the store may lack; it has the snapshot `known`.
-    fn finish(self, id: ContentId, bytes: Vec<u8>, known: Option<ContentId>) -> Result<Taken, SnapshotError> {
+    /// All objects that the store may lack; it has the snapshot `known_files`.
+    fn finish(
+        self,
+        id: ContentId,
+        bytes: Vec<u8>,
+        known: Option<ContentId>,
+    ) -> Result<CapturedSnapshot, SnapshotError> {
         let (blobs, packed) = self.sink.finish()?;
         // Objects come after those that they refer to.
         let mut all = blobs;
@@ -230,6 +235,6 @@ impl<'store> Gathering<'store> {
         }
         let mut seen = HashSet::new();
         all.retain(|object| seen.insert(object.id));
-        Ok(Taken::new(id, self.snapshot, all, packed, self.epoch, self.memories))
+        Ok(CapturedSnapshot::new(id, self.snapshot, all, packed, self.epoch, self.cache_updates))
     }
 }

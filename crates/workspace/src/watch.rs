@@ -21,7 +21,7 @@
 //! move, whatever a snapshot contains; and a full walk, at least once a minute, corrects missed changes.
 //!
 //! The watcher relies only on stored content: the results of a snapshot count for the next one only after
-//! [`Taken::remember`]. Only full walks write the stat cache on disk; for other processes, an older one only means
+//! [`CapturedSnapshot::remember`]. Only full walks write the stat cache on disk; for other processes, an older one only means
 //! reading a little more.
 
 mod events;
@@ -37,10 +37,10 @@ use retake_model::content::ContentId;
 use retake_store::Store;
 
 use crate::snapshot::{
-    Found, Kept, Patch, Root, SnapshotError, Taken, Watches, Workspace, erasures, look_at_all, look_at_some,
-    snapshot,
+    CapturedSnapshot, Patch, Root, SnapshotError, WatchedSnapshot, WatchedTree, Watches, Workspace, erasures,
+    snapshot, snapshot_all, snapshot_changed,
 };
-use events::{Drained, Event};
+use events::{DrainOutcome, Event};
 
 /// Resource limits of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,13 @@ enum State {
     Fresh,
     /// Watching failed: all later snapshots walk everything.
     Off,
-    Watching(Box<Watching>),
+    Watching(Box<ActiveWatch>),
 }
 
-struct Watching {
+struct ActiveWatch {
     events: Events,
     /// For each root, its state and the changed folders.
-    roots: Vec<(Kept, HashSet<u32>)>,
+    roots: Vec<(WatchedTree, HashSet<u32>)>,
     /// Root and folder of each watch.
     folders: HashMap<i32, (usize, u32)>,
     /// Watch of each folder.
@@ -88,13 +88,13 @@ struct Watching {
     epoch: i64,
     /// Time of the last full walk.
     since: Instant,
-    pending: Option<Pending>,
+    pending: Option<PendingPatch>,
 }
 
 /// Result of the last snapshot, until it is stored.
-struct Pending {
+struct PendingPatch {
     id: ContentId,
-    is_kept: Arc<AtomicBool>,
+    is_stored_flag: Arc<AtomicBool>,
     patches: Vec<(Patch, Watches)>,
 }
 
@@ -129,7 +129,7 @@ pub fn snapshot_watched(
     store: &Store,
     workspace: &Workspace,
     watcher: &mut Watcher,
-) -> Result<Taken, SnapshotError> {
+) -> Result<CapturedSnapshot, SnapshotError> {
     if watcher.roots != workspace.roots() {
         *watcher = Watcher::with_limits(workspace, watcher.limits);
     }
@@ -142,26 +142,30 @@ pub fn snapshot_watched(
         State::Watching(mut watching) => {
             let is_usable = watching.since.elapsed() < watcher.limits.trust
                 && watching.epoch == erasures(store)?
-                && watching.settle()
-                && watching.listen();
+                && watching.apply_pending()
+                && watching.read_events();
             if !is_usable {
-                return watcher.look_at_all(store, workspace);
+                return watcher.snapshot_all(store, workspace);
             }
-            let found = look_at_some(store, workspace, &watching.events, &watching.roots)?;
+            let found = snapshot_changed(store, workspace, &watching.events, &watching.roots)?;
             if watching.events.has_failed() {
                 watcher.state = State::Off;
                 return Ok(found.taken);
             }
-            let taken = watching.wait_for(found);
+            let taken = watching.hold_patch(found);
             watcher.state = State::Watching(watching);
             Ok(taken)
         }
-        State::Fresh => watcher.look_at_all(store, workspace),
+        State::Fresh => watcher.snapshot_all(store, workspace),
     }
 }
 
 impl Watcher {
-    fn look_at_all(&mut self, store: &Store, workspace: &Workspace) -> Result<Taken, SnapshotError> {
+    fn snapshot_all(
+        &mut self,
+        store: &Store,
+        workspace: &Workspace,
+    ) -> Result<CapturedSnapshot, SnapshotError> {
         let Some(events) = Events::begin(self.limits) else {
             self.state = State::Off;
             return snapshot(store, workspace);
@@ -169,12 +173,12 @@ impl Watcher {
         // Read before the walk, so that content erased during it is noticed.
         let epoch = erasures(store)?;
         let since = Instant::now();
-        let found = look_at_all(store, workspace, &events)?;
+        let found = snapshot_all(store, workspace, &events)?;
         if events.has_failed() {
             self.state = State::Off;
             return Ok(found.taken);
         }
-        let mut watching = Watching {
+        let mut watching = ActiveWatch {
             events,
             roots: Vec::new(),
             folders: HashMap::new(),
@@ -184,57 +188,57 @@ impl Watcher {
             since,
             pending: None,
         };
-        for (number, (kept, watches)) in found.roots.into_iter().enumerate() {
-            let Some(kept) = kept else { return Ok(found.taken) };
-            watching.roots.push((kept, HashSet::new()));
+        for (number, (watched_tree, watches)) in found.roots.into_iter().enumerate() {
+            let Some(watched_tree) = watched_tree else { return Ok(found.taken) };
+            watching.roots.push((watched_tree, HashSet::new()));
             watching.connect(number, &watches);
         }
         if !found.taken.is_stored() {
-            let (id, is_kept) = (found.taken.id, found.is_kept);
-            watching.pending = Some(Pending { id, is_kept, patches: Vec::new() });
+            let (id, is_stored_flag) = (found.taken.id, found.is_stored_flag);
+            watching.pending = Some(PendingPatch { id, is_stored_flag, patches: Vec::new() });
         }
         self.state = State::Watching(Box::new(watching));
         Ok(found.taken)
     }
 }
 
-impl Watching {
+impl ActiveWatch {
     /// Applies the result of the last snapshot. Returns whether the state is usable.
-    fn settle(&mut self) -> bool {
+    fn apply_pending(&mut self) -> bool {
         let Some(pending) = self.pending.take() else { return true };
-        pending.is_kept.load(Ordering::Acquire) && self.take_over(pending.id, &pending.patches)
+        pending.is_stored_flag.load(Ordering::Acquire) && self.apply_patch(pending.id, &pending.patches)
     }
 
     /// Applies the result of a snapshot, now or once it is stored.
-    fn wait_for(&mut self, found: Found<Patch>) -> Taken {
-        let Found { taken, is_kept, roots: patches } = found;
+    fn hold_patch(&mut self, found: WatchedSnapshot<Patch>) -> CapturedSnapshot {
+        let WatchedSnapshot { taken, is_stored_flag, roots: patches } = found;
         // If the store has everything, the snapshot names nothing new.
         if taken.is_stored() {
-            is_kept.store(true, Ordering::Release);
+            is_stored_flag.store(true, Ordering::Release);
         }
-        self.pending = Some(Pending { id: taken.id, is_kept, patches });
+        self.pending = Some(PendingPatch { id: taken.id, is_stored_flag, patches });
         taken
     }
 
-    fn take_over(&mut self, id: ContentId, patches: &[(Patch, Watches)]) -> bool {
+    fn apply_patch(&mut self, id: ContentId, patches: &[(Patch, Watches)]) -> bool {
         let mut is_sound = true;
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for (number, (patch, _)) in patches.iter().enumerate() {
-            let (kept, happened) = &mut self.roots[number];
-            happened.clear();
-            let Some(indexes) = kept.take_over(patch, id) else { return false };
-            is_sound &= !kept.is_wasteful();
-            gone.extend(indexes.into_iter().map(|index| (number, index)));
+            let (watched_tree, changed_folders) = &mut self.roots[number];
+            changed_folders.clear();
+            let Some(indexes) = watched_tree.apply_patch(patch, id) else { return false };
+            is_sound &= !watched_tree.needs_compaction();
+            removed.extend(indexes.into_iter().map(|index| (number, index)));
         }
-        for place in &gone {
+        for place in &removed {
             self.watches.remove(place);
         }
         // First all existing folders: a moved folder, perhaps into another root, keeps its watch.
         for (number, (_, watches)) in patches.iter().enumerate() {
-            gone.extend(self.connect(number, watches));
+            removed.extend(self.connect(number, watches));
         }
-        for watch in self.abandoned(&gone) {
-            self.end(watch);
+        for watch in self.unused_watches(&removed) {
+            self.remove_watch(watch);
         }
         self.events.count(self.folders.len());
         is_sound
@@ -247,7 +251,7 @@ impl Watching {
             let Some(index) = *index else {
                 // The folder is excluded.
                 if !self.folders.contains_key(watch) {
-                    self.end(*watch);
+                    self.remove_watch(*watch);
                 }
                 continue;
             };
@@ -266,26 +270,26 @@ impl Watching {
     }
 
     /// Watches of folders that are no longer at their path.
-    fn abandoned(&self, gone: &[(usize, u32)]) -> Vec<i32> {
-        if gone.is_empty() {
+    fn unused_watches(&self, removed: &[(usize, u32)]) -> Vec<i32> {
+        if removed.is_empty() {
             return Vec::new();
         }
-        let gone: HashSet<(usize, u32)> = gone.iter().copied().collect();
+        let removed: HashSet<(usize, u32)> = removed.iter().copied().collect();
         let is_abandoned = |watch: i32, place| {
-            gone.contains(&place) && self.watches.get(&place).is_none_or(|current| *current != watch)
+            removed.contains(&place) && self.watches.get(&place).is_none_or(|current| *current != watch)
         };
         let leading = self.folders.iter().map(|(watch, place)| (*watch, *place));
         leading.filter(|(watch, place)| is_abandoned(*watch, *place)).map(|(watch, _)| watch).collect()
     }
 
-    fn end(&mut self, watch: i32) {
+    fn remove_watch(&mut self, watch: i32) {
         self.folders.remove(&watch);
         self.events.forget(watch);
         self.ended.insert(watch);
     }
 
     /// Reads the events. Returns whether they are complete.
-    fn listen(&mut self) -> bool {
+    fn read_events(&mut self) -> bool {
         let Self { events, roots, folders, watches, ended, .. } = self;
         let mut is_sound = true;
         let drained = events.drain(|watch, event| {
@@ -307,10 +311,10 @@ impl Watching {
                 folders.remove(&watch);
                 watches.remove(&(root, index));
             }
-            let (kept, happened) = &mut roots[root];
+            let (watched_tree, changed_folders) = &mut roots[root];
             // The parent has its permissions and its name.
-            happened.extend([index, kept.parent(index)]);
+            changed_folders.extend([index, watched_tree.parent(index)]);
         });
-        is_sound && drained == Drained::All
+        is_sound && drained == DrainOutcome::All
     }
 }

@@ -15,44 +15,44 @@
 pub(super) struct CommandPattern(String);
 
 /// Characters that make a shell do more than start one program.
-const SPECIAL: [char; 9] = [';', '&', '|', '`', '$', '(', ')', '<', '>'];
+const SHELL_METACHARACTERS: [char; 9] = [';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
 /// Wrappers and keywords that precede the actual command.
-const BEFORE: [&str; 16] = [
+const WRAPPER_COMMANDS: [&str; 16] = [
     "sudo", "doas", "env", "command", "builtin", "exec", "nohup", "time", "nice", "xargs", "setsid", "then",
     "do", "else", "!", "{",
 ];
 
 impl CommandPattern {
     pub(super) fn new(text: &str) -> Self {
-        Self(squeezed(text))
+        Self(collapse_whitespace(text))
     }
 
-    pub(super) fn admits(&self, command: &str) -> bool {
-        is_plain(command) && fits(&self.0, &squeezed(command))
+    pub(super) fn allows(&self, command: &str) -> bool {
+        is_plain(command) && matches_pattern(&self.0, &collapse_whitespace(command))
     }
 
     /// Whether it matches a command or a part of it.
-    pub(super) fn catches(&self, command: &str) -> bool {
+    pub(super) fn denies(&self, command: &str) -> bool {
         let unquoted = command.replace(['"', '\'', '\\'], "");
         let parts = |text: &str| {
-            text.split(|character: char| SPECIAL.contains(&character) || character.is_control())
-                .any(|part| self.catches_part(part))
+            text.split(|character: char| SHELL_METACHARACTERS.contains(&character) || character.is_control())
+                .any(|part| self.denies_part(part))
         };
-        fits(&self.0, &squeezed(command)) || parts(command) || parts(&unquoted)
+        matches_pattern(&self.0, &collapse_whitespace(command)) || parts(command) || parts(&unquoted)
     }
 
-    fn catches_part(&self, part: &str) -> bool {
+    fn denies_part(&self, part: &str) -> bool {
         let mut words: Vec<&str> = part.split_whitespace().collect();
         loop {
-            if fits(&self.0, &words.join(" ")) {
+            if matches_pattern(&self.0, &words.join(" ")) {
                 return true;
             }
             let Some(first) = words.first().copied() else { return false };
             let program = first.rsplit('/').next().unwrap_or(first);
             if program != first {
                 words[0] = program;
-            } else if BEFORE.contains(&first) || is_assignment(first) || first.starts_with('-') {
+            } else if WRAPPER_COMMANDS.contains(&first) || is_assignment(first) || first.starts_with('-') {
                 // Skip the options of the wrapper: `sudo -n rm`.
                 words.remove(0);
             } else {
@@ -64,7 +64,7 @@ impl CommandPattern {
 
 /// Whether a shell sees only plain words.
 pub(super) fn is_plain(command: &str) -> bool {
-    !command.contains(SPECIAL)
+    !command.contains(SHELL_METACHARACTERS)
         && !command.chars().any(|character| character.is_control() && character != '\t')
 }
 
@@ -75,12 +75,12 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-fn squeezed(text: &str) -> String {
+fn collapse_whitespace(text: &str) -> String {
     text.split([' ', '\t']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Matches a pattern with stars, in time proportional to both lengths.
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     if pattern.strip_suffix(" *") == Some(text) {
         return true;
     }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn only_plain_commands_are_allowed() {
         let check = |pattern: &str, command: &str, expected: bool| {
-            assert_eq!(CommandPattern::new(pattern).admits(command), expected, "{pattern} {command:?}");
+            assert_eq!(CommandPattern::new(pattern).allows(command), expected, "{pattern} {command:?}");
         };
         for good in [
             "cargo",
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn denied_commands_are_found_behind_wrappers() {
         let check = |command: &str, expected: bool| {
-            assert_eq!(CommandPattern::new("rm *").catches(command), expected, "{command:?}");
+            assert_eq!(CommandPattern::new("rm *").denies(command), expected, "{command:?}");
         };
         for caught in [
             "rm",
@@ -191,6 +191,6 @@ mod tests {
     #[test]
     fn many_stars_do_not_slow_matching_down() {
         let pattern = "*a".repeat(2_000) + "b";
-        assert!(!fits(&pattern, &"a".repeat(100_000)));
+        assert!(!matches_pattern(&pattern, &"a".repeat(100_000)));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use retake_model::content::{ContentId, NotAContentId};
+use retake_model::content::{ContentId, InvalidContentIdError};
 use serde::{Deserialize, Serialize};
 
 use crate::tools::Call;
@@ -27,9 +27,9 @@ impl fmt::Display for Fingerprint {
 }
 
 impl FromStr for Fingerprint {
-    type Err = NotAContentId;
+    type Err = InvalidContentIdError;
 
-    fn from_str(text: &str) -> Result<Self, NotAContentId> {
+    fn from_str(text: &str) -> Result<Self, InvalidContentIdError> {
         text.parse().map(Self)
     }
 }

@@ -18,7 +18,7 @@ use crate::tools::Call;
 /// The question about a call.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalQuestion"))]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// The tool.
     pub tool: String,
     /// The call, as lines without control characters.
@@ -26,15 +26,15 @@ pub struct Question {
 }
 
 /// Maximum lines of a text. Commands are always shown completely.
-const MOST_LINES: usize = 40;
+const MAX_LINES: usize = 40;
 /// Longer runs of spaces in a command are abbreviated, because they could hide its end.
-const MOST_SPACES: usize = 16;
+const MAX_SPACES: usize = 16;
 
 /// Describes a call.
-pub fn describe(call: &Call) -> Question {
+pub fn describe(call: &Call) -> ApprovalQuestion {
     let mut what = Vec::new();
     match call.input.as_object() {
-        None => what.push(format!("input: {}", visible(&call.input.to_string()))),
+        None => what.push(format!("input: {}", escape_hidden(&call.input.to_string()))),
         Some(fields) => {
             // The most important fields first; unknown fields are shown too.
             for name in ["command", "path", "directory", "old", "new", "content"] {
@@ -49,7 +49,7 @@ pub fn describe(call: &Call) -> Question {
             }
         }
     }
-    Question { tool: visible(&call.name), what }
+    ApprovalQuestion { tool: escape_hidden(&call.name), what }
 }
 
 fn field(name: &str, value: &Value, what: &mut Vec<String>) {
@@ -57,26 +57,26 @@ fn field(name: &str, value: &Value, what: &mut Vec<String>) {
         ("command", Value::String(text)) => {
             for (index, line) in text.split('\n').enumerate() {
                 let mark = if index == 0 { '$' } else { '>' };
-                what.push(format!("{mark} {}", count_spaces(&visible(line))));
+                what.push(format!("{mark} {}", count_spaces(&escape_hidden(line))));
             }
         }
         ("old", Value::String(text)) => lines('-', text, what),
         ("new" | "content", Value::String(text)) => lines('+', text, what),
-        (_, Value::String(text)) => what.push(format!("{}: {}", visible(name), visible(text))),
-        (_, other) => what.push(format!("{}: {}", visible(name), visible(&other.to_string()))),
+        (_, Value::String(text)) => what.push(format!("{}: {}", escape_hidden(name), escape_hidden(text))),
+        (_, other) => what.push(format!("{}: {}", escape_hidden(name), escape_hidden(&other.to_string()))),
     }
 }
 
 fn lines(mark: char, text: &str, what: &mut Vec<String>) {
     let count = text.lines().count();
-    what.extend(text.lines().take(MOST_LINES).map(|line| format!("{mark} {}", visible(line))));
-    if count > MOST_LINES {
-        what.push(format!("({} more lines)", count - MOST_LINES));
+    what.extend(text.lines().take(MAX_LINES).map(|line| format!("{mark} {}", escape_hidden(line))));
+    if count > MAX_LINES {
+        what.push(format!("({} more lines)", count - MAX_LINES));
     }
 }
 
 /// Escapes invisible characters and line breaks.
-pub fn visible(text: &str) -> String {
+pub fn escape_hidden(text: &str) -> String {
     let mut seen = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -110,7 +110,7 @@ fn count_spaces(line: &str) -> String {
             spaces += 1;
             continue;
         }
-        if spaces > MOST_SPACES {
+        if spaces > MAX_SPACES {
             let _ = write!(text, " [{spaces} spaces] ");
         } else {
             text.extend(std::iter::repeat_n(' ', spaces));

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::Decision;
 use super::command::{CommandPattern, is_plain};
-use crate::tools::{self, Call, Case, PathPattern, Reach, Spot};
+use crate::tools::{self, Call, CaseSensitivity, PathPattern, ToolAccess, ToolPath};
 
 /// An approval rule.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Rule {
 /// A rule in the configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawRule {
     tool: Option<String>,
     path: Option<String>,
     command: Option<String>,
@@ -41,7 +41,7 @@ struct Written {
 
 /// Why a rule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadRule {
+pub enum RuleError {
     /// The tool does not exist.
     #[error("unknown tool {0:?}; available: {1}")]
     Tool(String, String),
@@ -67,7 +67,7 @@ pub enum BadRule {
 
 impl<'de> Deserialize<'de> for Rule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tool, path, command, decision } = Written::deserialize(deserializer)?;
+        let RawRule { tool, path, command, decision } = RawRule::deserialize(deserializer)?;
         Self::new(tool.as_deref(), path.as_deref(), command.as_deref(), decision).map_err(D::Error::custom)
     }
 }
@@ -79,25 +79,26 @@ impl Rule {
         path: Option<&str>,
         command: Option<&str>,
         decision: Decision,
-    ) -> Result<Self, BadRule> {
+    ) -> Result<Self, RuleError> {
         let tool = tool.filter(|name| *name != "*").map(known_tool).transpose()?;
-        let runs = tool.is_some_and(|tool| tool.reach == Reach::Runs);
+        let runs = tool.is_some_and(|tool| tool.access == ToolAccess::Runs);
         if path.is_some() && runs {
-            return Err(BadRule::NoPath);
+            return Err(RuleError::NoPath);
         }
         if command.is_some() && (path.is_some() || (tool.is_some() && !runs)) {
-            return Err(BadRule::NoCommand);
+            return Err(RuleError::NoCommand);
         }
-        let case = if decision == Decision::Allow { Case::Matters } else { Case::Ignored };
+        let case =
+            if decision == Decision::Allow { CaseSensitivity::Matters } else { CaseSensitivity::Ignored };
         let path = path
-            .map(|text| PathPattern::new(text, case).map_err(|why| BadRule::Path(text.to_owned(), why)))
+            .map(|text| PathPattern::new(text, case).map_err(|why| RuleError::Path(text.to_owned(), why)))
             .transpose()?;
         if let Some(text) = command {
             if text.trim().is_empty() {
-                return Err(BadRule::EmptyCommand);
+                return Err(RuleError::EmptyCommand);
             }
             if decision == Decision::Allow && !is_plain(text) {
-                return Err(BadRule::NeverPlain(text.to_owned()));
+                return Err(RuleError::NeverPlain(text.to_owned()));
             }
         }
         let command = command.map(CommandPattern::new);
@@ -114,34 +115,34 @@ impl Rule {
         let path = self.path.as_ref().is_none_or(|pattern| {
             // A call without a path refers to the whole folder; a path that leads out is refused later.
             let text = tools::named_path(call).unwrap_or(".");
-            let takes_path = tools::find(&call.name).is_some_and(|tool| tool.reach != Reach::Runs);
+            let takes_path = tools::find(&call.name).is_some_and(|tool| tool.access != ToolAccess::Runs);
             takes_path
-                && match tools::spot(text, directory) {
-                    Ok(Spot::Below(path)) => pattern.covers(&path.bytes()),
-                    Ok(Spot::Root) => pattern.covers_everything(),
+                && match tools::tool_path(text, directory) {
+                    Ok(ToolPath::Below(path)) => pattern.covers(&path.bytes()),
+                    Ok(ToolPath::Root) => pattern.covers_everything(),
                     Err(_) => false,
                 }
         });
         let command = self.command.as_ref().is_none_or(|pattern| {
             let given = call.input.get("command").and_then(Value::as_str);
-            let runs = tools::find(&call.name).is_some_and(|tool| tool.reach == Reach::Runs);
+            let runs = tools::find(&call.name).is_some_and(|tool| tool.access == ToolAccess::Runs);
             runs && given.is_some_and(|given| match self.decision {
-                Decision::Allow => pattern.admits(given),
-                Decision::Ask | Decision::Deny => pattern.catches(given),
+                Decision::Allow => pattern.allows(given),
+                Decision::Ask | Decision::Deny => pattern.denies(given),
             })
         });
         tool && path && command
     }
 
     /// The paths that it denies, and the tool, if it is for one.
-    pub(super) fn closes(&self) -> Option<(Option<&'static str>, PathPattern)> {
+    pub(super) fn denied_path(&self) -> Option<(Option<&'static str>, PathPattern)> {
         self.path.clone().map(|path| (self.tool, path))
     }
 }
 
-fn known_tool(name: &str) -> Result<&'static tools::Tool, BadRule> {
+fn known_tool(name: &str) -> Result<&'static tools::Tool, RuleError> {
     tools::find(name).ok_or_else(|| {
         let names: Vec<_> = tools::all().iter().map(|tool| tool.name).collect();
-        BadRule::Tool(name.to_owned(), names.join(", "))
+        RuleError::Tool(name.to_owned(), names.join(", "))
     })
 }

@@ -10,18 +10,18 @@ fn call(name: &str, input: Value) -> Call {
     Call { id: "1".to_owned(), name: name.to_owned(), input }
 }
 
-fn policy(mode: Mode, rules: Value) -> Policy {
-    Policy { mode, rules: serde_json::from_value(rules).expect("rules") }
+fn policy(mode: ApprovalMode, rules: Value) -> ApprovalPolicy {
+    ApprovalPolicy { mode, rules: serde_json::from_value(rules).expect("rules") }
 }
 
-fn place() -> Place<'static> {
-    Place { directory: Path::new("/project"), project: "project" }
+fn place() -> CallSite<'static> {
+    CallSite { directory: Path::new("/project"), project: "project" }
 }
 
 #[test]
 fn the_mode_decides_where_no_rule_does() {
     use Decision::{Allow, Ask, Deny};
-    let check = |mode: Mode, expected: [Decision; 3]| {
+    let check = |mode: ApprovalMode, expected: [Decision; 3]| {
         let policy = policy(mode, json!([]));
         let calls = [
             call("search", json!({"pattern": "x"})),
@@ -32,20 +32,21 @@ fn the_mode_decides_where_no_rule_does() {
             let verdict = policy.decide(call, place(), &|_| false);
             assert_eq!(
                 verdict,
-                Verdict { decision: expected, because: Because::Mode(mode) },
+                Verdict { decision: expected, because: VerdictReason::Mode(mode) },
                 "{}",
                 call.name
             );
         }
     };
-    check(Mode::Ask, [Allow, Ask, Ask]);
-    check(Mode::AllowEdits, [Allow, Allow, Ask]);
-    check(Mode::AllowAll, [Allow, Allow, Allow]);
-    check(Mode::Deny, [Allow, Deny, Deny]);
-    let verdict = Policy::default().decide(&call("nothing", json!({})), place(), &|_| true);
+    check(ApprovalMode::Ask, [Allow, Ask, Ask]);
+    check(ApprovalMode::AllowEdits, [Allow, Allow, Ask]);
+    check(ApprovalMode::AllowAll, [Allow, Allow, Allow]);
+    check(ApprovalMode::Deny, [Allow, Deny, Deny]);
+    let verdict = ApprovalPolicy::default().decide(&call("nothing", json!({})), place(), &|_| true);
     assert_eq!(verdict.decision, Deny);
     for tool in tools::all() {
-        let decision = Policy::default().decide(&call(tool.name, json!({})), place(), &|_| false).decision;
+        let decision =
+            ApprovalPolicy::default().decide(&call(tool.name, json!({})), place(), &|_| false).decision;
         assert_eq!(
             decision == Allow,
             ["read", "list", "glob", "search"].contains(&tool.name),
@@ -68,7 +69,9 @@ fn the_strictest_rule_that_matches_decides() {
         {"tool": "edit", "path": "/docs", "decision": "ask"},
     ]);
     let check = |name: &str, input: Value, ask: &str, all: &str, deny: &str| {
-        for (mode, expected) in [(Mode::Ask, ask), (Mode::AllowAll, all), (Mode::Deny, deny)] {
+        for (mode, expected) in
+            [(ApprovalMode::Ask, ask), (ApprovalMode::AllowAll, all), (ApprovalMode::Deny, deny)]
+        {
             let mut backwards = policy(mode, rules.clone());
             backwards.rules.reverse();
             for policy in [policy(mode, rules.clone()), backwards] {
@@ -113,18 +116,18 @@ fn remembered_calls_are_exact_and_lift_no_denial() {
     let exact = call("shell", json!({"command": "make && ./run"}));
     let known = fingerprint(&exact, "project", tools::VERSION);
     let remembered = |name: &Fingerprint| *name == known;
-    let check = |policy: &Policy, call: &Call, place: Place<'_>, expected: Decision| {
+    let check = |policy: &ApprovalPolicy, call: &Call, place: CallSite<'_>, expected: Decision| {
         assert_eq!(policy.decide(call, place, &remembered).decision, expected, "{call:?} {policy:?}");
     };
-    let usual = Policy::default();
+    let usual = ApprovalPolicy::default();
     check(&usual, &exact, place(), Decision::Allow);
     check(&usual, &Call { id: "2".into(), ..exact.clone() }, place(), Decision::Allow);
-    check(&usual, &exact, Place { project: "other", ..place() }, Decision::Ask);
+    check(&usual, &exact, CallSite { project: "other", ..place() }, Decision::Ask);
     check(&usual, &call("shell", json!({"command": "make && ./run "})), place(), Decision::Ask);
     check(&usual, &call("shell", json!({"command": "make && ./run", "timeout": 1})), place(), Decision::Ask);
-    check(&policy(Mode::Deny, json!([])), &exact, place(), Decision::Deny);
+    check(&policy(ApprovalMode::Deny, json!([])), &exact, place(), Decision::Deny);
     check(
-        &policy(Mode::Ask, json!([{"command": "make", "decision": "deny"}])),
+        &policy(ApprovalMode::Ask, json!([{"command": "make", "decision": "deny"}])),
         &exact,
         place(),
         Decision::Deny,
@@ -149,7 +152,7 @@ fn invalid_rules_are_refused() {
     check(json!({"decision": "deny", "tols": "x"}), "tols");
     assert!(serde_json::from_value::<Rule>(json!({"command": "a | b", "decision": "deny"})).is_ok());
     assert!(serde_json::from_value::<Rule>(json!({"tool": "*", "decision": "ask"})).is_ok());
-    let read: Policy = serde_json::from_value(json!({"mode": "allow-edits"})).expect("a policy");
-    assert_eq!(read.mode, Mode::AllowEdits);
-    assert!(serde_json::from_value::<Policy>(json!({"mod": "ask"})).is_err());
+    let read: ApprovalPolicy = serde_json::from_value(json!({"mode": "allow-edits"})).expect("a policy");
+    assert_eq!(read.mode, ApprovalMode::AllowEdits);
+    assert!(serde_json::from_value::<ApprovalPolicy>(json!({"mod": "ask"})).is_err());
 }

@@ -3,9 +3,9 @@
 use retake_model::entry::{Block, RoleKind};
 use retake_model::id::{EntryId, ThreadId};
 use retake_model::take::Take;
-use retake_timeline::{EntryView, LookError, Looking};
+use retake_timeline::{EntryView, ReadError, Reader};
 
-use super::{Keep, ROLE};
+use super::{KeepRecent, ROLE};
 use crate::turn::TOOL;
 
 /// Entries per read.
@@ -20,33 +20,33 @@ pub(super) struct Cut {
 
 impl Cut {
     pub(super) fn find(
-        looking: &Looking<'_>,
+        reader: &Reader<'_>,
         thread: ThreadId,
         take: &Take,
-        keep: Keep,
-    ) -> Result<Self, LookError> {
+        keep: KeepRecent,
+    ) -> Result<Self, ReadError> {
         match keep {
-            Keep::Entries(count) => Self::by_count(looking, thread, take, count),
-            Keep::Tokens(tokens) => Self::by_size(looking, thread, take, tokens),
+            KeepRecent::Entries(count) => Self::by_count(reader, thread, take, count),
+            KeepRecent::Tokens(tokens) => Self::by_size(reader, thread, take, tokens),
         }
     }
 
     /// Cuts before the first user message among the last `count` entries.
-    fn by_count(looking: &Looking<'_>, thread: ThreadId, take: &Take, count: u64) -> Result<Self, LookError> {
+    fn by_count(reader: &Reader<'_>, thread: ThreadId, take: &Take, count: u64) -> Result<Self, ReadError> {
         let length = take.entries.len();
         let mut start = length.saturating_sub(count);
-        let mut page = looking.page(thread, take, start..length)?;
+        let mut page = reader.page(thread, take, start..length)?;
         // Results stay with the answer that contains their calls.
         while page.first().is_some_and(|view| view.entry.role == TOOL) && start > 0 {
             start -= 1;
-            page = looking.page(thread, take, start..length)?;
+            page = reader.page(thread, take, start..length)?;
         }
-        let end = page.iter().find(|view| is_users(view)).map_or(start, |view| view.number - 1);
+        let end = page.iter().find(|view| is_user_message(view)).map_or(start, |view| view.number - 1);
         Ok(Self { end, kept: Vec::new() })
     }
 
     /// Keeps the last entries with about `tokens` tokens, and the last prompt.
-    fn by_size(looking: &Looking<'_>, thread: ThreadId, take: &Take, tokens: u64) -> Result<Self, LookError> {
+    fn by_size(reader: &Reader<'_>, thread: ThreadId, take: &Take, tokens: u64) -> Result<Self, ReadError> {
         let length = take.entries.len();
         // Possible cuts: before a user message, or otherwise before any entry but a result.
         let (mut at_message, mut at_round) = (None, None);
@@ -56,16 +56,16 @@ impl Cut {
         let mut position = length;
         'walk: while position > 0 {
             let start = position.saturating_sub(PAGE);
-            for view in looking.page(thread, take, start..position)?.into_iter().rev() {
+            for view in reader.page(thread, take, start..position)?.into_iter().rev() {
                 let tokens_here = view.entry.size() as u64 / 4;
                 size += tokens_here;
                 full |= size > tokens;
                 if !full {
-                    at_message = if is_users(&view) { Some(view.number - 1) } else { at_message };
+                    at_message = if is_user_message(&view) { Some(view.number - 1) } else { at_message };
                     at_round = if view.entry.role == TOOL { at_round } else { Some(view.number - 1) };
                 }
                 task_known |= !task.is_empty() && is_final_answer(&view);
-                if !task_known && is_users(&view) {
+                if !task_known && is_user_message(&view) {
                     task_size += tokens_here;
                     // Always keep the last one, which the model has to answer.
                     task_known = task_size > tokens && !task.is_empty();
@@ -83,7 +83,7 @@ impl Cut {
         let kept: Vec<EntryId> = task.iter().filter(|(at, _)| *at < end).map(|(_, entry)| *entry).collect();
         // Summarising only a summary saves nothing.
         if end == kept.len() as u64 + 1 {
-            let first = looking.page(thread, take, 0..end)?;
+            let first = reader.page(thread, take, 0..end)?;
             if first.iter().any(|view| view.entry.role == ROLE) {
                 return Ok(Self { end: 0, kept: Vec::new() });
             }
@@ -92,7 +92,7 @@ impl Cut {
     }
 }
 
-fn is_users(view: &EntryView) -> bool {
+fn is_user_message(view: &EntryView) -> bool {
     RoleKind::of(&view.entry.role) == RoleKind::User
 }
 

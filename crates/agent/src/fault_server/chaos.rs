@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::streams::{Telling, events};
-use super::{Act, Script};
+use super::streams::{ScriptedAnswer, events};
+use super::{Script, ScriptStep};
 use crate::provider::Wire;
 
 /// A failure of an answer.
@@ -37,7 +37,7 @@ impl Chaos {
 }
 
 /// A script that fails with a probability in percent, and its failure.
-pub fn chaos(seed: u64, percent: u64, wire: Wire, telling: &Telling) -> (Script, Chaos) {
+pub fn chaos(seed: u64, percent: u64, wire: Wire, telling: &ScriptedAnswer) -> (Script, Chaos) {
     let mut dice = seed;
     let mut roll = move |sides: u64| {
         dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -53,24 +53,24 @@ pub fn chaos(seed: u64, percent: u64, wire: Wire, telling: &Telling) -> (Script,
         return (good, Chaos::None);
     }
     match roll(8) {
-        0 => (good.in_pieces_of(1 + roll(5) as usize), Chaos::Pieces),
-        1 => (good.with(place, Act::Pause(Duration::from_millis(roll(20)))), Chaos::Hesitates),
+        0 => (good.in_chunks_of(1 + roll(5) as usize), Chaos::Pieces),
+        1 => (good.with(place, ScriptStep::Pause(Duration::from_millis(roll(20)))), Chaos::Hesitates),
         2 => {
             let status = [429, 500, 502, 503, 504, 529][roll(6) as usize];
             (Script::status(status, r#"{"error":{"message":"chaos"}}"#), Chaos::Status(status))
         }
-        3 => (good.broken_after(place, Act::Cut), Chaos::Cut),
-        4 => (good.broken_after(place, Act::Send(b": the end\n\n".to_vec())), Chaos::Ends),
-        5 => (good.broken_after(place, Act::Stall), Chaos::Stalls),
+        3 => (good.with_fault_after(place, ScriptStep::Cut), Chaos::Cut),
+        4 => (good.with_fault_after(place, ScriptStep::Send(b": the end\n\n".to_vec())), Chaos::Ends),
+        5 => (good.with_fault_after(place, ScriptStep::Stall), Chaos::Stalls),
         6 => {
             let nonsense =
                 ["data: {\n\n", "data: [1]\n\n", "data: \"\n\n", "data: nothing\n\n"][roll(4) as usize];
-            (good.with(place, Act::Send(nonsense.as_bytes().to_vec())), Chaos::Malformed)
+            (good.with(place, ScriptStep::Send(nonsense.as_bytes().to_vec())), Chaos::Malformed)
         }
         _ => {
             let event =
                 "event: error\ndata: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"chaos\"}}\n\n";
-            (good.with(place, Act::Send(event.as_bytes().to_vec())), Chaos::Overloaded)
+            (good.with(place, ScriptStep::Send(event.as_bytes().to_vec())), Chaos::Overloaded)
         }
     }
 }

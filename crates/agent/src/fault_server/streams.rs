@@ -8,7 +8,7 @@ use crate::provider::{Stop, Wire};
 
 /// An answer to encode.
 #[derive(Clone, Debug)]
-pub struct Telling {
+pub struct ScriptedAnswer {
     /// Its blocks.
     pub blocks: Vec<Block>,
     /// Characters per event.
@@ -20,8 +20,8 @@ pub struct Telling {
 }
 
 /// A text answer in small chunks.
-pub fn said(text: &str) -> Telling {
-    Telling {
+pub fn said(text: &str) -> ScriptedAnswer {
+    ScriptedAnswer {
         blocks: vec![Block::of_text(text)],
         piece: 7,
         usage: Usage { input_tokens: 11, output_tokens: 5, ..Usage::default() },
@@ -30,7 +30,7 @@ pub fn said(text: &str) -> Telling {
 }
 
 /// The encoded events of an answer.
-pub fn events(wire: Wire, telling: &Telling) -> Vec<String> {
+pub fn events(wire: Wire, telling: &ScriptedAnswer) -> Vec<String> {
     match wire {
         Wire::Anthropic => anthropic(telling),
         Wire::Chat => chat(telling),
@@ -57,7 +57,7 @@ fn extra(block: &Block, name: &str) -> Option<Value> {
     serde_json::from_str(value.as_str()).ok()
 }
 
-fn anthropic(telling: &Telling) -> Vec<String> {
+fn anthropic(telling: &ScriptedAnswer) -> Vec<String> {
     let usage = &telling.usage;
     let counted = json!({"input_tokens": usage.input_tokens, "output_tokens": 1,
         "cache_read_input_tokens": usage.cache_read_input_tokens,
@@ -108,7 +108,7 @@ fn anthropic_block(block: &Block, piece: usize) -> (Value, Vec<Value>) {
     }
 }
 
-fn chat(telling: &Telling) -> Vec<String> {
+fn chat(telling: &ScriptedAnswer) -> Vec<String> {
     let chunk = |delta: Value, reason: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
         event(None, &json!({"id": "chatcmpl-1", "model": "scripted-1", "choices": [choice], "usage": null}))
@@ -163,7 +163,7 @@ fn chat(telling: &Telling) -> Vec<String> {
     all
 }
 
-fn responses(telling: &Telling) -> Vec<String> {
+fn responses(telling: &ScriptedAnswer) -> Vec<String> {
     let mut all = vec![typed(
         &json!({"type": "response.created", "response": {"id": "resp_1", "model": "scripted-1"}}),
     )];
@@ -213,7 +213,7 @@ fn responses(telling: &Telling) -> Vec<String> {
     all
 }
 
-fn gemini(telling: &Telling) -> Vec<String> {
+fn gemini(telling: &ScriptedAnswer) -> Vec<String> {
     let mut parts = Vec::new();
     for block in &telling.blocks {
         let mut own: Vec<Value> = match block {

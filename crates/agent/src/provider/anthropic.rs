@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
-use super::fault::Broken;
-use super::status::shortened;
+use super::fault::DecodeError;
+use super::status::shorten;
 use super::usage::usage;
 use super::{Stop, Wire};
 
@@ -31,7 +31,7 @@ pub(super) struct Anthropic {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct StreamEvent {
     r#type: String,
     index: Option<u64>,
     message: Option<Message>,
@@ -67,8 +67,8 @@ struct StopDetails {
 }
 
 impl Anthropic {
-    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, Broken> {
-        let said: Said = serde_json::from_str(&event.data)?;
+    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, DecodeError> {
+        let said: StreamEvent = serde_json::from_str(&event.data)?;
         match said.r#type.as_str() {
             "message_start" => self.start(said.message, assembly)?,
             "content_block_start"
@@ -78,18 +78,18 @@ impl Anthropic {
             | "message_stop"
                 if !self.started =>
             {
-                return Err(Broken::protocol(format!("{} before message_start", said.r#type)));
+                return Err(DecodeError::protocol(format!("{} before message_start", said.r#type)));
             }
             "content_block_start" => self.begin(said.index, said.content_block, assembly)?,
             "content_block_delta" => {
                 let place = self.place(said.index)?;
-                let piece = said.delta.ok_or_else(|| Broken::protocol("a delta without a delta"))?;
+                let piece = said.delta.ok_or_else(|| DecodeError::protocol("a delta without a delta"))?;
                 more(place, piece, assembly)?;
             }
             "content_block_stop" => {
                 let place = self.place(said.index)?;
                 if assembly.is_ended(place) {
-                    return Err(Broken::protocol("a block ends twice"));
+                    return Err(DecodeError::protocol("a block ends twice"));
                 }
                 assembly.end(place);
             }
@@ -114,13 +114,15 @@ impl Anthropic {
         Ok(Flow::More)
     }
 
-    fn start(&mut self, message: Option<Message>, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn start(&mut self, message: Option<Message>, assembly: &mut Assembly) -> Result<(), DecodeError> {
         // Some proxies say it twice; what matters is that nothing has been said yet.
         if self.started && !self.places.is_empty() {
-            return Err(Broken::protocol("a second message_start"));
+            return Err(DecodeError::protocol("a second message_start"));
         }
         self.started = true;
-        let Some(message) = message else { return Err(Broken::protocol("message_start without a message")) };
+        let Some(message) = message else {
+            return Err(DecodeError::protocol("message_start without a message"));
+        };
         assembly.set_response_id(message.id.as_deref());
         assembly.set_model(message.model.as_deref());
         count(message.usage.as_deref(), assembly);
@@ -132,12 +134,12 @@ impl Anthropic {
         index: Option<u64>,
         block: Option<BTreeMap<String, Box<RawValue>>>,
         assembly: &mut Assembly,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), DecodeError> {
         let (Some(index), Some(mut block)) = (index, block) else {
-            return Err(Broken::protocol("content_block_start without index or block"));
+            return Err(DecodeError::protocol("content_block_start without index or block"));
         };
         if self.places.contains_key(&index) {
-            return Err(Broken::protocol(format!("block {index} begins twice")));
+            return Err(DecodeError::protocol(format!("block {index} begins twice")));
         }
         let kind = text_of(&mut block, "type")?;
         let place = match kind.as_str() {
@@ -169,9 +171,9 @@ impl Anthropic {
             }
             _ => {
                 let json = |raw: Box<RawValue>| {
-                    Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()))
+                    Json::new(raw.get()).map_err(|error| DecodeError::protocol(error.to_string()))
                 };
-                let fields: Result<Vec<(String, Json)>, Broken> =
+                let fields: Result<Vec<(String, Json)>, DecodeError> =
                     block.into_iter().map(|(name, raw)| Ok((name, json(raw)?))).collect();
                 assembly.unknown(&kind, fields?)?
             }
@@ -180,14 +182,14 @@ impl Anthropic {
         Ok(())
     }
 
-    fn place(&self, index: Option<u64>) -> Result<usize, Broken> {
+    fn place(&self, index: Option<u64>) -> Result<usize, DecodeError> {
         let place = index.and_then(|index| self.places.get(&index));
-        place.copied().ok_or_else(|| Broken::protocol("a piece of a block that has not begun"))
+        place.copied().ok_or_else(|| DecodeError::protocol("a piece of a block that has not begun"))
     }
 }
 
-fn more(place: usize, piece: Piece, assembly: &mut Assembly) -> Result<(), Broken> {
-    let missing = || Broken::protocol("a delta without its content");
+fn more(place: usize, piece: Piece, assembly: &mut Assembly) -> Result<(), DecodeError> {
+    let missing = || DecodeError::protocol("a delta without its content");
     match piece.r#type.as_deref() {
         Some("text_delta") => assembly.push(place, &piece.text.ok_or_else(missing)?),
         Some("thinking_delta") => assembly.push(place, &piece.thinking.ok_or_else(missing)?),
@@ -212,12 +214,12 @@ fn stop(reason: &str) -> Stop {
         "tool_use" => Stop::ToolUse,
         "max_tokens" | WINDOW_FULL => Stop::MaxTokens,
         "refusal" => Stop::Refusal,
-        other => Stop::Other(shortened(other)),
+        other => Stop::Other(shorten(other)),
     }
 }
 
 /// A text among the fields of a block; empty if it is not there.
-fn text_of(block: &mut BTreeMap<String, Box<RawValue>>, name: &str) -> Result<String, Broken> {
+fn text_of(block: &mut BTreeMap<String, Box<RawValue>>, name: &str) -> Result<String, DecodeError> {
     let Some(raw) = block.remove(name) else { return Ok(String::new()) };
     let text: Option<String> = serde_json::from_str(raw.get())?;
     Ok(text.unwrap_or_default())

@@ -10,8 +10,8 @@ use retake_model::json::Json;
 use serde_json::value::RawValue;
 
 use super::details::Details;
-use super::fault::Broken;
-use super::status::shortened;
+use super::fault::DecodeError;
+use super::status::shorten;
 use super::{Answer, Delta, Stop, Wire};
 
 /// The most bytes that one answer may have, all that it carries counted: 6 MiB.
@@ -39,7 +39,7 @@ pub fn broken_input(block: &Block) -> Option<String> {
 
 /// A block that grows.
 #[derive(Debug)]
-struct Growing {
+struct PartialBlock {
     kind: Kind,
     /// The text, the thought, or the input as JSON text.
     text: String,
@@ -65,7 +65,7 @@ enum Kind {
 #[derive(Debug)]
 pub(super) struct Assembly {
     wire: Wire,
-    blocks: Vec<Growing>,
+    blocks: Vec<PartialBlock>,
     bytes: usize,
     deltas: Vec<Delta>,
     usage: Option<Usage>,
@@ -95,18 +95,18 @@ impl Assembly {
         }
     }
 
-    pub(super) fn begin_text(&mut self) -> Result<usize, Broken> {
+    pub(super) fn begin_text(&mut self) -> Result<usize, DecodeError> {
         self.begin(Kind::Text, 0)
     }
 
-    pub(super) fn begin_thinking(&mut self) -> Result<usize, Broken> {
+    pub(super) fn begin_thinking(&mut self) -> Result<usize, DecodeError> {
         self.begin(Kind::Thinking { signature: String::new() }, 0)
     }
 
     /// A call. A second call with the same id gets an id of its own, because results are matched by it.
-    pub(super) fn begin_call(&mut self, call: &str, name: &str) -> Result<usize, Broken> {
+    pub(super) fn begin_call(&mut self, call: &str, name: &str) -> Result<usize, DecodeError> {
         if name.is_empty() {
-            return Err(Broken::protocol("a tool call names no tool"));
+            return Err(DecodeError::protocol("a tool call names no tool"));
         }
         self.grow(2 * call.len())?;
         let mut given = match call {
@@ -117,16 +117,16 @@ impl Assembly {
             given = format!("{given}_{}", self.blocks.len());
         }
         if !self.calls.insert(given.clone()) {
-            return Err(Broken::protocol(format!("two tool calls have the same id {given:?}")));
+            return Err(DecodeError::protocol(format!("two tool calls have the same id {given:?}")));
         }
         let kind = Kind::Call { call: given.clone(), name: name.to_owned() };
         let block = self.begin(kind, given.len() + name.len())?;
-        self.deltas.push(Delta::CallBegan { block, call: given, name: name.to_owned() });
+        self.deltas.push(Delta::CallStarted { block, call: given, name: name.to_owned() });
         Ok(block)
     }
 
     /// A block of a type that is not known, kept as it came.
-    pub(super) fn unknown(&mut self, kind: &str, fields: Vec<(String, Json)>) -> Result<usize, Broken> {
+    pub(super) fn unknown(&mut self, kind: &str, fields: Vec<(String, Json)>) -> Result<usize, DecodeError> {
         let block = self.begin(Kind::Unknown { kind: kind.to_owned() }, kind.len())?;
         for (name, value) in fields {
             self.extra(block, &name, value)?;
@@ -135,11 +135,11 @@ impl Assembly {
     }
 
     /// Adds to the text of a block.
-    pub(super) fn push(&mut self, block: usize, piece: &str) -> Result<(), Broken> {
+    pub(super) fn push(&mut self, block: usize, piece: &str) -> Result<(), DecodeError> {
         self.grow(piece.len())?;
         let growing = &mut self.blocks[block];
         if growing.ended {
-            return Err(Broken::protocol("a block goes on after its end"));
+            return Err(DecodeError::protocol("a block goes on after its end"));
         }
         growing.text.push_str(piece);
         if piece.is_empty() {
@@ -156,7 +156,7 @@ impl Assembly {
     }
 
     /// Makes a text what it is as a whole, in parts. Nothing changes where it arrived like that.
-    pub(super) fn complete(&mut self, block: usize, parts: &[String]) -> Result<(), Broken> {
+    pub(super) fn complete(&mut self, block: usize, parts: &[String]) -> Result<(), DecodeError> {
         let whole = parts.concat();
         let text = &self.blocks[block].text;
         if whole.is_empty() || *text == whole || *text == parts.join("\n\n") {
@@ -171,17 +171,17 @@ impl Assembly {
     }
 
     /// Adds to the seal of a thought.
-    pub(super) fn seal(&mut self, block: usize, piece: &str) -> Result<(), Broken> {
+    pub(super) fn seal(&mut self, block: usize, piece: &str) -> Result<(), DecodeError> {
         self.grow(piece.len())?;
         match &mut self.blocks[block].kind {
             Kind::Thinking { signature } => signature.push_str(piece),
-            _ => return Err(Broken::protocol("a signature on what is no thought")),
+            _ => return Err(DecodeError::protocol("a signature on what is no thought")),
         }
         Ok(())
     }
 
     /// Sets a field that only the provider understands.
-    pub(super) fn extra(&mut self, block: usize, name: &str, value: Json) -> Result<(), Broken> {
+    pub(super) fn extra(&mut self, block: usize, name: &str, value: Json) -> Result<(), DecodeError> {
         self.grow(name.len() + value.as_str().len())?;
         let extra = &mut self.blocks[block].extra;
         extra.retain(|(known, _)| known != name);
@@ -190,7 +190,7 @@ impl Assembly {
     }
 
     /// Adds an item to a field that is a list, and that only the provider understands.
-    pub(super) fn append(&mut self, block: usize, name: &str, item: &RawValue) -> Result<(), Broken> {
+    pub(super) fn append(&mut self, block: usize, name: &str, item: &RawValue) -> Result<(), DecodeError> {
         self.grow(name.len() + item.get().len())?;
         let lists = &mut self.blocks[block].lists;
         match lists.iter_mut().find(|(known, _)| known == name) {
@@ -201,7 +201,7 @@ impl Assembly {
     }
 
     /// Adds a piece of `reasoning_details`.
-    pub(super) fn detail(&mut self, block: usize, piece: &RawValue) -> Result<(), Broken> {
+    pub(super) fn detail(&mut self, block: usize, piece: &RawValue) -> Result<(), DecodeError> {
         self.grow(piece.get().len())?;
         self.blocks[block].details.push(serde_json::from_str(piece.get())?);
         Ok(())
@@ -294,7 +294,7 @@ impl Assembly {
 
     /// Keeps the provider's own words on why the model stopped.
     pub(super) fn set_stop_detail(&mut self, detail: Option<&str>) {
-        if let Some(detail) = detail.map(shortened).filter(|detail| !detail.is_empty()) {
+        if let Some(detail) = detail.map(shorten).filter(|detail| !detail.is_empty()) {
             self.stop_detail = Some(detail);
         }
     }
@@ -318,13 +318,13 @@ impl Assembly {
         let mut growing = std::mem::take(&mut self.blocks);
         // A call that was cut off must not pass for one without input.
         match &self.stop {
-            None => growing.iter_mut().for_each(Growing::cut_off),
+            None => growing.iter_mut().for_each(PartialBlock::cut_off),
             Some(Stop::MaxTokens) => {
                 growing
                     .last_mut()
                     .filter(|last| last.text.is_empty())
                     .into_iter()
-                    .for_each(Growing::break_off);
+                    .for_each(PartialBlock::break_off);
             }
             Some(_) => {}
         }
@@ -340,9 +340,9 @@ impl Assembly {
         Answer { blocks, usage, stop, stop_detail, model, response_id }
     }
 
-    fn begin(&mut self, kind: Kind, bytes: usize) -> Result<usize, Broken> {
+    fn begin(&mut self, kind: Kind, bytes: usize) -> Result<usize, DecodeError> {
         self.grow(BLOCK_BYTES + bytes)?;
-        self.blocks.push(Growing {
+        self.blocks.push(PartialBlock {
             kind,
             text: String::new(),
             extra: Vec::new(),
@@ -354,9 +354,9 @@ impl Assembly {
         Ok(self.blocks.len() - 1)
     }
 
-    fn grow(&mut self, bytes: usize) -> Result<(), Broken> {
+    fn grow(&mut self, bytes: usize) -> Result<(), DecodeError> {
         if self.bytes + bytes > ANSWER_BYTES {
-            return Err(Broken::TooLarge);
+            return Err(DecodeError::TooLarge);
         }
         self.bytes += bytes;
         Ok(())
@@ -378,7 +378,7 @@ impl Assembly {
     }
 }
 
-impl Growing {
+impl PartialBlock {
     /// Marks a call that has not ended.
     fn cut_off(&mut self) {
         if !self.ended {
@@ -504,10 +504,10 @@ mod tests {
         let piece = "x".repeat(1 << 20);
         let mut assembly = Assembly::new(Wire::Anthropic);
         let block = assembly.begin_text().expect("room");
-        let refused = (0..100).position(|_| assembly.push(block, &piece) == Err(Broken::TooLarge));
+        let refused = (0..100).position(|_| assembly.push(block, &piece) == Err(DecodeError::TooLarge));
         assert_eq!(refused, Some(5));
         let mut assembly = Assembly::new(Wire::Anthropic);
-        assert!((0..1_000_000).any(|_| assembly.begin_text() == Err(Broken::TooLarge)));
+        assert!((0..1_000_000).any(|_| assembly.begin_text() == Err(DecodeError::TooLarge)));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
-use super::fault::Broken;
-use super::status::shortened;
+use super::fault::DecodeError;
+use super::status::shorten;
 use super::think_tags::{self, ThinkTags};
 use super::usage::usage;
 use super::{Stop, Wire};
@@ -84,7 +84,7 @@ struct Function {
 }
 
 impl Chat {
-    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, Broken> {
+    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, DecodeError> {
         if event.data.trim() == "[DONE]" {
             // A few servers give no reason to stop, but the end itself.
             if !assembly.has_stopped() && !assembly.is_empty() {
@@ -115,7 +115,7 @@ impl Chat {
         Ok(Flow::More)
     }
 
-    fn piece(&mut self, piece: Piece, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn piece(&mut self, piece: Piece, assembly: &mut Assembly) -> Result<(), DecodeError> {
         let named = [("reasoning_content", piece.reasoning_content), ("reasoning", piece.reasoning)];
         let thought =
             named.into_iter().find_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
@@ -146,7 +146,7 @@ impl Chat {
         piece.tool_calls.unwrap_or_default().into_iter().try_for_each(|call| self.call(call, assembly))
     }
 
-    fn content(&mut self, raw: &RawValue, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn content(&mut self, raw: &RawValue, assembly: &mut Assembly) -> Result<(), DecodeError> {
         if !raw.get().starts_with('[') {
             let text: Option<String> = serde_json::from_str(raw.get())?;
             return self.text(&text.unwrap_or_default(), assembly);
@@ -162,7 +162,7 @@ impl Chat {
         Ok(())
     }
 
-    fn text(&mut self, text: &str, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn text(&mut self, text: &str, assembly: &mut Assembly) -> Result<(), DecodeError> {
         if text.is_empty() {
             return Ok(());
         }
@@ -170,11 +170,11 @@ impl Chat {
     }
 
     /// Adds what was held back because it may have been the beginning of a tag.
-    pub(super) fn flush(&mut self, assembly: &mut Assembly) -> Result<(), Broken> {
+    pub(super) fn flush(&mut self, assembly: &mut Assembly) -> Result<(), DecodeError> {
         self.tags.flush().into_iter().try_for_each(|piece| tagged(piece, assembly))
     }
 
-    fn finish(&mut self, stop: Stop, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn finish(&mut self, stop: Stop, assembly: &mut Assembly) -> Result<(), DecodeError> {
         self.flush(assembly)?;
         // A model that ends as usual inside a tag forgot to close it: that was its answer.
         if stop == Stop::EndTurn
@@ -186,7 +186,7 @@ impl Chat {
         Ok(())
     }
 
-    fn call(&mut self, call: Call, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn call(&mut self, call: Call, assembly: &mut Assembly) -> Result<(), DecodeError> {
         self.flush(assembly)?;
         let id = call.id.unwrap_or_default();
         let (name, arguments) =
@@ -205,7 +205,7 @@ impl Chat {
             Some((place, known_id)) => {
                 let (_, known_name) = assembly.call_of(*place).unwrap_or_default();
                 if !name.is_empty() && name != known_name {
-                    return Err(Broken::protocol("a tool call changes its tool"));
+                    return Err(DecodeError::protocol("a tool call changes its tool"));
                 }
                 (*place, known_id.clone())
             }
@@ -227,7 +227,7 @@ impl Chat {
 }
 
 /// The text of a thinking part: a text, or a list of texts.
-fn thought_of(raw: &RawValue) -> Result<String, Broken> {
+fn thought_of(raw: &RawValue) -> Result<String, DecodeError> {
     if raw.get().starts_with('"') {
         return Ok(serde_json::from_str(raw.get())?);
     }
@@ -235,14 +235,14 @@ fn thought_of(raw: &RawValue) -> Result<String, Broken> {
     Ok(parts.unwrap_or_default().into_iter().filter_map(|part| part.text).collect())
 }
 
-fn tagged(piece: think_tags::Piece, assembly: &mut Assembly) -> Result<(), Broken> {
+fn tagged(piece: think_tags::Piece, assembly: &mut Assembly) -> Result<(), DecodeError> {
     match piece {
         think_tags::Piece::Text(text) => say(&text, assembly),
         think_tags::Piece::Thinking(text) => think("think", &text, assembly),
     }
 }
 
-fn say(text: &str, assembly: &mut Assembly) -> Result<(), Broken> {
+fn say(text: &str, assembly: &mut Assembly) -> Result<(), DecodeError> {
     if text.is_empty() {
         return Ok(());
     }
@@ -254,7 +254,7 @@ fn say(text: &str, assembly: &mut Assembly) -> Result<(), Broken> {
 }
 
 /// Adds to a thought, and remembers the field that it came in: it goes back in the same.
-fn think(field: &str, text: &str, assembly: &mut Assembly) -> Result<(), Broken> {
+fn think(field: &str, text: &str, assembly: &mut Assembly) -> Result<(), DecodeError> {
     if text.is_empty() {
         return Ok(());
     }
@@ -265,15 +265,15 @@ fn think(field: &str, text: &str, assembly: &mut Assembly) -> Result<(), Broken>
     assembly.push(place, text)
 }
 
-fn thinking(assembly: &mut Assembly) -> Result<usize, Broken> {
+fn thinking(assembly: &mut Assembly) -> Result<usize, DecodeError> {
     match assembly.open_thinking() {
         Some(place) => Ok(place),
         None => assembly.begin_thinking(),
     }
 }
 
-fn json(raw: &RawValue) -> Result<Json, Broken> {
-    Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()))
+fn json(raw: &RawValue) -> Result<Json, DecodeError> {
+    Json::new(raw.get()).map_err(|error| DecodeError::protocol(error.to_string()))
 }
 
 fn stop(reason: &str) -> Stop {
@@ -282,6 +282,6 @@ fn stop(reason: &str) -> Stop {
         "tool_calls" | "function_call" => Stop::ToolUse,
         "length" | "model_length" => Stop::MaxTokens,
         "content_filter" | "refusal" => Stop::Refusal,
-        other => Stop::Other(shortened(other)),
+        other => Stop::Other(shorten(other)),
     }
 }

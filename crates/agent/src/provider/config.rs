@@ -29,9 +29,9 @@ use serde::Deserialize;
 pub use key::{KeyFileError, read_key_file, run_key_command};
 pub use key_status::{KeyStatus, key_status};
 
-use super::endpoint::{BadEndpoint, Endpoint, Timeouts};
+use super::endpoint::{Endpoint, EndpointError, Timeouts};
 use super::key_store::{KeyStore, KeyStoreError};
-use super::known::{KNOWN, Known, OFFLINE, dialect, known};
+use super::known::{KNOWN_PROVIDERS, KnownProvider, OFFLINE, dialect, known};
 use super::{Dialect, Platform, Secret, SignIn, Wire, plain_model};
 use key_lookup::{key, key_hint};
 use platform::{Asked, Hosted, hosted, platform_of, wire_of};
@@ -91,7 +91,7 @@ pub struct ProviderConfig {
 }
 
 /// What is around: the environment, and files with keys.
-pub struct Surroundings<'a> {
+pub struct ProviderEnvironment<'a> {
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// What a file with a key holds.
@@ -104,9 +104,9 @@ pub struct Surroundings<'a> {
     pub stored_names: &'a dyn Fn() -> Vec<String>,
 }
 
-impl Surroundings<'static> {
+impl ProviderEnvironment<'static> {
     /// What is around this process.
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         fn variable(name: &str) -> Option<String> {
             std::env::var(name).ok()
         }
@@ -114,10 +114,10 @@ impl Surroundings<'static> {
             read_key_file(path, variable("HOME").as_deref().map(Path::new))
         }
         fn stored_key(provider: &str) -> Result<Option<Secret>, KeyStoreError> {
-            KeyStore::of_process().map_or(Ok(None), |store| store.get(provider))
+            KeyStore::from_process().map_or(Ok(None), |store| store.get(provider))
         }
         fn stored_names() -> Vec<String> {
-            let listed = KeyStore::of_process().and_then(|store| store.list());
+            let listed = KeyStore::from_process().and_then(|store| store.list());
             listed.map(|keys| keys.into_keys().collect()).unwrap_or_default()
         }
         Self {
@@ -132,7 +132,7 @@ impl Surroundings<'static> {
 
 /// Who is to answer.
 #[derive(Clone, Debug)]
-pub enum Resolved {
+pub enum ResolvedProvider {
     /// The embedded assistant.
     Offline,
     /// A model somewhere.
@@ -141,7 +141,7 @@ pub enum Resolved {
 
 /// Which provider answers when none was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Chosen {
+pub enum ProviderChoice {
     /// The one that was named, by the thread or the configuration.
     Named(String),
     /// The only one whose key is in the environment.
@@ -153,7 +153,7 @@ pub enum Chosen {
     },
 }
 
-impl Chosen {
+impl ProviderChoice {
     /// The provider's name.
     pub fn name(&self) -> &str {
         match self {
@@ -219,32 +219,36 @@ pub enum ResolveError {
     },
     /// Nothing can be sent there.
     #[error(transparent)]
-    Endpoint(#[from] BadEndpoint),
+    Endpoint(#[from] EndpointError),
 }
 
 /// Which provider answers: the thread's, else the configured one, else the only one with a key, else `offline`.
-pub fn choose(thread: Option<&str>, configured: Option<&str>, around: &Surroundings<'_>) -> Chosen {
+pub fn choose(
+    thread: Option<&str>,
+    configured: Option<&str>,
+    environment: &ProviderEnvironment<'_>,
+) -> ProviderChoice {
     let named = [thread, configured].into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
     if let Some(name) = named {
-        return Chosen::Named(name.to_owned());
+        return ProviderChoice::Named(name.to_owned());
     }
-    let stored = (around.stored_names)();
-    let has_key = |known: &&Known| {
+    let stored = (environment.stored_names)();
+    let has_key = |known: &&KnownProvider| {
         stored.iter().any(|name| name == known.name)
-            || known.key_variables.iter().any(|name| variable(around, name).is_some())
+            || known.key_variables.iter().any(|name| variable(environment, name).is_some())
     };
     let mut found: Vec<&'static str> = Vec::new();
     // Two ways to reach one provider are one provider.
     let mut variables: Vec<&[&str]> = Vec::new();
-    for known in KNOWN.iter().filter(has_key) {
+    for known in KNOWN_PROVIDERS.iter().filter(has_key) {
         if !variables.contains(&known.key_variables) {
             variables.push(known.key_variables);
             found.push(known.name);
         }
     }
     match found[..] {
-        [only] => Chosen::Found(only),
-        _ => Chosen::Offline { found },
+        [only] => ProviderChoice::Found(only),
+        _ => ProviderChoice::Offline { found },
     }
 }
 
@@ -253,10 +257,10 @@ pub fn resolve(
     name: &str,
     model: Option<&str>,
     providers: &BTreeMap<String, ProviderConfig>,
-    around: &Surroundings<'_>,
-) -> Result<Resolved, ResolveError> {
+    environment: &ProviderEnvironment<'_>,
+) -> Result<ResolvedProvider, ResolveError> {
     if name == OFFLINE {
-        return Ok(Resolved::Offline);
+        return Ok(ResolvedProvider::Offline);
     }
     let known = known(name);
     let nothing = ProviderConfig::default();
@@ -273,9 +277,9 @@ pub fn resolve(
     let model = model.ok_or_else(|| ResolveError::NoModel { provider: name.to_owned() })?;
     let key_hint = key_hint(name, config, known);
     let wire = wire(name, config, known, wire_of(platform, model))?;
-    let key = if config.token_command.is_some() { None } else { key(name, config, known, around)? };
+    let key = if config.token_command.is_some() { None } else { key(name, config, known, environment)? };
     let asked = Asked { name, config, wire, model, has_key: key.is_some() };
-    let Hosted { platform, base_url, sign_in, headers } = hosted(platform, &asked, around)?;
+    let Hosted { platform, base_url, sign_in, headers } = hosted(platform, &asked, environment)?;
     let base_url = base_url.as_deref().or(config.base_url.as_deref()).or(known.map(|known| known.base_url));
     let base_url =
         base_url.ok_or_else(|| incomplete("base_url", "an address such as https://api.example.org/v1"))?;
@@ -309,7 +313,7 @@ pub fn resolve(
         sign_in,
     };
     endpoint.check()?;
-    Ok(Resolved::Remote(Box::new(endpoint)))
+    Ok(ResolvedProvider::Remote(Box::new(endpoint)))
 }
 
 /// The models of a provider that are known or configured, the default first.
@@ -322,7 +326,7 @@ pub fn models(name: &str, providers: &BTreeMap<String, ProviderConfig>) -> Vec<S
 }
 
 fn unknown(name: &str, providers: &BTreeMap<String, ProviderConfig>) -> ResolveError {
-    let mut there: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    let mut there: Vec<&str> = KNOWN_PROVIDERS.iter().map(|known| known.name).collect();
     there.extend(providers.keys().map(String::as_str).filter(|name| known(name).is_none()));
     there.push(OFFLINE);
     let name = name.chars().filter(|letter| !letter.is_control()).take(60).collect();
@@ -337,7 +341,7 @@ fn maker(platform: Platform, name: &str) -> &str {
 fn wire(
     name: &str,
     config: &ProviderConfig,
-    known: Option<&Known>,
+    known: Option<&KnownProvider>,
     of_platform: Option<Wire>,
 ) -> Result<Wire, ResolveError> {
     let wire = match &config.wire {
@@ -348,8 +352,8 @@ fn wire(
     wire.ok_or_else(|| ResolveError::Incomplete { name: name.to_owned(), field: "wire", expected })
 }
 
-fn variable(around: &Surroundings<'_>, name: &str) -> Option<String> {
-    (around.variable)(name).filter(|value| !value.trim().is_empty())
+fn variable(environment: &ProviderEnvironment<'_>, name: &str) -> Option<String> {
+    (environment.variable)(name).filter(|value| !value.trim().is_empty())
 }
 
 fn spoken(config: &ProviderConfig, usual: Dialect) -> Dialect {

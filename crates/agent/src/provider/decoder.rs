@@ -7,7 +7,7 @@ use super::anthropic::Anthropic;
 use super::assembly::Assembly;
 use super::chat::Chat;
 use super::events::Event;
-use super::fault::{Broken, CallError, Fault};
+use super::fault::{CallError, DecodeError, Fault};
 use super::gemini::Gemini;
 use super::responses::Responses;
 use super::status;
@@ -106,18 +106,19 @@ impl Decoder {
 
 /// The shape in which nearly all servers report a failure, in the middle of a stream too.
 #[derive(Deserialize)]
-struct Reported {
+struct ErrorEnvelope {
     error: Option<Box<RawValue>>,
 }
 
 /// What an event reports, if it is a failure.
-fn failure(event: &Event) -> Option<Broken> {
+fn failure(event: &Event) -> Option<DecodeError> {
     let named = event.name.as_deref() == Some("error");
     // Looking for the word first keeps the usual events from being parsed twice.
     if !named && !event.data.contains("\"error\"") {
         return None;
     }
-    let reported = serde_json::from_str::<Reported>(&event.data).ok().and_then(|reported| reported.error);
+    let reported =
+        serde_json::from_str::<ErrorEnvelope>(&event.data).ok().and_then(|reported| reported.error);
     match reported.filter(|raw| raw.get() != "null") {
         Some(_) => Some(status::reported(&event.data)),
         None if named => Some(status::reported(&event.data)),
@@ -125,16 +126,16 @@ fn failure(event: &Event) -> Option<Broken> {
     }
 }
 
-pub(super) fn error(broken: Broken) -> CallError {
+pub(super) fn error(broken: DecodeError) -> CallError {
     match broken {
-        Broken::Protocol(what) => {
+        DecodeError::Protocol(what) => {
             CallError::new(Fault::Protocol, format!("the stream makes no sense: {what}"))
         }
-        Broken::TooLarge => {
+        DecodeError::TooLarge => {
             let most = super::ANSWER_BYTES >> 20;
             CallError::new(Fault::TooLarge, format!("the answer has more than {most} MiB; what fits is kept"))
         }
-        Broken::Server { status, kind, message } => {
+        DecodeError::Server { status, kind, message } => {
             let fault = status::fault(status, &kind, &message);
             let said = if message.is_empty() { kind } else { message };
             let said = if said.is_empty() { "An error without words".to_owned() } else { said };

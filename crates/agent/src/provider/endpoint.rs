@@ -61,7 +61,7 @@ impl Default for Timeouts {
 
 /// Why nothing can be sent to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadEndpoint {
+pub enum EndpointError {
     /// The address cannot be used.
     #[error("the base_url of {provider} cannot be used: {reason}")]
     Address {
@@ -120,11 +120,11 @@ impl Endpoint {
     }
 
     /// Checks that something can be sent there without giving a key away.
-    pub fn check(&self) -> Result<(), BadEndpoint> {
+    pub fn check(&self) -> Result<(), EndpointError> {
         self.target().map(drop)
     }
 
-    pub(super) fn target(&self) -> Result<Target, BadEndpoint> {
+    pub(super) fn target(&self) -> Result<Target, EndpointError> {
         let url = self.url()?;
         let loopback = is_loopback(&url);
         let secret_header =
@@ -134,13 +134,13 @@ impl Endpoint {
             && (self.key.is_some() || secret_header || has_secret_query(&url))
         {
             let host = url.host_str().unwrap_or_default().to_owned();
-            return Err(BadEndpoint::Insecure { provider: self.provider.clone(), host });
+            return Err(EndpointError::Insecure { provider: self.provider.clone(), host });
         }
         Ok(Target { headers: self.header_map()?, url, loopback })
     }
 
-    fn url(&self) -> Result<Url, BadEndpoint> {
-        let bad = |reason: String| BadEndpoint::Address { provider: self.provider.clone(), reason };
+    fn url(&self) -> Result<Url, EndpointError> {
+        let bad = |reason: String| EndpointError::Address { provider: self.provider.clone(), reason };
         let mut url = Url::parse(self.base_url.trim()).map_err(|error| bad(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(bad("it must begin with https:// or http://".to_owned()));
@@ -175,7 +175,7 @@ impl Endpoint {
         Ok(url)
     }
 
-    fn header_map(&self) -> Result<HeaderMap, BadEndpoint> {
+    fn header_map(&self) -> Result<HeaderMap, EndpointError> {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         headers.insert("accept", HeaderValue::from_static(self.platform.accepts()));
@@ -183,7 +183,7 @@ impl Endpoint {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         }
         if let Some(key) = &self.key {
-            let bad = || BadEndpoint::Key { provider: self.provider.clone(), hint: self.key_hint.clone() };
+            let bad = || EndpointError::Key { provider: self.provider.clone(), hint: self.key_hint.clone() };
             if !key.is_usable() {
                 return Err(bad());
             }
@@ -196,7 +196,7 @@ impl Endpoint {
             headers.insert(name, value);
         }
         for (name, text) in &self.headers {
-            let bad = || BadEndpoint::Header { provider: self.provider.clone(), name: name.clone() };
+            let bad = || EndpointError::Header { provider: self.provider.clone(), name: name.clone() };
             let mut value = HeaderValue::from_str(text).map_err(|_| bad())?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);

@@ -19,7 +19,7 @@ pub struct Event {
 
 /// Why bytes are no events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadEvents {
+pub enum EventStreamError {
     /// Not text.
     #[error("the stream is not valid UTF-8")]
     NotText,
@@ -47,7 +47,7 @@ impl EventReader {
     }
 
     /// Takes more bytes, and adds every event that they complete to `events`.
-    pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), BadEvents> {
+    pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), EventStreamError> {
         if self.after_return && !bytes.is_empty() {
             self.after_return = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
@@ -66,22 +66,22 @@ impl EventReader {
     }
 
     /// The stream is over. An event that lacks only the empty line after it is still one.
-    pub fn finish(&mut self) -> Result<Option<Event>, BadEvents> {
+    pub fn finish(&mut self) -> Result<Option<Event>, EventStreamError> {
         match self.line_ended()? {
             Some(event) => Ok(Some(event)),
             None => Ok(self.event_ended()),
         }
     }
 
-    fn hold(&mut self, bytes: &[u8]) -> Result<(), BadEvents> {
+    fn hold(&mut self, bytes: &[u8]) -> Result<(), EventStreamError> {
         if self.line.len() + self.event.data.len() + bytes.len() > EVENT_BYTES {
-            return Err(BadEvents::TooLarge);
+            return Err(EventStreamError::TooLarge);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn line_ended(&mut self) -> Result<Option<Event>, BadEvents> {
+    fn line_ended(&mut self) -> Result<Option<Event>, EventStreamError> {
         let held = std::mem::take(&mut self.line);
         let mut line = held.as_slice();
         if !self.begun {
@@ -91,7 +91,7 @@ impl EventReader {
         if line.is_empty() {
             return Ok(self.event_ended());
         }
-        let line = std::str::from_utf8(line).map_err(|_| BadEvents::NotText)?;
+        let line = std::str::from_utf8(line).map_err(|_| EventStreamError::NotText)?;
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(pieces: &[&[u8]]) -> (Vec<(Option<String>, String)>, Option<BadEvents>) {
+    fn read(pieces: &[&[u8]]) -> (Vec<(Option<String>, String)>, Option<EventStreamError>) {
         let mut reader = EventReader::new();
         let mut events = Vec::new();
         let mut wrong = None;
@@ -167,18 +167,20 @@ mod tests {
     fn what_came_before_the_damage_is_given_out() {
         let (events, wrong) = read(&[b"data: a\n\ndata: \xff\n\ndata: c\n\n"]);
         assert_eq!(events, [(None, "a".to_owned())]);
-        assert_eq!(wrong, Some(BadEvents::NotText));
+        assert_eq!(wrong, Some(EventStreamError::NotText));
     }
 
     #[test]
     fn an_event_cannot_fill_the_memory() {
         let chunk = vec![b'x'; 1 << 20];
         let mut reader = EventReader::new();
-        let refused = (0..100).any(|_| reader.feed(&chunk, &mut Vec::new()) == Err(BadEvents::TooLarge));
+        let refused =
+            (0..100).any(|_| reader.feed(&chunk, &mut Vec::new()) == Err(EventStreamError::TooLarge));
         assert!(refused);
         let line = [b"data: ".as_slice(), &chunk, b"\n"].concat();
         let mut reader = EventReader::new();
-        let refused = (0..100).any(|_| reader.feed(&line, &mut Vec::new()) == Err(BadEvents::TooLarge));
+        let refused =
+            (0..100).any(|_| reader.feed(&line, &mut Vec::new()) == Err(EventStreamError::TooLarge));
         assert!(refused);
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retake_model::agent::Origin;
+use retake_model::agent::FaultOrigin;
 
 use super::Answer;
 
@@ -64,10 +64,10 @@ impl Fault {
 
 impl Fault {
     /// Where the agent's state machine places it.
-    pub fn origin(self) -> Origin {
+    pub fn origin(self) -> FaultOrigin {
         match self {
-            Self::Network | Self::Stalled | Self::Cut => Origin::Network,
-            Self::Key | Self::NotFound | Self::Insecure => Origin::Setup,
+            Self::Network | Self::Stalled | Self::Cut => FaultOrigin::Network,
+            Self::Key | Self::NotFound | Self::Insecure => FaultOrigin::Setup,
             Self::Interrupted
             | Self::Busy
             | Self::Server
@@ -76,7 +76,7 @@ impl Fault {
             | Self::Overlong
             | Self::Refused
             | Self::Protocol
-            | Self::TooLarge => Origin::Model,
+            | Self::TooLarge => FaultOrigin::Model,
         }
     }
 }
@@ -143,7 +143,7 @@ impl From<&CallError> for retake_model::agent::Fault {
 
 /// Why a decoder cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(super) enum DecodeError {
     /// What came is not what this wire speaks.
     Protocol(String),
     /// More came than may be held.
@@ -159,13 +159,13 @@ pub(super) enum Broken {
     },
 }
 
-impl Broken {
+impl DecodeError {
     pub(super) fn protocol(what: impl Into<String>) -> Self {
         Self::Protocol(what.into())
     }
 }
 
-impl From<serde_json::Error> for Broken {
+impl From<serde_json::Error> for DecodeError {
     fn from(error: serde_json::Error) -> Self {
         Self::Protocol(format!("an event is not as it should be: {error}"))
     }

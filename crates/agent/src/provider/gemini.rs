@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
-use super::fault::Broken;
-use super::status::shortened;
+use super::fault::DecodeError;
+use super::status::shorten;
 use super::usage::usage;
 use super::{Stop, Wire};
 
@@ -24,7 +24,7 @@ const SIGNATURE: &str = "thought_signature";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Said {
+struct StreamChunk {
     candidates: Option<Vec<Candidate>>,
     prompt_feedback: Option<Feedback>,
     usage_metadata: Option<Box<RawValue>>,
@@ -71,11 +71,11 @@ struct Feedback {
 
 impl Gemini {
     #[expect(clippy::unused_self, reason = "called like the decoders of the other wires")]
-    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, Broken> {
+    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, DecodeError> {
         if event.data.trim() == "[DONE]" {
             return Ok(Flow::Finished);
         }
-        let said: Said = serde_json::from_str(&event.data)?;
+        let said: StreamChunk = serde_json::from_str(&event.data)?;
         assembly.set_response_id(said.response_id.as_deref());
         assembly.set_model(said.model_version.as_deref());
         if let Some(counts) = said.usage_metadata.filter(|counts| counts.get() != "null") {
@@ -104,7 +104,7 @@ impl Gemini {
     }
 }
 
-fn part(raw: &RawValue, assembly: &mut Assembly) -> Result<(), Broken> {
+fn part(raw: &RawValue, assembly: &mut Assembly) -> Result<(), DecodeError> {
     let part: Part = serde_json::from_str(raw.get())?;
     let signature = part.thought_signature.filter(|signature| !signature.is_empty());
     let place = match (part.function_call, part.text) {
@@ -118,7 +118,7 @@ fn part(raw: &RawValue, assembly: &mut Assembly) -> Result<(), Broken> {
         }
         (None, Some(text)) => text_part(&text, part.thought == Some(true), signature.is_some(), assembly)?,
         (None, None) => {
-            let json = Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()))?;
+            let json = Json::new(raw.get()).map_err(|error| DecodeError::protocol(error.to_string()))?;
             assembly.unknown("gemini_part", vec![("part".to_owned(), json)])?
         }
     };
@@ -129,7 +129,7 @@ fn part(raw: &RawValue, assembly: &mut Assembly) -> Result<(), Broken> {
 }
 
 /// Puts a text where it belongs; tells where.
-fn text_part(text: &str, thought: bool, signed: bool, assembly: &mut Assembly) -> Result<usize, Broken> {
+fn text_part(text: &str, thought: bool, signed: bool, assembly: &mut Assembly) -> Result<usize, DecodeError> {
     // A signature at the end of a stream comes on an empty text: it belongs to what came before.
     if text.is_empty()
         && let Some(last) = assembly.last()
@@ -160,6 +160,6 @@ fn stop(reason: &str) -> Stop {
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION"
         | "LANGUAGE" => Stop::Refusal,
-        other => Stop::Other(shortened(other)),
+        other => Stop::Other(shorten(other)),
     }
 }

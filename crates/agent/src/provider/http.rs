@@ -13,11 +13,11 @@ use tokio::time::{Instant, timeout};
 
 use super::decoder::{self, Decoder};
 use super::endpoint::{Endpoint, Target, is_loopback};
-use super::events::BadEvents;
-use super::fault::{Broken, CallError, Fault};
+use super::events::EventStreamError;
+use super::fault::{CallError, DecodeError, Fault};
 use super::status;
 use super::stream_reader::StreamReader;
-use super::{Answer, BadEndpoint, Delta, Stop};
+use super::{Answer, Delta, EndpointError, Stop};
 use crate::cancel::Cancel;
 
 /// How long a connection may take to come about.
@@ -219,7 +219,7 @@ async fn stream(
         if status::is_report(&body) {
             return Err(decoder::error(status::reported(&body)));
         }
-        let said = status::shortened(&body);
+        let said = status::shorten(&body);
         let message = format!("{}: {kind} came where a stream was asked for: {said}", endpoint.provider);
         return Err(CallError::new(Fault::Protocol, message));
     }
@@ -255,7 +255,7 @@ async fn read(
         };
         total += arrived.as_ref().map_or(0, |bytes| bytes.len() as u64);
         if total > STREAM_BYTES {
-            return Err(decoder::error(Broken::TooLarge));
+            return Err(decoder::error(DecodeError::TooLarge));
         }
         let read = match &arrived {
             Some(bytes) => reader.feed(bytes, &mut events),
@@ -333,7 +333,8 @@ async fn whole(endpoint: &Endpoint, mut response: Response) -> Result<String, Ca
             return Err(CallError::new(Fault::TooLarge, message));
         }
     }
-    String::from_utf8(bytes).map_err(|_| CallError::new(Fault::Protocol, BadEvents::NotText.to_string()))
+    String::from_utf8(bytes)
+        .map_err(|_| CallError::new(Fault::Protocol, EventStreamError::NotText.to_string()))
 }
 
 /// The first bytes of an answer that is no stream, as text.
@@ -349,11 +350,11 @@ async fn beginning(mut response: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn unsendable(bad: &BadEndpoint) -> CallError {
+fn unsendable(bad: &EndpointError) -> CallError {
     let fault = match bad {
-        BadEndpoint::Insecure { .. } => Fault::Insecure,
-        BadEndpoint::Key { .. } => Fault::Key,
-        BadEndpoint::Address { .. } | BadEndpoint::Header { .. } => Fault::Refused,
+        EndpointError::Insecure { .. } => Fault::Insecure,
+        EndpointError::Key { .. } => Fault::Key,
+        EndpointError::Address { .. } | EndpointError::Header { .. } => Fault::Refused,
     };
     CallError::new(fault, bad.to_string())
 }
@@ -392,5 +393,5 @@ fn causes(error: &reqwest::Error) -> String {
         last = Some(inner.to_string());
         cause = inner.source();
     }
-    status::shortened(&last.unwrap_or_else(|| "it failed".to_owned()))
+    status::shorten(&last.unwrap_or_else(|| "it failed".to_owned()))
 }

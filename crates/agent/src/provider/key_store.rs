@@ -90,7 +90,7 @@ type Notes = BTreeMap<String, Noted>;
 
 impl KeyStore {
     /// The keys of the user who runs this process. `RETAKE_KEYRING=off` keeps the keyring out of it.
-    pub fn of_process() -> Result<Self, KeyStoreError> {
+    pub fn from_process() -> Result<Self, KeyStoreError> {
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let beside_config = variable("RETAKE_CONFIG").and_then(|path| Some(path.parent()?.to_owned()));

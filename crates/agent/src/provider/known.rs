@@ -9,7 +9,7 @@ pub const OFFLINE: &str = "offline";
 
 /// A provider.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct KnownProvider {
     /// Its name in settings and configuration.
     pub name: &'static str,
     /// What it speaks.
@@ -25,8 +25,8 @@ pub struct Known {
 }
 
 /// The providers that are known.
-pub const KNOWN: &[Known] = &[
-    Known {
+pub const KNOWN_PROVIDERS: &[KnownProvider] = &[
+    KnownProvider {
         name: "anthropic",
         wire: Wire::Anthropic,
         base_url: "https://api.anthropic.com",
@@ -34,7 +34,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: true,
         models: &["claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5", "claude-fable-5-1"],
     },
-    Known {
+    KnownProvider {
         name: "openai",
         wire: Wire::Responses,
         base_url: "https://api.openai.com/v1",
@@ -42,7 +42,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: true,
         models: &["gpt-6.1-sol", "gpt-6.1-terra", "gpt-6-luna"],
     },
-    Known {
+    KnownProvider {
         name: "openai-responses",
         wire: Wire::Responses,
         base_url: "https://api.openai.com/v1",
@@ -50,7 +50,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: true,
         models: &["gpt-6.1-sol", "gpt-6.1-terra", "gpt-6-luna"],
     },
-    Known {
+    KnownProvider {
         name: "gemini",
         wire: Wire::Gemini,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
@@ -58,7 +58,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: true,
         models: &["gemini-3.8-flash", "gemini-3.1-pro-preview", "gemini-2.5-flash"],
     },
-    Known {
+    KnownProvider {
         name: "deepseek",
         wire: Wire::Chat,
         base_url: "https://api.deepseek.com",
@@ -66,7 +66,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: true,
         models: &["deepseek-v4-flash", "deepseek-v4-pro"],
     },
-    Known {
+    KnownProvider {
         name: "openrouter",
         wire: Wire::Chat,
         base_url: "https://openrouter.ai/api/v1",
@@ -74,7 +74,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: true,
         models: &[],
     },
-    Known {
+    KnownProvider {
         name: "ollama",
         wire: Wire::Chat,
         base_url: "http://localhost:11434/v1",
@@ -82,7 +82,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: false,
         models: &[],
     },
-    Known {
+    KnownProvider {
         name: "vllm",
         wire: Wire::Chat,
         base_url: "http://localhost:8000/v1",
@@ -90,7 +90,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: false,
         models: &[],
     },
-    Known {
+    KnownProvider {
         name: "llama.cpp",
         wire: Wire::Chat,
         base_url: "http://localhost:8080/v1",
@@ -100,7 +100,7 @@ pub const KNOWN: &[Known] = &[
         models: &["default"],
     },
     // The clouds: where they are reached depends on the user's resource, region or project.
-    Known {
+    KnownProvider {
         name: "azure",
         wire: Wire::Responses,
         base_url: "",
@@ -109,7 +109,7 @@ pub const KNOWN: &[Known] = &[
         // A deployment is called as its owner wants.
         models: &[],
     },
-    Known {
+    KnownProvider {
         name: "bedrock",
         wire: Wire::Anthropic,
         base_url: "",
@@ -117,7 +117,7 @@ pub const KNOWN: &[Known] = &[
         needs_key: false,
         models: &[],
     },
-    Known {
+    KnownProvider {
         name: "vertex",
         wire: Wire::Gemini,
         base_url: "",
@@ -128,8 +128,8 @@ pub const KNOWN: &[Known] = &[
 ];
 
 /// The provider of that name.
-pub fn known(name: &str) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| known.name == name)
+pub fn known(name: &str) -> Option<&'static KnownProvider> {
+    KNOWN_PROVIDERS.iter().find(|known| known.name == name)
 }
 
 /// How a model of a provider wants to be spoken to, as far as that is known.

@@ -24,7 +24,7 @@ use retake_model::projection::{Conversation, Part, Speaker};
 use super::fault::{CallError, Fault};
 use super::{Answer, Delta, Stop};
 use crate::cancel::Cancel;
-use instructions::{Instruction, Reading};
+use instructions::{Instruction, ParsedInstructions};
 use speech::Speech;
 
 /// The name of the model that it is not.
@@ -35,7 +35,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What the assistant hears.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
+pub struct OfflineRequest<'a> {
     /// What was said so far.
     pub conversation: &'a Conversation,
     /// How often this same round was tried before: `fail` fails only the first time.
@@ -43,7 +43,11 @@ pub struct Heard<'a> {
 }
 
 /// Answers. `on` gets every word in order; `cancel` is heard between words, and while it waits.
-pub fn answer(heard: &Heard<'_>, cancel: &Cancel, on: &mut dyn FnMut(Delta)) -> Result<Answer, CallError> {
+pub fn answer(
+    heard: &OfflineRequest<'_>,
+    cancel: &Cancel,
+    on: &mut dyn FnMut(Delta),
+) -> Result<Answer, CallError> {
     let mut speech = Speech::new(heard.conversation.messages.len(), cancel, on);
     match round(heard, cancel, &mut speech) {
         Ok(stop) => Ok(speech.into_answer(stop)),
@@ -52,19 +56,19 @@ pub fn answer(heard: &Heard<'_>, cancel: &Cancel, on: &mut dyn FnMut(Delta)) -> 
 }
 
 /// What was said since the user last spoke, and what that was.
-struct Since<'a> {
+struct CurrentTurn<'a> {
     text: &'a str,
     calls: usize,
     /// For each result, whether it failed.
     failed: Vec<bool>,
 }
 
-fn round(heard: &Heard<'_>, cancel: &Cancel, speech: &mut Speech<'_>) -> Result<Stop, CallError> {
+fn round(heard: &OfflineRequest<'_>, cancel: &Cancel, speech: &mut Speech<'_>) -> Result<Stop, CallError> {
     let Some(since) = since(heard.conversation) else {
         speech.say(HELP)?;
         return Ok(Stop::EndTurn);
     };
-    let Reading { instructions, not_understood } = instructions::read(since.text);
+    let ParsedInstructions { instructions, not_understood } = instructions::read(since.text);
     if instructions.is_empty() {
         speech.say(HELP)?;
         return Ok(Stop::EndTurn);
@@ -115,7 +119,7 @@ fn remaining(instructions: &[Instruction], calls: usize) -> &[Instruction] {
     &instructions[start..]
 }
 
-fn since(conversation: &Conversation) -> Option<Since<'_>> {
+fn since(conversation: &Conversation) -> Option<CurrentTurn<'_>> {
     let messages = &conversation.messages;
     let spoken = |part: &'_ Part| matches!(part, Part::Text { .. });
     let last =
@@ -131,7 +135,7 @@ fn since(conversation: &Conversation) -> Option<Since<'_>> {
         _ => None,
     });
     let calls = after().filter(|part| matches!(part, Part::Call { .. })).count();
-    Some(Since { text, calls, failed: failed.collect() })
+    Some(CurrentTurn { text, calls, failed: failed.collect() })
 }
 
 fn wait(seconds: f64, cancel: &Cancel, speech: &mut Speech<'_>) -> Result<(), CallError> {

@@ -17,8 +17,8 @@ use serde_json::value::RawValue;
 use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
-use super::fault::Broken;
-use super::status::{self, shortened};
+use super::fault::DecodeError;
+use super::status::{self, shorten};
 use super::usage::usage;
 use super::{Stop, Wire};
 
@@ -26,12 +26,12 @@ use super::{Stop, Wire};
 #[derive(Debug, Default)]
 pub(super) struct Responses {
     /// The provider's number of an item, and where its blocks are.
-    items: BTreeMap<u64, Place>,
+    items: BTreeMap<u64, OutputItem>,
     refused: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct OutputItem {
     block: usize,
     /// Which part of the item the block's text belongs to: parts of a summary are set apart.
     part: Option<u64>,
@@ -39,7 +39,7 @@ struct Place {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct StreamEvent {
     r#type: Option<String>,
     output_index: Option<u64>,
     content_index: Option<u64>,
@@ -69,7 +69,7 @@ struct Typed {
 }
 
 /// The type of an item, and what it says if the type is known.
-fn item_of(raw: &RawValue) -> Result<(String, Item), Broken> {
+fn item_of(raw: &RawValue) -> Result<(String, Item), DecodeError> {
     let Typed { r#type: kind } = serde_json::from_str(raw.get())?;
     let item = match kind.as_str() {
         "message" | "reasoning" | "function_call" => serde_json::from_str(raw.get())?,
@@ -99,11 +99,11 @@ struct Incomplete {
 }
 
 impl Responses {
-    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, Broken> {
+    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, DecodeError> {
         if event.data.trim() == "[DONE]" {
             return Ok(Flow::Finished);
         }
-        let said: Said = serde_json::from_str(&event.data)?;
+        let said: StreamEvent = serde_json::from_str(&event.data)?;
         let kind = said.r#type.as_deref().or(event.name.as_deref()).unwrap_or_default();
         match kind {
             "response.created" | "response.in_progress" | "response.queued" => {
@@ -144,7 +144,11 @@ impl Responses {
     }
 
     /// Takes the response as a whole. Where none of its items was streamed, they are all in it.
-    fn whole(&mut self, raw: Option<&RawValue>, assembly: &mut Assembly) -> Result<Option<String>, Broken> {
+    fn whole(
+        &mut self,
+        raw: Option<&RawValue>,
+        assembly: &mut Assembly,
+    ) -> Result<Option<String>, DecodeError> {
         let Whole { reason, output } = response(raw, assembly)?;
         if self.items.is_empty() {
             for (index, item) in (0..).zip(&output) {
@@ -159,12 +163,12 @@ impl Responses {
         index: Option<u64>,
         item: Option<&RawValue>,
         assembly: &mut Assembly,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), DecodeError> {
         let (Some(index), Some(raw)) = (index, item) else {
-            return Err(Broken::protocol("an item without index or content"));
+            return Err(DecodeError::protocol("an item without index or content"));
         };
         if self.items.contains_key(&index) {
-            return Err(Broken::protocol(format!("item {index} begins twice")));
+            return Err(DecodeError::protocol(format!("item {index} begins twice")));
         }
         let (kind, item) = item_of(raw)?;
         let block = match kind.as_str() {
@@ -176,7 +180,7 @@ impl Responses {
             }
             other => assembly.unknown(other, Vec::new())?,
         };
-        self.items.insert(index, Place { block, part: None, done: false });
+        self.items.insert(index, OutputItem { block, part: None, done: false });
         Ok(())
     }
 
@@ -186,8 +190,8 @@ impl Responses {
         part: Option<u64>,
         piece: Option<&RawValue>,
         assembly: &mut Assembly,
-    ) -> Result<(), Broken> {
-        let piece = piece.ok_or_else(|| Broken::protocol("a delta without its content"))?;
+    ) -> Result<(), DecodeError> {
+        let piece = piece.ok_or_else(|| DecodeError::protocol("a delta without its content"))?;
         let piece: String = serde_json::from_str(piece.get())?;
         let place = self.place(index)?;
         if place.part.is_some() && place.part != part && !assembly.is_blank(place.block) {
@@ -202,15 +206,15 @@ impl Responses {
         index: Option<u64>,
         item: Option<&RawValue>,
         assembly: &mut Assembly,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), DecodeError> {
         if index.is_some_and(|index| !self.items.contains_key(&index)) {
             self.added(index, item, assembly)?;
         }
-        let raw = item.ok_or_else(|| Broken::protocol("an item ends without its content"))?;
+        let raw = item.ok_or_else(|| DecodeError::protocol("an item ends without its content"))?;
         let (kind, item) = item_of(raw)?;
         let place = self.place(index)?;
         if place.done {
-            return Err(Broken::protocol("an item ends twice"));
+            return Err(DecodeError::protocol("an item ends twice"));
         }
         place.done = true;
         let block = place.block;
@@ -249,9 +253,9 @@ impl Responses {
         Ok(())
     }
 
-    fn place(&mut self, index: Option<u64>) -> Result<&mut Place, Broken> {
+    fn place(&mut self, index: Option<u64>) -> Result<&mut OutputItem, DecodeError> {
         let place = index.and_then(|index| self.items.get_mut(&index));
-        place.ok_or_else(|| Broken::protocol("a piece of an item that has not begun"))
+        place.ok_or_else(|| DecodeError::protocol("a piece of an item that has not begun"))
     }
 }
 
@@ -263,7 +267,7 @@ struct Whole {
     output: Vec<Box<RawValue>>,
 }
 
-fn response(raw: Option<&RawValue>, assembly: &mut Assembly) -> Result<Whole, Broken> {
+fn response(raw: Option<&RawValue>, assembly: &mut Assembly) -> Result<Whole, DecodeError> {
     let Some(raw) = raw else { return Ok(Whole::default()) };
     let response: Response = serde_json::from_str(raw.get())?;
     assembly.set_response_id(response.id.as_deref());
@@ -276,7 +280,7 @@ fn response(raw: Option<&RawValue>, assembly: &mut Assembly) -> Result<Whole, Br
 }
 
 /// The arguments of a call as JSON text.
-fn arguments(raw: Option<&RawValue>) -> Result<String, Broken> {
+fn arguments(raw: Option<&RawValue>) -> Result<String, DecodeError> {
     match raw.map(RawValue::get) {
         None | Some("null") => Ok(String::new()),
         Some(text) if text.starts_with('"') => Ok(serde_json::from_str(text)?),
@@ -284,14 +288,14 @@ fn arguments(raw: Option<&RawValue>) -> Result<String, Broken> {
     }
 }
 
-fn json(raw: &RawValue) -> Result<Json, Broken> {
-    Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()))
+fn json(raw: &RawValue) -> Result<Json, DecodeError> {
+    Json::new(raw.get()).map_err(|error| DecodeError::protocol(error.to_string()))
 }
 
 fn stop(reason: &str) -> Stop {
     match reason {
         "max_output_tokens" => Stop::MaxTokens,
         "content_filter" => Stop::Refusal,
-        other => Stop::Other(shortened(other)),
+        other => Stop::Other(shorten(other)),
     }
 }

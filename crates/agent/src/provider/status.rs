@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fault::{Broken, CallError, Fault};
+use super::fault::{CallError, DecodeError, Fault};
 
 /// The most characters of a server's own words that are shown.
-const SAID_CHARS: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Words by which providers say that a conversation does not fit. There is no status for it.
 const TOO_LONG: [&str; 8] = [
@@ -92,7 +92,7 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
             "The server redirects, which is not followed with a key: set base_url to where it should go."
                 .to_owned()
         }
-        _ => "The request was not accepted: `retake comms` shows it.".to_owned(),
+        _ => "The request was not accepted: `retake trace` shows it.".to_owned(),
     };
     let said = if said.is_empty() { kind } else { said };
     let said = match said.as_str() {
@@ -122,7 +122,7 @@ fn retry_info(body: &str) -> Option<Duration> {
 }
 
 /// A failure that is reported inside a stream.
-pub(super) fn reported(data: &str) -> Broken {
+pub(super) fn reported(data: &str) -> DecodeError {
     let (kind, message) = words(data);
     let value: Value = serde_json::from_str(data).unwrap_or_default();
     let error = value.get("error").unwrap_or(&value);
@@ -132,7 +132,7 @@ pub(super) fn reported(data: &str) -> Broken {
         Some(code) => code,
         None => status_of(&kind),
     };
-    Broken::Server { status, kind, message }
+    DecodeError::Server { status, kind, message }
 }
 
 /// Whether a body reports a failure.
@@ -180,7 +180,7 @@ fn words(body: &str) -> (String, String) {
         Some(more) if !said.contains(&more) => format!("{said}: {more}"),
         _ => said,
     };
-    (shortened(kind), shortened(&said))
+    (shorten(kind), shorten(&said))
 }
 
 /// What the provider behind `OpenRouter` said: text, or the JSON of its own error.
@@ -198,14 +198,14 @@ fn upstream(error: &Value) -> Option<String> {
 }
 
 /// A text on one line, without control characters, cut where it gets long.
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     let calm: String =
-        text.chars().take(SAID_CHARS * 8).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        text.chars().take(MAX_MESSAGE_CHARS * 8).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let folded = calm.split_whitespace().collect::<Vec<_>>().join(" ");
-    if folded.chars().count() <= SAID_CHARS {
+    if folded.chars().count() <= MAX_MESSAGE_CHARS {
         return folded;
     }
-    let mut cut: String = folded.chars().take(SAID_CHARS - 1).collect();
+    let mut cut: String = folded.chars().take(MAX_MESSAGE_CHARS - 1).collect();
     cut.push('…');
     cut
 }
@@ -307,7 +307,7 @@ mod tests {
             "acme answered with status 500. The server failed: try again later."
         );
         let long = refusal("acme", "m", "", 500, &"word ".repeat(10_000));
-        assert!(long.message.chars().count() < SAID_CHARS + 100);
+        assert!(long.message.chars().count() < MAX_MESSAGE_CHARS + 100);
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_failure_inside_a_stream_has_a_status() {
         let check = |data: &str, expected: u16| {
-            let Broken::Server { status, .. } = reported(data) else { panic!("a report") };
+            let DecodeError::Server { status, .. } = reported(data) else { panic!("a report") };
             assert_eq!(status, expected, "{data}");
         };
         check(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, 529);

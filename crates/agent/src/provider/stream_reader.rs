@@ -4,8 +4,8 @@ use super::Platform;
 #[cfg(feature = "bedrock")]
 use super::aws_frames::{BadFrames, FrameReader};
 use super::decoder;
-use super::events::{BadEvents, Event, EventReader};
-use super::fault::{Broken, CallError};
+use super::events::{Event, EventReader, EventStreamError};
+use super::fault::{CallError, DecodeError};
 
 /// What gathers events from the bytes of an answer.
 pub(super) enum StreamReader {
@@ -43,14 +43,14 @@ impl StreamReader {
 #[cfg(feature = "bedrock")]
 fn garbled_frames(bad: BadFrames) -> CallError {
     decoder::error(match bad {
-        BadFrames::Garbled(what) => Broken::protocol(what),
-        BadFrames::TooLarge => Broken::TooLarge,
+        BadFrames::Garbled(what) => DecodeError::protocol(what),
+        BadFrames::TooLarge => DecodeError::TooLarge,
     })
 }
 
-fn garbled(bad: BadEvents) -> CallError {
+fn garbled(bad: EventStreamError) -> CallError {
     decoder::error(match bad {
-        BadEvents::NotText => Broken::protocol(bad.to_string()),
-        BadEvents::TooLarge => Broken::TooLarge,
+        EventStreamError::NotText => DecodeError::protocol(bad.to_string()),
+        EventStreamError::TooLarge => DecodeError::TooLarge,
     })
 }

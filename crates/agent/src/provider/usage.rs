@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::Wire;
 
 /// No answer has more tokens of any kind.
-const MOST: u64 = 1_000_000_000;
+const MAX_TOKENS: u64 = 1_000_000_000;
 
 /// Counts, by name.
 struct Counts(BTreeMap<String, Box<RawValue>>);
@@ -29,7 +29,7 @@ impl Counts {
             None => Some(0),
             Some(raw) => {
                 let count: Option<u64> = serde_json::from_str(raw.get()).ok()?;
-                count.or(Some(0)).filter(|count| *count <= MOST)
+                count.or(Some(0)).filter(|count| *count <= MAX_TOKENS)
             }
         }
     }

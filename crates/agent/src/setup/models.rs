@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::Setup;
 use crate::provider::Endpoint;
 use crate::provider::config::{
-    KeyStatus, Resolved, Surroundings as Around, choose, key_status, models, resolve,
+    KeyStatus, ProviderEnvironment, ResolvedProvider, choose, key_status, models, resolve,
 };
-use crate::provider::known::{KNOWN, OFFLINE, known};
+use crate::provider::known::{KNOWN_PROVIDERS, OFFLINE, known};
 use crate::provider::live::{LiveCache, LiveModels, fetch};
 
 /// Available providers and the default model.
@@ -18,7 +18,7 @@ use crate::provider::live::{LiveCache, LiveModels, fetch};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Models {
     /// The default provider and model.
-    pub default: UsualModel,
+    pub default: DefaultModel,
     /// Built-in and configured providers.
     pub providers: Vec<ListedProvider>,
 }
@@ -26,7 +26,7 @@ pub struct Models {
 /// The default provider and model.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct UsualModel {
+pub struct DefaultModel {
     /// Provider.
     pub provider: String,
     /// Model.
@@ -55,16 +55,16 @@ pub struct ListedProvider {
 
 impl Setup {
     /// The default provider and model.
-    pub fn usual(&self, around: &Around<'_>) -> UsualModel {
-        let provider = choose(None, self.provider.as_deref(), around).name().to_owned();
+    pub fn default_model(&self, environment: &ProviderEnvironment<'_>) -> DefaultModel {
+        let provider = choose(None, self.provider.as_deref(), environment).name().to_owned();
         let model = self.model.clone().or_else(|| self.models_of(&provider).into_iter().next());
-        UsualModel { provider, model }
+        DefaultModel { provider, model }
     }
 
     /// The names of all providers, ready or not.
     pub fn providers(&self) -> impl Iterator<Item = &str> {
         let own = self.providers.keys().map(String::as_str).filter(|name| known(name).is_none());
-        KNOWN.iter().map(|known| known.name).chain(own).chain([OFFLINE])
+        KNOWN_PROVIDERS.iter().map(|known| known.name).chain(own).chain([OFFLINE])
     }
 
     /// Models of a provider with a known price, and configured ones.
@@ -74,49 +74,49 @@ impl Setup {
 
     /// Who can be asked, and what is missing for the others. That may run commands which tell keys. Live models come
     /// from the cache: nothing is sent.
-    pub fn models(&self, around: &Around<'_>, cache: &LiveCache) -> Models {
+    pub fn models(&self, environment: &ProviderEnvironment<'_>, cache: &LiveCache) -> Models {
         let listed = self.providers().map(|name| {
             let models = self.models_of(name);
             let model = models.first().map_or("a-model", String::as_str);
-            let missing = resolve(name, Some(model), &self.providers, around).err();
+            let missing = resolve(name, Some(model), &self.providers, environment).err();
             let missing = missing.map(|error| error.to_string());
             ListedProvider {
                 name: name.to_owned(),
                 ready: missing.is_none(),
                 missing,
-                key: key_status(name, &self.providers, around),
+                key: key_status(name, &self.providers, environment),
                 models,
                 live: cache.get(name).cloned(),
                 refresh_error: None,
             }
         });
-        Models { default: self.usual(around), providers: listed.collect() }
+        Models { default: self.default_model(environment), providers: listed.collect() }
     }
 
     /// The same after every provider that can be asked, or only one, has listed its models. A provider that does not answer keeps
     /// what it listed before.
     pub fn refreshed_models(
         &self,
-        around: &Around<'_>,
+        environment: &ProviderEnvironment<'_>,
         cache: &mut LiveCache,
         only: Option<&str>,
         wait: Duration,
     ) -> Models {
-        let mut listed = self.models(around, cache);
+        let mut listed = self.models(environment, cache);
         let mut asked: Vec<(&mut ListedProvider, Endpoint)> = Vec::new();
         for provider in listed.providers.iter_mut().filter(|provider| provider.ready) {
             if only.is_some_and(|only| only != provider.name) {
                 continue;
             }
             let model = provider.models.first().map_or("a-model", String::as_str);
-            if let Ok(Resolved::Remote(endpoint)) =
-                resolve(&provider.name, Some(model), &self.providers, around)
+            if let Ok(ResolvedProvider::Remote(endpoint)) =
+                resolve(&provider.name, Some(model), &self.providers, environment)
             {
                 asked.push((provider, *endpoint));
             }
         }
         let endpoints: Vec<Endpoint> = asked.iter().map(|(_, endpoint)| endpoint.clone()).collect();
-        let now = Timestamp::of_clock(jiff::Timestamp::now().as_millisecond());
+        let now = Timestamp::from_clock(jiff::Timestamp::now().as_millisecond());
         for ((provider, _), found) in asked.into_iter().zip(fetch(&endpoints, wait)) {
             match found {
                 Ok(models) => {

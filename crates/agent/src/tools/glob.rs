@@ -7,16 +7,16 @@ use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::closed::{Case, PathPattern};
+use super::denied_paths::{CaseSensitivity, PathPattern};
 use super::text::{capped, one_line, short_line};
-use super::walk::{DEEPEST, Ignored, Walk, walk};
-use super::{Bench, Failure, Output, Reach, Tool, input};
+use super::walk::{IgnoredNames, MAX_DEPTH, Walk, walk};
+use super::{Output, Tool, ToolAccess, ToolError, ToolRun, input};
 
 pub(super) const TOOL: Tool = Tool {
     name: "glob",
     description: "Find files by name, such as `*.rs` (anywhere below) or `src/**/*.{ts,tsx}`. \
                   Ignored files are left out.",
-    reach: Reach::Reads,
+    access: ToolAccess::Reads,
     schema,
     run,
 };
@@ -38,14 +38,14 @@ fn schema() -> Value {
     )
 }
 
-fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let input: Input = input::parse(input)?;
     let wanted = pattern(&input.pattern)?;
-    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
-    let asked = Walk { start: &start, depth: DEEPEST, ignored: Ignored::Skip };
-    let most = bench.room.limits.names;
+    let start = run.tool_path(input.path.as_deref().unwrap_or("."))?;
+    let asked = Walk { start: &start, depth: MAX_DEPTH, ignored: IgnoredNames::Skip };
+    let most = run.context.limits.names;
     let (mut text, mut total) = (String::new(), 0);
-    walk(bench, &asked, &mut |found| {
+    walk(run, &asked, &mut |found| {
         if found.kind != FileType::Directory && wanted.matches(&found.from(&start)) {
             total += 1;
             if total <= most {
@@ -61,11 +61,11 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     if total > most {
         let _ = writeln!(text, "[{total} files; the first {most} are shown. Narrow the pattern.]");
     }
-    Ok(capped(text, bench.room.limits.text))
+    Ok(capped(text, run.context.limits.text))
 }
 
 /// Parses the pattern of a call.
-pub(super) fn pattern(text: &str) -> Result<PathPattern, Failure> {
-    let failure = |why| Failure(format!("{:?} is not a pattern: {why}.", short_line(text, 200)));
-    PathPattern::new(text, Case::Matters).map_err(failure)
+pub(super) fn pattern(text: &str) -> Result<PathPattern, ToolError> {
+    let failure = |why| ToolError(format!("{:?} is not a pattern: {why}.", short_line(text, 200)));
+    PathPattern::new(text, CaseSensitivity::Matters).map_err(failure)
 }

@@ -3,13 +3,13 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::Failure;
+use super::ToolError;
 
 /// Parses the input of a tool. Unknown fields are errors, because ignoring a misspelt field would change the meaning of
 /// the call.
-pub(super) fn parse<Input: DeserializeOwned>(input: &Value) -> Result<Input, Failure> {
+pub(super) fn parse<Input: DeserializeOwned>(input: &Value) -> Result<Input, ToolError> {
     Input::deserialize(input)
-        .map_err(|error| Failure(format!("The input does not fit the schema of this tool: {error}.")))
+        .map_err(|error| ToolError(format!("The input does not fit the schema of this tool: {error}.")))
 }
 
 /// The schema of an object.

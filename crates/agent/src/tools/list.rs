@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::text::{capped, one_line};
-use super::walk::{DEEPEST, Ignored, Walk, walk};
-use super::{Bench, Failure, Output, Reach, Tool, input};
+use super::walk::{IgnoredNames, MAX_DEPTH, Walk, walk};
+use super::{Output, Tool, ToolAccess, ToolError, ToolRun, input};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list",
     description: "List what is in a folder. Folders end with a slash. Ignored files are left out.",
-    reach: Reach::Reads,
+    access: ToolAccess::Reads,
     schema,
     run,
 };
@@ -38,14 +38,14 @@ fn schema() -> Value {
     )
 }
 
-fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let input: Input = input::parse(input)?;
-    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
-    let ignored = if input.ignored == Some(true) { Ignored::Show } else { Ignored::Skip };
-    let asked = Walk { start: &start, depth: input.depth.unwrap_or(1).clamp(1, DEEPEST), ignored };
-    let most = bench.room.limits.names;
+    let start = run.tool_path(input.path.as_deref().unwrap_or("."))?;
+    let ignored = if input.ignored == Some(true) { IgnoredNames::Show } else { IgnoredNames::Skip };
+    let asked = Walk { start: &start, depth: input.depth.unwrap_or(1).clamp(1, MAX_DEPTH), ignored };
+    let most = run.context.limits.names;
     let (mut text, mut total) = (String::new(), 0);
-    walk(bench, &asked, &mut |found| {
+    walk(run, &asked, &mut |found| {
         total += 1;
         if total <= most {
             let way = found.from(&start);
@@ -71,5 +71,5 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     if total > most {
         let _ = writeln!(text, "[{total} names; the first {most} are shown. List a folder further down.]");
     }
-    Ok(capped(text, bench.room.limits.text))
+    Ok(capped(text, run.context.limits.text))
 }

@@ -14,12 +14,12 @@ use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::beneath::{self, OpenError};
 use super::glob;
 use super::interruptible::Interruptible;
+use super::openat::{self, OpenError};
 use super::text::{self, capped, one_line, short_line};
-use super::walk::{DEEPEST, Found, Ignored, Walk, walk};
-use super::{Bench, Failure, Output, Progress, Reach, Spot, Tool, Units, input};
+use super::walk::{IgnoredNames, MAX_DEPTH, Walk, WalkEntry, walk};
+use super::{Output, Progress, Tool, ToolAccess, ToolError, ToolPath, ToolRun, Units, input};
 use crate::cancel::Cancel;
 use matcher::{Pattern, StoppableMatcher};
 
@@ -27,7 +27,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "search",
     description: "Search files for lines that match a regular expression (or a literal text). Gives \
                   `path:line:text`. Ignored and binary files are left out.",
-    reach: Reach::Reads,
+    access: ToolAccess::Reads,
     schema,
     run,
 };
@@ -53,24 +53,24 @@ fn schema() -> Value {
             "glob": { "type": "string", "description": "Only files with such names, such as `*.rs`." },
             "literal": { "type": "boolean", "description": "Take the pattern as it is, not as an expression." },
             "ignore_case": { "type": "boolean", "description": "Take upper and lower case for the same." },
-            "context": { "type": "integer", "minimum": 0, "maximum": MOST_CONTEXT, "description": "Lines around each match." },
+            "context": { "type": "integer", "minimum": 0, "maximum": MAX_CONTEXT, "description": "Lines around each match." },
             "limit": { "type": "integer", "minimum": 1, "description": "How many matches at most." },
         }),
     )
 }
 
-const MOST_CONTEXT: usize = 20;
-const USUAL_LIMIT: usize = 200;
-const MOST_LIMIT: usize = 5_000;
+const MAX_CONTEXT: usize = 20;
+const DEFAULT_LIMIT: usize = 200;
+const MAX_LIMIT: usize = 5_000;
 /// Maximum bytes shown of a line, since generated files have very long ones.
-const LONGEST_LINE: usize = 500;
+const MAX_LINE_BYTES: usize = 500;
 
-fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let input: Input = input::parse(input)?;
-    let matcher = matcher(&input, bench.cancel)?;
+    let matcher = matcher(&input, run.cancel)?;
     let pattern = input.glob.as_deref().map(glob::pattern).transpose()?;
-    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
-    let context = input.context.unwrap_or(0).min(MOST_CONTEXT);
+    let start = run.tool_path(input.path.as_deref().unwrap_or("."))?;
+    let context = input.context.unwrap_or(0).min(MAX_CONTEXT);
     let searcher = SearcherBuilder::new()
         .line_number(true)
         .before_context(context)
@@ -79,31 +79,31 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         // Skip files with longer lines.
         .heap_limit(Some(16 * 1024 * 1024))
         .build();
-    let limit = input.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST_LIMIT);
-    let mut search = Search { matcher, searcher, cancel: bench.cancel, limit, hits: Hits::default() };
+    let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let mut search = Search { matcher, searcher, cancel: run.cancel, limit, hits: Hits::default() };
 
-    if let Some((path, file)) = single_file(bench, &start)? {
+    if let Some((path, file)) = single_file(run, &start)? {
         search.file(&path, file);
     } else {
-        let asked = Walk { start: &start, depth: DEEPEST, ignored: Ignored::Skip };
-        let mut steps = Steps::default();
-        walk(bench, &asked, &mut |found| {
+        let asked = Walk { start: &start, depth: MAX_DEPTH, ignored: IgnoredNames::Skip };
+        let mut steps = SearchProgress::default();
+        walk(run, &asked, &mut |found| {
             let wanted = pattern.as_ref().is_none_or(|pattern| pattern.matches(&found.from(&start)));
             if found.kind == FileType::RegularFile && wanted {
-                steps.reach(bench, found.fraction);
-                match open_found(found) {
-                    Some((_, size)) if size > bench.room.limits.file => search.hits.passed_over += 1,
+                steps.advance(run, found.fraction);
+                match open_entry(found) {
+                    Some((_, size)) if size > run.context.limits.file => search.hits.skipped += 1,
                     Some((file, _)) => search.file(found.path, file),
                     None => {}
                 }
             }
             Ok(if search.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
-        steps.end(bench);
+        steps.end(run);
     }
-    bench.check_cancel()?;
+    run.check_cancel()?;
     let full = search.is_full();
-    let Hits { text: mut found, matches, files, passed_over } = search.hits;
+    let Hits { text: mut found, matches, files, skipped } = search.hits;
     if matches == 0 {
         found.push_str("No line matches.\n");
     } else {
@@ -111,19 +111,19 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         let matches = text::count(matches, "match", "matches");
         let _ = writeln!(found, "[{matches} in {}{more}]", text::count(files, "file", "files"));
     }
-    if passed_over > 0 {
+    if skipped > 0 {
         let _ = writeln!(
             found,
             "[{} too long to be searched whole; `shell` can]",
-            text::count(passed_over, "file was", "files were")
+            text::count(skipped, "file was", "files were")
         );
     }
-    Ok(capped(found, bench.room.limits.text))
+    Ok(capped(found, run.context.limits.text))
 }
 
-fn matcher<'a>(input: &Input, cancel: &'a Cancel) -> Result<StoppableMatcher<'a>, Failure> {
+fn matcher<'a>(input: &Input, cancel: &'a Cancel) -> Result<StoppableMatcher<'a>, ToolError> {
     if input.pattern.is_empty() {
-        return Err(Failure("The pattern is empty.".to_owned()));
+        return Err(ToolError("The pattern is empty.".to_owned()));
     }
     let pattern = Pattern {
         text: &input.pattern,
@@ -131,7 +131,7 @@ fn matcher<'a>(input: &Input, cancel: &'a Cancel) -> Result<StoppableMatcher<'a>
         ignore_case: input.ignore_case.unwrap_or(false),
     };
     StoppableMatcher::new(&pattern, cancel).map_err(|error| {
-        Failure(format!(
+        ToolError(format!(
             "The pattern cannot be used: {error}\nPatterns are for one line. To find a text as it is, set `literal`."
         ))
     })
@@ -139,45 +139,45 @@ fn matcher<'a>(input: &Input, cancel: &'a Cancel) -> Result<StoppableMatcher<'a>
 
 /// Throttled progress of a search.
 #[derive(Default)]
-struct Steps {
+struct SearchProgress {
     files: u64,
     reported: Option<Instant>,
     last: f64,
 }
 
 /// Minimum time between reports.
-const REPORTS: Duration = Duration::from_millis(50);
+const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
-impl Steps {
+impl SearchProgress {
     /// Starts the next file at a fraction of the walk.
-    fn reach(&mut self, bench: &Bench<'_>, fraction: f64) {
+    fn advance(&mut self, run: &ToolRun<'_>, fraction: f64) {
         self.files += 1;
         let since = self.reported.get_or_insert_with(Instant::now);
-        if since.elapsed() < REPORTS || fraction <= self.last {
+        if since.elapsed() < REPORT_INTERVAL || fraction <= self.last {
             return;
         }
-        self.report(bench, fraction, self.files - 1);
+        self.report(run, fraction, self.files - 1);
     }
 
     /// Reports completion.
-    fn end(&mut self, bench: &Bench<'_>) {
+    fn end(&mut self, run: &ToolRun<'_>) {
         if self.last > 0.0 {
-            self.report(bench, 1.0, self.files);
+            self.report(run, 1.0, self.files);
         }
     }
 
-    fn report(&mut self, bench: &Bench<'_>, fraction: f64, processed: u64) {
+    fn report(&mut self, run: &ToolRun<'_>, fraction: f64, processed: u64) {
         (self.reported, self.last) = (Some(Instant::now()), fraction);
         let units = Some(Units { processed, name: "files" });
         let message = "Searching".to_owned();
-        bench.report(Progress { fraction: Some(fraction), message, units, ..Progress::default() });
+        run.report(Progress { fraction: Some(fraction), message, units, ..Progress::default() });
     }
 }
 
 /// Opens the start path if it is a file.
-fn single_file(bench: &Bench<'_>, start: &Spot) -> Result<Option<(TreePath, File)>, Failure> {
-    let Spot::Below(path) = start else { return Ok(None) };
-    match beneath::file(&bench.room.root, path, bench.links()) {
+fn single_file(run: &ToolRun<'_>, start: &ToolPath) -> Result<Option<(TreePath, File)>, ToolError> {
+    let ToolPath::Below(path) = start else { return Ok(None) };
+    match openat::file(&run.context.root, path, run.links()) {
         Ok(opened) => Ok(Some((path.clone(), opened.file))),
         Err(OpenError::Folder(_)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -185,7 +185,7 @@ fn single_file(bench: &Bench<'_>, start: &Spot) -> Result<Option<(TreePath, File
 }
 
 /// Opens a regular file; skips others and unreadable ones.
-fn open_found(found: &Found<'_>) -> Option<(File, u64)> {
+fn open_entry(found: &WalkEntry<'_>) -> Option<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(found.folder, found.path.name().bytes(), flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
@@ -207,7 +207,7 @@ struct Hits {
     matches: usize,
     files: usize,
     /// Files that were skipped or not searched completely, because they or their lines are too long.
-    passed_over: usize,
+    skipped: usize,
 }
 
 impl Search<'_> {
@@ -219,32 +219,33 @@ impl Search<'_> {
     fn file(&mut self, path: &TreePath, file: File) {
         let before = self.hits.matches;
         let reader = Interruptible::new(file, self.cancel);
-        let sink = Lines { path: one_line(path), limit: self.limit, begun: false, hits: &mut self.hits };
+        let sink =
+            MatchWriter { path: one_line(path), limit: self.limit, begun: false, hits: &mut self.hits };
         let searched = self.searcher.search_reader(&self.matcher, reader, sink);
-        self.hits.passed_over += usize::from(searched.is_err());
+        self.hits.skipped += usize::from(searched.is_err());
         self.hits.files += usize::from(self.hits.matches > before);
     }
 }
 
 /// Collects the matches of one file.
-struct Lines<'a> {
+struct MatchWriter<'a> {
     path: String,
     limit: usize,
     begun: bool,
     hits: &'a mut Hits,
 }
 
-impl Lines<'_> {
+impl MatchWriter<'_> {
     fn line(&mut self, bytes: &[u8], number: Option<u64>, mark: char) {
         let line = String::from_utf8_lossy(bytes);
-        let line = short_line(line.trim_end_matches(['\n', '\r']), LONGEST_LINE);
+        let line = short_line(line.trim_end_matches(['\n', '\r']), MAX_LINE_BYTES);
         let number = number.unwrap_or_default();
         let _ = writeln!(self.hits.text, "{}{mark}{number}{mark}{line}", self.path);
         self.begun = true;
     }
 }
 
-impl Sink for Lines<'_> {
+impl Sink for MatchWriter<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {

@@ -12,7 +12,7 @@
 
 mod environment;
 pub(super) mod group;
-mod kept;
+mod output_buffer;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,17 +27,17 @@ use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::beneath::Links;
+use super::openat::SymlinkPolicy;
 use super::text::{Decoder, capped};
-use super::{Bench, Failure, Output, Progress, Reach, Room, Spot, Tool, beneath, input};
-use group::Group;
-use kept::Kept;
+use super::{Output, Progress, Tool, ToolAccess, ToolContext, ToolError, ToolPath, ToolRun, input, openat};
+use group::ProcessGroup;
+use output_buffer::OutputBuffer;
 
 pub(super) const TOOL: Tool = Tool {
     name: "shell",
     description: "Run a command with /bin/sh in the project folder. There is no terminal and no input. \
                   What the command leaves running in the background is stopped when it ends.",
-    reach: Reach::Runs,
+    access: ToolAccess::Runs,
     schema,
     run,
 };
@@ -61,124 +61,125 @@ fn schema() -> Value {
     )
 }
 
-fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let input: Input = input::parse(input)?;
     if input.command.trim().is_empty() || input.command.contains('\0') {
-        return Err(Failure("The command is empty, or holds a zero byte.".to_owned()));
+        return Err(ToolError("The command is empty, or holds a zero byte.".to_owned()));
     }
-    let limits = &bench.room.limits;
+    let limits = &run.context.limits;
     let time = input
         .timeout
         .map_or(limits.time, |seconds| Duration::from_secs(seconds.max(1)))
         .min(limits.longest_time);
-    let spot = bench.room.spot(input.directory.as_deref().unwrap_or("."))?;
-    let mut running = Running::start(&input.command, &spot, bench.room)?;
-    let end = running.watch(bench, Instant::now() + time);
-    let (status, left) = running.close(bench, end);
+    let tool_path = run.context.tool_path(input.directory.as_deref().unwrap_or("."))?;
+    let mut running = RunningCommand::start(&input.command, &tool_path, run.context)?;
+    let end = running.watch(run, Instant::now() + time);
+    let (status, left) = running.close(run, end);
     let kept = std::mem::take(&mut running.kept);
-    Ok(report(kept, status, left, end, time, bench.room))
+    Ok(report(kept, status, left, end, time, run.context))
 }
 
 /// Why a command ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum CommandEnd {
     Exited,
     TimedOut,
     Interrupted,
 }
 
 /// A running command.
-struct Running {
+struct RunningCommand {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
     /// The non-blocking read end of the pipe; `None` after end of file.
     pipe: Option<File>,
     buffer: Vec<u8>,
     decoder: Decoder,
-    kept: Kept,
+    kept: OutputBuffer,
 }
 
 /// Poll interval of cancellation.
-const PULSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Grace period for remaining processes after the shell exits.
-const MOMENT: Duration = Duration::from_millis(100);
+const EXIT_GRACE: Duration = Duration::from_millis(100);
 
-impl Running {
-    fn start(command: &str, spot: &Spot, room: &Room) -> Result<Self, Failure> {
-        let folder = beneath::folder(&room.root, spot, Links::Follow)?;
+impl RunningCommand {
+    fn start(command: &str, tool_path: &ToolPath, context: &ToolContext) -> Result<Self, ToolError> {
+        let folder = openat::folder(&context.root, tool_path, SymlinkPolicy::Follow)?;
         let (reader, writer) = io::pipe()?;
         let reader = OwnedFd::from(reader);
         let flags = rustix::fs::fcntl_getfl(&reader)?;
         rustix::fs::fcntl_setfl(&reader, flags | OFlags::NONBLOCK)?;
-        let mut prepared = group::of_its_own();
+        let mut prepared = group::in_new_group();
         prepared
             .args(["-c", "--", command])
-            .current_dir(directory(&folder, spot, room))
+            .current_dir(directory(&folder, tool_path, context))
             .env_clear()
-            .envs(environment::visible(room))
+            .envs(environment::visible(context))
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
             .stderr(writer);
-        let child =
-            prepared.spawn().map_err(|error| Failure(format!("The command cannot be started: {error}.")))?;
+        let child = prepared
+            .spawn()
+            .map_err(|error| ToolError(format!("The command cannot be started: {error}.")))?;
         // Drop it, because it holds the write end of the pipe.
         drop(prepared);
-        let group = Group::led_by(child.id());
-        let kept = Kept::new(room.limits.whole);
+        let group = ProcessGroup::of_leader(child.id());
+        let kept = OutputBuffer::new(context.limits.whole);
         let (pipe, buffer, decoder) = (Some(File::from(reader)), vec![0; 64 * 1024], Decoder::default());
         Ok(Self { child, group, pipe, buffer, decoder, kept })
     }
 
     /// Reads output until the command ends.
-    fn watch(&mut self, bench: &mut Bench<'_>, deadline: Instant) -> End {
+    fn watch(&mut self, run: &mut ToolRun<'_>, deadline: Instant) -> CommandEnd {
         let mut pause = Duration::from_millis(1);
         loop {
-            self.drain(bench);
-            if self.is_over() {
-                return End::Exited;
+            self.drain(run);
+            if self.has_exited() {
+                return CommandEnd::Exited;
             }
-            if bench.cancel.is_set() {
-                return End::Interrupted;
+            if run.cancel.is_set() {
+                return CommandEnd::Interrupted;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return End::TimedOut;
+                return CommandEnd::TimedOut;
             }
             if let Some(pipe) = &self.pipe {
-                wait_for(pipe, PULSE.min(left));
+                wait_for(pipe, POLL_INTERVAL.min(left));
             } else {
                 // End of output: usually the shell exits at once.
-                bench.cancel.wait_timeout(pause.min(left));
-                pause = (pause * 2).min(PULSE);
+                run.cancel.wait_timeout(pause.min(left));
+                pause = (pause * 2).min(POLL_INTERVAL);
             }
         }
     }
 
     /// Kills remaining processes and reads the rest of the output; returns whether any remained.
-    fn close(&mut self, bench: &mut Bench<'_>, end: End) -> (Option<ExitStatus>, bool) {
+    fn close(&mut self, run: &mut ToolRun<'_>, end: CommandEnd) -> (Option<ExitStatus>, bool) {
         // Processes of a pipeline may end slightly after the shell and still write.
-        let by_itself = end == End::Exited && self.ends_within(bench, MOMENT);
+        let by_itself = end == CommandEnd::Exited && self.wait_for_exit(run, EXIT_GRACE);
         if !by_itself {
-            let limits = &bench.room.limits;
-            let grace = if end == End::Interrupted { limits.interrupted_grace } else { limits.grace };
+            let limits = &run.context.limits;
+            let grace = if end == CommandEnd::Interrupted { limits.interrupted_grace } else { limits.grace };
             self.group.ask_to_stop();
-            if !self.ends_within(bench, grace) {
+            if !self.wait_for_exit(run, grace) {
                 self.kill();
             }
         }
         let status = self.child.wait().ok();
-        self.drain(bench);
+        self.drain(run);
         let rest = std::mem::take(&mut self.decoder).finish();
-        tell(bench, rest);
+        report_output(run, rest);
         (status, !by_itself)
     }
 
     /// Waits for all processes to end; returns whether they did in time.
-    fn ends_within(&mut self, bench: &mut Bench<'_>, time: Duration) -> bool {
+    fn wait_for_exit(&mut self, run: &mut ToolRun<'_>, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         loop {
-            self.drain(bench);
-            if self.is_over() && !self.group.is_alive() {
+            self.drain(run);
+            if self.has_exited() && !self.group.is_alive() {
                 return true;
             }
             if Instant::now() >= deadline {
@@ -189,7 +190,7 @@ impl Running {
     }
 
     /// Whether the shell has exited.
-    fn is_over(&mut self) -> bool {
+    fn has_exited(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))
     }
 
@@ -200,7 +201,7 @@ impl Running {
     }
 
     /// Reads available output, with a limit, because a command may write faster than this reads.
-    fn drain(&mut self, bench: &mut Bench<'_>) {
+    fn drain(&mut self, run: &mut ToolRun<'_>) {
         const MOST: usize = 64;
         for _ in 0..MOST {
             let Some(pipe) = &mut self.pipe else { break };
@@ -208,7 +209,7 @@ impl Running {
                 Ok(0) => self.pipe = None,
                 Ok(length) => {
                     self.kept.push(&self.buffer[..length]);
-                    tell(bench, self.decoder.push(&self.buffer[..length]));
+                    report_output(run, self.decoder.push(&self.buffer[..length]));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -218,19 +219,19 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     /// The progress callback may panic; do not leave the command running.
     fn drop(&mut self) {
-        if !self.is_over() {
+        if !self.has_exited() {
             self.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-fn tell(bench: &Bench<'_>, chunk: String) {
+fn report_output(run: &ToolRun<'_>, chunk: String) {
     if !chunk.is_empty() {
-        bench.report(Progress { chunk, ..Progress::default() });
+        run.report(Progress { chunk, ..Progress::default() });
     }
 }
 
@@ -244,52 +245,52 @@ fn wait_for(pipe: &File, longest: Duration) {
 
 /// A path to the open folder, through its descriptor if possible, so that it cannot be replaced before the command
 /// starts.
-fn directory(folder: &OwnedFd, spot: &Spot, room: &Room) -> PathBuf {
+fn directory(folder: &OwnedFd, tool_path: &ToolPath, context: &ToolContext) -> PathBuf {
     let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()));
     if by_descriptor.exists() {
         return by_descriptor;
     }
-    match spot.path() {
-        None => room.directory.clone(),
+    match tool_path.path() {
+        None => context.directory.clone(),
         Some(path) => {
             use std::os::unix::ffi::OsStrExt as _;
-            room.directory.join(Path::new(std::ffi::OsStr::from_bytes(&path.bytes())))
+            context.directory.join(Path::new(std::ffi::OsStr::from_bytes(&path.bytes())))
         }
     }
 }
 
 fn report(
-    kept: Kept,
+    kept: OutputBuffer,
     status: Option<ExitStatus>,
     left: bool,
-    end: End,
+    end: CommandEnd,
     time: Duration,
-    room: &Room,
+    context: &ToolContext,
 ) -> Output {
     // Possibly megabytes: avoid a copy if the text is unchanged.
     let mut output = match String::from_utf8(kept.into_bytes()) {
-        Ok(text) => capped(text, room.limits.text),
+        Ok(text) => capped(text, context.limits.text),
         Err(bad) => {
-            let shown = capped(String::from_utf8_lossy(bad.as_bytes()).into_owned(), room.limits.text);
+            let shown = capped(String::from_utf8_lossy(bad.as_bytes()).into_owned(), context.limits.text);
             Output { whole: Some(bad.into_bytes()), ..shown }
         }
     };
     if !output.text.is_empty() && !output.text.ends_with('\n') {
         output.text.push('\n');
     }
-    output.failed = end != End::Exited || !status.is_some_and(|status| status.success());
+    output.failed = end != CommandEnd::Exited || !status.is_some_and(|status| status.success());
     let how = match (end, status) {
-        (End::TimedOut, _) => format!("[Stopped after {} seconds: out of time]", time.as_secs()),
-        (End::Interrupted, _) => "[Interrupted before it was done]".to_owned(),
-        (End::Exited, Some(status)) => match (status.code(), status.signal()) {
+        (CommandEnd::TimedOut, _) => format!("[Stopped after {} seconds: out of time]", time.as_secs()),
+        (CommandEnd::Interrupted, _) => "[Interrupted before it was done]".to_owned(),
+        (CommandEnd::Exited, Some(status)) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("[Exit code {code}]"),
             (None, Some(signal)) => format!("[Ended by signal {signal}]"),
             (None, None) => "[Ended]".to_owned(),
         },
-        (End::Exited, None) => "[Ended; how is not known]".to_owned(),
+        (CommandEnd::Exited, None) => "[Ended; how is not known]".to_owned(),
     };
     output.text.push_str(&how);
-    if left && end == End::Exited {
+    if left && end == CommandEnd::Exited {
         output.text.push_str("\n[What it left running in the background was stopped]");
     }
     output

@@ -1,8 +1,8 @@
 //! The tools as a model uses them: by calls, on real folders.
 
 mod files;
+mod finding;
 mod hostile;
-mod looking;
 mod shell;
 mod stopping;
 
@@ -18,7 +18,7 @@ use super::*;
 /// A folder to work in, and one beside it that nothing may reach.
 struct Lab {
     place: TempDir,
-    room: Room,
+    context: ToolContext,
 }
 
 impl Lab {
@@ -27,10 +27,10 @@ impl Lab {
         fs::create_dir(place.path().join("root")).expect("a folder");
         fs::create_dir(place.path().join("outside")).expect("a folder");
         fs::write(place.path().join("outside/secret"), "the secret").expect("a file");
-        let mut room = Room::open(&place.path().join("root")).expect("a folder");
+        let mut context = ToolContext::open(&place.path().join("root")).expect("a folder");
         let path = std::env::var_os("PATH").unwrap_or_default();
-        room.environment = vec![("PATH".into(), path), ("HOME".into(), place.path().into())];
-        Self { place, room }
+        context.environment = vec![("PATH".into(), path), ("HOME".into(), place.path().into())];
+        Self { place, context }
     }
 
     fn root(&self) -> PathBuf {
@@ -56,7 +56,7 @@ impl Lab {
     }
 
     fn call_until(&self, name: &str, input: Value, cancel: &Cancel) -> Output {
-        run(&call(name, input), &self.room, cancel, &mut |_| {})
+        run(&call(name, input), &self.context, cancel, &mut |_| {})
     }
 
     /// Checks that files outside the folder did not change.
@@ -111,17 +111,17 @@ fn every_tool_says_what_it_takes_and_refuses_the_rest() {
 #[test]
 fn a_call_says_what_it_can_touch() {
     let directory = std::path::Path::new("/project");
-    let check = |name: &str, input: Value, expected: Touches| {
-        assert_eq!(touches(&call(name, input), directory), expected, "{name}");
+    let check = |name: &str, input: Value, expected: TouchedPaths| {
+        assert_eq!(touched_paths(&call(name, input), directory), expected, "{name}");
     };
     let path = TreePath::new(b"src/a").expect("a path");
-    check("write", json!({"path": "src/a", "content": ""}), Touches::Paths(vec![path.clone()]));
-    check("edit", json!({"path": "/project/src/a"}), Touches::Paths(vec![path]));
-    check("write", json!({"path": "../a"}), Touches::Nothing);
-    check("write", json!({}), Touches::Nothing);
-    check("read", json!({"path": "src/a"}), Touches::Nothing);
-    check("shell", json!({"command": "true"}), Touches::Anything);
-    check("unknown", json!({}), Touches::Nothing);
+    check("write", json!({"path": "src/a", "content": ""}), TouchedPaths::Paths(vec![path.clone()]));
+    check("edit", json!({"path": "/project/src/a"}), TouchedPaths::Paths(vec![path]));
+    check("write", json!({"path": "../a"}), TouchedPaths::Nothing);
+    check("write", json!({}), TouchedPaths::Nothing);
+    check("read", json!({"path": "src/a"}), TouchedPaths::Nothing);
+    check("shell", json!({"command": "true"}), TouchedPaths::Anything);
+    check("unknown", json!({}), TouchedPaths::Nothing);
 }
 
 #[test]

@@ -25,9 +25,9 @@ pub(super) fn head_and_tail(text: &str, most: usize) -> Option<String> {
     let head = most * 2 / 5;
     let tail = most - head;
     let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
-    let left_out = count - head - tail;
+    let excluded = count - head - tail;
     Some(format!(
-        "{}\n[… {left_out} characters left out here; the whole output is kept …]\n{}",
+        "{}\n[… {excluded} characters left out here; the whole output is kept …]\n{}",
         &text[..at(head)],
         &text[at(count - tail)..]
     ))

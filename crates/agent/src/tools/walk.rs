@@ -9,29 +9,29 @@ use std::os::fd::{AsFd, BorrowedFd};
 use retake_model::path::{FileName, TreePath};
 use rustix::fs::{Dir, FileType};
 
-use super::beneath::Links;
-use super::rules::Rules;
-use super::{Bench, Failure, Spot, beneath};
+use super::ignore_rules::IgnoreRules;
+use super::openat::SymlinkPolicy;
+use super::{ToolError, ToolPath, ToolRun, openat};
 
 /// Options of a walk.
 pub(super) struct Walk<'a> {
-    pub(super) start: &'a Spot,
+    pub(super) start: &'a ToolPath,
     pub(super) depth: usize,
-    pub(super) ignored: Ignored,
+    pub(super) ignored: IgnoredNames,
 }
 
 /// How to treat ignored names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ignored {
+pub(super) enum IgnoredNames {
     Skip,
     Show,
 }
 
 /// Maximum depth, since each folder on the path stays open.
-pub(super) const DEEPEST: usize = 100;
+pub(super) const MAX_DEPTH: usize = 100;
 
 /// An entry of a walk.
-pub(super) struct Found<'a> {
+pub(super) struct WalkEntry<'a> {
     /// Path from the root.
     pub(super) path: &'a TreePath,
     pub(super) kind: FileType,
@@ -43,30 +43,30 @@ pub(super) struct Found<'a> {
 
 /// The range of the total progress that an entry covers.
 #[derive(Clone, Copy)]
-struct Part {
+struct ProgressRange {
     start: f64,
     length: f64,
 }
 
-impl Found<'_> {
+impl WalkEntry<'_> {
     /// Its path from the start of the walk.
-    pub(super) fn from(&self, start: &Spot) -> Vec<u8> {
+    pub(super) fn from(&self, start: &ToolPath) -> Vec<u8> {
         let skipped = start.path().map_or(0, |path| path.names().len());
         self.path.names()[skipped..].iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/')
     }
 }
 
-type Visit<'a> = dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, Failure> + 'a;
+type Visit<'a> = dyn FnMut(&WalkEntry<'_>) -> Result<ControlFlow<()>, ToolError> + 'a;
 
 /// Visits all entries until `visit` stops.
-pub(super) fn walk(bench: &Bench<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) -> Result<(), Failure> {
+pub(super) fn walk(run: &ToolRun<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) -> Result<(), ToolError> {
     let mut rules = match walk.ignored {
-        Ignored::Skip => Rules::above(&bench.room.directory),
-        Ignored::Show => Rules::default(),
+        IgnoredNames::Skip => IgnoreRules::above(&run.context.directory),
+        IgnoredNames::Show => IgnoreRules::default(),
     };
     let mut way = Vec::new();
-    let root = beneath::folder(&bench.room.root, &Spot::Root, Links::Refuse)?;
-    if let (Some(path), Ignored::Skip) = (walk.start.path(), walk.ignored) {
+    let root = openat::folder(&run.context.root, &ToolPath::Root, SymlinkPolicy::Refuse)?;
+    if let (Some(path), IgnoredNames::Skip) = (walk.start.path(), walk.ignored) {
         // Apply the rules of the folders above the start, except behind a symlink.
         let mut here = Some(root);
         for name in path.names() {
@@ -74,20 +74,20 @@ pub(super) fn walk(bench: &Bench<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) ->
                 Some(folder) => rules.enter(folder.as_fd()),
                 None => rules.enter_unread(),
             }
-            here = here.and_then(|folder| beneath::step(folder.as_fd(), name).ok());
+            here = here.and_then(|folder| openat::step(folder.as_fd(), name).ok());
         }
     }
     way.extend(walk.start.path().iter().flat_map(|path| path.names()).cloned());
-    let start = beneath::folder(&bench.room.root, walk.start, bench.links())?;
-    let mut walker = Walker { bench, ignored: walk.ignored, rules, visit };
-    let whole = Part { start: 0.0, length: 1.0 };
-    walker.folder(start.as_fd(), &mut way, walk.depth.min(DEEPEST), whole).map(|_| ())
+    let start = openat::folder(&run.context.root, walk.start, run.links())?;
+    let mut walker = Walker { run, ignored: walk.ignored, rules, visit };
+    let whole = ProgressRange { start: 0.0, length: 1.0 };
+    walker.folder(start.as_fd(), &mut way, walk.depth.min(MAX_DEPTH), whole).map(|_| ())
 }
 
 struct Walker<'a, 'b> {
-    bench: &'a Bench<'b>,
-    ignored: Ignored,
-    rules: Rules,
+    run: &'a ToolRun<'b>,
+    ignored: IgnoredNames,
+    rules: IgnoreRules,
     visit: &'a mut Visit<'a>,
 }
 
@@ -97,27 +97,27 @@ impl Walker<'_, '_> {
         folder: BorrowedFd<'_>,
         way: &mut Vec<FileName>,
         depth: usize,
-        part: Part,
-    ) -> Result<ControlFlow<()>, Failure> {
+        part: ProgressRange,
+    ) -> Result<ControlFlow<()>, ToolError> {
         if depth == 0 {
             return Ok(ControlFlow::Continue(()));
         }
-        if self.ignored == Ignored::Skip {
+        if self.ignored == IgnoredNames::Skip {
             self.rules.enter(folder);
         }
-        let names = names(self.bench, folder)?;
+        let names = names(self.run, folder)?;
         let length = part.length / names.len().max(1) as f64;
         for (index, (name, kind)) in names.into_iter().enumerate() {
-            self.bench.check_cancel()?;
+            self.run.check_cancel()?;
             way.push(name.clone());
-            let part = Part { start: part.start + length * index as f64, length };
+            let part = ProgressRange { start: part.start + length * index as f64, length };
             let flow = self.one(folder, &name, kind, way, depth, part)?;
             way.pop();
             if flow.is_break() {
                 return Ok(flow);
             }
         }
-        if self.ignored == Ignored::Skip {
+        if self.ignored == IgnoredNames::Skip {
             self.rules.leave();
         }
         Ok(ControlFlow::Continue(()))
@@ -130,22 +130,22 @@ impl Walker<'_, '_> {
         kind: FileType,
         way: &mut Vec<FileName>,
         depth: usize,
-        part: Part,
-    ) -> Result<ControlFlow<()>, Failure> {
-        if self.ignored == Ignored::Skip && self.rules.ignores(way, kind) {
+        part: ProgressRange,
+    ) -> Result<ControlFlow<()>, ToolError> {
+        if self.ignored == IgnoredNames::Skip && self.rules.ignores(way, kind) {
             return Ok(ControlFlow::Continue(()));
         }
         let bytes = way.iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/');
-        if self.bench.is_closed(&bytes) {
+        if self.run.is_denied(&bytes) {
             return Ok(ControlFlow::Continue(()));
         }
         // Fails only for paths that are too long to use.
         let Ok(path) = TreePath::new(&bytes) else { return Ok(ControlFlow::Continue(())) };
-        let flow = (self.visit)(&Found { path: &path, kind, folder, fraction: part.start })?;
+        let flow = (self.visit)(&WalkEntry { path: &path, kind, folder, fraction: part.start })?;
         if flow.is_break() || kind != FileType::Directory {
             return Ok(flow);
         }
-        match beneath::step(folder, name) {
+        match openat::step(folder, name) {
             Ok(inner) => self.folder(inner.as_fd(), way, depth - 1, part),
             // Removed, replaced or unreadable meanwhile.
             Err(_) => Ok(ControlFlow::Continue(())),
@@ -154,14 +154,14 @@ impl Walker<'_, '_> {
 }
 
 /// The sorted names of a folder with their types.
-fn names(bench: &Bench<'_>, folder: BorrowedFd<'_>) -> Result<Vec<(FileName, FileType)>, Failure> {
+fn names(run: &ToolRun<'_>, folder: BorrowedFd<'_>) -> Result<Vec<(FileName, FileType)>, ToolError> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
-        bench.check_cancel()?;
+        run.check_cancel()?;
         let entry = entry?;
         let Ok(name) = FileName::new(entry.file_name().to_bytes()) else { continue };
         let kind = match entry.file_type() {
-            FileType::Unknown => match beneath::look(folder, &name) {
+            FileType::Unknown => match openat::look(folder, &name) {
                 Ok(Some(stat)) => FileType::from_raw_mode(stat.st_mode),
                 _ => continue,
             },

@@ -17,16 +17,16 @@ use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::beneath::{self, Links, OpenError};
-use super::room::Spot;
+use super::openat::{self, OpenError, SymlinkPolicy};
 use super::text::{count, one_line};
-use super::{Bench, Failure, Output, Reach, Room, Tool, input};
+use super::tool_context::ToolPath;
+use super::{Output, Tool, ToolAccess, ToolContext, ToolError, ToolRun, input};
 
 pub(super) const TOOL: Tool = Tool {
     name: "write",
     description: "Write a whole file. Replaces the file if it exists, and makes missing folders. \
                   To change part of a file, use `edit`.",
-    reach: Reach::Writes,
+    access: ToolAccess::Writes,
     schema,
     run,
 };
@@ -48,11 +48,11 @@ fn schema() -> Value {
     )
 }
 
-fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let Input { path, content } = input::parse(input)?;
-    let path = bench.path(&path)?;
-    let replaced = replace(bench.room, &path, content.as_bytes(), &Expected::Anything)?;
-    let verb = if replaced == Replaced::Nothing { "Created" } else { "Replaced" };
+    let path = run.path(&path)?;
+    let replaced = replace(run.context, &path, content.as_bytes(), &ExpectedFile::Anything)?;
+    let verb = if replaced == PreviousFile::Nothing { "Created" } else { "Replaced" };
     let lines = count(content.lines().count(), "line", "lines");
     let bytes = count(content.len(), "byte", "bytes");
     let note = replaced.note();
@@ -61,14 +61,14 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
 
 /// The file that was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Replaced {
+pub(super) enum PreviousFile {
     Nothing,
     File,
     /// A file whose setuid, setgid or sticky bit the new one does not have.
     WithSpecialBits,
 }
 
-impl Replaced {
+impl PreviousFile {
     /// A note for the output; usually empty.
     pub(super) fn note(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Replaced {
 }
 
 /// The expected file before it is replaced.
-pub(super) enum Expected<'a> {
+pub(super) enum ExpectedFile<'a> {
     /// Any file or none.
     Anything,
     /// The file as it was read.
@@ -107,14 +107,14 @@ pub(super) enum WriteError {
 
 /// Writes a file atomically.
 pub(super) fn replace(
-    room: &Room,
+    context: &ToolContext,
     path: &TreePath,
     content: &[u8],
-    expected: &Expected<'_>,
-) -> Result<Replaced, WriteError> {
+    expected: &ExpectedFile<'_>,
+) -> Result<PreviousFile, WriteError> {
     let failed = |errno| WriteError::Failed { path: path.to_string(), errno };
-    let folder = beneath::make_parents(&room.root, path)?;
-    let before = check_place(folder.as_fd(), path)?;
+    let folder = openat::make_parents(&context.root, path)?;
+    let before = check_target(folder.as_fd(), path)?;
     let (mut file, name) = create_temporary(folder.as_fd()).map_err(failed)?;
     let written = (|| {
         file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
@@ -126,9 +126,9 @@ pub(super) fn replace(
     })()
     .map_err(failed)
     .and_then(|()| {
-        let now = check_place(folder.as_fd(), path)?;
+        let now = check_target(folder.as_fd(), path)?;
         match expected {
-            Expected::This(stat) if !now.as_ref().is_some_and(|now| same(now, stat)) => {
+            ExpectedFile::This(stat) if !now.as_ref().is_some_and(|now| same(now, stat)) => {
                 Err(WriteError::Changed(path.to_string()))
             }
             _ => rustix::fs::renameat(&folder, name.as_str(), &folder, path.name().bytes())
@@ -141,17 +141,17 @@ pub(super) fn replace(
         let _ = rustix::fs::unlinkat(&folder, name.as_str(), AtFlags::empty());
     }
     written.map(|()| match before {
-        None => Replaced::Nothing,
-        Some(before) if before.st_mode & 0o7000 != 0 => Replaced::WithSpecialBits,
-        Some(_) => Replaced::File,
+        None => PreviousFile::Nothing,
+        Some(before) if before.st_mode & 0o7000 != 0 => PreviousFile::WithSpecialBits,
+        Some(_) => PreviousFile::File,
     })
 }
 
 /// Checks that the target can be replaced; returns its metadata.
-fn check_place(folder: BorrowedFd<'_>, path: &TreePath) -> Result<Option<Stat>, WriteError> {
+fn check_target(folder: BorrowedFd<'_>, path: &TreePath) -> Result<Option<Stat>, WriteError> {
     let name = || path.to_string();
     let found =
-        beneath::look(folder, path.name()).map_err(|errno| WriteError::Failed { path: name(), errno })?;
+        openat::look(folder, path.name()).map_err(|errno| WriteError::Failed { path: name(), errno })?;
     let Some(stat) = found else { return Ok(None) };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_mode & 0o222 == 0 => Err(WriteError::ReadOnly(name())),
@@ -179,10 +179,12 @@ fn same(one: &Stat, other: &Stat) -> bool {
 }
 
 /// Removes temporary files that a process left next to a file.
-pub(super) fn sweep(room: &Room, path: &TreePath, process: u32) {
-    let Ok(mut folder) = beneath::folder(&room.root, &Spot::Root, Links::Refuse) else { return };
+pub(super) fn sweep(context: &ToolContext, path: &TreePath, process: u32) {
+    let Ok(mut folder) = openat::folder(&context.root, &ToolPath::Root, SymlinkPolicy::Refuse) else {
+        return;
+    };
     for name in path.parents() {
-        let Ok(below) = beneath::step(folder.as_fd(), name) else { return };
+        let Ok(below) = openat::step(folder.as_fd(), name) else { return };
         folder = below;
     }
     let prefix = tool_prefix(process);

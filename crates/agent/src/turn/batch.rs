@@ -30,7 +30,7 @@ const SHOWN: usize = 20;
 const PAGE: u64 = 200;
 
 /// The name of a call and its tool.
-pub(super) type Named = (String, String);
+pub(super) type NamedCall = (String, String);
 
 /// The calls of the current answer, as the conversation had them at a version of the thread.
 pub(super) struct KnownCalls {
@@ -41,13 +41,14 @@ pub(super) struct KnownCalls {
 impl Driver<'_> {
     /// Takes the calls of an answer: gives the first batch, keeps the rest for later, and gives results for those
     /// that are over the limit.
-    pub(super) fn admit(&mut self, calls: Vec<Named>) -> (Vec<Named>, Vec<NewEntry>) {
+    pub(super) fn admit(&mut self, calls: Vec<NamedCall>) -> (Vec<NamedCall>, Vec<NewEntry>) {
         let mut calls = unique(calls);
-        let over = calls.split_off(calls.len().min(self.shop.calls));
-        let limit = self.shop.calls;
+        let over = calls.split_off(calls.len().min(self.runtime.calls));
+        let limit = self.runtime.calls;
         let text = format!("Not run: at most {limit} tool calls of one answer run. Make this call again.");
-        let now = self.shop.timeline.now();
-        let refused = |(call, _): &Named| entries::result(call, text.clone(), true, Fields::default(), now);
+        let now = self.runtime.timeline.now();
+        let refused =
+            |(call, _): &NamedCall| entries::result(call, text.clone(), true, Fields::default(), now);
         let results: Vec<NewEntry> = over.iter().map(|call| refused(call).into()).collect();
         for (call, tool) in over.into_iter().take(SHOWN) {
             let outcome = ToolOutcome::Denied;
@@ -58,7 +59,7 @@ impl Driver<'_> {
     }
 
     /// The next calls to run, if there are any.
-    pub(super) fn next_batch(&mut self) -> Option<Vec<Named>> {
+    pub(super) fn next_batch(&mut self) -> Option<Vec<NamedCall>> {
         let count = self.later.len().min(BATCH);
         (count > 0).then(|| self.later.drain(..count).collect())
     }
@@ -69,16 +70,16 @@ impl Driver<'_> {
         if held.is_empty() {
             return Ok(());
         }
-        let looking = self.shop.timeline.look()?;
-        let state = looking.state(self.thread)?;
-        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        let reader = self.runtime.timeline.read()?;
+        let state = reader.state(self.thread)?;
+        let take = state.take(&reader.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
         let (mut ended, mut end) = (HashSet::new(), take.entries.len());
         while end > 0 {
             let start = end.saturating_sub(PAGE);
-            for view in looking.page(self.thread, &take, start..end)?.into_iter().rev() {
+            for view in reader.page(self.thread, &take, start..end)?.into_iter().rev() {
                 let made = calls_of(&view.entry);
                 if made.iter().any(|(call, _)| held.contains(call.as_str())) {
-                    let open = |(call, _): &Named| !held.contains(call.as_str()) && !ended.contains(call);
+                    let open = |(call, _): &NamedCall| !held.contains(call.as_str()) && !ended.contains(call);
                     self.later = unique(made).into_iter().filter(open).collect();
                     return Ok(());
                 }
@@ -102,10 +103,10 @@ impl Driver<'_> {
         {
             return Ok(Some(found.clone()));
         }
-        let looking = self.shop.timeline.look()?;
-        let state = looking.state(self.thread)?;
-        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        let Some(entry) = calls::find(&looking, self.thread, &take, call)? else { return Ok(None) };
+        let reader = self.runtime.timeline.read()?;
+        let state = reader.state(self.thread)?;
+        let take = state.take(&reader.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        let Some(entry) = calls::find(&reader, self.thread, &take, call)? else { return Ok(None) };
         let mut calls = HashMap::new();
         for block in &entry.blocks {
             if let Some((call, broken)) = calls::read(block) {
@@ -118,13 +119,13 @@ impl Driver<'_> {
     }
 }
 
-fn unique(calls: Vec<Named>) -> Vec<Named> {
+fn unique(calls: Vec<NamedCall>) -> Vec<NamedCall> {
     // Two calls of one name could not be told apart: the second never runs.
     let mut seen = HashSet::new();
     calls.into_iter().filter(|(call, _)| seen.insert(call.clone())).collect()
 }
 
-fn calls_of(entry: &EntryVersion) -> Vec<Named> {
+fn calls_of(entry: &EntryVersion) -> Vec<NamedCall> {
     let named = |block: &Block| match block {
         Block::ToolCall { call, name, .. } => Some((call.clone(), name.clone())),
         _ => None,

@@ -1,43 +1,48 @@
 //! The calls of an answer: found again by their names, and closed where they do not run.
 
-use retake_model::agent::{Event, Fault, Origin, ToolOutcome, ToolStatus};
+use retake_model::agent::{Event, Fault, FaultOrigin, ToolOutcome, ToolStatus};
 use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_model::id::ThreadId;
 use retake_model::operation::{Actor, TurnStep};
 use retake_model::take::Take;
-use retake_timeline::{LookError, Looking};
+use retake_timeline::{ReadError, Reader};
 
 use super::driver::Driver;
 use super::event::TurnEvent;
 use super::{TurnError, entries};
-use crate::approval::{self, Question};
+use crate::approval::{self, ApprovalQuestion};
 use crate::provider::broken_input;
 use crate::tools::Call;
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AskedCall"))]
-pub struct Asked {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PendingApproval"))]
+pub struct PendingApproval {
     /// Which call.
     pub call: String,
     /// What about.
     #[serde(flatten)]
-    pub question: Question,
+    pub question: ApprovalQuestion,
 }
 
 /// The calls of a take that wait for a person, in whatever process its turn runs.
-pub fn asked(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Vec<Asked>, LookError> {
+pub fn pending_approvals(
+    reader: &Reader<'_>,
+    thread: ThreadId,
+    take: &Take,
+) -> Result<Vec<PendingApproval>, ReadError> {
     let Some(agent) = &take.agent else { return Ok(Vec::new()) };
-    let mut asked = Vec::new();
+    let mut pending_approvals = Vec::new();
     for run in agent.state.calls().iter().filter(|run| run.status == ToolStatus::Asking) {
         // An answer that was edited meanwhile may have no such call any more.
-        let entry = find(looking, thread, take, &run.call)?;
+        let entry = find(reader, thread, take, &run.call)?;
         let named = |block: &Block| read(block).filter(|(call, _)| call.id == run.call);
         if let Some((call, _)) = entry.and_then(|entry| entry.blocks.iter().find_map(named)) {
-            asked.push(Asked { call: run.call.clone(), question: approval::describe(&call) });
+            pending_approvals
+                .push(PendingApproval { call: run.call.clone(), question: approval::describe(&call) });
         }
     }
-    Ok(asked)
+    Ok(pending_approvals)
 }
 
 /// How many entries are read at a time.
@@ -52,7 +57,7 @@ impl Driver<'_> {
     /// A fault of the store's own, which nothing goes on after.
     pub(super) fn missing_call() -> Fault {
         Fault {
-            origin: Origin::Tool,
+            origin: FaultOrigin::Tool,
             message: "the call is not in the conversation any more; the answer that made it was changed"
                 .to_owned(),
             retryable: false,
@@ -63,27 +68,32 @@ impl Driver<'_> {
     /// A call that does not run.
     pub(super) fn deny(&mut self, call: &str, why: String) -> Result<(), TurnError> {
         let tool = self.tool_of(call);
-        let entry = entries::result(call, why.clone(), true, Fields::default(), self.shop.timeline.now());
+        let entry = entries::result(call, why.clone(), true, Fields::default(), self.runtime.timeline.now());
         let outcome = ToolOutcome::Denied;
         let turn_step = TurnStep::ToolEnded { call: call.to_owned(), tool: tool.clone(), outcome };
-        self.go(Event::ToolDenied { call: call.to_owned() }, vec![entry.into()], turn_step, Actor::Human)?;
+        self.advance(
+            Event::ToolDenied { call: call.to_owned() },
+            vec![entry.into()],
+            turn_step,
+            Actor::Human,
+        )?;
         let event = TurnEvent::ToolEnded { call: call.to_owned(), tool, outcome, text: why, files: 0 };
-        self.audience.hear(&event);
+        self.observer.on_event(&event);
         Ok(())
     }
 }
 
 /// The answer that made a call: behind it there are only results.
 pub(super) fn find(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
     take: &Take,
     call: &str,
-) -> Result<Option<EntryVersion>, LookError> {
+) -> Result<Option<EntryVersion>, ReadError> {
     let mut end = take.entries.len();
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        for view in looking.page(thread, take, start..end)?.into_iter().rev() {
+        for view in reader.page(thread, take, start..end)?.into_iter().rev() {
             let makes = |block: &Block| matches!(block, Block::ToolCall { call: id, .. } if id == call);
             if view.entry.blocks.iter().any(makes) {
                 return Ok(Some(view.entry));

@@ -4,48 +4,48 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_model::agent::{Action, Agent, AgentState, Ended, Event, Fault, ToolRun, ToolStatus, step};
-use retake_model::command::{Advance, NewEntry};
+use retake_model::agent::{Action, Agent, AgentState, Event, Fault, ToolRun, ToolStatus, TurnEnd, step};
+use retake_model::command::{NewEntry, TurnAdvance};
 use retake_model::content::ContentId;
 use retake_model::entry::{Fields, Usage};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::path::TreePath;
-use retake_model::turn::{Letter, RunningTurn};
-use retake_timeline::store::{Alive, Ledger, TurnLease};
-use retake_timeline::{Around, Caller, Command, Done, LookError, Spot};
+use retake_model::turn::{RunningTurn, TurnMessage};
+use retake_timeline::store::{LivenessLock, RuntimeDatabase, TurnLease};
+use retake_timeline::{Caller, ChangeOutcome, Command, InsertPosition, ReadError, ToolPhase};
 
-use super::batch::{KnownCalls, Named};
-use super::entries::{self, Answered, INTERRUPTED};
-use super::event::{Audience, TurnEvent};
+use super::batch::{KnownCalls, NamedCall};
+use super::entries::{self, AnswerRecord, INTERRUPTED};
+use super::event::{TurnEvent, TurnObserver};
 use super::inbox::Steering;
-use super::letters;
 use super::stops::BrokenCalls;
-use super::{Outcome, Resuming, TurnError, Workshop};
+use super::turn_handle;
+use super::{AgentRuntime, ResumeRequest, TurnError, TurnOutcome};
 use crate::cancel::Cancel;
-use crate::comms::Comms;
 use crate::provider::{Answer, Stop};
 use crate::request::Trail;
-use crate::tools::{self, Room};
+use crate::tools::{self, ToolContext};
+use crate::trace::TraceWriter;
 
 /// One turn, while this process runs it.
 pub(super) struct Driver<'a> {
-    pub(super) shop: &'a Workshop,
+    pub(super) runtime: &'a AgentRuntime,
     pub(super) thread: ThreadId,
     pub(super) take: TakeId,
     turn: TurnId,
     pub(super) state: AgentState,
     queue: VecDeque<Action>,
     /// Calls of the last answer that the state does not hold yet.
-    pub(super) later: VecDeque<Named>,
+    pub(super) later: VecDeque<NamedCall>,
     /// What observers hear of calls over the limit, once the answer is on disk.
     pub(super) refused: Vec<TurnEvent>,
     pub(super) known: Option<KnownCalls>,
     /// What the answer to the present request must remember of it.
     pub(super) trail: Trail,
     pub(super) cancel: &'a Cancel,
-    pub(super) audience: &'a mut dyn Audience,
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) observer: &'a mut dyn TurnObserver,
+    pub(super) runtime_database: Arc<RuntimeDatabase>,
     pub(super) running: RunningTurn,
     pub(super) steering: Vec<Steering>,
     /// Letters whose entries are about to be published.
@@ -53,10 +53,10 @@ pub(super) struct Driver<'a> {
     /// The last letter that was read.
     pub(super) read: i64,
     /// The version of the thread that was last looked at.
-    pub(super) looked: Version,
+    pub(super) checked_version: Version,
     /// How often the model was called.
     pub(super) rounds: u32,
-    pub(super) decisions: Vec<Letter>,
+    pub(super) decisions: Vec<TurnMessage>,
     /// What went wrong with the calls of the last answer.
     pub(super) broken_calls: Option<BrokenCalls>,
     /// Whether a call was cut at the usual output limit.
@@ -69,31 +69,31 @@ pub(super) struct Driver<'a> {
     /// The last operation that the turn made.
     operation: Option<ContentId>,
     message: Option<String>,
-    alive: Option<Alive>,
+    alive: Option<LivenessLock>,
     _lease: TurnLease,
 }
 
 impl<'a> Driver<'a> {
     /// Takes the take's lease.
     pub(super) fn lease(
-        shop: &'a Workshop,
+        runtime: &'a AgentRuntime,
         thread: ThreadId,
         take: TakeId,
         cancel: &'a Cancel,
-        audience: &'a mut dyn Audience,
+        observer: &'a mut dyn TurnObserver,
     ) -> Result<Self, TurnError> {
-        let lease = shop.timeline.store().lease_turn(take)?.ok_or(TurnError::Busy)?;
-        let turn = TurnId::fresh(&mut shop.timeline.fresh());
+        let lease = runtime.timeline.store().lease_turn(take)?.ok_or(TurnError::Busy)?;
+        let turn = TurnId::generate(&mut runtime.timeline.fresh());
         let running = RunningTurn {
             thread,
             take,
             turn,
-            started: shop.timeline.now(),
+            started: runtime.timeline.now(),
             process: std::process::id(),
             partial: None,
         };
         Ok(Self {
-            shop,
+            runtime,
             thread,
             take,
             turn,
@@ -104,13 +104,13 @@ impl<'a> Driver<'a> {
             known: None,
             trail: Trail::default(),
             cancel,
-            audience,
-            ledger: Arc::new(shop.timeline.store().ledger()?),
+            observer,
+            runtime_database: Arc::new(runtime.timeline.store().runtime_database()?),
             running,
             steering: Vec::new(),
             published: Vec::new(),
             read: 0,
-            looked: 0,
+            checked_version: 0,
             rounds: 0,
             decisions: Vec::new(),
             broken_calls: None,
@@ -131,7 +131,7 @@ impl<'a> Driver<'a> {
     }
 
     /// This driver works on that turn.
-    pub(super) fn take_up(&mut self, turn: TurnId) {
+    pub(super) fn adopt_turn(&mut self, turn: TurnId) {
         self.turn = turn;
         self.running.turn = turn;
     }
@@ -146,72 +146,72 @@ impl<'a> Driver<'a> {
         self.operation = operation;
         self.state = AgentState::Calling { attempt: 1, steered: false };
         self.queue.push_back(Action::CallModel);
-        self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
-        self.ledger.put_turn(&self.running)?;
+        self.alive = Some(self.runtime.timeline.store().lock_alive(self.turn)?);
+        self.runtime_database.put_turn(&self.running)?;
         self.forget_gone()?;
-        self.tell_start();
+        self.emit_started();
         Ok(())
     }
 
     /// Forgets what ran in takes that are gone: a program died in them, and then an undo took back the step that had made
     /// them, so that no turn in them comes and does it.
     fn forget_gone(&self) -> Result<(), TurnError> {
-        let store = self.shop.timeline.store();
-        let looking = self.shop.timeline.look()?;
-        for (turn, runs) in store.running(&self.ledger)? {
-            let gone = || match looking.state(turn.thread) {
-                Ok(state) => Ok(state.take(&looking.queries(), turn.take)?.is_none()),
-                Err(LookError::NoSuchThread(_)) => Ok(true),
+        let store = self.runtime.timeline.store();
+        let reader = self.runtime.timeline.read()?;
+        for (turn, runs) in store.running_turns(&self.runtime_database)? {
+            let gone = || match reader.state(turn.thread) {
+                Ok(state) => Ok(state.take(&reader.queries(), turn.take)?.is_none()),
+                Err(ReadError::NoSuchThread(_)) => Ok(true),
                 Err(error) => Err(TurnError::from(error)),
             };
             if !runs && gone()? {
-                self.ledger.end_turn(turn.take)?;
+                self.runtime_database.end_turn(turn.take)?;
             }
         }
         Ok(())
     }
 
-    fn tell_start(&mut self) {
+    fn emit_started(&mut self) {
         let event = TurnEvent::Started {
             thread: self.thread,
             take: self.take,
             turn: self.turn,
-            provider: self.shop.brain.provider().to_owned(),
-            model: self.shop.brain.model().to_owned(),
+            provider: self.runtime.backend.provider().to_owned(),
+            model: self.runtime.backend.model().to_owned(),
             operation: self.operation,
             version: self.version,
         };
-        self.audience.hear(&event);
-        let looking = self.shop.timeline.look().ok();
+        self.observer.on_event(&event);
+        let reader = self.runtime.timeline.read().ok();
         let settings =
-            looking.and_then(|looking| looking.effective_settings(self.thread).ok()).unwrap_or_default();
-        for message in self.shop.brain.notices(&settings, self.shop.sized) {
-            self.audience.hear(&TurnEvent::Notice { message });
+            reader.and_then(|reader| reader.effective_settings(self.thread).ok()).unwrap_or_default();
+        for message in self.runtime.backend.notices(&settings, self.runtime.sized) {
+            self.observer.on_event(&TurnEvent::Notice { message });
         }
     }
 
     /// Goes on from where the take stands.
-    pub(super) fn resume(&mut self, resuming: Resuming) -> Result<(), TurnError> {
-        let Resuming { settings, expected, request } = resuming;
+    pub(super) fn resume(&mut self, request: ResumeRequest) -> Result<(), TurnError> {
+        let ResumeRequest { settings, expected, request } = request;
         let agent = self.agent()?.ok_or(TurnError::Nothing)?;
-        self.take_up(agent.turn);
+        self.adopt_turn(agent.turn);
         self.state = agent.state;
         self.recall_later()?;
         let mut partial = self.leftover()?;
-        partial.extend(self.unheard()?);
+        partial.extend(self.undelivered_messages()?);
         self.sweep()?;
         let before = self.newest()?;
         self.settle_files()?;
         // What was just recorded of the files is not what the caller could have seen.
         let expected = if self.newest()? == before { expected } else { None };
-        self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
-        self.ledger.put_turn(&self.running)?;
+        self.alive = Some(self.runtime.timeline.store().lock_alive(self.turn)?);
+        self.runtime_database.put_turn(&self.running)?;
         let (advance, actions) = self.next(Event::Resumed, partial, TurnStep::Resumed);
-        let caller = Caller { expected, request, ..self.caller(self.shop.actor.clone()) };
-        let done = self.publish(Advance { settings, ..advance.clone() }, caller)?;
+        let caller = Caller { expected, request, ..self.caller(self.runtime.actor.clone()) };
+        let done = self.publish(TurnAdvance { settings, ..advance.clone() }, caller)?;
         self.arrived(&done, advance.state, actions);
-        self.forget_published()?;
-        self.tell_start();
+        self.delete_published_messages()?;
+        self.emit_started();
         Ok(())
     }
 
@@ -220,20 +220,20 @@ impl<'a> Driver<'a> {
         let own = self.turn;
         let Some(agent) = self.agent()? else {
             // A record without a turn: its last step was published, and then the program died.
-            self.keep_late_letters()?;
+            self.record_late_messages()?;
             return Ok(false);
         };
         self.turn = agent.turn;
         self.state = agent.state;
         self.recall_later()?;
         let mut partial = self.leftover()?;
-        partial.extend(self.unheard()?);
+        partial.extend(self.undelivered_messages()?);
         self.sweep()?;
         self.settle_files()?;
         // Whoever begins something else does not want to go on with this.
-        self.go(Event::Interrupted, partial, TurnStep::Interrupted, Actor::Recovery)?;
+        self.advance(Event::Interrupted, partial, TurnStep::Interrupted, Actor::Recovery)?;
         self.queue.clear();
-        self.ledger.end_turn(self.take)?;
+        self.runtime_database.end_turn(self.take)?;
         self.turn = own;
         self.state = AgentState::Waiting;
         Ok(true)
@@ -241,10 +241,10 @@ impl<'a> Driver<'a> {
 
     /// What a tool changed before its program died is recorded as its doing, while the folder still says whose it is.
     fn settle_files(&self) -> Result<(), TurnError> {
-        if let Some(desk) = &self.shop.desk {
-            desk.look(
+        if let Some(working_copy) = &self.runtime.working_copy {
+            working_copy.record_changes(
                 self.thread,
-                Caller { surroundings: self.shop.surroundings.clone(), ..Caller::human() },
+                Caller { environment: self.runtime.environment.clone(), ..Caller::human() },
             )?;
         }
         Ok(())
@@ -252,12 +252,12 @@ impl<'a> Driver<'a> {
 
     /// Removes what a tool that wrote a file did not live to put in its place.
     fn sweep(&mut self) -> Result<(), TurnError> {
-        let Some(left) = self.ledger.turn(self.take)? else { return Ok(()) };
+        let Some(left) = self.runtime_database.turn(self.take)? else { return Ok(()) };
         let ran = |run: &&ToolRun| run.status == ToolStatus::Running;
         let running: Vec<ToolRun> = self.state.calls().iter().filter(ran).cloned().collect();
         for run in running {
             if let Some((call, _)) = self.call_of(&run.call)? {
-                tools::sweep(&call, &Room::open(&self.shop.folder)?, left.process);
+                tools::sweep(&call, &ToolContext::open(&self.runtime.folder)?, left.process);
             }
         }
         Ok(())
@@ -265,15 +265,16 @@ impl<'a> Driver<'a> {
 
     /// Where the take stands on disk.
     pub(super) fn agent(&self) -> Result<Option<Agent>, TurnError> {
-        let looking = self.shop.timeline.look()?;
-        let state = looking.state(self.thread)?;
-        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        let reader = self.runtime.timeline.read()?;
+        let state = reader.state(self.thread)?;
+        let take = state.take(&reader.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
         Ok(take.agent)
     }
 
     /// What had arrived of an answer when its program died, as an entry.
     fn leftover(&self) -> Result<Vec<NewEntry>, TurnError> {
-        let Some(partial) = self.ledger.turn(self.take)?.filter(|left| left.turn == self.turn) else {
+        let Some(partial) = self.runtime_database.turn(self.take)?.filter(|left| left.turn == self.turn)
+        else {
             return Ok(Vec::new());
         };
         let Some(partial) = partial.partial else { return Ok(Vec::new()) };
@@ -281,10 +282,10 @@ impl<'a> Driver<'a> {
             return Ok(Vec::new());
         }
         let answer = Answer { blocks: partial.blocks, stop: Stop::EndTurn, ..Answer::default() };
-        let answered = Answered {
+        let answered = AnswerRecord {
             id: partial.entry,
             answer: &answer,
-            provider: self.shop.brain.provider(),
+            provider: self.runtime.backend.provider(),
             model: partial.model.as_deref().unwrap_or_default(),
             micro_dollars: None,
             estimate: None,
@@ -296,17 +297,17 @@ impl<'a> Driver<'a> {
     }
 
     /// Runs the turn to its end.
-    pub(super) fn drive(mut self) -> Result<Outcome, TurnError> {
-        let how = match self.carry_out_stoppably() {
+    pub(super) fn drive(mut self) -> Result<TurnOutcome, TurnError> {
+        let how = match self.execute_cancellable() {
             // The take itself went, where the turn had begun with a fork.
             Err(TurnError::Gone | TurnError::NoSuchTake) => {
                 // What was undone is nobody's to go on with. After any other error it is, and the record helps then.
-                self.ledger.end_turn(self.take)?;
+                self.runtime_database.end_turn(self.take)?;
                 return Err(TurnError::Gone);
             }
             how => how?,
         };
-        self.keep_late_letters()?;
+        self.record_late_messages()?;
         self.alive = None;
         let event = TurnEvent::Ended {
             how,
@@ -315,8 +316,8 @@ impl<'a> Driver<'a> {
             micro_dollars: self.micro_dollars,
             usage: self.usage.clone(),
         };
-        self.audience.hear(&event);
-        Ok(Outcome {
+        self.observer.on_event(&event);
+        Ok(TurnOutcome {
             thread: self.thread,
             take: self.take,
             turn: self.turn,
@@ -328,21 +329,21 @@ impl<'a> Driver<'a> {
 
     /// One action after another, while another thread listens for the wish to stop: this one may wait for a slow reader
     /// of its events at any time.
-    fn carry_out_stoppably(&mut self) -> Result<Ended, TurnError> {
-        let (ledger, take) = (Arc::clone(&self.ledger), self.take);
+    fn execute_cancellable(&mut self) -> Result<TurnEnd, TurnError> {
+        let (runtime_database, take) = (Arc::clone(&self.runtime_database), self.take);
         let (cancel, over) = (self.cancel.clone(), Cancel::new());
         std::thread::scope(|scope| {
-            scope.spawn(|| letters::watch(&ledger, take, &cancel, &over));
+            scope.spawn(|| turn_handle::watch(&runtime_database, take, &cancel, &over));
             // Also by a panic: the other thread must not wait for ever.
             let _over = over.set_on_drop();
-            self.carry_out()
+            self.execute()
         })
     }
 
     /// One action after another, until there is none.
-    fn carry_out(&mut self) -> Result<Ended, TurnError> {
+    fn execute(&mut self) -> Result<TurnEnd, TurnError> {
         loop {
-            let Some(action) = self.queue.pop_front() else { return Ok(Ended::Completed) };
+            let Some(action) = self.queue.pop_front() else { return Ok(TurnEnd::Completed) };
             match action {
                 Action::CallModel => self.call_model()?,
                 Action::Decide { call } => self.decide(&call)?,
@@ -350,7 +351,7 @@ impl<'a> Driver<'a> {
                 Action::RunHook => self.after_tools()?,
                 Action::Wait { millis } => self.pause(millis)?,
                 Action::EndTurn { how } => return Ok(how),
-                Action::Quit => return Ok(Ended::Interrupted),
+                Action::Quit => return Ok(TurnEnd::Interrupted),
                 // What is stopped has stopped by the time that its end is published, and what is closed was closed
                 // in the same operation.
                 Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
@@ -359,20 +360,20 @@ impl<'a> Driver<'a> {
     }
 
     /// Ends the record of the turn. A message that came too late to be heard is kept in the conversation.
-    fn keep_late_letters(&mut self) -> Result<(), TurnError> {
-        let mut entries = self.unheard()?;
-        entries.extend(self.steered());
+    fn record_late_messages(&mut self) -> Result<(), TurnError> {
+        let mut entries = self.undelivered_messages()?;
+        entries.extend(self.take_steering_entries());
         if !entries.is_empty() {
-            let add = Command::AddEntries { take: self.take, at: Spot::End, entries };
-            self.version = self.shop.timeline.change(self.thread, add, self.caller(Actor::Human))?.version;
+            let add = Command::AddEntries { take: self.take, at: InsertPosition::End, entries };
+            self.version = self.runtime.timeline.change(self.thread, add, self.caller(Actor::Human))?.version;
         }
         self.published.clear();
-        self.ledger.end_turn(self.take)?;
+        self.runtime_database.end_turn(self.take)?;
         Ok(())
     }
 
     /// Takes a step: the new state is on disk, with what it brings, before its actions are begun.
-    pub(super) fn go(
+    pub(super) fn advance(
         &mut self,
         event: Event,
         entries: Vec<NewEntry>,
@@ -383,7 +384,7 @@ impl<'a> Driver<'a> {
         let state = advance.state.clone();
         let done = self.publish(advance, self.caller(actor))?;
         self.arrived(&done, state, actions);
-        self.forget_published()
+        self.delete_published_messages()
     }
 
     /// Brings entries in, and stays where it stands.
@@ -393,7 +394,7 @@ impl<'a> Driver<'a> {
         turn_step: TurnStep,
         actor: Actor,
     ) -> Result<(), TurnError> {
-        let advance = Advance {
+        let advance = TurnAdvance {
             turn: self.turn,
             entries,
             settings: Vec::new(),
@@ -401,38 +402,38 @@ impl<'a> Driver<'a> {
             step: turn_step,
         };
         self.version = self.publish(advance, self.caller(actor))?.version;
-        self.forget_published()
+        self.delete_published_messages()
     }
 
-    fn publish(&self, advance: Advance, caller: Caller) -> Result<Done, TurnError> {
+    fn publish(&self, advance: TurnAdvance, caller: Caller) -> Result<ChangeOutcome, TurnError> {
         let command = Command::AdvanceTurn { take: self.take, advance };
-        Ok(self.shop.timeline.change(self.thread, command, caller)?)
+        Ok(self.runtime.timeline.change(self.thread, command, caller)?)
     }
 
     /// The thread's version now.
     pub(super) fn newest(&self) -> Result<Version, TurnError> {
-        Ok(self.shop.timeline.look()?.thread(self.thread)?.summary.version)
+        Ok(self.runtime.timeline.read()?.thread(self.thread)?.summary.version)
     }
 
     /// The same around a tool's work in the folder, with the files that it changed; says how many.
-    pub(super) fn go_around(
+    pub(super) fn advance_around_tool(
         &mut self,
         event: Event,
         entries: Vec<NewEntry>,
         turn_step: TurnStep,
         actor: Actor,
-        around: Around,
+        phase: ToolPhase,
         named: Option<&[TreePath]>,
     ) -> Result<u64, TurnError> {
-        let Some(desk) = &self.shop.desk else {
-            self.go(event, entries, turn_step, actor)?;
+        let Some(working_copy) = &self.runtime.working_copy else {
+            self.advance(event, entries, turn_step, actor)?;
             return Ok(0);
         };
         let (advance, actions) = self.next(event, entries, turn_step);
         let caller = self.caller(actor);
-        let advanced = desk.advance(self.thread, self.take, advance.clone(), caller, around, named)?;
+        let advanced = working_copy.advance(self.thread, self.take, advance.clone(), caller, phase, named)?;
         self.arrived(&advanced.done, advance.state, actions);
-        self.forget_published()?;
+        self.delete_published_messages()?;
         Ok(advanced.paths)
     }
 
@@ -441,15 +442,15 @@ impl<'a> Driver<'a> {
         event: Event,
         mut entries: Vec<NewEntry>,
         turn_step: TurnStep,
-    ) -> (Advance, Vec<Action>) {
+    ) -> (TurnAdvance, Vec<Action>) {
         let stops = matches!(event, Event::Interrupted | Event::Faulted { .. });
         let ends = stops || event == Event::Resumed;
         let hook = matches!(event, Event::ToolEnded { .. } | Event::ToolDenied { .. });
-        let dice = self.shop.timeline.dice();
+        let dice = self.runtime.timeline.random_u64();
         let batch = if event == Event::HookDone { self.next_batch() } else { None };
         let (mut state, mut actions) = match batch {
-            Some(calls) => self.execute(calls),
-            None => step(&self.state, event, &self.shop.patience, dice),
+            Some(calls) => self.executing(calls),
+            None => step(&self.state, event, &self.runtime.retry_policy, dice),
         };
         for action in &actions {
             if let Action::CloseCall { call } = action {
@@ -463,31 +464,31 @@ impl<'a> Driver<'a> {
         // Nothing stands between the last result and the next call, so both are one step.
         if hook && actions == [Action::RunHook] {
             if let Some(calls) = self.next_batch() {
-                (state, actions) = self.execute(calls);
+                (state, actions) = self.executing(calls);
             } else {
-                entries.extend(self.steered());
-                (state, actions) = step(&state, Event::HookDone, &self.shop.patience, dice);
+                entries.extend(self.take_steering_entries());
+                (state, actions) = step(&state, Event::HookDone, &self.runtime.retry_policy, dice);
             }
         }
         if ends {
             self.queue.clear();
         }
-        (Advance { turn: self.turn, entries, settings: Vec::new(), state, step: turn_step }, actions)
+        (TurnAdvance { turn: self.turn, entries, settings: Vec::new(), state, step: turn_step }, actions)
     }
 
     /// The state in which these calls are decided on and run.
-    fn execute(&self, calls: Vec<Named>) -> (AgentState, Vec<Action>) {
+    fn executing(&self, calls: Vec<NamedCall>) -> (AgentState, Vec<Action>) {
         let answering = AgentState::Processing { attempt: 1, steered: false };
-        step(&answering, Event::Answered { calls }, &self.shop.patience, 0)
+        step(&answering, Event::Answered { calls }, &self.runtime.retry_policy, 0)
     }
 
-    fn arrived(&mut self, done: &Done, state: AgentState, actions: Vec<Action>) {
+    fn arrived(&mut self, done: &ChangeOutcome, state: AgentState, actions: Vec<Action>) {
         // A step of our own does not change the answer. If somebody else was there in between, it is read again.
         if let Some(known) = self.known.as_mut().filter(|known| known.version + 1 == done.version) {
             known.version = done.version;
         }
         self.version = done.version;
-        self.looked = done.version;
+        self.checked_version = done.version;
         self.operation = done.operation;
         if let AgentState::Failed { message, .. } = &state {
             self.message = Some(message.clone());
@@ -500,62 +501,62 @@ impl<'a> Driver<'a> {
     }
 
     fn caller(&self, actor: Actor) -> Caller {
-        let surroundings = self.shop.surroundings.clone();
-        Caller { actor, surroundings, turn: Some(self.turn), ..Caller::human() }
+        let environment = self.runtime.environment.clone();
+        Caller { actor, environment, turn: Some(self.turn), ..Caller::human() }
     }
 
     /// The result of a call that was stopped.
     fn closed(&self, call: &str) -> NewEntry {
-        let now = self.shop.timeline.now();
+        let now = self.runtime.timeline.now();
         entries::result(call, INTERRUPTED.to_owned(), true, Fields::default(), now).into()
     }
 
     /// Whether the take has an entry.
     pub(super) fn holds(&self, entry: EntryId) -> Result<bool, TurnError> {
-        let looking = self.shop.timeline.look()?;
-        let state = looking.state(self.thread)?;
-        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        Ok(looking.entry(&take, entry)?.is_some())
+        let reader = self.runtime.timeline.read()?;
+        let state = reader.state(self.thread)?;
+        let take = state.take(&reader.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        Ok(reader.entry(&take, entry)?.is_some())
     }
 
     fn after_tools(&mut self) -> Result<(), TurnError> {
         // A message must not stand between the results of one answer.
-        let steered = if self.later.is_empty() { self.steered() } else { Vec::new() };
-        self.go(Event::HookDone, steered, TurnStep::CalledAgain, Actor::Agent)
+        let steered = if self.later.is_empty() { self.take_steering_entries() } else { Vec::new() };
+        self.advance(Event::HookDone, steered, TurnStep::CalledAgain, Actor::Agent)
     }
 
     /// Waits before another attempt.
     fn pause(&mut self, millis: u64) -> Result<(), TurnError> {
         if let AgentState::Failed { message, attempts, .. } = &self.state {
             let event = TurnEvent::Retrying { message: message.clone(), millis, attempt: *attempts };
-            self.audience.hear(&event);
+            self.observer.on_event(&event);
         }
         if self.wait(Duration::from_millis(millis))? {
             return self.interrupt(Vec::new());
         }
         self.message = None;
-        let steered = self.steered();
-        self.go(Event::RetryDue, steered, TurnStep::CalledAgain, Actor::Agent)
+        let steered = self.take_steering_entries();
+        self.advance(Event::RetryDue, steered, TurnStep::CalledAgain, Actor::Agent)
     }
 
     /// Ends the turn because a person wants it.
     pub(super) fn interrupt(&mut self, entries: Vec<NewEntry>) -> Result<(), TurnError> {
         let mut entries = entries;
-        entries.extend(self.steered());
-        self.go(Event::Interrupted, entries, TurnStep::Interrupted, Actor::Human)
+        entries.extend(self.take_steering_entries());
+        self.advance(Event::Interrupted, entries, TurnStep::Interrupted, Actor::Human)
     }
 
     /// Ends the attempt because something went wrong.
     pub(super) fn fail(&mut self, fault: Fault, entries: Vec<NewEntry>) -> Result<(), TurnError> {
         let turn_step = TurnStep::Failed { message: fault.message.clone() };
-        self.go(Event::Faulted { fault }, entries, turn_step, Actor::Agent)
+        self.advance(Event::Faulted { fault }, entries, turn_step, Actor::Agent)
     }
 
     /// Waits, and reads letters meanwhile. Whether the turn is to end.
     pub(super) fn wait(&mut self, longest: Duration) -> Result<bool, TurnError> {
         let mut left = longest;
         loop {
-            self.read_letters()?;
+            self.read_messages()?;
             let pause = left.min(Duration::from_millis(100));
             if self.cancel.wait_timeout(pause) {
                 return Ok(true);
@@ -567,7 +568,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    pub(super) fn comms(&self) -> Comms<'_> {
-        Comms { ledger: &self.ledger, thread: self.thread, take: self.take, turn: self.turn }
+    pub(super) fn trace(&self) -> TraceWriter<'_> {
+        TraceWriter {
+            runtime_database: &self.runtime_database,
+            thread: self.thread,
+            take: self.take,
+            turn: self.turn,
+        }
     }
 }

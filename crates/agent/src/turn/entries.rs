@@ -23,7 +23,7 @@ pub(crate) const INTERRUPTED: &str =
     "Interrupted: the tool was stopped, or never ran. What it did before is not known.";
 
 /// An answer with its metadata.
-pub(crate) struct Answered<'a> {
+pub(crate) struct AnswerRecord<'a> {
     pub(crate) id: EntryId,
     pub(crate) answer: &'a Answer,
     pub(crate) provider: &'a str,
@@ -36,7 +36,7 @@ pub(crate) struct Answered<'a> {
     pub(crate) time: Timestamp,
 }
 
-impl Answered<'_> {
+impl AnswerRecord<'_> {
     /// The entry of the answer; `None` if it is empty.
     pub(crate) fn entry(&self) -> Option<NewEntry> {
         if self.answer.blocks.is_empty() {
@@ -49,14 +49,14 @@ impl Answered<'_> {
         if let (Some(estimate), true) = (self.estimate, self.answer.usage.is_some()) {
             extra.insert(ESTIMATE.to_owned(), number(estimate));
         }
-        if let Some(stop) = unusual(&self.answer.stop) {
+        if let Some(stop) = stop_reason(&self.answer.stop) {
             extra.insert("stop".to_owned(), Json::string(&stop));
         }
         if let Some(detail) = &self.answer.stop_detail {
             extra.insert("stop_detail".to_owned(), Json::string(detail));
         }
         if self.interrupted {
-            extra.insert("interrupted".to_owned(), truth());
+            extra.insert("interrupted".to_owned(), json_true());
         }
         let thinks = self.answer.blocks.iter().any(|block| matches!(block, Block::Thinking { .. }));
         if let Some(prefix) = self.trail.prefix.as_deref().filter(|_| thinks) {
@@ -80,7 +80,7 @@ impl Answered<'_> {
 }
 
 /// The stop reason, if it is unusual.
-pub(crate) fn unusual(stop: &Stop) -> Option<String> {
+pub(crate) fn stop_reason(stop: &Stop) -> Option<String> {
     match stop {
         Stop::EndTurn | Stop::ToolUse => None,
         Stop::MaxTokens => Some("max_tokens".to_owned()),
@@ -107,6 +107,6 @@ pub(crate) fn number(number: impl Into<u64>) -> Json {
     Json::new(number.into().to_string()).expect("integers are valid JSON")
 }
 
-fn truth() -> Json {
+fn json_true() -> Json {
     Json::new("true").expect("`true` is valid JSON")
 }

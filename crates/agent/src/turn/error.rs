@@ -1,11 +1,11 @@
 //! Errors of turns.
 
-use retake_model::command::Refusal;
-use retake_model::object::Unavailable;
+use retake_model::command::CommandError;
+use retake_model::object::ObjectError;
 use retake_timeline::store::StoreError;
-use retake_timeline::{ChangeError, FileError, LookError};
+use retake_timeline::{ChangeError, FileError, ReadError};
 
-use crate::brain::{NotCallable, Unattachable};
+use crate::model_backend::{BackendError, Unattachable};
 
 /// Why a turn could not start or continue. Published steps stay.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ pub enum TurnError {
     Attachment(#[from] Unattachable),
     /// The provider cannot be called at all.
     #[error(transparent)]
-    Provider(#[from] NotCallable),
+    Provider(#[from] BackendError),
     /// The change was refused.
     #[error(transparent)]
     Change(ChangeError),
@@ -78,7 +78,7 @@ pub enum TurnError {
     Files(FileError),
     /// Reading the thread failed.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Read(#[from] ReadError),
     /// The folder could not be opened for tools.
     #[error("cannot open the folder for tools: {0}")]
     Folder(#[from] std::io::Error),
@@ -87,7 +87,7 @@ pub enum TurnError {
 impl From<ChangeError> for TurnError {
     fn from(error: ChangeError) -> Self {
         match error {
-            ChangeError::Refused(Refusal::TurnGone) => Self::Gone,
+            ChangeError::Refused(CommandError::TurnGone) => Self::Gone,
             ChangeError::Files(error) => (*error).into(),
             error => Self::Change(error),
         }
@@ -97,7 +97,7 @@ impl From<ChangeError> for TurnError {
 impl From<FileError> for TurnError {
     fn from(error: FileError) -> Self {
         match error {
-            FileError::Change(ChangeError::Refused(Refusal::TurnGone)) => Self::Gone,
+            FileError::Change(ChangeError::Refused(CommandError::TurnGone)) => Self::Gone,
             FileError::Change(error) => Self::Change(error),
             error => Self::Files(error),
         }
@@ -106,12 +106,12 @@ impl From<FileError> for TurnError {
 
 impl From<StoreError> for TurnError {
     fn from(error: StoreError) -> Self {
-        Self::Look(error.into())
+        Self::Read(error.into())
     }
 }
 
-impl From<Unavailable> for TurnError {
-    fn from(error: Unavailable) -> Self {
-        Self::Look(error.into())
+impl From<ObjectError> for TurnError {
+    fn from(error: ObjectError) -> Self {
+        Self::Read(error.into())
     }
 }

@@ -1,14 +1,14 @@
 //! Events of a turn, and its observer.
 
-use retake_model::agent::{Ended, ToolOutcome};
+use retake_model::agent::{ToolOutcome, TurnEnd};
 use retake_model::content::ContentId;
 use retake_model::entry::Usage;
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::Version;
-use retake_model::turn::Letter;
+use retake_model::turn::TurnMessage;
 use serde::Serialize;
 
-use crate::approval::Question;
+use crate::approval::ApprovalQuestion;
 
 /// An event of a turn. `--json` prints one per line.
 #[derive(Clone, Debug, Serialize)]
@@ -55,7 +55,7 @@ pub enum TurnEvent {
         text: String,
     },
     /// The model starts to write a tool call.
-    CallBegan {
+    CallStarted {
         /// Id of the call.
         call: String,
         /// Name of the tool.
@@ -84,10 +84,10 @@ pub enum TurnEvent {
         call: String,
         /// The question.
         #[serde(flatten)]
-        question: Question,
+        question: ApprovalQuestion,
     },
     /// A tool starts.
-    ToolRuns {
+    ToolStarted {
         /// Id of the call.
         call: String,
         /// Name of the tool.
@@ -152,7 +152,7 @@ pub enum TurnEvent {
     /// The turn has ended.
     Ended {
         /// How it ended.
-        how: Ended,
+        how: TurnEnd,
         /// Error message.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -184,20 +184,20 @@ pub struct Reply {
 
 impl Reply {
     /// The message that delivers it to a turn.
-    pub(super) fn letter(&self, call: &str) -> Letter {
+    pub(super) fn message(&self, call: &str) -> TurnMessage {
         let Self { allowed, remember, reason } = self.clone();
-        Letter::Decide { call: call.to_owned(), allowed, remember, reason }
+        TurnMessage::Decide { call: call.to_owned(), allowed, remember, reason }
     }
 }
 
 /// Observes a turn and answers approval questions.
-pub trait Audience {
+pub trait TurnObserver {
     /// Receives an event.
-    fn hear(&mut self, event: &TurnEvent);
+    fn on_event(&mut self, event: &TurnEvent);
 
     /// Decides whether a call may run; `None` if the decision will come as a message. While waiting for the user, poll
     /// `ended`: it returns true when the turn was interrupted or the call was decided elsewhere.
-    fn ask(&mut self, question: &Question, ended: &dyn Fn() -> bool) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion, ended: &dyn Fn() -> bool) -> Option<Reply> {
         let _ = (question, ended);
         None
     }

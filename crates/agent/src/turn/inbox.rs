@@ -4,8 +4,8 @@ use retake_model::agent::{Event, step};
 use retake_model::command::NewEntry;
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId};
-use retake_model::turn::Letter;
-use retake_timeline::store::Ledger;
+use retake_model::turn::TurnMessage;
+use retake_timeline::store::RuntimeDatabase;
 
 use super::TurnError;
 use super::driver::Driver;
@@ -20,11 +20,11 @@ pub(super) struct Steering {
 
 impl Driver<'_> {
     /// Turns steering messages into entries. The messages are deleted after the entries are published.
-    pub(super) fn steered(&mut self) -> Vec<NewEntry> {
-        let now = self.shop.timeline.now();
+    pub(super) fn take_steering_entries(&mut self) -> Vec<NewEntry> {
+        let now = self.runtime.timeline.now();
         let mut entries = Vec::new();
         for Steering { number, entry, text } in std::mem::take(&mut self.steering) {
-            self.audience.hear(&TurnEvent::Steered { entry });
+            self.observer.on_event(&TurnEvent::Steered { entry });
             let version = EntryVersion::from_text("User", &text, now);
             entries.push(NewEntry { id: Some(entry), version, blobs: Vec::new() });
             self.published.push(number);
@@ -33,64 +33,64 @@ impl Driver<'_> {
     }
 
     /// Deletes messages whose entries are published.
-    pub(super) fn forget_published(&mut self) -> Result<(), TurnError> {
+    pub(super) fn delete_published_messages(&mut self) -> Result<(), TurnError> {
         for number in std::mem::take(&mut self.published) {
-            self.ledger.forget_letter(number)?;
+            self.runtime_database.delete_message(number)?;
         }
         Ok(())
     }
 
     /// Messages that a killed turn did not receive, as entries.
-    pub(super) fn unheard(&mut self) -> Result<Vec<NewEntry>, TurnError> {
-        for (number, letter) in self.ledger.letters(self.take)? {
+    pub(super) fn undelivered_messages(&mut self) -> Result<Vec<NewEntry>, TurnError> {
+        for (number, message) in self.runtime_database.messages(self.take)? {
             self.read = self.read.max(number);
-            match letter {
+            match message {
                 // Already read, and published with the next step.
                 _ if self.steering.iter().any(|steering| steering.number == number) => {}
-                Letter::Steer { entry, text } if !self.holds(entry)? => {
+                TurnMessage::Steer { entry, text } if !self.holds(entry)? => {
                     self.steering.push(Steering { number, entry, text });
                 }
                 // Interrupts and decisions for an ended turn do not apply to this one.
-                _ => self.ledger.forget_letter(number)?,
+                _ => self.runtime_database.delete_message(number)?,
             }
         }
-        Ok(self.steered())
+        Ok(self.take_steering_entries())
     }
 
     /// Reads new messages, and checks that the turn was not undone.
-    pub(super) fn read_letters(&mut self) -> Result<(), TurnError> {
-        for (number, letter) in self.ledger.letters(self.take)? {
+    pub(super) fn read_messages(&mut self) -> Result<(), TurnError> {
+        for (number, message) in self.runtime_database.messages(self.take)? {
             if number <= self.read {
                 continue;
             }
             self.read = number;
-            match letter {
+            match message {
                 // Keep the message until its entry is published.
-                Letter::Steer { entry, text } => {
+                TurnMessage::Steer { entry, text } => {
                     self.steering.push(Steering { number, entry, text });
                     // Record it in the state too, because an answer without calls would end the turn.
-                    self.state = step(&self.state, Event::Prompted, &self.shop.patience, 0).0;
+                    self.state = step(&self.state, Event::Prompted, &self.runtime.retry_policy, 0).0;
                     continue;
                 }
-                Letter::Interrupt => self.cancel.set(),
+                TurnMessage::Interrupt => self.cancel.set(),
                 // Keep the message, so that a second decision is refused.
-                decision @ Letter::Decide { .. } => {
+                decision @ TurnMessage::Decide { .. } => {
                     self.decisions.push(decision);
                     continue;
                 }
             }
-            self.ledger.forget_letter(number)?;
+            self.runtime_database.delete_message(number)?;
         }
-        self.check_still_wanted()
+        self.check_not_undone()
     }
 
     /// Cancels the turn if it was undone, to save the cost of an unused answer.
-    pub(super) fn check_still_wanted(&mut self) -> Result<(), TurnError> {
+    pub(super) fn check_not_undone(&mut self) -> Result<(), TurnError> {
         let newest = self.newest()?;
-        if newest == self.looked {
+        if newest == self.checked_version {
             return Ok(());
         }
-        self.looked = newest;
+        self.checked_version = newest;
         match self.agent() {
             Ok(agent) if agent.as_ref().map(|agent| agent.turn) == Some(self.turn()) => Ok(()),
             Ok(_) | Err(TurnError::NoSuchTake) => {
@@ -102,18 +102,19 @@ impl Driver<'_> {
     }
 
     /// Whether an approval question is obsolete, because the turn was interrupted or the call was decided elsewhere.
-    pub(super) fn is_settled(ledger: &Ledger, take: TakeId, call: &str) -> bool {
-        let settles =
-            |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt || letter.call() == Some(call);
-        ledger.letters(take).is_ok_and(|letters| letters.iter().any(settles))
+    pub(super) fn is_settled(runtime_database: &RuntimeDatabase, take: TakeId, call: &str) -> bool {
+        let settles = |(_, message): &(i64, TurnMessage)| {
+            *message == TurnMessage::Interrupt || message.call() == Some(call)
+        };
+        runtime_database.messages(take).is_ok_and(|messages| messages.iter().any(settles))
     }
 
     /// Deletes old decisions about a call before it asks for approval.
     pub(super) fn forget_decisions(&mut self, call: &str) -> Result<(), TurnError> {
-        self.decisions.retain(|letter| letter.call() != Some(call));
-        for (number, letter) in self.ledger.letters(self.take)? {
-            if letter.call() == Some(call) {
-                self.ledger.forget_letter(number)?;
+        self.decisions.retain(|message| message.call() != Some(call));
+        for (number, message) in self.runtime_database.messages(self.take)? {
+            if message.call() == Some(call) {
+                self.runtime_database.delete_message(number)?;
             }
         }
         Ok(())

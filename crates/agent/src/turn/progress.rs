@@ -37,7 +37,7 @@ pub(super) struct Report {
 
 /// The result of waiting for a report.
 #[derive(Debug, PartialEq)]
-pub(super) enum Taken {
+pub(super) enum MailboxItem {
     Report(Report),
     Nothing,
     /// The tool has ended and all reports were taken.
@@ -60,14 +60,14 @@ impl Mailbox {
     }
 
     /// Waits for a report up to `longest`.
-    pub(super) fn take(&self, longest: Duration) -> Taken {
+    pub(super) fn take(&self, longest: Duration) -> MailboxItem {
         let empty = |contents: &mut Contents| contents.waiting.is_none() && !contents.closed;
         let waited = self.changed.wait_timeout_while(self.lock(), longest, empty);
         let mut contents = waited.unwrap_or_else(PoisonError::into_inner).0;
         match contents.waiting.take() {
-            Some(report) => Taken::Report(report),
-            None if contents.closed => Taken::Closed,
-            None => Taken::Nothing,
+            Some(report) => MailboxItem::Report(report),
+            None if contents.closed => MailboxItem::Closed,
+            None => MailboxItem::Nothing,
         }
     }
 
@@ -109,18 +109,20 @@ mod tests {
     #[test]
     fn the_mailbox_holds_one_bounded_report_and_counts_the_rest() {
         let mailbox = Mailbox::default();
-        assert_eq!(mailbox.take(Duration::ZERO), Taken::Nothing);
+        assert_eq!(mailbox.take(Duration::ZERO), MailboxItem::Nothing);
         for _ in 0..1_000 {
             mailbox.push(output(&"é".repeat(1_000)));
         }
         mailbox.push(Progress { fraction: Some(0.5), ..Progress::default() });
-        let Taken::Report(report) = mailbox.take(Duration::ZERO) else { panic!("a report waits") };
+        let MailboxItem::Report(report) = mailbox.take(Duration::ZERO) else { panic!("a report waits") };
         assert_eq!(report.fraction, Some(0.5));
         assert!(report.output.len() <= REPORT_BYTES && report.output.len() > REPORT_BYTES - 2);
         assert_eq!(report.output.len() as u64 + report.omitted, 2_000_000);
         mailbox.push(output("the end"));
         mailbox.close();
-        assert!(matches!(mailbox.take(Duration::ZERO), Taken::Report(last) if last.output == "the end"));
-        assert_eq!(mailbox.take(Duration::from_mins(1)), Taken::Closed);
+        assert!(
+            matches!(mailbox.take(Duration::ZERO), MailboxItem::Report(last) if last.output == "the end")
+        );
+        assert_eq!(mailbox.take(Duration::from_mins(1)), MailboxItem::Closed);
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Every repetition is paid for, so an answer that would be the same again is not asked for again.
 
-use retake_model::agent::{Fault, Origin};
+use retake_model::agent::{Fault, FaultOrigin};
 use retake_model::entry::{Block, Fields};
 use retake_model::json::Json;
 use serde_json::Value;
@@ -169,8 +169,8 @@ fn cut_words(limit: Option<u64>, what: &str) -> String {
 }
 
 fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    let mut messages = text.chars();
+    messages.next().map_or_else(String::new, |first| first.to_uppercase().chain(messages).collect())
 }
 
 fn reasoning_tokens(answer: &Answer) -> Option<u64> {
@@ -179,7 +179,7 @@ fn reasoning_tokens(answer: &Answer) -> Option<u64> {
 }
 
 fn fault(message: String, retryable: bool) -> Fault {
-    Fault { origin: Origin::Model, message, retryable, retry_after: None }
+    Fault { origin: FaultOrigin::Model, message, retryable, retry_after: None }
 }
 
 #[cfg(test)]

@@ -2,22 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use retake_model::agent::{Event, Fault, Origin, ToolOutcome};
+use retake_model::agent::{Event, Fault, FaultOrigin, ToolOutcome};
 use retake_model::command::NewEntry;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, Fields};
 use retake_model::operation::{Actor, TurnStep};
-use retake_timeline::{Around, FileError};
+use retake_timeline::{FileError, ToolPhase};
 
 use super::TurnError;
 use super::driver::Driver;
 use super::entries::{self, number};
 use super::event::TurnEvent;
-use super::letters::LETTERS;
-use super::progress::{Mailbox, Report, Taken};
+use super::progress::{Mailbox, MailboxItem, Report};
+use super::turn_handle::MESSAGE_POLL_INTERVAL;
 use crate::approval;
-use crate::comms::Said;
-use crate::tools::{self, Call, Output, Reach, Room, Touches};
+use crate::tools::{self, Call, Output, ToolAccess, ToolContext, TouchedPaths};
+use crate::trace::TraceRecord;
 
 /// Minimum time between progress events.
 const BETWEEN_REPORTS: Duration = Duration::from_millis(20);
@@ -26,24 +26,32 @@ impl Driver<'_> {
     /// Marks a call as allowed on disk before it runs.
     pub(super) fn allow(&mut self, call: &Call) -> Result<(), TurnError> {
         let event = Event::ToolAllowed { call: call.id.clone() };
-        let step = TurnStep::ToolRuns { call: call.id.clone(), tool: call.name.clone() };
+        let step = TurnStep::ToolStarted { call: call.id.clone(), tool: call.name.clone() };
         let actor = actor(call);
         if writes(call) {
-            let named = match tools::touches(call, &self.shop.folder) {
-                Touches::Paths(named) => Some(named),
-                Touches::Nothing => Some(Vec::new()),
-                Touches::Anything => None,
+            let named = match tools::touched_paths(call, &self.runtime.folder) {
+                TouchedPaths::Paths(named) => Some(named),
+                TouchedPaths::Nothing => Some(Vec::new()),
+                TouchedPaths::Anything => None,
             };
-            match self.go_around(event, Vec::new(), step, actor, Around::Before, named.as_deref()) {
+            match self.advance_around_tool(
+                event,
+                Vec::new(),
+                step,
+                actor,
+                ToolPhase::Before,
+                named.as_deref(),
+            ) {
                 Err(TurnError::Files(error @ FileError::OtherTake)) => {
                     let message = error.to_string();
-                    let fault = Fault { origin: Origin::Tool, message, retryable: false, retry_after: None };
+                    let fault =
+                        Fault { origin: FaultOrigin::Tool, message, retryable: false, retry_after: None };
                     return self.fail(fault, Vec::new());
                 }
                 other => _ = other?,
             }
         } else {
-            self.go(event, Vec::new(), step, actor)?;
+            self.advance(event, Vec::new(), step, actor)?;
         }
         Ok(())
     }
@@ -54,14 +62,19 @@ impl Driver<'_> {
             return self.fail(Self::missing_call(), Vec::new());
         };
         let what = approval::describe(&call).what.into_iter().next().unwrap_or_default();
-        self.audience.hear(&TurnEvent::ToolRuns { call: call.id.clone(), tool: call.name.clone(), what });
-        self.comms().log(self.shop.timeline.now(), &Said::Call { shop: self.shop, call: &call })?;
+        self.observer.on_event(&TurnEvent::ToolStarted {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            what,
+        });
+        self.trace()
+            .log(self.runtime.timeline.now(), &TraceRecord::Call { runtime: self.runtime, call: &call })?;
         let began = Instant::now();
         let output = self.work(&call)?;
-        let number = self.comms().log(
-            self.shop.timeline.now(),
-            &Said::Result {
-                shop: self.shop,
+        let number = self.trace().log(
+            self.runtime.timeline.now(),
+            &TraceRecord::Result {
+                runtime: self.runtime,
                 call: &call,
                 output: &output,
                 millis: began.elapsed().as_millis() as u64,
@@ -76,13 +89,19 @@ impl Driver<'_> {
         let event = Event::ToolEnded { call: call.id.clone(), outcome };
         let step = TurnStep::ToolEnded { call: call.id.clone(), tool: call.name.clone(), outcome };
         let files = if writes(&call) {
-            self.go_around(event, vec![entry], step, actor(&call), Around::After, None)?
+            self.advance_around_tool(event, vec![entry], step, actor(&call), ToolPhase::After, None)?
         } else {
-            self.go(event, vec![entry], step, actor(&call))?;
+            self.advance(event, vec![entry], step, actor(&call))?;
             0
         };
         let Call { id, name, .. } = call;
-        self.audience.hear(&TurnEvent::ToolEnded { call: id, tool: name, outcome, text: output.text, files });
+        self.observer.on_event(&TurnEvent::ToolEnded {
+            call: id,
+            tool: name,
+            outcome,
+            text: output.text,
+            files,
+        });
         if self.cancel.is_set() { self.interrupt(Vec::new()) } else { Ok(()) }
     }
 
@@ -90,31 +109,31 @@ impl Driver<'_> {
     ///
     /// A slow observer thus cannot keep the tool from stopping.
     fn work(&mut self, call: &Call) -> Result<Output, TurnError> {
-        let mut room = Room::open(&self.shop.folder)?;
-        room.environment = std::env::vars_os().collect();
-        room.hidden.clone_from(&self.shop.hidden);
-        room.closed = self.shop.approval.closed();
+        let mut context = ToolContext::open(&self.runtime.folder)?;
+        context.environment = std::env::vars_os().collect();
+        context.hidden.clone_from(&self.runtime.hidden);
+        context.denied_paths = self.runtime.approval.denied_paths();
         let (mailbox, cancel) = (Mailbox::default(), self.cancel.clone());
         std::thread::scope(|scope| {
             let tool = scope.spawn(|| {
                 // Does not panic: errors of tools are outputs.
-                let output = tools::run(call, &room, &cancel, &mut |progress| mailbox.push(progress));
+                let output = tools::run(call, &context, &cancel, &mut |progress| mailbox.push(progress));
                 mailbox.close();
                 output
             });
             let mut listening = Ok(());
             let mut read = Instant::now();
             loop {
-                match mailbox.take(LETTERS) {
-                    Taken::Report(report) => {
-                        self.audience.hear(&progress_event(call, report));
+                match mailbox.take(MESSAGE_POLL_INTERVAL) {
+                    MailboxItem::Report(report) => {
+                        self.observer.on_event(&progress_event(call, report));
                         mailbox.gather(BETWEEN_REPORTS);
                     }
-                    Taken::Nothing => {}
-                    Taken::Closed => break,
+                    MailboxItem::Nothing => {}
+                    MailboxItem::Closed => break,
                 }
-                if listening.is_ok() && read.elapsed() >= LETTERS {
-                    listening = self.read_letters();
+                if listening.is_ok() && read.elapsed() >= MESSAGE_POLL_INTERVAL {
+                    listening = self.read_messages();
                     read = Instant::now();
                     if listening.is_err() {
                         self.cancel.set();
@@ -130,15 +149,15 @@ impl Driver<'_> {
         })
     }
 
-    fn result(&self, call: &Call, output: &Output, comm: i64) -> NewEntry {
+    fn result(&self, call: &Call, output: &Output, trace_number: i64) -> NewEntry {
         let extra: Fields = match output.whole {
             // The trace record with the full output.
-            Some(_) => {
-                [("whole_output_in_comms".to_owned(), number(comm.unsigned_abs()))].into_iter().collect()
-            }
+            Some(_) => [("whole_output_in_comms".to_owned(), number(trace_number.unsigned_abs()))]
+                .into_iter()
+                .collect(),
             None => Fields::default(),
         };
-        let now = self.shop.timeline.now();
+        let now = self.runtime.timeline.now();
         let mut version = entries::result(&call.id, output.text.clone(), output.failed, extra, now);
         let mut blobs = Vec::new();
         for image in &output.images {
@@ -160,7 +179,7 @@ fn actor(call: &Call) -> Actor {
 
 /// Whether a call can change files.
 fn writes(call: &Call) -> bool {
-    tools::find(&call.name).is_some_and(|tool| tool.reach != Reach::Reads)
+    tools::find(&call.name).is_some_and(|tool| tool.access != ToolAccess::Reads)
 }
 
 fn progress_event(call: &Call, report: Report) -> TurnEvent {

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use retake_agent::fault_server::{Act, Script};
-use retake_agent::{Cancel, CompressError, Keep, Knowing, Outcome, Sender, TurnError, TurnEvent};
-use retake_model::agent::Ended;
+use retake_agent::fault_server::{Script, ScriptStep};
+use retake_agent::{
+    Cancel, CompressError, CompressOptions, KeepRecent, TurnError, TurnEvent, TurnHandle, TurnOutcome,
+};
+use retake_model::agent::TurnEnd;
 use retake_timeline::{Caller, ChangeError, Command};
 use serde_json::json;
 
-use crate::world::{Witness, World, calls, text};
+use crate::world::{RecordingObserver, World, calls, text};
 
 /// Time limit for stopping a turn: 200 ms is the goal for a wait, and ending includes a sync on a busy
 /// machine.
@@ -19,22 +21,23 @@ const LONG: Duration = Duration::from_secs(15);
 
 /// A delayed summary.
 fn slow(summary: &str, pause: Duration) -> Script {
-    text(summary).with(2, Act::Pause(pause))
+    text(summary).with(2, ScriptStep::Pause(pause))
 }
 
 /// A world in which the next turn, which gets the scripts, has to compress the conversation.
 fn too_long(scripts: Vec<Script>) -> World {
     let mut world = World::new([vec![text("An answer.")], scripts].concat());
     world.run(&"a long prompt ".repeat(2_000));
-    world.shop.window = 9_000;
+    world.runtime.window = 9_000;
     world
 }
 
 /// Runs a turn, performs the action during the first summary, and returns how long the turn ran after it.
-fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Outcome, TurnError>, Duration) {
+fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnOutcome, TurnError>, Duration) {
     let asked = world.server.requests().len();
     std::thread::scope(|scope| {
-        let turn = scope.spawn(|| world.run_with("and now?", &Cancel::new(), &mut Witness::default()));
+        let turn =
+            scope.spawn(|| world.run_with("and now?", &Cancel::new(), &mut RecordingObserver::default()));
         while world.server.requests().len() == asked {
             assert!(!turn.is_finished(), "the control: the model is asked");
             std::thread::sleep(Duration::from_millis(5));
@@ -55,7 +58,7 @@ fn is_summary(world: &World, number: usize) -> bool {
 fn other_changes_of_the_thread_do_not_break_a_turn_that_compresses_itself() {
     let pause = Duration::from_millis(700);
     let world = too_long(vec![slow("A summary of it all.", pause), text("Short again.")]);
-    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let (timeline, thread, take) = (world.runtime.timeline.clone(), world.thread, world.take());
     let (outcome, _) = meanwhile(&world, || {
         for command in [
             Command::SetDraft { take, text: "typed meanwhile".to_owned() },
@@ -66,7 +69,7 @@ fn other_changes_of_the_thread_do_not_break_a_turn_that_compresses_itself() {
         }
     });
     let outcome = outcome.expect("the turn goes on");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     let said = world.said();
     assert_eq!(said[0], "Summary: A summary of it all.");
     assert_eq!(said.last().map(String::as_str), Some("AI: Short again."));
@@ -81,7 +84,7 @@ fn a_summary_of_an_entry_that_was_changed_meanwhile_is_written_again() {
         too_long(vec![slow("Outdated.", pause), text("A summary of the edit."), text("Short again.")]);
     let (outcome, _) = meanwhile(&world, || edit_first(&world, &"edited meanwhile ".repeat(2_000)));
     let outcome = outcome.expect("the turn goes on");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert_eq!(world.said()[0], "Summary: A summary of the edit.");
     assert!(is_summary(&world, 2) && world.server.requests()[2].body.contains("edited meanwhile"));
 }
@@ -92,17 +95,17 @@ fn a_conversation_that_was_made_shorter_meanwhile_is_sent_as_it_is() {
     let world = too_long(vec![slow("Outdated.", pause), text("Short enough.")]);
     let (outcome, _) = meanwhile(&world, || edit_first(&world, "short"));
     let outcome = outcome.expect("the turn goes on");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert_eq!(world.said(), ["User: short", "AI: An answer.", "User: and now?", "AI: Short enough."]);
 }
 
 /// Edits the first entry.
 fn edit_first(world: &World, text: &str) {
-    let (timeline, thread, take) = (&world.shop.timeline, world.thread, world.take());
-    let looking = timeline.look().expect("a look");
-    let found = looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take");
-    let entry = looking.page(thread, &found, 0..1).expect("entries")[0].id;
-    drop(looking);
+    let (timeline, thread, take) = (&world.runtime.timeline, world.thread, world.take());
+    let reader = timeline.read().expect("a look");
+    let found = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
+    let entry = reader.page(thread, &found, 0..1).expect("entries")[0].id;
+    drop(reader);
     let edit = Command::EditEntry { take, entry, text: text.to_owned() };
     timeline.change(thread, edit, Caller::human()).expect("an edit");
 }
@@ -111,12 +114,12 @@ fn edit_first(world: &World, text: &str) {
 fn compressing_by_hand_needs_only_what_it_summarises_unchanged() {
     let pause = Duration::from_millis(500);
     let mut world = too_long(vec![slow("By hand.", pause)]);
-    world.shop.window = 100_000;
-    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
-    let version = timeline.look().expect("a look").thread(thread).expect("a thread").summary.version;
+    world.runtime.window = 100_000;
+    let (timeline, thread, take) = (world.runtime.timeline.clone(), world.thread, world.take());
+    let version = timeline.read().expect("a look").thread(thread).expect("a thread").summary.version;
     let compress = |expected| {
-        let knowing = Knowing { expected: Some(expected), ..Knowing::default() };
-        world.shop.compress(thread, take, Keep::Entries(0), knowing, &Cancel::new())
+        let knowing = CompressOptions { expected: Some(expected), ..CompressOptions::default() };
+        world.runtime.compress(thread, take, KeepRecent::Entries(0), knowing, &Cancel::new())
     };
     let refused = compress(version - 1).expect_err("another version was expected");
     assert!(
@@ -132,7 +135,8 @@ fn compressing_by_hand_needs_only_what_it_summarises_unchanged() {
         timeline.change(thread, draft, Caller::human()).expect("a draft");
         let now = timeline.now();
         let entry = retake_model::entry::EntryVersion::from_text("User", "added meanwhile", now).into();
-        let add = Command::AddEntries { take, at: retake_timeline::Spot::End, entries: vec![entry] };
+        let add =
+            Command::AddEntries { take, at: retake_timeline::InsertPosition::End, entries: vec![entry] };
         timeline.change(thread, add, Caller::human()).expect("an entry");
         work.join().expect("no panic")
     });
@@ -144,9 +148,9 @@ fn compressing_by_hand_needs_only_what_it_summarises_unchanged() {
 fn a_turn_is_stopped_while_it_compresses_itself() {
     let world = too_long(vec![slow("Too late.", LONG)]);
     let before = world.said();
-    let (sender, take) = (Sender::new(&world.shop.timeline).expect("a sender"), world.take());
+    let (sender, take) = (TurnHandle::new(&world.runtime.timeline).expect("a sender"), world.take());
     let (outcome, took) = meanwhile(&world, || sender.interrupt(take).expect("it is sent"));
-    assert_eq!(outcome.expect("the turn ends").how, Ended::Interrupted);
+    assert_eq!(outcome.expect("the turn ends").how, TurnEnd::Interrupted);
     assert!(took < PROMPTLY, "{took:?}");
     assert_eq!(world.said(), [before, vec!["User: and now?".to_owned()]].concat(), "nothing was compressed");
     world.check_rest();
@@ -167,11 +171,11 @@ fn a_turn_is_undone_while_it_compresses_itself() {
 fn a_message_while_a_turn_compresses_itself_is_heard_by_the_next_call() {
     let pause = Duration::from_millis(700);
     let world = too_long(vec![slow("A summary of it all.", pause), text("Understood.")]);
-    let (sender, take) = (Sender::new(&world.shop.timeline).expect("a sender"), world.take());
+    let (sender, take) = (TurnHandle::new(&world.runtime.timeline).expect("a sender"), world.take());
     let (outcome, _) = meanwhile(&world, || {
         sender.steer(take, "by the way").expect("it is sent");
     });
-    assert_eq!(outcome.expect("the turn ends").how, Ended::Completed);
+    assert_eq!(outcome.expect("the turn ends").how, TurnEnd::Completed);
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));
     let expected = ["Summary: A summary of it all.", "User: and now?", "User: by the way", "AI: Understood."];
     assert_eq!(world.said(), expected);
@@ -194,9 +198,9 @@ fn a_turn_that_is_too_long_by_itself_is_compressed_between_its_rounds() {
         prints("d", 100),
         text("All of it was printed."),
     ]);
-    world.shop.window = 11_500;
+    world.runtime.window = 11_500;
     let (outcome, events) = world.run("print everything there is");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })));
     assert!(is_summary(&world, 3));
     let said = world.said();
@@ -221,9 +225,9 @@ fn one_round_that_is_larger_than_the_window_is_summarised_whole() {
         text("Five times the same."),
         text("Done."),
     ]);
-    world.shop.window = 12_000;
+    world.runtime.window = 12_000;
     let (outcome, _) = world.run("print it five times");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert_eq!(world.said(), ["User: print it five times", "Summary: Five times the same.", "AI: Done."]);
     world.check_requests();
 }
@@ -239,7 +243,7 @@ fn a_conversation_that_the_provider_finds_too_long_is_compressed_and_sent_again(
     let world = World::new([vec![text("An answer.")], scripts].concat());
     world.run(&"a long prompt ".repeat(2_000));
     let (outcome, events) = world.run("and now?");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })), "{events:?}");
     assert_eq!(world.said(), ["Summary: A summary of it all.", "User: and now?", "AI: Short again."]);
     let sizes: Vec<usize> = world.server.requests().iter().map(|request| request.body.len()).collect();
@@ -251,9 +255,9 @@ fn a_conversation_that_the_provider_finds_too_long_is_compressed_and_sent_again(
 fn a_prompt_that_is_too_long_by_itself_ends_the_turn_after_one_summary() {
     let mut world = World::new(vec![text("An answer."), text("A summary."), text("Never sent.")]);
     world.run("hello");
-    world.shop.window = 9_000;
+    world.runtime.window = 9_000;
     let (outcome, _) = world.run(&"a long prompt ".repeat(3_000));
-    assert_eq!(outcome.how, Ended::Failed);
+    assert_eq!(outcome.how, TurnEnd::Failed);
     assert!(outcome.message.expect("a reason").contains("9000"), "it says how long it may be");
     assert_eq!(world.server.requests().len(), 2, "nothing is summarised twice in vain");
 }

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use retake_agent::fault_server::{Act, Script};
-use retake_agent::{Cancel, Keep, Knowing, Resuming, TurnError, TurnEvent};
-use retake_model::agent::Ended;
+use retake_agent::fault_server::{Script, ScriptStep};
+use retake_agent::{Cancel, CompressOptions, KeepRecent, ResumeRequest, TurnError, TurnEvent};
+use retake_model::agent::TurnEnd;
 use serde_json::json;
 
-use crate::world::{Witness, World, calls, text};
+use crate::world::{RecordingObserver, World, calls, text};
 
 #[test]
 fn a_failure_that_passes_is_tried_again_and_leaves_no_trace() {
-    let cut = || text("Half of an answer that is cut").broken_after(4, Act::Cut);
+    let cut = || text("Half of an answer that is cut").with_fault_after(4, ScriptStep::Cut);
     let check = |first: Vec<Script>| {
         let count = first.len();
         let world = World::new(first.into_iter().chain([text("Here I am.")]).collect());
         let (outcome, events) = world.run("hello");
-        assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+        assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
         assert_eq!(world.said(), ["User: hello", "AI: Here I am."]);
         let retries = events.iter().filter(|event| matches!(event, TurnEvent::Retrying { .. })).count();
         assert_eq!(retries, count);
@@ -31,30 +31,30 @@ fn a_failure_that_passes_is_tried_again_and_leaves_no_trace() {
 
 #[test]
 fn a_failure_that_stays_keeps_what_came_and_can_be_resumed() {
-    let cut = || text("Half of an answer that is cut").broken_after(5, Act::Cut);
+    let cut = || text("Half of an answer that is cut").with_fault_after(5, ScriptStep::Cut);
     let world = World::new(vec![cut(), cut(), cut(), text("The rest.")]);
     let (outcome, _) = world.run("hello");
-    assert_eq!(outcome.how, Ended::Failed);
+    assert_eq!(outcome.how, TurnEnd::Failed);
     let entries = world.entries();
     assert_eq!(entries.len(), 2);
     assert!(entries[1].text().starts_with("Half"), "{:?}", entries[1]);
     assert!(entries[1].extra.contains_key("interrupted"));
-    let mut witness = Witness::default();
+    let mut witness = RecordingObserver::default();
     let outcome = world
-        .shop
-        .resume(world.thread, world.take(), Resuming::default(), &Cancel::new(), &mut witness)
+        .runtime
+        .resume(world.thread, world.take(), ResumeRequest::default(), &Cancel::new(), &mut witness)
         .expect("it goes on");
-    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.entries().len(), 3);
     world.check_requests();
     world.check_rest();
     assert!(matches!(
-        world.shop.resume(
+        world.runtime.resume(
             world.thread,
             world.take(),
-            Resuming::default(),
+            ResumeRequest::default(),
             &Cancel::new(),
-            &mut Witness::default()
+            &mut RecordingObserver::default()
         ),
         Err(TurnError::Nothing)
     ));
@@ -65,7 +65,7 @@ fn what_trying_again_does_not_mend_is_not_tried_again() {
     for status in [400, 401, 403, 404, 413] {
         let world = World::new(vec![Script::status(status, r#"{"error":{"message":"no"}}"#)]);
         let (outcome, _) = world.run("hello");
-        assert_eq!(outcome.how, Ended::Failed, "{status}");
+        assert_eq!(outcome.how, TurnEnd::Failed, "{status}");
         assert_eq!(world.server.requests().len(), 1, "{status}");
         assert!(outcome.message.is_some_and(|message| !message.is_empty()));
         // The prompt stays, and the next turn works.
@@ -75,9 +75,9 @@ fn what_trying_again_does_not_mend_is_not_tried_again() {
 
 #[test]
 fn an_interrupt_ends_a_stalled_answer_soon_and_keeps_what_came() {
-    let world = World::new(vec![text("Wait for it, it takes long").broken_after(4, Act::Stall)]);
+    let world = World::new(vec![text("Wait for it, it takes long").with_fault_after(4, ScriptStep::Stall)]);
     let cancel = Cancel::new();
-    let mut witness = Witness::default();
+    let mut witness = RecordingObserver::default();
     let outcome = std::thread::scope(|scope| {
         let setter = cancel.clone();
         scope.spawn(move || {
@@ -89,7 +89,7 @@ fn an_interrupt_ends_a_stalled_answer_soon_and_keeps_what_came() {
         assert!(begun.elapsed() < Duration::from_secs(5));
         outcome
     });
-    assert_eq!(outcome.how, Ended::Interrupted);
+    assert_eq!(outcome.how, TurnEnd::Interrupted);
     let entries = world.entries();
     assert_eq!(entries.len(), 2);
     assert!(entries[1].text().starts_with("Wait"), "{:?}", entries[1].text());
@@ -105,20 +105,20 @@ fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
     ]);
     // The process dies while the tool runs: the driver never continues.
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let mut witness = Witness::default();
+        let mut witness = RecordingObserver::default();
         *witness.at.get_mut().expect("one thread") = Some(Box::new(|event| {
-            assert!(!matches!(event, TurnEvent::ToolRuns { .. }), "dies here");
+            assert!(!matches!(event, TurnEvent::ToolStarted { .. }), "dies here");
         }));
         world.run_with("run it", &Cancel::new(), &mut witness)
     }));
     assert!(died.is_err(), "the control: it died");
     assert_eq!(world.read("ran.txt"), None, "it died before the tool ran");
-    let mut witness = Witness::default();
+    let mut witness = RecordingObserver::default();
     let outcome = world
-        .shop
-        .resume(world.thread, world.take(), Resuming::default(), &Cancel::new(), &mut witness)
+        .runtime
+        .resume(world.thread, world.take(), ResumeRequest::default(), &Cancel::new(), &mut witness)
         .expect("it goes on");
-    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.read("ran.txt"), None, "what was running is never run again");
     let result = &world.last_messages()[2]["content"][0];
     assert_eq!(result["is_error"], json!(true), "{result}");
@@ -137,9 +137,9 @@ fn a_conversation_that_does_not_fit_is_compressed_first() {
     ]);
     world.run(&"a long prompt ".repeat(2_000));
     let before = world.said();
-    world.shop.window = 9_000;
+    world.runtime.window = 9_000;
     let (outcome, events) = world.run("and now?");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })), "{events:?}");
     let said = world.said();
     assert_eq!(said[0], "Summary: A summary of it all.");
@@ -152,9 +152,9 @@ fn a_conversation_that_does_not_fit_is_compressed_first() {
 #[test]
 fn the_first_turn_in_a_long_thread_fits_after_it_was_compressed() {
     let mut world = World::new(Vec::new());
-    world.shop.brain = retake_agent::Brain::Offline;
-    world.shop.window = 8_000;
-    let now = world.shop.timeline.now();
+    world.runtime.backend = retake_agent::ModelBackend::Offline;
+    world.runtime.window = 8_000;
+    let now = world.runtime.timeline.now();
     let entry = |number: usize| {
         let role = if number.is_multiple_of(2) { "User" } else { "AI" };
         let text = format!("Entry {number}: {}", "some words of about one line ".repeat(2));
@@ -162,12 +162,12 @@ fn the_first_turn_in_a_long_thread_fits_after_it_was_compressed() {
     };
     let add = retake_timeline::Command::AddEntries {
         take: world.take(),
-        at: retake_timeline::Spot::End,
+        at: retake_timeline::InsertPosition::End,
         entries: (0..3_000).map(entry).collect(),
     };
-    world.shop.timeline.change(world.thread, add, retake_timeline::Caller::human()).expect("entries");
+    world.runtime.timeline.change(world.thread, add, retake_timeline::Caller::human()).expect("entries");
     let (outcome, heard) = world.run("say Hello.");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(
         heard.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })),
         "the control: it was too long"
@@ -179,10 +179,10 @@ fn an_empty_summary_is_reported_as_one_and_changes_nothing() {
     let world = World::new(vec![text("An answer."), text(" \n ")]);
     world.run("hello");
     let version =
-        || world.shop.timeline.look().expect("a look").thread(world.thread).expect("it").summary.version;
+        || world.runtime.timeline.read().expect("a look").thread(world.thread).expect("it").summary.version;
     let before = version();
-    let (keep, knowing) = (Keep::Entries(0), Knowing::default());
-    let refused = world.shop.compress(world.thread, world.take(), keep, knowing, &Cancel::new());
+    let (keep, knowing) = (KeepRecent::Entries(0), CompressOptions::default());
+    let refused = world.runtime.compress(world.thread, world.take(), keep, knowing, &Cancel::new());
     let error = refused.expect_err("there is nothing to put in").to_string();
     assert!(error.contains("the summary is empty") && !error.contains("prompt"), "{error}");
     assert_eq!(version(), before);

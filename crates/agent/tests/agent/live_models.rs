@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use retake_agent::Setup;
-use retake_agent::fault_server::{Act, FaultServer, Script};
-use retake_agent::provider::config::{KeyFileError, Surroundings, run_key_command};
+use retake_agent::fault_server::{FaultServer, Script, ScriptStep};
+use retake_agent::provider::config::{KeyFileError, ProviderEnvironment, run_key_command};
 use retake_agent::provider::live::LiveCache;
 use retake_agent::setup::Models;
 use serde_json::json;
@@ -34,7 +34,7 @@ fn server() -> FaultServer {
         }
         "/refused/models" => Script::status(401, &format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#)),
         "/page/models" => Script::status(200, "<html>"),
-        "/hangs/models" => Script::status(200, "{").broken_after(1, Act::Stall),
+        "/hangs/models" => Script::status(200, "{").with_fault_after(1, ScriptStep::Stall),
         path => Script::status(404, path),
     })
     .expect("a port")
@@ -57,7 +57,7 @@ fn setup(server: &FaultServer) -> Setup {
 }
 
 fn refreshed(setup: &Setup, cache: &mut LiveCache, only: Option<&str>) -> Models {
-    let around = Surroundings {
+    let around = ProviderEnvironment {
         variable: &|_| None,
         key_file: &|path: &Path| Err(KeyFileError::Open { path: path.to_owned() }),
         key_command: &run_key_command,

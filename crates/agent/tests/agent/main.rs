@@ -2,9 +2,9 @@
 
 mod compressing;
 mod faults;
-mod letters;
 mod live_models;
 mod many_calls;
+mod messages;
 mod noisy;
 mod provider_compat;
 mod provider_decode;

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use retake_agent::{Cancel, Resuming, TurnEvent};
-use retake_model::agent::{Ended, ToolOutcome};
+use retake_agent::{Cancel, ResumeRequest, TurnEvent};
+use retake_model::agent::{ToolOutcome, TurnEnd};
 use retake_model::entry::Block;
 use serde_json::json;
 
-use crate::world::{Witness, World, calls, text};
+use crate::world::{RecordingObserver, World, calls, text};
 
 fn answer(count: usize) -> Vec<(String, serde_json::Value)> {
     (0..count).map(|number| (format!("c{number}"), json!({}))).collect()
@@ -17,7 +17,7 @@ fn world(count: usize, limit: usize) -> World {
     let named = answer(count);
     let made: Vec<_> = named.iter().map(|(id, input)| (id.as_str(), "list", input.clone())).collect();
     let mut world = World::new(vec![calls(&made), text("Done."), text("Done again.")]);
-    world.shop.calls = limit;
+    world.runtime.calls = limit;
     world
 }
 
@@ -38,7 +38,7 @@ fn results(world: &World) -> Vec<(String, bool)> {
 fn calls_over_the_limit_get_a_result_that_says_so() {
     let world = world(70, 40);
     let (outcome, heard) = world.run("go");
-    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(outcome.how, TurnEnd::Completed);
     let results = results(&world);
     assert_eq!(results.len(), 70, "each call has one result");
     assert_eq!(results.iter().filter(|(_, failed)| *failed).count(), 30);
@@ -59,14 +59,14 @@ fn calls_over_the_limit_get_a_result_that_says_so() {
 #[test]
 fn the_state_of_a_turn_holds_few_calls_however_many_there_are() {
     let world = world(90, 100);
-    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let (timeline, thread, take) = (world.runtime.timeline.clone(), world.thread, world.take());
     let most = Arc::new(Mutex::new(0));
-    let (seen, mut witness) = (Arc::clone(&most), Witness::default());
+    let (seen, mut witness) = (Arc::clone(&most), RecordingObserver::default());
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
-        if matches!(event, TurnEvent::ToolRuns { .. }) {
-            let looking = timeline.look().expect("a look");
-            let state = looking.state(thread).expect("a state");
-            let take = state.take(&looking.queries(), take).expect("a take").expect("it is there");
+        if matches!(event, TurnEvent::ToolStarted { .. }) {
+            let reader = timeline.read().expect("a look");
+            let state = reader.state(thread).expect("a state");
+            let take = state.take(&reader.queries(), take).expect("a take").expect("it is there");
             let held = take.agent.expect("a turn runs").state.calls().len();
             let mut most = seen.lock().expect("one thread");
             *most = held.max(*most);
@@ -81,10 +81,10 @@ fn the_state_of_a_turn_holds_few_calls_however_many_there_are() {
 }
 
 /// Panics or stops the turn when the given call runs.
-fn breaks_off_at(call: &'static str, action: impl Fn() + Send + 'static) -> Witness {
-    let mut witness = Witness::default();
+fn breaks_off_at(call: &'static str, action: impl Fn() + Send + 'static) -> RecordingObserver {
+    let mut witness = RecordingObserver::default();
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
-        if matches!(event, TurnEvent::ToolRuns { call: runs, .. } if runs == call) {
+        if matches!(event, TurnEvent::ToolStarted { call: runs, .. } if runs == call) {
             action();
         }
     }));
@@ -100,10 +100,16 @@ fn calls_that_a_turn_had_not_come_to_run_when_it_is_resumed() {
     }));
     assert!(died.is_err(), "the control: it died");
     let outcome = world
-        .shop
-        .resume(world.thread, world.take(), Resuming::default(), &Cancel::new(), &mut Witness::default())
+        .runtime
+        .resume(
+            world.thread,
+            world.take(),
+            ResumeRequest::default(),
+            &Cancel::new(),
+            &mut RecordingObserver::default(),
+        )
         .expect("it goes on");
-    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(outcome.how, TurnEnd::Completed);
     let results = results(&world);
     assert_eq!(results.len(), 60, "each call has one result");
     let failed: Vec<&str> =
@@ -120,7 +126,7 @@ fn calls_that_a_stopped_turn_had_not_come_to_get_a_result() {
     let stop = cancel.clone();
     let mut witness = breaks_off_at("c20", move || stop.set());
     let outcome = world.run_with("go", &cancel, &mut witness).expect("the turn runs");
-    assert_eq!(outcome.how, Ended::Interrupted);
+    assert_eq!(outcome.how, TurnEnd::Interrupted);
     assert_eq!(results(&world).len(), 60, "each call has one result");
     world.run("and now?");
     world.check_requests();

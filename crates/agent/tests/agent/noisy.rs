@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use retake_agent::{Cancel, Sender, TurnEvent};
-use retake_model::agent::Ended;
-use retake_timeline::{Caller, Goal, Halves, Handling, Unit};
+use retake_agent::{Cancel, TurnEvent, TurnHandle};
+use retake_model::agent::TurnEnd;
+use retake_timeline::{Caller, Goal, MoveOptions, Scope, Unit};
 use serde_json::json;
 
-use crate::world::{Witness, World, calls, text};
+use crate::world::{RecordingObserver, World, calls, text};
 
 /// Prints a line every 10 ms, for a minute.
 const NOISY: &str =
@@ -18,10 +18,10 @@ const PROMPTLY: Duration = Duration::from_secs(5);
 
 /// Runs a turn with a noisy tool, performs the action after a moment, and returns how long the turn ran after
 /// it.
-fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Ended, String>, Duration) {
-    let sender = Sender::new(&world.shop.timeline).expect("a sender");
+fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnEnd, String>, Duration) {
+    let sender = TurnHandle::new(&world.runtime.timeline).expect("a sender");
     std::thread::scope(|scope| {
-        let turn = scope.spawn(|| world.run_with("go", &Cancel::new(), &mut Witness::default()));
+        let turn = scope.spawn(|| world.run_with("go", &Cancel::new(), &mut RecordingObserver::default()));
         while !sender.is_running(world.take()).expect("it can be asked") {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -36,9 +36,9 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Ended, String>, Du
 #[test]
 fn a_noisy_tool_is_stopped_by_a_letter() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
-    let (sender, take) = (Sender::new(&world.shop.timeline).expect("a sender"), world.take());
+    let (sender, take) = (TurnHandle::new(&world.runtime.timeline).expect("a sender"), world.take());
     let (ended, took) = meanwhile(&world, || sender.interrupt(take).expect("it is sent"));
-    assert_eq!(ended, Ok(Ended::Interrupted));
+    assert_eq!(ended, Ok(TurnEnd::Interrupted));
     assert!(took < PROMPTLY, "{took:?}");
     assert_eq!(world.read("late.txt"), None);
     world.check_rest();
@@ -47,11 +47,11 @@ fn a_noisy_tool_is_stopped_by_a_letter() {
 #[test]
 fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
-    let (desk, thread) = (world.shop.desk.clone().expect("files are kept"), world.thread);
+    let (working_copy, thread) = (world.runtime.working_copy.clone().expect("files are kept"), world.thread);
     let (ended, took) = meanwhile(&world, || {
         // An undo that moves files is refused while a tool changes them.
-        let handling = Handling { halves: Halves::Conversation, ..Handling::default() };
-        desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), handling).expect("an undo");
+        let move_options = MoveOptions { scope: Scope::Conversation, ..MoveOptions::default() };
+        working_copy.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), move_options).expect("an undo");
     });
     assert!(ended.is_err(), "{ended:?}");
     assert!(took < PROMPTLY, "{took:?}");
@@ -60,9 +60,9 @@ fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
 #[test]
 fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": "yes" }))])]);
-    let sender = Sender::new(&world.shop.timeline).expect("a sender");
+    let sender = TurnHandle::new(&world.runtime.timeline).expect("a sender");
     let (take, begun) = (world.take(), Instant::now());
-    let mut witness = Witness::default();
+    let mut witness = RecordingObserver::default();
     let cancel = Cancel::new();
     let (stop, mut once) = (cancel.clone(), true);
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
@@ -73,7 +73,7 @@ fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
         }
     }));
     let outcome = world.run_with("go", &cancel, &mut witness).expect("the turn runs");
-    assert_eq!(outcome.how, Ended::Interrupted);
+    assert_eq!(outcome.how, TurnEnd::Interrupted);
     assert!(begun.elapsed() < Duration::from_secs(25));
 }
 

@@ -2,7 +2,7 @@
 //! received before.
 
 use proptest::prelude::*;
-use retake_agent::fault_server::{Telling, call, events, said};
+use retake_agent::fault_server::{ScriptedAnswer, call, events, said};
 use retake_agent::provider::{
     Answer, CallError, Decoder, Delta, EventReader, Fault, Stop, Wire, broken_input,
 };
@@ -97,13 +97,13 @@ fn blocks(wire: Wire, seeds: &[Seed]) -> Vec<Block> {
     blocks
 }
 
-fn telling(wire: Wire, seeds: &[Seed], piece: usize) -> Telling {
+fn telling(wire: Wire, seeds: &[Seed], piece: usize) -> ScriptedAnswer {
     let blocks = blocks(wire, seeds);
     let calls = blocks.iter().any(|block| block.kind() == "tool_call");
     let stop = if calls { Stop::ToolUse } else { Stop::EndTurn };
     let usage =
         Usage { input_tokens: 10, output_tokens: 20, cache_read_input_tokens: 30, ..Usage::default() };
-    Telling { blocks, piece, usage, stop }
+    ScriptedAnswer { blocks, piece, usage, stop }
 }
 
 proptest! {
@@ -406,7 +406,8 @@ fn a_call_that_was_cut_short_is_kept_and_marked() {
         (Wire::Responses, "arguments.delta"),
     ];
     for (wire, mark) in marks {
-        let told = Telling { blocks: vec![call("c", "read", &input)], stop: Stop::MaxTokens, ..said("") };
+        let told =
+            ScriptedAnswer { blocks: vec![call("c", "read", &input)], stop: Stop::MaxTokens, ..said("") };
         let mut all = events(wire, &told);
         all.remove(all.iter().rposition(|event| event.contains(mark)).expect("the last piece"));
         let answer = whole(wire, &all).expect("an answer");

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use retake_agent::Cancel;
-use retake_agent::fault_server::{Act, Chaos, FaultServer, Script, Telling, call, chaos, events, said};
+use retake_agent::fault_server::{
+    Chaos, FaultServer, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
+};
 use retake_agent::provider::{
     Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Platform, Secret, SignIn, Stop, Timeouts,
     Wire,
@@ -51,12 +53,12 @@ fn text(answer: &Answer) -> String {
 fn every_wire_streams_and_sends_its_key_where_it_belongs() {
     let client = Client::new().expect("a client");
     let check = |wire: Wire, path: &str, header: &str, value: &str| {
-        let told = Telling {
+        let told = ScriptedAnswer {
             blocks: vec![call("c", "read", &json!({"path": "ä"}))],
             stop: Stop::ToolUse,
             ..said("")
         };
-        let scripts = [1, 3, 1000].map(|size| Script::events(events(wire, &told)).in_pieces_of(size));
+        let scripts = [1, 3, 1000].map(|size| Script::events(events(wire, &told)).in_chunks_of(size));
         let server = FaultServer::with(scripts.to_vec()).expect("a port");
         for _ in 0..3 {
             let mut deltas = Vec::new();
@@ -65,8 +67,8 @@ fn every_wire_streams_and_sends_its_key_where_it_belongs() {
             let answer = client.call(&endpoint, &body, &Cancel::new(), &mut |delta| deltas.push(delta));
             assert_eq!(answer.expect("an answer").blocks, told.blocks, "{wire:?}");
             assert!(matches!(
-                deltas.iter().find(|delta| matches!(delta, Delta::CallBegan { .. })),
-                Some(Delta::CallBegan { block: 0, .. })
+                deltas.iter().find(|delta| matches!(delta, Delta::CallStarted { .. })),
+                Some(Delta::CallStarted { block: 0, .. })
             ));
         }
         let requests = server.requests();
@@ -131,10 +133,10 @@ fn a_connection_that_breaks_keeps_what_came() {
             assert!(!text(&error.partial).is_empty(), "{wire:?}");
         };
         let good = || Script::events(all.clone());
-        check(good().broken_after(5, Act::Cut), Fault::Network);
-        check(good().broken_after(5, Act::Stall), Fault::Stalled);
-        check(good().broken_after(5, Act::Send(b": the end\n\n".to_vec())), Fault::Cut);
-        check(good().with(5, Act::Send(b"data: \xff\xfe\n\n".to_vec())), Fault::Protocol);
+        check(good().with_fault_after(5, ScriptStep::Cut), Fault::Network);
+        check(good().with_fault_after(5, ScriptStep::Stall), Fault::Stalled);
+        check(good().with_fault_after(5, ScriptStep::Send(b": the end\n\n".to_vec())), Fault::Cut);
+        check(good().with(5, ScriptStep::Send(b"data: \xff\xfe\n\n".to_vec())), Fault::Protocol);
     }
 }
 
@@ -143,7 +145,8 @@ fn an_answer_that_is_whole_needs_no_good_end() {
     for wire in WIRES {
         let all = events(wire, &said(LONG));
         let acts = if wire == Wire::Chat { all.len() - 2 } else { all.len() };
-        let answer = one(wire, Script::events(all).broken_after(acts, Act::Cut)).expect("a whole answer");
+        let answer =
+            one(wire, Script::events(all).with_fault_after(acts, ScriptStep::Cut)).expect("a whole answer");
         assert_eq!(text(&answer), LONG);
     }
 }
@@ -168,7 +171,7 @@ fn what_is_no_stream_is_told_from_one() {
 
 #[test]
 fn a_server_that_says_nothing_is_not_waited_for() {
-    let script = Script { status: 200, headers: Vec::new(), acts: vec![Act::Stall] };
+    let script = Script { status: 200, headers: Vec::new(), acts: vec![ScriptStep::Stall] };
     let error = one(Wire::Chat, script).expect_err("nothing came");
     assert_eq!(error.fault, Fault::Stalled);
     let error = ask(&Client::new().expect("a client"), &endpoint(Wire::Chat, "http://127.0.0.1:1"))
@@ -187,8 +190,8 @@ fn a_server_that_says_nothing_is_not_waited_for() {
 #[test]
 fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
     for acts in [0, 5] {
-        let script =
-            Script::events(events(Wire::Anthropic, &said("hello world"))).broken_after(acts, Act::Stall);
+        let script = Script::events(events(Wire::Anthropic, &said("hello world")))
+            .with_fault_after(acts, ScriptStep::Stall);
         let server = FaultServer::with(vec![script]).expect("a port");
         let client = Client::new().expect("a client");
         let cancel = Cancel::new();
@@ -207,7 +210,7 @@ fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
         assert!(late < Duration::from_millis(50), "{late:?}");
         assert_eq!(error.partial.is_empty(), acts == 0);
         let patience = Instant::now();
-        while server.hung_up() == 0 {
+        while server.disconnects() == 0 {
             assert!(patience.elapsed() < Duration::from_secs(2), "the server still writes");
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -279,8 +282,8 @@ fn signs_of_life_without_content_do_not_keep_an_answer_open_for_ever() {
     let mut script = Script::events(events(Wire::Chat, &said(LONG)));
     for _ in 0..200 {
         script = script
-            .with(1, Act::Send(": still here\n\n".into()))
-            .with(1, Act::Pause(Duration::from_millis(50)));
+            .with(1, ScriptStep::Send(": still here\n\n".into()))
+            .with(1, ScriptStep::Pause(Duration::from_millis(50)));
     }
     let server = FaultServer::with(vec![script]).expect("a port");
     let mut endpoint = endpoint(Wire::Chat, &server.url());

@@ -1,13 +1,13 @@
 //! Redaction covers all data that a turn leaves outside the log.
 
-use retake_agent::approval::Mode;
+use retake_agent::approval::ApprovalMode;
 use retake_agent::{Cancel, Reply};
 use retake_model::id::EntryId;
 use retake_timeline::RedactionRequest;
-use retake_timeline::store::CommFilter;
+use retake_timeline::store::TraceFilter;
 use serde_json::json;
 
-use crate::world::{Witness, World, calls, text};
+use crate::world::{RecordingObserver, World, calls, text};
 
 /// Whether the runtime database contains a text, in its file or in the trace.
 fn ledger_holds(world: &World, secret: &str) -> bool {
@@ -17,25 +17,25 @@ fn ledger_holds(world: &World, secret: &str) -> bool {
         bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
     });
     let mut said = false;
-    let filter = CommFilter { bodies: true, ..CommFilter::default() };
-    let ledger = world.shop.timeline.store().ledger().expect("a ledger");
-    let each = &mut |comm: retake_timeline::store::Comm| {
-        said |= comm.body.unwrap_or_default().contains(secret);
+    let filter = TraceFilter { bodies: true, ..TraceFilter::default() };
+    let runtime_database = world.runtime.timeline.store().runtime_database().expect("a ledger");
+    let each = &mut |trace_number: retake_timeline::store::TraceRecord| {
+        said |= trace_number.body.unwrap_or_default().contains(secret);
         Ok(())
     };
-    ledger.comms(&filter, each).expect("the trace is read");
+    runtime_database.read_trace(&filter, each).expect("the trace is read");
     raw || said
 }
 
 /// The entry that contains a text.
 fn entry_with(world: &World, text: &str) -> EntryId {
-    let looking = world.shop.timeline.look().expect("a look");
-    let state = looking.state(world.thread).expect("a state");
-    let take = state.active_take(&looking.queries()).expect("a take");
-    let found = take.entries.iter(&looking.queries(), 0).find_map(|cell| {
+    let reader = world.runtime.timeline.read().expect("a look");
+    let state = reader.state(world.thread).expect("a state");
+    let take = state.active_take(&reader.queries()).expect("a take");
+    let found = take.entries.iter(&reader.queries(), 0).find_map(|cell| {
         let cell = cell.expect("an entry");
         let version: retake_model::entry::EntryVersion =
-            retake_model::object::load(&looking.queries(), cell.version).expect("a version");
+            retake_model::object::load(&reader.queries(), cell.version).expect("a version");
         format!("{version:?}").contains(text).then_some(cell.entry)
     });
     found.expect("an entry has it")
@@ -48,9 +48,9 @@ fn remembering(commands: &[&str]) -> World {
     }
     scripts.push(text("Done."));
     let mut world = World::new(scripts);
-    world.shop.approval.mode = Mode::Ask;
+    world.runtime.approval.mode = ApprovalMode::Ask;
     let reply = Some(Reply { allowed: true, remember: true, reason: None });
-    let mut witness = Witness { reply, ..Witness::default() };
+    let mut witness = RecordingObserver { reply, ..RecordingObserver::default() };
     world.run_with("go on", &Cancel::new(), &mut witness).expect("the turn runs");
     world
 }
@@ -59,10 +59,10 @@ fn remembering(commands: &[&str]) -> World {
 fn redacting_a_call_of_several_lines_forgets_that_it_was_allowed() {
     let world =
         remembering(&["A=tok-4711-first\necho tok-4711-\u{200b}second", "cd .\npwd", "echo kept for good"]);
-    let timeline = &world.shop.timeline;
+    let timeline = &world.runtime.timeline;
     let allowed = || {
-        let ledger = timeline.store().ledger().expect("a ledger");
-        let approvals = ledger.approvals(world.shop.project).expect("approvals");
+        let runtime_database = timeline.store().runtime_database().expect("a ledger");
+        let approvals = runtime_database.approvals(world.runtime.project).expect("approvals");
         approvals.into_iter().map(|(_, facts)| facts).collect::<Vec<_>>()
     };
     assert_eq!(allowed().len(), 3);
@@ -84,7 +84,7 @@ fn redacting_a_call_of_several_lines_forgets_that_it_was_allowed() {
 fn a_redaction_that_fails_at_any_step_is_finished_by_running_it_again() {
     let secret = "tok-0815-secret";
     let world = remembering(&[&format!("echo {secret}\necho more")]);
-    let timeline = &world.shop.timeline;
+    let timeline = &world.runtime.timeline;
     let request = || RedactionRequest { texts: vec![secret.to_owned()], ..RedactionRequest::default() };
     // The index cannot be opened: redaction handles the runtime database before it and the store after it.
     let search = world.folder.path().join("store/search.db");

@@ -2,39 +2,39 @@
 
 use retake_agent::compare::compare;
 use retake_agent::provider::prices::Prices;
-use retake_agent::{Again, Beginning, Brain, Cancel, Outcome, TurnError};
-use retake_model::agent::Ended;
-use retake_model::command::{Prompt, Refusal};
+use retake_agent::{Cancel, ModelBackend, RetryRequest, TurnError, TurnOutcome, TurnRequest};
+use retake_model::agent::TurnEnd;
+use retake_model::command::{CommandError, Prompt};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::EntryId;
 use retake_model::replay::OnConflict;
-use retake_timeline::{ChangeError, Command, Handling, SharedChanges};
+use retake_timeline::{ChangeError, Command, MoveOptions, SharedChanges};
 use serde_json::json;
 
-use crate::world::{Witness, World, calls, text};
+use crate::world::{RecordingObserver, World, calls, text};
 
 fn message(world: &World) -> EntryId {
-    let looking = world.shop.timeline.look().expect("a look");
-    let state = looking.state(world.thread).expect("a state");
-    let take = state.active_take(&looking.queries()).expect("a take");
-    let page = looking.page(world.thread, &take, 0..take.entries.len()).expect("entries");
+    let reader = world.runtime.timeline.read().expect("a look");
+    let state = reader.state(world.thread).expect("a state");
+    let take = state.active_take(&reader.queries()).expect("a take");
+    let page = reader.page(world.thread, &take, 0..take.entries.len()).expect("entries");
     page.iter().rev().find(|view| RoleKind::of(&view.entry.role) == RoleKind::User).expect("a message").id
 }
 
-fn retry(world: &World, prompt: Prompt) -> Result<Outcome, TurnError> {
-    let beginning = Beginning::with(prompt);
-    let again = Again {
+fn retry(world: &World, prompt: Prompt) -> Result<TurnOutcome, TurnError> {
+    let beginning = TurnRequest::with(prompt);
+    let again = RetryRequest {
         from: world.take(),
         at: message(world),
         name: None,
         on_conflict: OnConflict::default(),
         shared: SharedChanges::default(),
     };
-    world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut Witness::default())
+    world.runtime.retry(world.thread, again, beginning, &Cancel::new(), &mut RecordingObserver::default())
 }
 
 fn entry(world: &World, text: &str) -> Prompt {
-    Prompt::Entry(EntryVersion::from_text("User", text, world.shop.timeline.now()).into())
+    Prompt::Entry(EntryVersion::from_text("User", text, world.runtime.timeline.now()).into())
 }
 
 #[test]
@@ -44,27 +44,29 @@ fn a_retry_starts_from_the_files_of_then_and_leaves_the_old_take_as_it_was() {
     world.run("do it");
     let main = world.take();
     assert_eq!(world.read("work.txt").as_deref(), Some("first"));
-    let outcome = retry(&world, Prompt::Same).expect("the turn runs");
-    assert_eq!(outcome.how, Ended::Completed);
+    let outcome = retry(&world, Prompt::Original).expect("the turn runs");
+    assert_eq!(outcome.how, TurnEnd::Completed);
     assert_ne!(outcome.take, main);
     assert_eq!(world.takes(), 2);
     assert_eq!(world.read("work.txt").as_deref(), Some("second"));
     assert_eq!(world.last_messages().len(), 3, "the model saw nothing of the first attempt");
     world.check_requests();
 
-    let looking = world.shop.timeline.look().expect("a look");
-    let state = looking.state(world.thread).expect("a state");
-    let take = |id| state.take(&looking.queries(), id).expect("a look").expect("a take");
-    let compared = compare(&looking, world.thread, [&take(main), &take(outcome.take)], &Prices::default())
-        .expect("both");
+    let reader = world.runtime.timeline.read().expect("a look");
+    let state = reader.state(world.thread).expect("a state");
+    let take = |id| state.take(&reader.queries(), id).expect("a look").expect("a take");
+    let compared =
+        compare(&reader, world.thread, [&take(main), &take(outcome.take)], &Prices::default()).expect("both");
     assert_eq!(compared.shared, 0);
     assert_eq!(compared.sides.each_ref().map(|side| side.entries.len()), [4, 4]);
     assert_eq!(compared.sides.each_ref().map(|side| side.calls.made), [1, 1]);
-    drop(looking);
+    drop(reader);
 
-    let desk = world.shop.desk.as_ref().expect("files are kept");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
     let back = Command::Switch { take: main };
-    desk.change(world.thread, back, retake_timeline::Caller::human(), Handling::default()).expect("a switch");
+    working_copy
+        .change(world.thread, back, retake_timeline::Caller::human(), MoveOptions::default())
+        .expect("a switch");
     assert_eq!(world.read("work.txt").as_deref(), Some("first"));
     assert_eq!(world.said().last().map(String::as_str), Some("AI: One."));
 }
@@ -81,20 +83,20 @@ fn an_edited_prompt_is_what_the_model_hears() {
 fn a_retry_that_cannot_begin_leaves_no_fork() {
     let mut world = World::new(vec![text("One.")]);
     world.run("do it");
-    let before = world.shop.timeline.look().expect("a look").head(world.thread).expect("a head").id;
+    let before = world.runtime.timeline.read().expect("a look").head(world.thread).expect("a head").id;
     for prompt in [entry(&world, ""), entry(&world, " \n\t ")] {
         let refused = retry(&world, prompt);
         assert!(
-            matches!(refused, Err(TurnError::Change(ChangeError::Refused(Refusal::EmptyPrompt)))),
+            matches!(refused, Err(TurnError::Change(ChangeError::Refused(CommandError::EmptyPrompt)))),
             "{refused:?}"
         );
     }
     // A key that cannot be sent is detected before anything changes.
-    if let Brain::Remote { endpoint, .. } = &mut world.shop.brain {
+    if let ModelBackend::Remote { endpoint, .. } = &mut world.runtime.backend {
         endpoint.base_url = "http://example.org".to_owned();
     }
-    assert!(matches!(retry(&world, Prompt::Same), Err(TurnError::Provider(_))));
-    let after = world.shop.timeline.look().expect("a look").head(world.thread).expect("a head").id;
+    assert!(matches!(retry(&world, Prompt::Original), Err(TurnError::Provider(_))));
+    let after = world.runtime.timeline.read().expect("a look").head(world.thread).expect("a head").id;
     assert_eq!(before, after, "nothing was done at all");
     assert_eq!(world.takes(), 1);
 }

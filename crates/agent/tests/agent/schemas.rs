@@ -2,14 +2,15 @@
 
 mod validator;
 
-use retake_agent::approval::{Decision, Fingerprint, Mode, Question as ApprovalQuestion};
+use retake_agent::approval::{ApprovalMode, ApprovalQuestion, Decision, Fingerprint};
 use retake_agent::compare::{Comparison, compare};
-use retake_agent::{Cancel, Compressed, Outcome as TurnOutcome, Reply, TurnEvent};
-use retake_model::agent::{Agent, AgentState, Ended, Origin, ToolRun, ToolStatus};
+use retake_agent::{Cancel, CompressOutcome, Reply, TurnEvent, TurnOutcome};
+use retake_model::agent::{Agent, AgentState, FaultOrigin, ToolRun, ToolStatus, TurnEnd};
 use retake_model::command::Compression;
 use retake_model::content::{ContentId, Kind};
-use retake_model::diff::Incomparable;
+use retake_model::diff::DiffError;
 use retake_model::entry::{Block, EntryVersion, Usage};
+use retake_model::environment::Environment;
 use retake_model::id::{EntryId, TurnId};
 use retake_model::json::Json;
 use retake_model::operation::{Actor, FileChange};
@@ -18,25 +19,25 @@ use retake_model::replay::OnConflict;
 use retake_model::settings::Settings;
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
-use retake_model::surroundings::Surroundings;
-use retake_model::take::{FileItem, FileList, Sent};
-use retake_model::turn::{Letter, PartialAnswer, RunningTurn};
+use retake_model::take::{FileItem, FileList, SentContext};
+use retake_model::turn::{PartialAnswer, RunningTurn, TurnMessage};
 use retake_timeline::store::{
-    BudgetState, Collected, LogState, Problem, Purged, Redacted, Repaired, Salvaged, Share, Shown, Snippet,
-    Stage, Usage as StoreUsage, Verified,
+    BudgetState, CollectReport, EntryPresentation, MaintenanceStage, Problem, ProjectUsage, PurgeReport,
+    RedactionReport, RepairReport, SalvageReport, Snippet, StoreUsage, VerifyReport, WalState,
 };
 use retake_timeline::{
-    Advanced, ApartFolder, Blame, Caller, Changed, Changes, ClosedApart, Command, Detail, Done, EntryView,
-    Exported, FileLog, FileReport, FilesAt, Goal, Halves, Handling, HistoryItem, Imported, Importing, Moment,
-    Moved, OpenedApart, PlanRequest, Project, Promoted, Question, Recovered, Restored, Seen, Spot, Standing,
-    Tree, Unit,
+    Blame, Caller, ChangeOutcome, ChangeReport, Changes, ClosedWorktree, Command, Detail, DiffOptions,
+    EntryView, ExportSummary, FileLog, FileReport, FilesAt, Goal, HistoryItem, HistoryMove, ImportMode,
+    ImportSummary, InsertPosition, MoveOptions, MoveOutcome, OpenedWorktree, PlanRequest, Project,
+    PromoteOutcome, RecordedChanges, RecoveredMove, RestoreOutcome, Scope, Tree, TurnAdvanceOutcome,
+    UndoStatus, Unit, Worktree,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::world::{Witness, World, calls, text};
+use crate::world::{RecordingObserver, World, calls, text};
 
 fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().for_serialize().into_generator()
@@ -63,13 +64,64 @@ fn no_two_types_have_one_name() {
     macro_rules! add {
         ($($type:ty),* $(,)?) => { $( all.subschema_for::<$type>(); )* };
     }
-    add!(Decision, Fingerprint, Mode, ApprovalQuestion, Comparison, Compressed, TurnOutcome, TurnEvent);
-    add!(Agent, Incomparable, EntryVersion, FileChange, RootPath, OnConflict, Settings, Visibility);
-    add!(TakeSummary, ThreadSummary, Surroundings, FileItem, FileList, Sent, Letter, RunningTurn);
-    add!(BudgetState, Collected, LogState, Purged, Redacted, Repaired, Salvaged, Share, Shown, Snippet);
-    add!(Stage, StoreUsage, Verified, Advanced, ApartFolder, Blame, Changed, Changes, ClosedApart, Done);
-    add!(EntryView, Exported, FileLog, FileReport, FilesAt, Halves, HistoryItem, Imported, Moment, Moved);
-    add!(OpenedApart, Project, Promoted, Recovered, Restored, Seen, Standing, Tree);
+    add!(
+        Decision,
+        Fingerprint,
+        ApprovalMode,
+        ApprovalQuestion,
+        Comparison,
+        CompressOutcome,
+        TurnOutcome,
+        TurnEvent
+    );
+    add!(Agent, DiffError, EntryVersion, FileChange, RootPath, OnConflict, Settings, Visibility);
+    add!(TakeSummary, ThreadSummary, Environment, FileItem, FileList, SentContext, TurnMessage, RunningTurn);
+    add!(
+        BudgetState,
+        CollectReport,
+        WalState,
+        PurgeReport,
+        RedactionReport,
+        RepairReport,
+        SalvageReport,
+        ProjectUsage,
+        EntryPresentation,
+        Snippet
+    );
+    add!(
+        MaintenanceStage,
+        StoreUsage,
+        VerifyReport,
+        TurnAdvanceOutcome,
+        Worktree,
+        Blame,
+        ChangeReport,
+        Changes,
+        ClosedWorktree,
+        ChangeOutcome
+    );
+    add!(
+        EntryView,
+        ExportSummary,
+        FileLog,
+        FileReport,
+        FilesAt,
+        Scope,
+        HistoryItem,
+        ImportSummary,
+        MoveOutcome,
+        HistoryMove
+    );
+    add!(
+        OpenedWorktree,
+        Project,
+        PromoteOutcome,
+        RecoveredMove,
+        RestoreOutcome,
+        RecordedChanges,
+        UndoStatus,
+        Tree
+    );
     let names: Vec<String> = all.definitions().keys().cloned().collect();
     assert!(names.len() > 90, "{}", names.len());
     // schemars appends a number to the name of a second type of the same name.
@@ -84,47 +136,47 @@ fn what_a_turn_says_and_leaves_is_as_described() {
         calls(&[("w", "write", json!({"path": "new.txt", "content": content})), ("n", "nothing", json!({}))]),
         text("Done."),
     ]);
-    world.shop.approval.mode = Mode::Ask;
+    world.runtime.approval.mode = ApprovalMode::Ask;
     let reply = Reply { allowed: true, remember: true, reason: None };
-    let mut witness = Witness { reply: Some(reply), ..Witness::default() };
+    let mut witness = RecordingObserver { reply: Some(reply), ..RecordingObserver::default() };
     let outcome = world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
     check(&outcome);
     assert!(witness.events.iter().any(|event| matches!(event, TurnEvent::ApprovalRequested { .. })));
     check_all(witness.events);
-    let (timeline, thread) = (world.shop.timeline.clone(), world.thread);
-    let desk = world.shop.desk.clone().expect("files are kept");
-    let project = desk.project();
+    let (timeline, thread) = (world.runtime.timeline.clone(), world.thread);
+    let working_copy = world.runtime.working_copy.clone().expect("files are kept");
+    let project = working_copy.project();
     std::fs::write(world.project.join("new.txt"), "one\n2\n").expect("a file");
-    let seen = desk.look(thread, Caller::human()).expect("a look");
+    let seen = working_copy.record_changes(thread, Caller::human()).expect("a look");
     check(&seen);
 
-    let looking = timeline.look().expect("a look");
-    let state = looking.state(thread).expect("a state");
-    let main = state.active_take(&looking.queries()).expect("a take");
-    check_all(looking.page(thread, &main, 0..main.entries.len()).expect("entries"));
-    check_all(looking.history(thread, None, 100).expect("a history"));
-    check(&looking.standing(thread).expect("a standing"));
-    check(&looking.tree(Some(project), retake_timeline::store::Deleted::Shown).expect("a tree"));
-    check(&looking.settings(&state).expect("settings"));
-    let files = looking.files(thread, None, 100).expect("files");
+    let reader = timeline.read().expect("a look");
+    let state = reader.state(thread).expect("a state");
+    let main = state.active_take(&reader.queries()).expect("a take");
+    check_all(reader.page(thread, &main, 0..main.entries.len()).expect("entries"));
+    check_all(reader.history(thread, None, 100).expect("a history"));
+    check(&reader.undo_status(thread).expect("a undo_status"));
+    check(&reader.tree(Some(project), retake_timeline::store::DeletedFilter::Shown).expect("a tree"));
+    check(&reader.settings(&state).expect("settings"));
+    let files = reader.files(thread, None, 100).expect("files");
     let oldest = files.last().expect("the first look").files.after;
     check_all(files);
-    let hunks = Question { paths: Vec::new(), detail: Detail::Hunks(3) };
-    check(&looking.changes(oldest, seen.snapshot, &hunks).expect("changes"));
+    let hunks = DiffOptions { paths: Vec::new(), detail: Detail::Hunks(3) };
+    check(&reader.changes(oldest, seen.snapshot, &hunks).expect("changes"));
     let path = RootPath { root: String::new(), path: TreePath::new(b"new.txt").expect("a path") };
-    check(&looking.blame(project, &path, seen.snapshot, None).expect("a blame"));
-    check(&looking.file_log(project, &path, None, 10).expect("a log"));
-    drop(looking);
+    check(&reader.blame(project, &path, seen.snapshot, None).expect("a blame"));
+    check(&reader.file_log(project, &path, None, 10).expect("a log"));
+    drop(reader);
 
-    let restored = desk.restore(thread, oldest, &[], Caller::human(), Handling::default());
+    let restored = working_copy.restore(thread, oldest, &[], Caller::human(), MoveOptions::default());
     check(&restored.expect("it is restored"));
-    let (undo, options) = (Goal::Undo(Unit::Turn, 1), Handling::default());
+    let (undo, options) = (Goal::Undo(Unit::Turn, 1), MoveOptions::default());
     let branch = Command::Branch { from: main.id, at: None, name: None };
     for request in [PlanRequest::Move(undo), PlanRequest::Change(branch.clone())] {
-        check(desk.plan(thread, request, Caller::human(), options).expect("a plan").preview());
+        check(working_copy.plan(thread, request, Caller::human(), options).expect("a plan").preview());
     }
-    check(&desk.go(thread, undo, Caller::human(), options).expect("an undo"));
-    check(&desk.change(thread, branch, Caller::human(), options).expect("a branch"));
+    check(&working_copy.go(thread, undo, Caller::human(), options).expect("an undo"));
+    check(&working_copy.change(thread, branch, Caller::human(), options).expect("a branch"));
     check(&timeline.undo(thread, Unit::Operation, 1, Caller::human()).expect("an undo"));
 }
 
@@ -132,7 +184,7 @@ fn what_a_turn_says_and_leaves_is_as_described() {
 fn every_kind_of_change_is_as_described() {
     let world = World::new(vec![text("Done."), text("Again.")]);
     world.run("begin");
-    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let (timeline, thread, take) = (world.runtime.timeline.clone(), world.thread, world.take());
     let change = |command: Command| timeline.change(thread, command, Caller::human()).expect("a change");
     let entry = |text: &str| {
         let mut version = EntryVersion::from_text("AI", text, timeline.now());
@@ -147,13 +199,13 @@ fn every_kind_of_change_is_as_described() {
     let blocks: Vec<Block> = serde_json::from_str(blocks).expect("blocks");
     check_all(blocks.clone());
     let new = |text: &str| vec![EntryVersion { blocks: blocks.clone(), ..entry(text) }.into()];
-    check(&change(Command::AddEntries { take, at: Spot::End, entries: new("a") }));
-    let looking = timeline.look().expect("a look");
-    let main = looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take");
-    let page = looking.page(thread, &main, 0..main.entries.len()).expect("entries");
+    check(&change(Command::AddEntries { take, at: InsertPosition::End, entries: new("a") }));
+    let reader = timeline.read().expect("a look");
+    let main = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
+    let page = reader.page(thread, &main, 0..main.entries.len()).expect("entries");
     check_all(page.clone());
     let (first, last) = (page[0].id, page[page.len() - 1].id);
-    drop(looking);
+    drop(reader);
     let item = FileItem {
         path: "a.rs".to_owned(),
         extra: [("lines".to_owned(), Json::new("[1,2]").expect("JSON"))].into_iter().collect(),
@@ -187,35 +239,34 @@ fn every_kind_of_change_is_as_described() {
     ] {
         check(&change(command));
     }
-    let looking = timeline.look().expect("a look");
-    let seen =
-        looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take").entries;
-    drop(looking);
+    let reader = timeline.read().expect("a look");
+    let seen = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take").entries;
+    drop(reader);
     let summary = entry("all of it").into();
     let compression = Compression { turn: None, seen, end: seen.len(), kept: Vec::new(), summary };
     for command in [Command::Compress { take, compression }, Command::Clear { take }, Command::Reset] {
         check(&change(command));
     }
-    let second = timeline.look().expect("a look").tree(None, retake_timeline::store::Deleted::Hidden);
+    let second = timeline.read().expect("a look").tree(None, retake_timeline::store::DeletedFilter::Hidden);
     let second = second.expect("a tree").threads[0].all_takes.last().expect("a take").id;
     check(&timeline.promote(thread, second, None, Caller::human()).expect("a promotion"));
     // It is no longer the last thread of its project.
     check(&change(Command::Delete));
     check(&change(Command::Restore));
-    let looking = timeline.look().expect("a look");
-    check_all(looking.history(thread, None, 1000).expect("a history"));
-    check(&looking.tree(None, retake_timeline::store::Deleted::Shown).expect("a tree"));
+    let reader = timeline.read().expect("a look");
+    check_all(reader.history(thread, None, 1000).expect("a history"));
+    check(&reader.tree(None, retake_timeline::store::DeletedFilter::Shown).expect("a tree"));
 
     let mut file = Vec::new();
-    check(&looking.export(thread, &mut file, &mut |_, _| ()).expect("an export"));
+    check(&reader.export(thread, &mut file, &mut |_, _| ()).expect("an export"));
     let file = std::io::Cursor::new(file);
-    let imported = timeline.import(file, world.shop.project, Importing::Copy, |_, _| ());
+    let imported = timeline.import(file, world.runtime.project, ImportMode::Copy, |_, _| ());
     check(&imported.expect("an import"));
     let store = timeline.store();
     check(&store.verify(&mut |_| ()).expect("it can be read"));
     check(&store.usage().expect("a sum"));
-    check_all(store.shares().expect("shares"));
-    check_all([1, 1 << 40].map(|budget| store.against(budget).expect("a sum")));
+    check_all(store.usage_by_project().expect("shares"));
+    check_all([1, 1 << 40].map(|budget| store.budget_state(budget).expect("a sum")));
     check(&timeline.project(&world.project).expect("a project"));
 }
 
@@ -223,16 +274,16 @@ fn every_kind_of_change_is_as_described() {
 fn two_takes_side_by_side_are_as_described() {
     let world = World::new(vec![text("One."), text("Two.")]);
     world.run("begin");
-    let (timeline, thread, take) = (&world.shop.timeline, world.thread, world.take());
+    let (timeline, thread, take) = (&world.runtime.timeline, world.thread, world.take());
     timeline
         .change(thread, Command::Branch { from: take, at: None, name: None }, Caller::human())
         .expect("a branch");
     world.run("begin otherwise");
-    let looking = timeline.look().expect("a look");
-    let state = looking.state(thread).expect("a state");
-    let found = |id| state.take(&looking.queries(), id).expect("a look").expect("a take");
+    let reader = timeline.read().expect("a look");
+    let state = reader.state(thread).expect("a state");
+    let found = |id| state.take(&reader.queries(), id).expect("a look").expect("a take");
     let takes = [&found(take), &found(state.active)];
-    check(&compare(&looking, thread, takes, &world.shop.prices).expect("a comparison"));
+    check(&compare(&reader, thread, takes, &world.runtime.prices).expect("a comparison"));
 }
 
 #[test]
@@ -249,34 +300,34 @@ fn what_rarely_happens_is_as_described() {
     check_all(calls);
     check_all(states.map(|state| Agent { turn, state }));
     check_all([
-        Letter::Interrupt,
-        Letter::Steer { entry, text: "t".to_owned() },
-        Letter::Decide { call: "c".to_owned(), allowed: true, remember: false, reason: None },
+        TurnMessage::Interrupt,
+        TurnMessage::Steer { entry, text: "t".to_owned() },
+        TurnMessage::Decide { call: "c".to_owned(), allowed: true, remember: false, reason: None },
     ]);
     check_all([
         Actor::Human,
         Actor::ToolCall { call: "c".to_owned() },
         Actor::Client { name: "n".to_owned() },
     ]);
-    check_all([Ended::Completed, Ended::Failed, Ended::Interrupted]);
-    check_all([Origin::Model, Origin::Tool, Origin::Setup]);
+    check_all([TurnEnd::Completed, TurnEnd::Failed, TurnEnd::Interrupted]);
+    check_all([FaultOrigin::Model, FaultOrigin::Tool, FaultOrigin::Setup]);
     check_all([Block::Image { media: "image/png".to_owned(), blob, extra: [].into_iter().collect() }]);
-    check(&Surroundings { git_dirty: Some(true), ..Surroundings::default() });
+    check(&Environment { git_dirty: Some(true), ..Environment::default() });
     check(&Settings::default());
     check(&Usage {
         extra: [("cost".to_owned(), Json::new("0.5").expect("JSON"))].into_iter().collect(),
         ..Usage::default()
     });
     let world = World::new(Vec::new());
-    let now = world.shop.timeline.now();
+    let now = world.runtime.timeline.now();
     let partial = PartialAnswer { entry, blocks: vec![Block::of_text("so far")], model: None, began: now };
     let (thread, take) = (world.thread, world.take());
     check(&RunningTurn { thread, take, turn, started: now, process: 1, partial: Some(partial) });
     check_all([
         Problem::Database { message: "m".to_owned() },
         Problem::ObjectMalformed { number: 1, kind: Kind::Blob, id: blob },
-        Problem::TalliesDiffer { count: 2 },
+        Problem::RowChecksumsDiffer { count: 2 },
     ]);
-    check_all([Mode::Ask, Mode::AllowEdits, Mode::AllowAll, Mode::Deny]);
+    check_all([ApprovalMode::Ask, ApprovalMode::AllowEdits, ApprovalMode::AllowAll, ApprovalMode::Deny]);
     check_all([Decision::Allow, Decision::Ask, Decision::Deny]);
 }

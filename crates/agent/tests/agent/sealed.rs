@@ -10,7 +10,8 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_model::tree::Snapshot;
 use retake_timeline::{
-    Caller, Command, Desk, FileError, Goal, Handling, Importing, Outcome, PathReport, Rules, Timeline, Unit,
+    Caller, Command, FileError, Goal, ImportMode, MoveOptions, Outcome, PathReport, Rules, Timeline, Unit,
+    WorkingCopy,
 };
 use retake_workspace::snapshot::{Options, Workspace};
 use serde_json::json;
@@ -45,8 +46,8 @@ fn world() -> World {
 }
 
 fn go(world: &World, goal: Goal) -> Vec<PathReport> {
-    let desk = world.shop.desk.as_ref().expect("files are kept");
-    let moved = desk.go(world.thread, goal, Caller::human(), Handling::default()).expect("a move");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
+    let moved = working_copy.go(world.thread, goal, Caller::human(), MoveOptions::default()).expect("a move");
     moved.files.expect("files").paths
 }
 
@@ -109,10 +110,10 @@ fn the_replaced_bytes_are_nowhere_in_clear_in_the_store() {
         assert_eq!(places(&store, secret.as_bytes()), Vec::<String>::new());
     }
     let mut export = Vec::new();
-    let looking = world.shop.timeline.look().expect("a look");
-    let exported = looking.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
-    assert!(exported.sealed_left_out > 0);
-    let verified = world.shop.timeline.store().verify(&mut |_| {}).expect("readable");
+    let reader = world.runtime.timeline.read().expect("a look");
+    let exported = reader.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
+    assert!(exported.sealed_excluded > 0);
+    let verified = world.runtime.timeline.store().verify(&mut |_| {}).expect("readable");
     assert_eq!(verified.problems, []);
 }
 
@@ -121,8 +122,8 @@ fn what_the_user_changed_since_stays_and_is_reported() {
     let world = world();
     world.run("rotate the token");
     fs::write(world.project.join(".env"), "TOKEN=by-hand\n").expect("it is ours");
-    let glance = world.shop.desk.as_ref().expect("files are kept").glance(10).expect("a glance");
-    assert_eq!(glance.changed.iter().map(|path| path.path.to_string()).collect::<Vec<_>>(), [".env"]);
+    let status = world.runtime.working_copy.as_ref().expect("files are kept").status(10).expect("a glance");
+    assert_eq!(status.changed.iter().map(|path| path.path.to_string()).collect::<Vec<_>>(), [".env"]);
     let paths = undo(&world);
     assert!(matches!(outcome(&paths, ".env"), Outcome::Conflicted { written: false, .. }), "{paths:?}");
     assert_eq!(world.read(".env").as_deref(), Some("TOKEN=by-hand\n"));
@@ -138,7 +139,7 @@ fn what_the_user_changed_since_stays_and_is_reported() {
 fn without_the_key_each_path_is_reported_and_the_rest_moves() {
     let world = world();
     world.run("rotate the token");
-    let key = world.shop.timeline.store().key_file();
+    let key = world.runtime.timeline.store().key_file();
     fs::rename(&key, key.with_extension("away")).expect("it is ours");
     let paths = undo(&world);
     for path in [".env", "local.json", "cache/made.txt"] {
@@ -152,9 +153,9 @@ fn without_the_key_each_path_is_reported_and_the_rest_moves() {
     // With the key restored, a second undo restores the paths that the first one skipped.
     fs::rename(key.with_extension("away"), &key).expect("it is ours");
     redo(&world);
-    let desk = world.shop.desk.as_ref().expect("files are kept");
-    let deciding = Handling { on_conflict: OnConflict::Take, ..Handling::default() };
-    desk.go(world.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), deciding).expect("an undo");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
+    let deciding = MoveOptions { on_conflict: OnConflict::Take, ..MoveOptions::default() };
+    working_copy.go(world.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), deciding).expect("an undo");
     assert_eq!(world.read(".env").as_deref(), Some(OLD));
 }
 
@@ -162,7 +163,7 @@ fn without_the_key_each_path_is_reported_and_the_rest_moves() {
 fn a_file_too_large_to_seal_is_reported_by_the_undo() {
     let world = world();
     let large = fs::File::create(world.project.join(".env")).expect("it is ours");
-    large.set_len(retake_model::sealed::LARGEST_SEALED + 1).expect("room");
+    large.set_len(retake_model::sealed::MAX_SEALED + 1).expect("room");
     world.run("rotate the token");
     assert_eq!(world.read(".env").as_deref(), Some(NEW));
     let paths = undo(&world);
@@ -175,7 +176,7 @@ fn a_file_too_large_to_seal_is_reported_by_the_undo() {
 fn a_damaged_key_is_reported_for_each_path_and_the_rest_moves() {
     let world = world();
     world.run("rotate the token");
-    let key = world.shop.timeline.store().key_file();
+    let key = world.runtime.timeline.store().key_file();
     fs::write(&key, "no key").expect("it is ours");
     let paths = undo(&world);
     for path in [".env", "local.json", "cache/made.txt"] {
@@ -190,7 +191,7 @@ fn a_damaged_key_is_reported_for_each_path_and_the_rest_moves() {
 fn an_undo_with_another_key_reports_each_path() {
     let world = world();
     world.run("rotate the token");
-    fs::write(world.shop.timeline.store().key_file(), [7; 32]).expect("it is ours");
+    fs::write(world.runtime.timeline.store().key_file(), [7; 32]).expect("it is ours");
     let paths = undo(&world);
     assert_eq!(world.read(".env").as_deref(), Some(NEW));
     for path in [".env", "local.json"] {
@@ -202,25 +203,25 @@ fn an_undo_with_another_key_reports_each_path() {
 #[test]
 fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
     let world = world();
-    let desk = world.shop.desk.as_ref().expect("files are kept");
-    desk.look(world.thread, Caller::human()).expect("a look");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
+    working_copy.record_changes(world.thread, Caller::human()).expect("a look");
     fs::write(world.project.join("kept.txt"), "by hand\n").expect("it is ours");
-    desk.look(world.thread, Caller::human()).expect("a look");
+    working_copy.record_changes(world.thread, Caller::human()).expect("a look");
     let snapshots = || -> Vec<ContentId> {
-        let looking = world.shop.timeline.look().expect("a look");
-        let files = looking.files(world.thread, None, 100).expect("files");
+        let reader = world.runtime.timeline.read().expect("a look");
+        let files = reader.files(world.thread, None, 100).expect("files");
         files.into_iter().rev().flat_map(|at| [at.files.before, at.files.after]).collect()
     };
     let restore = |snapshot, path: &str| {
         let path = TreePath::new(path.as_bytes()).expect("a path");
         let path = RootPath { root: String::new(), path };
-        desk.restore(world.thread, snapshot, &[path], Caller::human(), Handling::default())
+        working_copy.restore(world.thread, snapshot, &[path], Caller::human(), MoveOptions::default())
     };
     world.run("rotate the token");
     let before_it_was_sealed = snapshots()[0];
     let sealed = {
-        let looking = world.shop.timeline.look().expect("a look");
-        let queries = looking.queries();
+        let reader = world.runtime.timeline.read().expect("a look");
+        let queries = reader.queries();
         let has = |id: &ContentId| {
             let snapshot: Snapshot = load(&queries, *id).expect("a snapshot");
             snapshot.roots[0].sealed.is_some()
@@ -240,18 +241,18 @@ fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
 fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project() {
     let world = world();
     world.run("rotate the token");
-    let (thread, timeline) = (world.thread, &world.shop.timeline);
-    let desk = world.shop.desk.as_ref().expect("files are kept");
-    let state = || timeline.look().expect("a look").state(thread).expect("a state");
+    let (thread, timeline) = (world.thread, &world.runtime.timeline);
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
+    let state = || timeline.read().expect("a look").state(thread).expect("a state");
     let change = |command| {
-        let changed = desk.change(thread, command, Caller::human(), Handling::default());
+        let changed = working_copy.change(thread, command, Caller::human(), MoveOptions::default());
         changed.expect("a change").files.expect("files").paths
     };
     let main = state().active;
     let last = {
-        let looking = timeline.look().expect("a look");
-        let entries = state().active_take(&looking.queries()).expect("a take").entries;
-        let cell = entries.get(&looking.queries(), entries.len() - 1).expect("readable");
+        let reader = timeline.read().expect("a look");
+        let entries = state().active_take(&reader.queries()).expect("a take").entries;
+        let cell = entries.get(&reader.queries(), entries.len() - 1).expect("readable");
         cell.expect("an entry").entry
     };
     change(Command::Branch { from: main, at: Some(last), name: Some("second".into()) });
@@ -260,16 +261,17 @@ fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project
     let before = files(&world);
     let folder = world.folder.path().join("worktree");
     for changes_a_file in [false, true] {
-        desk.open_apart(thread, second, &folder, &Caller::human()).expect("a worktree");
+        working_copy.open_worktree(thread, second, &folder, &Caller::human()).expect("a worktree");
         assert!(!folder.join(".env").exists(), "a secret file stays in its folder");
         if changes_a_file {
             fs::write(folder.join("plain.txt"), "by the take\n").expect("it is ours");
         }
-        let known = timeline.look().expect("a look").apart_folders().expect("a list").remove(0);
-        let worktree = Desk::of_apart(timeline, &known, &Options::default()).expect("a desk");
-        let closed = worktree.close_apart(Caller::human(), true).expect("a close");
-        let seen: Vec<String> = closed.seen.files.paths.iter().map(|path| path.path.to_string()).collect();
-        assert_eq!(seen, if changes_a_file { vec!["plain.txt"] } else { vec![] });
+        let known = timeline.read().expect("a look").worktrees().expect("a list").remove(0);
+        let worktree = WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a desk");
+        let closed = worktree.close_worktree(Caller::human(), true).expect("a close");
+        let recorded: Vec<String> =
+            closed.recorded.files.paths.iter().map(|path| path.path.to_string()).collect();
+        assert_eq!(recorded, if changes_a_file { vec!["plain.txt"] } else { vec![] });
         let paths = change(Command::Switch { take: second });
         assert_eq!(files(&world)[..3], before[..3], "{paths:?}");
         let plain = if changes_a_file { Some("by the take\n") } else { before[3].as_deref() };
@@ -284,9 +286,9 @@ fn an_imported_thread_reports_sealed_paths_and_holds_none_of_their_bytes() {
     let world = world();
     world.run("rotate the token");
     let mut export = Vec::new();
-    let looking = world.shop.timeline.look().expect("a look");
-    looking.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
-    drop(looking);
+    let reader = world.runtime.timeline.read().expect("a look");
+    reader.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
+    drop(reader);
     // The same files on another machine, after the turn.
     let there = world.folder.path().join("there");
     fs::create_dir(&there).expect("it is ours");
@@ -296,15 +298,17 @@ fn an_imported_thread_reports_sealed_paths_and_holds_none_of_their_bytes() {
     let timeline = Timeline::open(&world.folder.path().join("other"), Rules::default()).expect("a store");
     let project = timeline.project(&there).expect("a project").id;
     let import = std::io::Cursor::new(export);
-    let imported = timeline.import(import, project, Importing::Same, |_, _| ()).expect("an import");
-    let desk = Desk::at(timeline.clone(), project, Workspace::of(&there).expect("a workspace"));
+    let imported = timeline.import(import, project, ImportMode::Same, |_, _| ()).expect("an import");
+    let working_copy =
+        WorkingCopy::at(timeline.clone(), project, Workspace::of(&there).expect("a workspace"));
     // This store contains everything in the export.
     let store = world.folder.path().join("other");
     assert!(!places(&store, b"because it is captured").is_empty());
     for secret in ["the-old-secret-2f81c0", "only-in-local-json-77"] {
         assert_eq!(places(&store, secret.as_bytes()), Vec::<String>::new());
     }
-    let moved = desk.go(imported.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default());
+    let moved =
+        working_copy.go(imported.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), MoveOptions::default());
     let paths = moved.expect("a move").files.expect("files").paths;
     for path in [".env", "local.json"] {
         let Outcome::Skipped { reason } = outcome(&paths, path) else { panic!("{path}: {paths:?}") };

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use retake_agent::Cancel;
-use retake_agent::provider::config::{KeyFileError, Resolved, Surroundings, resolve, run_key_command};
+use retake_agent::provider::config::{
+    KeyFileError, ProviderEnvironment, ResolvedProvider, resolve, run_key_command,
+};
 use retake_agent::provider::{Answer, CallError, Client, Endpoint};
 use serde_json::{Value, json};
 
@@ -29,7 +31,7 @@ fn endpoint(
     let variable = |wanted: &str| {
         environment.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
     };
-    let around = Surroundings {
+    let around = ProviderEnvironment {
         variable: &variable,
         key_file: &|path: &Path| Err(KeyFileError::Open { path: path.to_owned() }),
         key_command: &run_key_command,
@@ -37,8 +39,8 @@ fn endpoint(
         stored_names: &Vec::new,
     };
     match resolve(name, Some(model), &providers, &around) {
-        Ok(Resolved::Remote(endpoint)) => Ok(endpoint),
-        Ok(Resolved::Offline) => Err("offline".to_owned()),
+        Ok(ResolvedProvider::Remote(endpoint)) => Ok(endpoint),
+        Ok(ResolvedProvider::Offline) => Err("offline".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

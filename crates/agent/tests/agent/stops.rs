@@ -1,9 +1,9 @@
 //! Incomplete answers: the turn reports the reason and does not retry at cost without limit.
 
 use retake_agent::TurnEvent;
-use retake_agent::fault_server::{Act, FaultServer, Script, Telling, call, events, said};
+use retake_agent::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, said};
 use retake_agent::provider::{Stop, Wire};
-use retake_model::agent::Ended;
+use retake_model::agent::TurnEnd;
 use retake_model::entry::Block;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn nothing(delta: &Value) -> Script {
 /// A call of `write` cut off by the output limit.
 fn cut(content: &str) -> Script {
     let input = json!({"path": "a.txt", "content": content});
-    let told = Telling { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..said("") };
+    let told = ScriptedAnswer { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..said("") };
     let mut all = events(Wire::Anthropic, &told);
     all.remove(all.iter().rposition(|event| event.contains("partial_json")).expect("the last piece"));
     Script::events(all)
@@ -35,7 +35,7 @@ fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
     let check = |delta: Value, words: &[&str]| {
         let world = World::served_by(FaultServer::start(move |_, _| nothing(&delta)).expect("a port"));
         let (outcome, _) = world.run("hello");
-        assert_eq!(outcome.how, Ended::Failed);
+        assert_eq!(outcome.how, TurnEnd::Failed);
         let message = outcome.message.expect("a message");
         for word in words {
             assert!(message.contains(word), "{message}");
@@ -58,18 +58,18 @@ fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
 fn an_empty_answer_is_asked_for_once_more() {
     let empty = || nothing(&json!({"stop_reason": "end_turn"}));
     let world = World::new(vec![empty(), text("Here.")]);
-    assert_eq!(world.run("hello").0.how, Ended::Completed);
+    assert_eq!(world.run("hello").0.how, TurnEnd::Completed);
     let world = World::new(vec![empty(), empty(), text("Too late.")]);
     let (outcome, _) = world.run("hello");
-    assert_eq!((outcome.how, world.server.requests().len()), (Ended::Failed, 2));
+    assert_eq!((outcome.how, world.server.requests().len()), (TurnEnd::Failed, 2));
 }
 
 #[test]
 fn a_text_that_was_cut_says_at_which_limit() {
-    let told = Telling { stop: Stop::MaxTokens, ..said("half of it") };
+    let told = ScriptedAnswer { stop: Stop::MaxTokens, ..said("half of it") };
     let world = World::new(vec![Script::events(events(Wire::Anthropic, &told))]);
     let (outcome, heard) = world.run("hello");
-    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(outcome.how, TurnEnd::Completed);
     let detail = heard.iter().find_map(|event| match event {
         TurnEvent::Answered { stop_detail, .. } => stop_detail.clone(),
         _ => None,
@@ -81,7 +81,7 @@ fn a_text_that_was_cut_says_at_which_limit() {
 fn a_call_that_was_cut_raises_the_limit_once() {
     let world = World::new(vec![cut("one two three"), text("In smaller steps, then.")]);
     let (outcome, heard) = world.run("write a lot");
-    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(limits(&world), [8192, 4 * 8192]);
     let told = heard.iter().find_map(|event| match event {
         TurnEvent::ToolEnded { text, .. } => Some(text.clone()),
@@ -97,7 +97,7 @@ fn a_call_that_was_cut_raises_the_limit_once() {
 fn the_turn_stops_after_two_calls_that_were_cut() {
     let world = World::served_by(FaultServer::start(|_, _| cut("one two three")).expect("a port"));
     let (outcome, _) = world.run("write a lot");
-    assert_eq!(outcome.how, Ended::Failed);
+    assert_eq!(outcome.how, TurnEnd::Failed);
     assert_eq!(limits(&world), [8192, 4 * 8192]);
     let message = outcome.message.expect("a message");
     assert!(message.contains("cut at max_tokens=32768 twice in a row"), "{message}");
@@ -116,7 +116,8 @@ fn the_turn_stops_after_two_calls_that_were_cut() {
 #[test]
 fn the_turn_stops_after_the_same_malformed_call_twice() {
     let malformed = |broken: &str| {
-        let told = Telling { blocks: vec![call("c", "list", &json!({}))], stop: Stop::ToolUse, ..said("") };
+        let told =
+            ScriptedAnswer { blocks: vec![call("c", "list", &json!({}))], stop: Stop::ToolUse, ..said("") };
         let all = events(Wire::Anthropic, &told).into_iter();
         let piece =
             |event: String| event.replace(r#""partial_json":"{}""#, &format!(r#""partial_json":"{broken}""#));
@@ -124,28 +125,28 @@ fn the_turn_stops_after_the_same_malformed_call_twice() {
     };
     let world = World::served_by(FaultServer::start(move |_, _| malformed("{nonsense")).expect("a port"));
     let (outcome, _) = world.run("list");
-    assert_eq!((outcome.how, world.server.requests().len()), (Ended::Failed, 2));
+    assert_eq!((outcome.how, world.server.requests().len()), (TurnEnd::Failed, 2));
     assert!(outcome.message.expect("a message").contains("same malformed tool call twice"));
     // A different mistake does not stop the turn: the model gets an error result.
     let world = World::new(vec![malformed("{nonsense"), malformed("{others"), text("I give up.")]);
-    assert_eq!(world.run("list").0.how, Ended::Completed);
+    assert_eq!(world.run("list").0.how, TurnEnd::Completed);
 }
 
 #[test]
 fn a_local_server_that_does_not_run_is_not_waited_for() {
-    let world = World::new(vec![Script::events([]).broken_after(0, Act::Cut)]);
-    let mut shop = world.shop;
-    if let retake_agent::Brain::Remote { endpoint, .. } = &mut shop.brain {
+    let world = World::new(vec![Script::events([]).with_fault_after(0, ScriptStep::Cut)]);
+    let mut runtime = world.runtime;
+    if let retake_agent::ModelBackend::Remote { endpoint, .. } = &mut runtime.backend {
         endpoint.base_url = "http://127.0.0.1:1".to_owned();
     }
-    let mut witness = crate::world::Witness::default();
-    let take = shop.timeline.look().expect("a look").state(world.thread).expect("a state").active;
-    let entry = retake_model::entry::EntryVersion::from_text("User", "hello", shop.timeline.now());
-    let prompt = retake_agent::Beginning::with(retake_model::command::Prompt::Entry(entry.into()));
-    let outcome = shop
+    let mut witness = crate::world::RecordingObserver::default();
+    let take = runtime.timeline.read().expect("a look").state(world.thread).expect("a state").active;
+    let entry = retake_model::entry::EntryVersion::from_text("User", "hello", runtime.timeline.now());
+    let prompt = retake_agent::TurnRequest::with(retake_model::command::Prompt::Entry(entry.into()));
+    let outcome = runtime
         .run(world.thread, take, prompt, &retake_agent::Cancel::new(), &mut witness)
         .expect("the turn runs");
-    assert_eq!(outcome.how, Ended::Failed);
+    assert_eq!(outcome.how, TurnEnd::Failed);
     assert!(!witness.events.iter().any(|event| matches!(event, TurnEvent::Retrying { .. })));
     assert!(outcome.message.expect("a message").contains("running at http://127.0.0.1:1?"));
 }

@@ -1,10 +1,10 @@
 //! Thinking blocks that a provider binds to the request they answer.
 
-use retake_agent::fault_server::{Script, Telling, events, said};
+use retake_agent::fault_server::{Script, ScriptedAnswer, events, said};
 use retake_agent::provider::known::dialect;
 use retake_agent::provider::{Stop, Wire};
-use retake_agent::{Brain, TurnEvent};
-use retake_model::agent::Ended;
+use retake_agent::{ModelBackend, TurnEvent};
+use retake_model::agent::TurnEnd;
 use retake_model::entry::{Block, Fields};
 use retake_model::id::EntryId;
 use retake_model::projection::THOUGHTS_OMITTED;
@@ -23,13 +23,14 @@ fn thought(signature: &str) -> Script {
         signature: Some(signature.to_owned()),
         extra: Fields::default(),
     };
-    let telling = Telling { blocks: vec![thought, Block::of_text("So.")], stop: Stop::EndTurn, ..said("") };
+    let telling =
+        ScriptedAnswer { blocks: vec![thought, Block::of_text("So.")], stop: Stop::EndTurn, ..said("") };
     Script::events(events(Wire::Anthropic, &telling))
 }
 
 fn world(scripts: Vec<Script>) -> World {
     let mut world = World::new(scripts);
-    if let Brain::Remote { endpoint, .. } = &mut world.shop.brain {
+    if let ModelBackend::Remote { endpoint, .. } = &mut world.runtime.backend {
         endpoint.dialect = dialect("anthropic", Wire::Anthropic, MODEL);
         endpoint.model = MODEL.to_owned();
     }
@@ -54,10 +55,10 @@ fn a_thought_goes_back_until_something_before_it_changes() {
     world.run("first");
     world.run("second");
     let first = {
-        let looking = world.shop.timeline.look().expect("a look");
-        let state = looking.state(world.thread).expect("a state");
-        let take = state.take(&looking.queries(), state.active).expect("a take").expect("it is there");
-        looking.page(world.thread, &take, 0..1).expect("entries")[0].id
+        let reader = world.runtime.timeline.read().expect("a look");
+        let state = reader.state(world.thread).expect("a state");
+        let take = state.take(&reader.queries(), state.active).expect("a take").expect("it is there");
+        reader.page(world.thread, &take, 0..1).expect("entries")[0].id
     };
     edit(&world, first);
     world.run("third");
@@ -71,7 +72,7 @@ fn a_thought_goes_back_until_something_before_it_changes() {
 
 fn edit(world: &World, entry: EntryId) {
     let edit = Command::EditEntry { take: world.take(), entry, text: "changed".to_owned() };
-    world.shop.timeline.change(world.thread, edit, Caller::human()).expect("an edit");
+    world.runtime.timeline.change(world.thread, edit, Caller::human()).expect("an edit");
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn a_provider_that_refuses_thoughts_is_asked_again_without_any_and_never_gets_th
     let world = world(vec![thought("one"), Script::status(400, REFUSAL), thought("two"), text("Done.")]);
     world.run("first");
     let (outcome, events) = world.run("second");
-    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(!events.iter().any(|event| matches!(event, TurnEvent::Retrying { .. })), "at once");
     world.run("third");
     assert_eq!(sent(&world), [vec![], vec!["one".to_owned()], vec![], vec!["two".to_owned()]]);
@@ -93,14 +94,14 @@ fn thoughts_are_refused_only_once() {
     let world = world(vec![thought("one"), Script::status(400, REFUSAL), Script::status(400, REFUSAL)]);
     world.run("first");
     let (outcome, _) = world.run("second");
-    assert_eq!(outcome.how, Ended::Failed);
+    assert_eq!(outcome.how, TurnEnd::Failed);
     assert_eq!(world.server.requests().len(), 3);
 }
 
 #[test]
 fn a_model_that_is_not_known_is_noticed_once_for_each_turn() {
     let mut world = World::new(vec![text("One."), text("Two.")]);
-    world.shop.sized = false;
+    world.runtime.sized = false;
     for _ in 0..2 {
         let (_, events) = world.run("hello");
         let notices: Vec<_> =

@@ -2,15 +2,15 @@
 
 use retake_agent::Cancel;
 use retake_agent::Reply;
-use retake_agent::approval::Mode;
-use retake_agent::fault_server::{Act, Script};
-use retake_model::agent::Ended;
+use retake_agent::approval::ApprovalMode;
+use retake_agent::fault_server::{Script, ScriptStep};
+use retake_model::agent::TurnEnd;
 use retake_model::operation::{Actor, OperationKind};
-use retake_timeline::store::CommFilter;
+use retake_timeline::store::TraceFilter;
 use serde_json::json;
 
 use crate::stored;
-use crate::world::{KEY, Witness, World, calls, text};
+use crate::world::{KEY, RecordingObserver, World, calls, text};
 
 #[test]
 fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
@@ -20,22 +20,22 @@ fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
     ]);
     std::fs::write(world.project.join("mine.txt"), "by hand\n").expect("it is ours");
     let (outcome, _) = world.run("make a file");
-    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.read("new.txt").as_deref(), Some("by the tool\n"));
     let said = world.said();
     assert_eq!(said.len(), 4, "{said:?}");
     assert!(said[3].ends_with("Done."), "{said:?}");
-    let looking = world.shop.timeline.look().expect("a look");
-    let history = looking.history(world.thread, None, 100).expect("a history");
+    let reader = world.runtime.timeline.read().expect("a look");
+    let history = reader.history(world.thread, None, 100).expect("a history");
     let by_tool = history
         .iter()
         .find(|item| {
             item.actor == Actor::ToolCall { call: "call_1".to_owned() } && item.kind.added().is_some()
         })
         .expect("the result");
-    let files = looking.files_at(world.thread, by_tool.version).expect("a look").expect("files");
+    let files = reader.files_at(world.thread, by_tool.version).expect("a look").expect("files");
     assert_eq!(files.version, by_tool.version, "the result and its files are one operation");
-    drop(looking);
+    drop(reader);
     world.check_requests();
     world.check_rest();
 
@@ -69,10 +69,10 @@ fn parallel_calls_are_one_message_and_one_message_of_results() {
 #[test]
 fn what_may_not_run_does_not_run_and_the_model_is_told() {
     let write = || calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]);
-    let check = |mode: Mode, reply: Option<Reply>, runs: bool| {
+    let check = |mode: ApprovalMode, reply: Option<Reply>, runs: bool| {
         let mut world = World::new(vec![write(), text("I see.")]);
-        world.shop.approval.mode = mode;
-        let mut witness = Witness { reply, ..Witness::default() };
+        world.runtime.approval.mode = mode;
+        let mut witness = RecordingObserver { reply, ..RecordingObserver::default() };
         world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
         assert_eq!(world.read("new.txt").is_some(), runs, "{mode:?}");
         let result = &world.last_messages()[2]["content"][0];
@@ -81,11 +81,11 @@ fn what_may_not_run_does_not_run_and_the_model_is_told() {
         world.check_rest();
     };
     let reply = |allowed| Some(Reply { allowed, remember: false, reason: Some("not now".to_owned()) });
-    check(Mode::AllowAll, None, true);
-    check(Mode::AllowEdits, None, true);
-    check(Mode::Deny, reply(true), false);
-    check(Mode::Ask, reply(true), true);
-    check(Mode::Ask, reply(false), false);
+    check(ApprovalMode::AllowAll, None, true);
+    check(ApprovalMode::AllowEdits, None, true);
+    check(ApprovalMode::Deny, reply(true), false);
+    check(ApprovalMode::Ask, reply(true), true);
+    check(ApprovalMode::Ask, reply(false), false);
 }
 
 #[test]
@@ -93,15 +93,15 @@ fn a_call_that_was_allowed_for_good_is_not_asked_about_again() {
     let write = |id: &str| calls(&[(id, "write", json!({"path": "new.txt", "content": "x"}))]);
     let other = calls(&[("w3", "write", json!({"path": "new.txt", "content": "y"}))]);
     let mut world = World::new(vec![write("w1"), text("1"), write("w2"), text("2"), other, text("3")]);
-    world.shop.approval.mode = Mode::Ask;
+    world.runtime.approval.mode = ApprovalMode::Ask;
     let remember = Some(Reply { allowed: true, remember: true, reason: None });
-    let mut witness = Witness { reply: remember, ..Witness::default() };
+    let mut witness = RecordingObserver { reply: remember, ..RecordingObserver::default() };
     world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
     std::fs::remove_file(world.project.join("new.txt")).expect("it is there");
     let never = Some(Reply { allowed: false, remember: false, reason: None });
     for (prompt, exists) in [("again", true), ("something else", false)] {
         let _ = std::fs::remove_file(world.project.join("new.txt"));
-        let mut witness = Witness { reply: never.clone(), ..Witness::default() };
+        let mut witness = RecordingObserver { reply: never.clone(), ..RecordingObserver::default() };
         world.run_with(prompt, &Cancel::new(), &mut witness).expect("the turn runs");
         assert_eq!(world.read("new.txt").is_some(), exists, "{prompt}");
     }
@@ -114,17 +114,17 @@ fn all_that_was_said_is_written_down_without_the_key() {
         text("The key is not here."),
     ]);
     world.run(&format!("my key is {KEY}"));
-    let ledger = world.shop.timeline.store().ledger().expect("a ledger");
+    let runtime_database = world.runtime.timeline.store().runtime_database().expect("a ledger");
     let mut kinds = Vec::new();
-    let filter = CommFilter { bodies: true, ..CommFilter::default() };
-    ledger
-        .comms(&filter, &mut |comm| {
+    let filter = TraceFilter { bodies: true, ..TraceFilter::default() };
+    runtime_database
+        .read_trace(&filter, &mut |trace_number| {
             assert!(
-                !comm.facts.contains(KEY) && !comm.body.unwrap_or_default().contains(KEY),
+                !trace_number.facts.contains(KEY) && !trace_number.body.unwrap_or_default().contains(KEY),
                 "{}",
-                comm.kind
+                trace_number.kind
             );
-            kinds.push(comm.kind);
+            kinds.push(trace_number.kind);
             Ok(())
         })
         .expect("it is read");
@@ -136,10 +136,10 @@ fn all_that_was_said_is_written_down_without_the_key() {
 fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
     let echo = |script: Script| {
         let acts = script.acts.into_iter().map(|act| match act {
-            Act::Send(bytes) => {
+            ScriptStep::Send(bytes) => {
                 let event = String::from_utf8(bytes).expect("text");
                 let event = event.replace("\"scripted", &format!("\"{KEY}")).replace("end_turn", KEY);
-                Act::Send(event.replace("\"msg", &format!("\"{KEY}-msg")).into_bytes())
+                ScriptStep::Send(event.replace("\"msg", &format!("\"{KEY}-msg")).into_bytes())
             }
             other => other,
         });
@@ -150,10 +150,10 @@ fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
     let requests = world.server.requests();
     assert_eq!(requests[0].header("x-api-key"), Some(KEY), "the control: it was sent");
     let mut hidden = 0;
-    let ledger = world.shop.timeline.store().ledger().expect("a ledger");
-    ledger
-        .comms(&CommFilter::default(), &mut |comm| {
-            hidden += comm.facts.matches("[key]").count();
+    let runtime_database = world.runtime.timeline.store().runtime_database().expect("a ledger");
+    runtime_database
+        .read_trace(&TraceFilter::default(), &mut |trace_number| {
+            hidden += trace_number.facts.matches("[key]").count();
             Ok(())
         })
         .expect("it is read");
@@ -166,8 +166,8 @@ fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
 fn the_log_of_a_turn_says_what_happened() {
     let world = World::new(vec![calls(&[("a", "list", json!({}))]), text("Listed.")]);
     world.run("list");
-    let looking = world.shop.timeline.look().expect("a look");
-    let history = looking.history(world.thread, None, 100).expect("a history");
+    let reader = world.runtime.timeline.read().expect("a look");
+    let history = reader.history(world.thread, None, 100).expect("a history");
     let turns: Vec<_> =
         history.iter().filter(|item| matches!(item.kind, OperationKind::TurnAdvanced { .. })).collect();
     assert_eq!(turns.len(), 5, "asked, answered, runs, ended, answered");
@@ -181,20 +181,20 @@ fn a_file_that_the_user_makes_while_a_file_tool_runs_stays_when_the_turn_is_undo
         text("Done."),
     ]);
     let (mine, kept) = (world.project.join("mine.txt"), world.project.join("kept.txt"));
-    let mut witness = Witness::default();
+    let mut witness = RecordingObserver::default();
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
-        if matches!(event, retake_agent::TurnEvent::ToolRuns { .. }) {
+        if matches!(event, retake_agent::TurnEvent::ToolStarted { .. }) {
             std::fs::write(&mine, "by hand, meanwhile\n").expect("it is ours");
             std::fs::write(&kept, "changed by hand, meanwhile\n").expect("it is ours");
         }
     }));
     world.run_with("make a file", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(world.read("made/new.txt").as_deref(), Some("by the tool\n"));
-    let looking = world.shop.timeline.look().expect("a look");
-    let history = looking.history(world.thread, None, 100).expect("a history");
-    let seen = history.iter().find(|item| matches!(item.kind, OperationKind::FilesSeen { paths: 2 }));
+    let reader = world.runtime.timeline.read().expect("a look");
+    let history = reader.history(world.thread, None, 100).expect("a history");
+    let seen = history.iter().find(|item| matches!(item.kind, OperationKind::ExternalEdits { paths: 2 }));
     assert_eq!(seen.expect("what the user did").actor, Actor::Human);
-    drop(looking);
+    drop(reader);
     world.check_rest();
     world.undo();
     assert_eq!(world.read("made/new.txt"), None);

@@ -4,18 +4,20 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use retake_agent::approval::{Mode, Policy as Approval, Question};
-use retake_agent::fault_server::{FaultServer, Script, Telling, call, events, said};
+use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval, ApprovalQuestion};
+use retake_agent::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Stop, Timeouts, Wire};
-use retake_agent::{Audience, Beginning, Brain, Cancel, Outcome, Reply, TurnError, TurnEvent, Workshop};
-use retake_model::agent::Policy;
+use retake_agent::{
+    AgentRuntime, Cancel, ModelBackend, Reply, TurnError, TurnEvent, TurnObserver, TurnOutcome, TurnRequest,
+};
+use retake_model::agent::RetryPolicy;
 use retake_model::command::Prompt;
 use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::projection::{Dialect, rules};
-use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Caller, Goal, MoveOptions, NewThread, Rules, Timeline, Unit, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -26,7 +28,7 @@ pub(crate) const KEY: &str = "key-that-nobody-may-see";
 pub(crate) struct World {
     pub(crate) folder: TempDir,
     pub(crate) project: PathBuf,
-    pub(crate) shop: Workshop,
+    pub(crate) runtime: AgentRuntime,
     pub(crate) thread: ThreadId,
     pub(crate) server: FaultServer,
 }
@@ -36,21 +38,21 @@ pub(crate) type Hook = Box<dyn FnMut(&TurnEvent) + Send>;
 
 /// Records events and answers approval requests.
 #[derive(Default)]
-pub(crate) struct Witness {
+pub(crate) struct RecordingObserver {
     pub(crate) events: Vec<TurnEvent>,
     pub(crate) reply: Option<Reply>,
     pub(crate) at: Mutex<Option<Hook>>,
 }
 
-impl Audience for Witness {
-    fn hear(&mut self, event: &TurnEvent) {
+impl TurnObserver for RecordingObserver {
+    fn on_event(&mut self, event: &TurnEvent) {
         if let Some(at) = self.at.get_mut().expect("one thread").as_mut() {
             at(event);
         }
         self.events.push(event.clone());
     }
 
-    fn ask(&mut self, _: &Question, _: &dyn Fn() -> bool) -> Option<Reply> {
+    fn ask(&mut self, _: &ApprovalQuestion, _: &dyn Fn() -> bool) -> Option<Reply> {
         self.reply.clone()
     }
 }
@@ -63,7 +65,7 @@ pub(crate) fn text(text: &str) -> Script {
 /// A streamed answer with tool calls.
 pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Script {
     let blocks: Vec<Block> = calls.iter().map(|(id, name, input)| call(id, name, input)).collect();
-    let telling = Telling { blocks, stop: Stop::ToolUse, ..said("") };
+    let telling = ScriptedAnswer { blocks, stop: Stop::ToolUse, ..said("") };
     Script::events(events(Wire::Anthropic, &telling))
 }
 
@@ -81,7 +83,8 @@ impl World {
         let known = timeline.project(&project).expect("a project");
         let new = NewThread { current: true, ..NewThread::in_project(known.id) };
         let thread = timeline.create_thread(new, Caller::human()).expect("a thread").thread;
-        let desk = Desk::at(timeline.clone(), known.id, Workspace::of(&project).expect("a workspace"));
+        let working_copy =
+            WorkingCopy::at(timeline.clone(), known.id, Workspace::of(&project).expect("a workspace"));
         let endpoint = Endpoint {
             provider: "scripted".to_owned(),
             wire: Wire::Anthropic,
@@ -100,60 +103,60 @@ impl World {
             sign_in: SignIn::Key,
         };
         let client = Client::new().expect("a client");
-        let shop = Workshop {
+        let runtime = AgentRuntime {
             timeline,
-            desk: Some(desk),
+            working_copy: Some(working_copy),
             folder: project.clone(),
             project: known.id,
-            brain: Brain::Remote {
+            backend: ModelBackend::Remote {
                 endpoint: Box::new(endpoint),
                 thinking: None,
                 limits: retake_agent::provider::catalog::limits("test-model"),
                 client,
             },
-            approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
-            patience: Policy { most_attempts: 3, first_delay: 1, longest_delay: 5 },
+            approval: Approval { mode: ApprovalMode::AllowAll, rules: Vec::new() },
+            retry_policy: RetryPolicy { max_attempts: 3, initial_delay: 1, max_delay: 5 },
             rounds: 100,
             calls: 100,
             prices: Prices::default(),
             window: 100_000,
             sized: true,
             actor: Actor::Human,
-            surroundings: None,
+            environment: None,
             hidden: Vec::new(),
         };
-        Self { folder, project, shop, thread, server }
+        Self { folder, project, runtime, thread, server }
     }
 
     pub(crate) fn take(&self) -> TakeId {
-        self.shop.timeline.look().expect("a look").state(self.thread).expect("a state").active
+        self.runtime.timeline.read().expect("a look").state(self.thread).expect("a state").active
     }
 
-    pub(crate) fn prompt(&self, text: &str) -> Beginning {
-        let entry = EntryVersion::from_text("User", text, self.shop.timeline.now());
-        Beginning::with(Prompt::Entry(entry.into()))
+    pub(crate) fn prompt(&self, text: &str) -> TurnRequest {
+        let entry = EntryVersion::from_text("User", text, self.runtime.timeline.now());
+        TurnRequest::with(Prompt::Entry(entry.into()))
     }
 
     pub(crate) fn run_with(
         &self,
         prompt: &str,
         cancel: &Cancel,
-        witness: &mut Witness,
-    ) -> Result<Outcome, TurnError> {
-        self.shop.run(self.thread, self.take(), self.prompt(prompt), cancel, witness)
+        witness: &mut RecordingObserver,
+    ) -> Result<TurnOutcome, TurnError> {
+        self.runtime.run(self.thread, self.take(), self.prompt(prompt), cancel, witness)
     }
 
-    pub(crate) fn run(&self, prompt: &str) -> (Outcome, Vec<TurnEvent>) {
-        let mut witness = Witness::default();
+    pub(crate) fn run(&self, prompt: &str) -> (TurnOutcome, Vec<TurnEvent>) {
+        let mut witness = RecordingObserver::default();
         let outcome = self.run_with(prompt, &Cancel::new(), &mut witness).expect("the turn runs");
         (outcome, witness.events)
     }
 
     pub(crate) fn entries(&self) -> Vec<EntryVersion> {
-        let looking = self.shop.timeline.look().expect("a look");
-        let state = looking.state(self.thread).expect("a state");
-        let take = state.active_take(&looking.queries()).expect("a take");
-        let page = looking.page(self.thread, &take, 0..take.entries.len()).expect("entries");
+        let reader = self.runtime.timeline.read().expect("a look");
+        let state = reader.state(self.thread).expect("a state");
+        let take = state.active_take(&reader.queries()).expect("a take");
+        let page = reader.page(self.thread, &take, 0..take.entries.len()).expect("entries");
         page.into_iter().map(|view| view.entry).collect()
     }
 
@@ -163,7 +166,7 @@ impl World {
     }
 
     pub(crate) fn takes(&self) -> u64 {
-        self.shop.timeline.look().expect("a look").state(self.thread).expect("a state").takes.len()
+        self.runtime.timeline.read().expect("a look").state(self.thread).expect("a state").takes.len()
     }
 
     pub(crate) fn read(&self, path: &str) -> Option<String> {
@@ -171,8 +174,9 @@ impl World {
     }
 
     pub(crate) fn undo(&self) {
-        let desk = self.shop.desk.as_ref().expect("files are kept");
-        desk.go(self.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default())
+        let working_copy = self.runtime.working_copy.as_ref().expect("files are kept");
+        working_copy
+            .go(self.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), MoveOptions::default())
             .expect("an undo");
     }
 
@@ -194,10 +198,13 @@ impl World {
 
     /// Checks that a turn left nothing behind: no lease, no record, no marker in the folder.
     pub(crate) fn check_rest(&self) {
-        let store = self.shop.timeline.store();
-        assert!(store.ledger().expect("a ledger").turns().expect("turns").is_empty(), "a turn was left");
-        let looking = self.shop.timeline.look().expect("a look");
-        for folder in looking.queries().folders().expect("folders") {
+        let store = self.runtime.timeline.store();
+        assert!(
+            store.runtime_database().expect("a ledger").turns().expect("turns").is_empty(),
+            "a turn was left"
+        );
+        let reader = self.runtime.timeline.read().expect("a look");
+        for folder in reader.queries().folders().expect("folders") {
             assert_eq!(folder.running, None, "something is said to run");
         }
     }

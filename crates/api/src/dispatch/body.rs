@@ -12,12 +12,12 @@ use http_body_util::BodyExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use crate::endpoint::Content;
+use crate::endpoint::RequestBody;
 use crate::limits::Limits;
 use crate::problem::{Code, Problem};
 use crate::upload::Upload;
 
-pub(super) struct Arriving<'a> {
+pub(super) struct BodyReader<'a> {
     pub(super) limits: &'a Limits,
     /// One permit per byte in memory.
     pub(super) bodies: &'a Arc<Semaphore>,
@@ -28,7 +28,7 @@ pub(super) struct Arriving<'a> {
 /// The memory reserved for a body, released on drop.
 #[derive(Default)]
 #[allow(dead_code, reason = "held for its Drop")]
-pub(super) struct Weight {
+pub(super) struct BodyPermit {
     /// For its bytes.
     arrived: Option<OwnedSemaphorePermit>,
     /// For its parsed values.
@@ -36,13 +36,13 @@ pub(super) struct Weight {
 }
 
 /// Bodies with at most this many values need no permits to be parsed.
-const FEW_VALUES: usize = 1000;
+const MAX_UNMETERED_VALUES: usize = 1000;
 
-impl Arriving<'_> {
+impl BodyReader<'_> {
     /// Checks that there is no body.
-    pub(super) async fn nothing(&self, mut body: Body) -> Result<(Content, Weight), Problem> {
+    pub(super) async fn nothing(&self, mut body: Body) -> Result<(RequestBody, BodyPermit), Problem> {
         match next(&mut body, self.limits.arrival).await? {
-            None => Ok((Content::Bytes(Vec::new()), Weight::default())),
+            None => Ok((RequestBody::Bytes(Vec::new()), BodyPermit::default())),
             Some(_) => Err(Problem::invalid("this route accepts no body")),
         }
     }
@@ -52,7 +52,7 @@ impl Arriving<'_> {
         &self,
         headers: &HeaderMap,
         mut body: Body,
-    ) -> Result<(Content, Weight), Problem> {
+    ) -> Result<(RequestBody, BodyPermit), Problem> {
         let limit = self.limits.body;
         check_length(headers, limit as u64)?;
         let until = Instant::now() + self.limits.arrival;
@@ -76,13 +76,13 @@ impl Arriving<'_> {
             let detail = format!("the body has more than {most} values and names");
             return Err(Problem::new(Code::BodyTooLarge, detail).with("limit", most));
         }
-        let reading = self.room_to_read(values).await?;
-        Ok((Content::Bytes(bytes), Weight { arrived: weight, reading }))
+        let reading = self.reserve_values(values).await?;
+        Ok((RequestBody::Bytes(bytes), BodyPermit { arrived: weight, reading }))
     }
 
     /// Reserves permits to parse a large body; waits for other large bodies.
-    async fn room_to_read(&self, values: usize) -> Result<Option<OwnedSemaphorePermit>, Problem> {
-        if values <= FEW_VALUES {
+    async fn reserve_values(&self, values: usize) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+        if values <= MAX_UNMETERED_VALUES {
             return Ok(None);
         }
         let room = self.reading.clone().acquire_many_owned(values as u32);
@@ -98,7 +98,7 @@ impl Arriving<'_> {
         headers: &HeaderMap,
         mut body: Body,
         folder: &Path,
-    ) -> Result<(Content, Weight), Problem> {
+    ) -> Result<(RequestBody, BodyPermit), Problem> {
         let limit = self.limits.file;
         check_length(headers, limit)?;
         let failed = |error: std::io::Error| Problem::new(Code::Storage, error);
@@ -113,7 +113,7 @@ impl Arriving<'_> {
             // Chunks are small and go to the page cache, so that this does not block other requests.
             file.write_all(&piece).map_err(failed)?;
         }
-        Ok((Content::File(Upload::new(file)), Weight::default()))
+        Ok((RequestBody::File(Upload::new(file)), BodyPermit::default()))
     }
 }
 

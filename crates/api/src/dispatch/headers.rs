@@ -7,17 +7,17 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use retake_model::operation::Version;
 
-use crate::endpoint::{Endpoint, JSON, Takes};
+use crate::endpoint::{Endpoint, JSON, RequestBodyKind};
 use crate::problem::{Code, Problem};
 
-const KEY: &str = "Idempotency-Key";
-const CLIENT: &str = "Retake-Client";
-const LAST_EVENT: &str = "last-event-id";
-const REQUEST: HeaderName = HeaderName::from_static("x-request-id");
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+const CLIENT_NAME: &str = "Retake-Client";
+const LAST_EVENT_ID: &str = "last-event-id";
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Maximum length of an idempotency key.
-const LONGEST_KEY: usize = 200;
+const MAX_KEY_LENGTH: usize = 200;
 /// Maximum length of a client name.
-pub(crate) const LONGEST_CLIENT: usize = 60;
+pub(crate) const MAX_CLIENT_LENGTH: usize = 60;
 
 /// The expected version; `None` for any.
 pub(super) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
@@ -36,24 +36,24 @@ pub(super) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Problem> 
 
 /// The idempotency key.
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    Ok(name(headers, KEY, LONGEST_KEY)?.map(str::to_owned))
+    Ok(name(headers, IDEMPOTENCY_KEY, MAX_KEY_LENGTH)?.map(str::to_owned))
 }
 
 /// The name of the client program, if given.
 pub(crate) fn client(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
-    name(headers, CLIENT, LONGEST_CLIENT)
+    name(headers, CLIENT_NAME, MAX_CLIENT_LENGTH)
 }
 
 /// The last event that a client of a stream received.
 pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    Ok(one(headers, LAST_EVENT)?.map(str::to_owned))
+    Ok(one(headers, LAST_EVENT_ID)?.map(str::to_owned))
 }
 
 /// Checks the media type of the body.
 pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(), Problem> {
     let wanted = match endpoint.takes {
-        Takes::Json(_) | Takes::Nothing => JSON,
-        Takes::File(kind) => kind,
+        RequestBodyKind::Json(_) | RequestBodyKind::Nothing => JSON,
+        RequestBodyKind::File(kind) => kind,
     };
     let plain = |coding: &str| coding.eq_ignore_ascii_case("chunked");
     if headers.contains_key(CONTENT_ENCODING) || !one(headers, TRANSFER_ENCODING.as_str())?.is_none_or(plain)
@@ -114,7 +114,7 @@ pub(super) fn finish(headers: &mut HeaderMap, request: &str) {
     set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     set(headers, VARY, "Accept, Authorization, Cookie, Origin");
     if let Ok(request) = HeaderValue::from_str(request) {
-        headers.insert(REQUEST, request);
+        headers.insert(REQUEST_ID, request);
     }
 }
 
@@ -178,19 +178,19 @@ mod tests {
 
     #[test]
     fn a_key_is_short_and_plain() {
-        let name: HeaderName = KEY.parse().expect("a header's name");
+        let name: HeaderName = IDEMPOTENCY_KEY.parse().expect("a header's name");
         assert_eq!(key(&with(name.clone(), &["a b-1"])).ok(), Some(Some("a b-1".to_owned())));
         assert!(key(&with(name.clone(), &[""])).is_err());
         assert!(key(&with(name.clone(), &["one", "two"])).is_err());
         let mut long = HeaderMap::new();
-        long.insert(name, HeaderValue::from_str(&"k".repeat(LONGEST_KEY + 1)).expect("a header"));
+        long.insert(name, HeaderValue::from_str(&"k".repeat(MAX_KEY_LENGTH + 1)).expect("a header"));
         assert!(key(&long).is_err());
     }
 
     #[test]
     fn a_client_name_is_optional_and_single() {
         let check = |values: &[&'static str], wanted: Option<Option<&str>>| {
-            let headers = with(CLIENT.parse().expect("a header's name"), values);
+            let headers = with(CLIENT_NAME.parse().expect("a header's name"), values);
             assert_eq!(client(&headers).ok(), wanted, "{values:?}");
         };
         check(&[], Some(None));

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Arrived, Call, Content, query, strict};
+use super::{Call, IncomingRequest, RequestBody, query, strict};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 use crate::upload::Upload;
@@ -18,7 +18,10 @@ pub(crate) struct NoPath {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoQuery {}
 
-pub(super) fn without_body<P, Q>(service: &Service, arrived: Arrived) -> Result<Call<'_, P, Q>, Problem>
+pub(super) fn without_body<P, Q>(
+    service: &Service,
+    arrived: IncomingRequest,
+) -> Result<Call<'_, P, Q>, Problem>
 where
     P: DeserializeOwned,
     Q: DeserializeOwned,
@@ -26,14 +29,17 @@ where
     call(service, arrived, |_| Ok(()))
 }
 
-pub(super) fn with_json<P, Q, B>(service: &Service, arrived: Arrived) -> Result<Call<'_, P, Q, B>, Problem>
+pub(super) fn with_json<P, Q, B>(
+    service: &Service,
+    arrived: IncomingRequest,
+) -> Result<Call<'_, P, Q, B>, Problem>
 where
     P: DeserializeOwned,
     Q: DeserializeOwned,
     B: DeserializeOwned,
 {
     call(service, arrived, |content| {
-        let Content::Bytes(bytes) = content else {
+        let RequestBody::Bytes(bytes) = content else {
             return Err(Problem::new(Code::Internal, "got a file instead of JSON"));
         };
         // An empty body counts as an object without fields.
@@ -42,21 +48,24 @@ where
     })
 }
 
-pub(super) fn with_file<P, Q>(service: &Service, arrived: Arrived) -> Result<Call<'_, P, Q, Upload>, Problem>
+pub(super) fn with_file<P, Q>(
+    service: &Service,
+    arrived: IncomingRequest,
+) -> Result<Call<'_, P, Q, Upload>, Problem>
 where
     P: DeserializeOwned,
     Q: DeserializeOwned,
 {
     call(service, arrived, |content| match content {
-        Content::File(upload) => Ok(upload),
-        Content::Bytes(_) => Err(Problem::new(Code::Internal, "got JSON instead of a file")),
+        RequestBody::File(upload) => Ok(upload),
+        RequestBody::Bytes(_) => Err(Problem::new(Code::Internal, "got JSON instead of a file")),
     })
 }
 
 fn call<P, Q, B>(
     service: &Service,
-    arrived: Arrived,
-    body: impl FnOnce(Content) -> Result<B, Problem>,
+    arrived: IncomingRequest,
+    body: impl FnOnce(RequestBody) -> Result<B, Problem>,
 ) -> Result<Call<'_, P, Q, B>, Problem>
 where
     P: DeserializeOwned,

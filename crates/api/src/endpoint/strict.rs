@@ -24,7 +24,7 @@ pub(super) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_j
 struct Strict<T>(T);
 
 /// A visitor that expects an integer.
-struct Whole<V>(V);
+struct WholeNumber<V>(V);
 
 macro_rules! pass_on {
     ($($method:ident)*) => {
@@ -37,7 +37,7 @@ macro_rules! pass_on {
 macro_rules! whole {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-            self.0.$method(Whole(visitor))
+            self.0.$method(WholeNumber(visitor))
         })*
     };
 }
@@ -158,7 +158,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
     }
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Whole<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for WholeNumber<V> {
     type Value = V::Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,12 +10,12 @@ use retake_model::id::ThreadId;
 use tokio::sync::Notify;
 
 /// Maximum live events queued for one stream.
-const WAITING: usize = 1024;
+const MAX_PENDING_EVENTS: usize = 1024;
 /// Maximum bytes queued for one stream, unless a single event is larger.
-const WAITING_BYTES: usize = 1 << 20;
+const MAX_PENDING_BYTES: usize = 1 << 20;
 
 /// A live event, encoded.
-pub(crate) struct Live {
+pub(crate) struct LiveEvent {
     pub(crate) thread: ThreadId,
     pub(crate) text: String,
 }
@@ -29,13 +29,13 @@ pub(super) struct Listener(Arc<Queue>);
 
 #[derive(Default)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingEvents>,
     arrived: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
-    events: VecDeque<Arc<Live>>,
+struct PendingEvents {
+    events: VecDeque<Arc<LiveEvent>>,
     bytes: usize,
 }
 
@@ -52,7 +52,7 @@ impl LiveEvents {
     }
 
     /// Delivers an event. Never waits.
-    pub(super) fn send(&self, live: Live) {
+    pub(super) fn send(&self, live: LiveEvent) {
         let live = Arc::new(live);
         self.lock().retain(|queue| {
             let Some(queue) = queue.upgrade() else { return false };
@@ -69,7 +69,7 @@ impl LiveEvents {
 
 impl Listener {
     /// Waits for the next event.
-    pub(super) async fn next(&self) -> Arc<Live> {
+    pub(super) async fn next(&self) -> Arc<LiveEvent> {
         loop {
             if let Some(live) = self.0.lock().pop() {
                 return live;
@@ -81,21 +81,23 @@ impl Listener {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingEvents> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
-    fn push(&mut self, live: Arc<Live>) {
+impl PendingEvents {
+    fn push(&mut self, live: Arc<LiveEvent>) {
         self.bytes += live.text.len();
         self.events.push_back(live);
-        while self.events.len() > WAITING || (self.bytes > WAITING_BYTES && self.events.len() > 1) {
+        while self.events.len() > MAX_PENDING_EVENTS
+            || (self.bytes > MAX_PENDING_BYTES && self.events.len() > 1)
+        {
             self.pop();
         }
     }
 
-    fn pop(&mut self) -> Option<Arc<Live>> {
+    fn pop(&mut self) -> Option<Arc<LiveEvent>> {
         let live = self.events.pop_front()?;
         self.bytes -= live.text.len();
         Some(live)
@@ -106,10 +108,10 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn live(number: usize, bytes: usize) -> Live {
+    fn live(number: usize, bytes: usize) -> LiveEvent {
         let number = number.to_string();
         let text = "0".repeat(bytes.saturating_sub(number.len())) + &number;
-        Live { thread: ThreadId::from_key([1; 16]), text }
+        LiveEvent { thread: ThreadId::from_key([1; 16]), text }
     }
 
     #[test]
@@ -135,8 +137,8 @@ mod tests {
             assert!(!events.has_listeners());
         };
         check(10, 100, 10);
-        check(WAITING + 10, 100, WAITING);
-        check(100, WAITING_BYTES / 10, 10);
-        check(3, WAITING_BYTES * 2, 1);
+        check(MAX_PENDING_EVENTS + 10, 100, MAX_PENDING_EVENTS);
+        check(100, MAX_PENDING_BYTES / 10, 10);
+        check(3, MAX_PENDING_BYTES * 2, 1);
     }
 }

@@ -16,13 +16,13 @@ use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 /// Interval of keep-alive comments, by which both sides detect a dead connection.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Chunks buffered for a slow client.
-const WAITING: usize = 4;
+const MAX_QUEUED_CHUNKS: usize = 4;
 
 /// Which events a client wants.
 #[derive(Clone, Debug)]
-pub(crate) struct Following {
+pub(crate) struct StreamRequest {
     /// The last event that it received; `None` to start now.
     pub(crate) after: Option<i64>,
     /// Only events of this thread.
@@ -32,19 +32,19 @@ pub(crate) struct Following {
 }
 
 /// Opens a stream.
-pub(crate) fn open(service: &Service, token: [u8; 32], following: Following) -> Result<Body, Problem> {
+pub(crate) fn open(service: &Service, token: [u8; 32], following: StreamRequest) -> Result<Body, Problem> {
     let permit = service.streams.clone().try_acquire_owned();
     let permit = permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
-    let newest = service.timeline.look()?.queries().last_sequence()?;
+    let newest = service.timeline.read()?.queries().last_sequence()?;
     let after = following.after.unwrap_or(newest);
     if after > newest || after < 0 {
         let detail = "the last event is not in this store; read everything again and start without `after`";
         return Err(Problem::new(Code::Conflict, detail).with("newest", newest));
     }
     // The token of this client may be newer than the last check.
-    super::look_at_token(service);
+    super::refresh_token(service);
     let shared = service.shared()?;
-    let (sender, receiver) = mpsc::channel(WAITING);
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_CHUNKS);
     tokio::spawn(async move {
         shared.metrics.streams.inc();
         let mut stream = Stream { service: Arc::clone(&shared), sender, after, following, token };
@@ -52,25 +52,25 @@ pub(crate) fn open(service: &Service, token: [u8; 32], following: Following) -> 
         shared.metrics.streams.dec();
         drop(permit);
     });
-    Ok(Body::new(Pieces(receiver)))
+    Ok(Body::new(ChunkedBody(receiver)))
 }
 
 struct Stream {
     service: Arc<Service>,
     sender: mpsc::Sender<Bytes>,
     after: i64,
-    following: Following,
+    following: StreamRequest,
     token: [u8; 32],
 }
 
 /// The stream has ended: the client left or does not read, the token changed, or the server stops.
-struct Over;
+struct StreamEnded;
 
 impl Stream {
     async fn run(&mut self) {
-        let hub = &self.service.hub;
-        let (mut newest, mut token) = (hub.newest.subscribe(), hub.token.subscribe());
-        let live = hub.live.listen();
+        let event_bus = &self.service.event_bus;
+        let (mut newest, mut token) = (event_bus.newest.subscribe(), event_bus.token.subscribe());
+        let live = event_bus.live.listen();
         let stop = self.service.stop.clone();
         // A client that loses the connection at once knows where to resume.
         let hello = format!("retry: 1000\nid: {}\nevent: hello\ndata: {{\"after\":{0}}}\n\n", self.after);
@@ -78,33 +78,33 @@ impl Stream {
         while state.is_ok() {
             newest.mark_unchanged();
             token.mark_unchanged();
-            if !self.token_holds() || self.catch_up().await.is_err() {
+            if !self.token_is_valid() || self.catch_up().await.is_err() {
                 break;
             }
             state = tokio::select! {
-                () = stop.wait() => Err(Over),
-                changed = newest.changed() => changed.map_err(|_| Over),
-                changed = token.changed() => changed.map_err(|_| Over),
+                () = stop.wait() => Err(StreamEnded),
+                changed = newest.changed() => changed.map_err(|_| StreamEnded),
+                changed = token.changed() => changed.map_err(|_| StreamEnded),
                 heard = live.next(), if self.following.turns => {
                     // Missed text is in the entry that it becomes.
                     if self.wants(heard.thread) { self.send(heard.text.clone().into()).await } else { Ok(()) }
                 }
-                () = self.sender.closed() => Err(Over),
-                () = tokio::time::sleep(SIGN_OF_LIFE) => self.send(Bytes::from_static(b": alive\n\n")).await,
+                () = self.sender.closed() => Err(StreamEnded),
+                () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => self.send(Bytes::from_static(b": alive\n\n")).await,
             };
         }
     }
 
     /// Sends all pending events.
-    async fn catch_up(&mut self) -> Result<(), Over> {
+    async fn catch_up(&mut self) -> Result<(), StreamEnded> {
         loop {
-            let events = match self.service.hub.at_hand(self.after) {
+            let events = match self.service.event_bus.recent_after(self.after) {
                 Some(events) => events,
                 None => self.read().await?,
             };
             // Checked now, because the token is refreshed after these events were read.
-            if !self.token_holds() {
-                return Err(Over);
+            if !self.token_is_valid() {
+                return Err(StreamEnded);
             }
             let Some(last) = events.last().map(|event| event.sequence) else { return Ok(()) };
             let wanted: String = events
@@ -120,22 +120,23 @@ impl Stream {
     }
 
     /// Reads events from the log that are no longer in memory.
-    async fn read(&self) -> Result<Vec<Event>, Over> {
+    async fn read(&self) -> Result<Vec<Event>, StreamEnded> {
         let (service, after) = (Arc::clone(&self.service), self.after);
         let read = move || -> Result<Vec<Event>, Problem> {
-            let events = super::one_piece(service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of));
-            super::look_at_token(&service);
+            let events =
+                super::take_chunk(service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of));
+            super::refresh_token(&service);
             Ok(events)
         };
         match tokio::task::spawn_blocking(read).await {
             Ok(Ok(events)) => Ok(events),
-            _ => Err(Over),
+            _ => Err(StreamEnded),
         }
     }
 
     /// Whether the token of the stream is still valid, as of the last check.
-    fn token_holds(&self) -> bool {
-        *self.service.hub.token.borrow() == Some(self.token)
+    fn token_is_valid(&self) -> bool {
+        *self.service.event_bus.token.borrow() == Some(self.token)
     }
 
     fn wants(&self, thread: ThreadId) -> bool {
@@ -143,23 +144,23 @@ impl Stream {
     }
 
     /// Sends a chunk; fails if the client does not read.
-    async fn send(&self, piece: Bytes) -> Result<(), Over> {
-        match self.sender.send_timeout(piece, self.service.limits.unread).await {
+    async fn send(&self, piece: Bytes) -> Result<(), StreamEnded> {
+        match self.sender.send_timeout(piece, self.service.limits.write_timeout).await {
             Ok(()) => Ok(()),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
                 debug!(after = self.after, "closing a stream that is not read");
-                Err(Over)
+                Err(StreamEnded)
             }
             // Usually the connection times out first and counts it.
-            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Over),
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(StreamEnded),
         }
     }
 }
 
 /// A body of chunks.
-pub(crate) struct Pieces(pub(crate) mpsc::Receiver<Bytes>);
+pub(crate) struct ChunkedBody(pub(crate) mpsc::Receiver<Bytes>);
 
-impl hyper::body::Body for Pieces {
+impl hyper::body::Body for ChunkedBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 

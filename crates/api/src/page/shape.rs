@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::{list, marked, text};
 
 /// Path of the named schemas in the document.
-const NAMED: &str = "/components/schemas";
+const SCHEMAS: &str = "/components/schemas";
 
 /// All named schemas.
 pub(super) fn all(document: &Value) -> Markup {
-    let named = document.pointer(NAMED).and_then(Value::as_object);
+    let named = document.pointer(SCHEMAS).and_then(Value::as_object);
     html! {
         section id="shapes" {
             h2 { "Shapes" }

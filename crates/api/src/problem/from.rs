@@ -1,13 +1,13 @@
 //! Converts errors into problems.
 
-use retake_agent::{CompressError, SetupError, TurnError, Unreached};
-use retake_model::command::Refusal;
-use retake_model::object::Unavailable;
-use retake_model::settings::BadSetting;
+use retake_agent::{CompressError, SendError, SetupError, TurnError};
+use retake_model::command::CommandError;
+use retake_model::object::ObjectError;
+use retake_model::settings::InvalidSettingError;
 use retake_timeline::store::{RedactError, SearchError, StoreError};
 use retake_timeline::{
-    BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, LookError,
-    MomentError, PresetError, ProjectError,
+    BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, PresetError,
+    ProjectError, ReadError, RevisionError,
 };
 
 use super::{Code, Problem};
@@ -26,8 +26,8 @@ impl From<StoreError> for Problem {
     }
 }
 
-impl From<Unavailable> for Problem {
-    fn from(error: Unavailable) -> Self {
+impl From<ObjectError> for Problem {
+    fn from(error: ObjectError) -> Self {
         StoreError::from(error).into()
     }
 }
@@ -58,33 +58,33 @@ impl From<ChangeError> for Problem {
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<CommandError> for Problem {
+    fn from(refusal: CommandError) -> Self {
         let code = match &refusal {
-            Refusal::NoSuchTake
-            | Refusal::NoSuchEntry
-            | Refusal::NotAttached(_)
-            | Refusal::Setting(BadSetting::Unknown(_)) => Code::NotFound,
-            Refusal::TurnGone | Refusal::TurnUnfinished => Code::TurnRunning,
-            Refusal::EntryExists(_)
-            | Refusal::NameTaken(_)
-            | Refusal::LastTake
-            | Refusal::OnlyTake
-            | Refusal::EmptyDraft { .. }
-            | Refusal::SummaryOutdated
-            | Refusal::NothingToCompress => Code::Conflict,
-            Refusal::Unavailable(_) => Code::Damaged,
+            CommandError::NoSuchTake
+            | CommandError::NoSuchEntry
+            | CommandError::NotAttached(_)
+            | CommandError::Setting(InvalidSettingError::Unknown(_)) => Code::NotFound,
+            CommandError::TurnGone | CommandError::TurnUnfinished => Code::TurnRunning,
+            CommandError::EntryExists(_)
+            | CommandError::NameTaken(_)
+            | CommandError::LastTake
+            | CommandError::OnlyTake
+            | CommandError::EmptyDraft { .. }
+            | CommandError::SummaryOutdated
+            | CommandError::NothingToCompress => Code::Conflict,
+            CommandError::Unavailable(_) => Code::Damaged,
             _ => Code::Refused,
         };
         Self::new(code, refusal)
     }
 }
 
-impl From<LookError> for Problem {
-    fn from(error: LookError) -> Self {
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
         match error {
-            LookError::Store(error) => error.into(),
-            LookError::NoSuchSequence { last, .. } => Self::new(Code::Conflict, error).with("newest", last),
+            ReadError::Store(error) => error.into(),
+            ReadError::NoSuchSequence { last, .. } => Self::new(Code::Conflict, error).with("newest", last),
             other => Self::new(Code::NotFound, other),
         }
     }
@@ -96,7 +96,7 @@ impl From<PresetError> for Problem {
             PresetError::NoSuchPreset(_) | PresetError::NoFormerPreset(_) => Self::new(Code::NotFound, error),
             PresetError::Name(_) | PresetError::TooMany => Self::new(Code::Refused, error),
             PresetError::Change(error) => error.into(),
-            PresetError::Look(error) => error.into(),
+            PresetError::Read(error) => error.into(),
             PresetError::Store(error) => error.into(),
         }
     }
@@ -105,7 +105,7 @@ impl From<PresetError> for Problem {
 impl From<FindError> for Problem {
     fn from(error: FindError) -> Self {
         match error {
-            FindError::Look(error) => error.into(),
+            FindError::Read(error) => error.into(),
             FindError::Several { ref candidates, .. } => {
                 let candidates = candidates.clone();
                 Self::new(Code::Conflict, error).with("candidates", candidates)
@@ -146,12 +146,12 @@ impl From<FileError> for Problem {
     fn from(error: FileError) -> Self {
         let code = match error {
             FileError::Change(error) => return error.into(),
-            FileError::Look(error) => return error.into(),
+            FileError::Read(error) => return error.into(),
             FileError::Unfinished(_) => Code::Storage,
-            FileError::NothingMovesThere(_)
+            FileError::NoPendingMove(_)
             | FileError::NoSuchSnapshot
             | FileError::NoSuchPath(_)
-            | FileError::NotApart => Code::NotFound,
+            | FileError::NotAWorktree => Code::NotFound,
             FileError::TurnRuns(_) | FileError::Running(_) => Code::TurnRunning,
             // A missing folder or an unreadable file is neither a fault of the request nor of the server.
             _ => Code::Conflict,
@@ -165,7 +165,7 @@ impl From<TurnError> for Problem {
         let code = match error {
             TurnError::Change(error) => return error.into(),
             TurnError::Files(error) => return error.into(),
-            TurnError::Look(error) => return error.into(),
+            TurnError::Read(error) => return error.into(),
             TurnError::Busy => Code::TurnRunning,
             TurnError::NoSuchTake => Code::NotFound,
             TurnError::Provider(_) | TurnError::Attachment(_) | TurnError::TooLong { .. } => Code::Refused,
@@ -175,12 +175,12 @@ impl From<TurnError> for Problem {
     }
 }
 
-impl From<Unreached> for Problem {
-    fn from(error: Unreached) -> Self {
+impl From<SendError> for Problem {
+    fn from(error: SendError) -> Self {
         match error {
-            Unreached::Store(error) => error.into(),
-            Unreached::Look(error) => error.into(),
-            error @ (Unreached::NothingRuns | Unreached::NotAsked(_) | Unreached::Decided(_)) => {
+            SendError::Store(error) => error.into(),
+            SendError::Read(error) => error.into(),
+            error @ (SendError::NoTurnRunning | SendError::NotWaiting(_) | SendError::AlreadyDecided(_)) => {
                 Self::new(Code::Conflict, error)
             }
         }
@@ -205,7 +205,7 @@ impl From<SetupError> for Problem {
 impl From<BlameError> for Problem {
     fn from(error: BlameError) -> Self {
         match error {
-            BlameError::Look(error) => error.into(),
+            BlameError::Read(error) => error.into(),
             BlameError::NoSuchFile => Self::new(Code::NotFound, error),
             // A folder, or a file without lines.
             other => Self::new(Code::Conflict, other),
@@ -229,7 +229,7 @@ impl From<ImportError> for Problem {
 impl From<ExportError> for Problem {
     fn from(error: ExportError) -> Self {
         match error {
-            ExportError::Look(error) => error.into(),
+            ExportError::Read(error) => error.into(),
             ExportError::Write(error) => error.into(),
             error @ ExportError::NamesFiles => Self::new(Code::Refused, error),
         }
@@ -251,17 +251,19 @@ impl From<RedactError> for Problem {
         match error {
             RedactError::Store(error) => error.into(),
             RedactError::Search(error) => error.into(),
-            other @ (RedactError::Structure { .. } | RedactError::Moving) => Self::new(Code::Conflict, other),
+            other @ (RedactError::Structure { .. } | RedactError::PendingMove) => {
+                Self::new(Code::Conflict, other)
+            }
         }
     }
 }
 
-impl From<MomentError> for Problem {
-    fn from(error: MomentError) -> Self {
+impl From<RevisionError> for Problem {
+    fn from(error: RevisionError) -> Self {
         match error {
-            MomentError::Find(error) => error.into(),
-            MomentError::Look(error) => error.into(),
-            error @ MomentError::Several { .. } => Self::new(Code::Conflict, error),
+            RevisionError::Find(error) => error.into(),
+            RevisionError::Read(error) => error.into(),
+            error @ RevisionError::Several { .. } => Self::new(Code::Conflict, error),
             other => Self::new(Code::NotFound, other),
         }
     }

@@ -1,18 +1,18 @@
 //! Models: compression, comparison of takes, the trace, usage, available providers.
 
-use retake_agent::compare::{Comparison, compare as put_side_by_side};
+use retake_agent::compare::{Comparison, compare as compare_takes};
 use retake_agent::provider::live::LiveCache;
-use retake_agent::setup::{Models, Wanted};
-use retake_agent::{Compressed, Keep, Knowing, ModelUse, models_used};
+use retake_agent::setup::{Models, TurnOverrides};
+use retake_agent::{CompressOptions, CompressOutcome, KeepRecent, ModelUsage, models_used};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_timeline::store::{Comm, CommFilter, Usage};
-use retake_timeline::{Changes, Detail, Question, USUAL_CONTEXT};
+use retake_timeline::store::{StoreUsage, TraceFilter, TraceRecord};
+use retake_timeline::{Changes, DEFAULT_CONTEXT, Detail, DiffOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::common::{MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of};
+use super::common::{MAX_PAGE, Page, TakeQuery, ThreadPath, limit, number, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::{Code, Problem};
 
@@ -30,12 +30,12 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Compare two takes",
             "The entries of each since they diverged, their cost, and the differences of their files as last recorded.",
         ),
-        get("/v1/threads/{thread}/trace", comms).about(
+        get("/v1/threads/{thread}/trace", trace).about(
             GROUP,
             "List trace records",
             "Every model request, response and tool call, newest first, without bodies. The trace never contains API keys.",
         ),
-        get("/v1/trace/{number}", comm).about(GROUP, "Read a trace record", "With its body."),
+        get("/v1/trace/{number}", record).about(GROUP, "Read a trace record", "With its body."),
         get("/v1/threads/{thread}/usage", thread_usage).about(GROUP, "Show the models that a thread used, and their cost", ""),
         get("/v1/usage", usage).about(
             GROUP,
@@ -50,7 +50,7 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[serde(deny_unknown_fields)]
 struct CompressBody {
     /// About how many of the last entries to keep. The cut is always just before a user message.
-    #[serde(default = "ten")]
+    #[serde(default = "default_keep")]
     keep: u64,
     /// Provider to use, for this request only.
     provider: Option<String>,
@@ -58,19 +58,26 @@ struct CompressBody {
     model: Option<String>,
 }
 
-fn ten() -> u64 {
+fn default_keep() -> u64 {
     10
 }
 
-fn compress(call: &Call<'_, ThreadPath, OfTake, CompressBody>) -> Result<Answer<Compressed>, Problem> {
+fn compress(
+    call: &Call<'_, ThreadPath, TakeQuery, CompressBody>,
+) -> Result<Answer<CompressOutcome>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let take = take_id(call.service, thread, call.query.take)?;
-    let wanted = Wanted { provider: body.provider.clone(), model: body.model.clone(), ..Wanted::default() };
-    let (shop, _) = call.workshop(thread, take, &wanted)?;
-    let knowing = Knowing { expected: call.expected, request: call.request, turn: None };
-    let _asking = call.service.lanes.ask_model()?;
+    let overrides = TurnOverrides {
+        provider: body.provider.clone(),
+        model: body.model.clone(),
+        ..TurnOverrides::default()
+    };
+    let (runtime, _) = call.runtime(thread, take, &overrides)?;
+    let options = CompressOptions { expected: call.expected, request: call.request, turn: None };
+    let _permit = call.service.admission.admit_model_request()?;
     // The stop flag cancels the request, so that shutdown does not wait for a summary.
-    let compressed = shop.compress(thread, take, Keep::Entries(body.keep), knowing, &call.service.stop)?;
+    let compressed =
+        runtime.compress(thread, take, KeepRecent::Entries(body.keep), options, &call.service.stop)?;
     let version = compressed.version;
     Ok(Answer::at(compressed, version))
 }
@@ -87,13 +94,13 @@ struct CompareQuery {
     limit: Option<usize>,
     /// Level of detail for each file.
     #[serde(default)]
-    detail: HowMuch,
+    detail: CompareDetail,
 }
 
 /// Level of detail for each file.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum HowMuch {
+enum CompareDetail {
     /// The kind of change only.
     Paths,
     /// The number of added and removed lines.
@@ -103,19 +110,19 @@ enum HowMuch {
     Lines,
 }
 
-impl From<HowMuch> for Detail {
-    fn from(detail: HowMuch) -> Self {
+impl From<CompareDetail> for Detail {
+    fn from(detail: CompareDetail) -> Self {
         match detail {
-            HowMuch::Paths => Self::Paths,
-            HowMuch::Counts => Self::Counts,
-            HowMuch::Lines => Self::Hunks(USUAL_CONTEXT),
+            CompareDetail::Paths => Self::Paths,
+            CompareDetail::Counts => Self::Counts,
+            CompareDetail::Lines => Self::Hunks(DEFAULT_CONTEXT),
         }
     }
 }
 
 /// A comparison of two takes.
 #[derive(Serialize, JsonSchema)]
-struct Compared {
+struct ComparedTakes {
     #[serde(flatten)]
     comparison: Comparison,
     /// Differences from the files of the first take to those of the second; null if the files of one are unknown. At
@@ -123,39 +130,40 @@ struct Compared {
     files: Option<Changes>,
 }
 
-fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>, Problem> {
+fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<ComparedTakes>, Problem> {
     let (query, thread) = (&call.query, call.path.thread);
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(thread)?.summary.version;
-    let state = looking.state(thread)?;
-    let (one, other) = (take_of(&looking, &state, Some(query.one))?, take_of(&looking, &state, query.other)?);
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(thread)?.summary.version;
+    let state = reader.state(thread)?;
+    let (one, other) = (take_of(&reader, &state, Some(query.one))?, take_of(&reader, &state, query.other)?);
     if one.id == other.id {
         return Err(Problem::new(Code::Refused, "both takes are the same; choose another one"));
     }
-    let most = limit(query.limit, 100, MOST)?;
-    let mut comparison = put_side_by_side(&looking, thread, [&one, &other], &call.service.setup.prices)?;
+    let most = limit(query.limit, 100, MAX_PAGE)?;
+    let mut comparison = compare_takes(&reader, thread, [&one, &other], &call.service.setup.prices)?;
     for side in &mut comparison.sides {
         side.entries.truncate(most);
     }
     let files = match comparison.sides.each_ref().map(|side| side.files) {
         [Some(one), Some(other)] => {
             let whole = match query.detail {
-                HowMuch::Paths => Detail::Paths,
-                HowMuch::Counts | HowMuch::Lines => Detail::Counts,
+                CompareDetail::Paths => Detail::Paths,
+                CompareDetail::Counts | CompareDetail::Lines => Detail::Counts,
             };
-            let whole = looking.changes(one, other, &Question::all(whole))?;
+            let whole = reader.changes(one, other, &DiffOptions::all(whole))?;
             // The diffs of all files may not fit into memory.
-            let some = looking.some_changes(one, other, &Question::all(query.detail.into()), 0, MOST)?;
+            let some =
+                reader.changes_page(one, other, &DiffOptions::all(query.detail.into()), 0, MAX_PAGE)?;
             Some(Changes { files: some.files, ..whole })
         }
         _ => None,
     };
-    Ok(Answer::at(Compared { comparison, files }, version))
+    Ok(Answer::at(ComparedTakes { comparison, files }, version))
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct CommsQuery {
+struct TraceQuery {
     /// Page size: 1 to 500, 20 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
@@ -165,7 +173,7 @@ struct CommsQuery {
 
 /// A record of the trace: a model request, its response, or a tool call.
 #[derive(Serialize, JsonSchema)]
-struct CommItem {
+struct TraceItem {
     /// Its number; numbers only increase.
     number: i64,
     /// The thread.
@@ -182,9 +190,9 @@ struct CommItem {
     body: Option<String>,
 }
 
-impl From<Comm> for CommItem {
-    fn from(comm: Comm) -> Self {
-        let Comm { number, thread, take, time, kind, facts, body } = comm;
+impl From<TraceRecord> for TraceItem {
+    fn from(record: TraceRecord) -> Self {
+        let TraceRecord { number, thread, take, time, kind, facts, body } = record;
         Self {
             number,
             thread,
@@ -197,21 +205,21 @@ impl From<Comm> for CommItem {
     }
 }
 
-fn comms(call: &Call<'_, ThreadPath, CommsQuery>) -> Result<Answer<Page<CommItem>>, Problem> {
+fn trace(call: &Call<'_, ThreadPath, TraceQuery>) -> Result<Answer<Page<TraceItem>>, Problem> {
     let thread = call.path.thread;
-    call.service.timeline.look()?.thread(thread)?;
+    call.service.timeline.read()?.thread(thread)?;
     let before = number(call.query.cursor.as_deref())?;
     let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
-    let most = limit(call.query.limit, 20, MOST)?;
-    let filter = CommFilter {
+    let most = limit(call.query.limit, 20, MAX_PAGE)?;
+    let filter = TraceFilter {
         thread: Some(thread),
         numbers: before.map(|before| 0..before),
         last: Some(most as u64 + 1),
         bodies: false,
     };
-    let mut items: Vec<CommItem> = Vec::new();
-    call.service.ledger.comms(&filter, &mut |comm| {
-        items.push(comm.into());
+    let mut items: Vec<TraceItem> = Vec::new();
+    call.service.runtime_database.read_trace(&filter, &mut |record| {
+        items.push(record.into());
         Ok(())
     })?;
     items.reverse();
@@ -222,18 +230,21 @@ fn comms(call: &Call<'_, ThreadPath, CommsQuery>) -> Result<Answer<Page<CommItem
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct CommPath {
+struct TracePath {
     /// The record's number.
     number: i64,
 }
 
-fn comm(call: &Call<'_, CommPath>) -> Result<Answer<CommItem>, Problem> {
+fn record(call: &Call<'_, TracePath>) -> Result<Answer<TraceItem>, Problem> {
     let number = call.path.number;
-    let filter =
-        CommFilter { numbers: Some(number..number.saturating_add(1)), bodies: true, ..CommFilter::default() };
+    let filter = TraceFilter {
+        numbers: Some(number..number.saturating_add(1)),
+        bodies: true,
+        ..TraceFilter::default()
+    };
     let mut found = None;
-    call.service.ledger.comms(&filter, &mut |comm| {
-        found = Some(CommItem::from(comm));
+    call.service.runtime_database.read_trace(&filter, &mut |record| {
+        found = Some(TraceItem::from(record));
         Ok(())
     })?;
     found.map(Answer::of).ok_or_else(|| Problem::not_found(format!("no trace record {number}")))
@@ -243,30 +254,30 @@ fn comm(call: &Call<'_, CommPath>) -> Result<Answer<CommItem>, Problem> {
 #[derive(Serialize, JsonSchema)]
 struct ThreadUsage {
     /// Most used first, as far back as the trace goes.
-    models: Vec<ModelUse>,
+    models: Vec<ModelUsage>,
 }
 
 fn thread_usage(call: &Call<'_, ThreadPath>) -> Result<Answer<ThreadUsage>, Problem> {
     let thread = call.path.thread;
-    call.service.timeline.look()?.thread(thread)?;
+    call.service.timeline.read()?.thread(thread)?;
     Ok(Answer::of(ThreadUsage { models: models_used(call.service.timeline.store(), Some(thread))? }))
 }
 
 /// Disk usage of the store, and models used.
 #[derive(Serialize, JsonSchema)]
-struct WholeUsage {
+struct UsageReport {
     #[serde(flatten)]
-    store: Usage,
+    store: StoreUsage,
     /// Models used by all threads, most used first.
-    models: Vec<ModelUse>,
+    models: Vec<ModelUsage>,
 }
 
-fn usage(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<WholeUsage>, Problem> {
+fn usage(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<UsageReport>, Problem> {
     let store = call.service.timeline.store();
-    Ok(Answer::of(WholeUsage { store: store.usage()?, models: models_used(store, None)? }))
+    Ok(Answer::of(UsageReport { store: store.usage()?, models: models_used(store, None)? }))
 }
 
 fn models(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<Models>, Problem> {
     let cache = LiveCache::read(call.service.timeline.store().folder());
-    Ok(Answer::of(call.service.setup.models(&(call.service.around)(), &cache)))
+    Ok(Answer::of(call.service.setup.models(&(call.service.provider_environment)(), &cache)))
 }

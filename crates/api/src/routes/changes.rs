@@ -4,12 +4,13 @@ use retake_model::content::ContentId;
 use retake_model::id::TakeId;
 use retake_model::operation::Version;
 use retake_timeline::{
-    Blame, BlameLine, Detail, FOLDER, FileDiff, FileLogItem, NamedFiles, Question, USUAL_CONTEXT, WroteLines,
+    Blame, BlameLine, DEFAULT_CONTEXT, Detail, DiffOptions, FOLDER, FileDiff, FileLogItem, LineOrigin,
+    NamedFiles,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{MOST, Page, ThreadPath, limit, not_a_cursor, number};
+use super::common::{MAX_PAGE, Page, ThreadPath, invalid_cursor, limit, number};
 use super::file_common::root_path;
 use crate::endpoint::{Answer, Call, Endpoint, get};
 use crate::problem::{Code, Problem};
@@ -17,9 +18,9 @@ use crate::problem::{Code, Problem};
 const GROUP: &str = "Files";
 
 /// Maximum context lines around a change.
-const WIDEST_CONTEXT: usize = 1000;
+const MAX_CONTEXT: usize = 1000;
 /// Maximum lines per page of blame.
-const MOST_LINES: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
@@ -60,7 +61,7 @@ struct DiffQuery {
     root: Option<String>,
     /// Level of detail for each file.
     #[serde(default)]
-    detail: WhichDetail,
+    detail: DiffDetail,
     /// Context lines around a change: 0 to 1000, 3 by default.
     #[schemars(range(min = 0, max = 1000))]
     context: Option<usize>,
@@ -75,7 +76,7 @@ struct DiffQuery {
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum WhichDetail {
+enum DiffDetail {
     /// The kind of change only.
     Paths,
     /// The number of added and removed lines.
@@ -100,40 +101,40 @@ struct Diff {
 
 fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem> {
     let (thread, query) = (call.path.thread, &call.query);
-    let limit = limit(query.limit, 100, MOST)?;
+    let limit = limit(query.limit, 100, MAX_PAGE)?;
     let context = match query.context {
-        Some(lines) if lines > WIDEST_CONTEXT => {
+        Some(lines) if lines > MAX_CONTEXT => {
             return Err(Problem::invalid("context must be from 0 to 1000"));
         }
-        lines => lines.unwrap_or(USUAL_CONTEXT),
+        lines => lines.unwrap_or(DEFAULT_CONTEXT),
     };
     let path = query.path.as_deref().map(|path| root_path(query.root.as_deref(), path)).transpose()?;
-    let cursor = query.cursor.as_deref().map(Place::read).transpose()?;
-    let moments = call.moments(thread, query.take)?;
+    let cursor = query.cursor.as_deref().map(DiffCursor::read).transpose()?;
+    let revisions = call.revisions(thread, query.take)?;
     let (from, to) = match (query.of, &query.from, &query.to) {
-        (Some(version), None, None) => moments.around(version)?,
+        (Some(version), None, None) => revisions.around(version)?,
         (Some(_), _, _) => return Err(Problem::refused("give either `of`, or `from` and `to`")),
-        (None, from, to) => moments.between(from.as_deref(), to.as_deref())?,
+        (None, from, to) => revisions.between(from.as_deref(), to.as_deref())?,
     };
     let start = match cursor {
-        Some(place) if (place.before, place.after) != (from.snapshot, to.snapshot) => {
+        Some(cursor) if (cursor.before, cursor.after) != (from.snapshot, to.snapshot) => {
             let detail = "the files changed since the last page; start again without a cursor";
             return Err(Problem::new(Code::Conflict, detail));
         }
-        Some(place) => place.index,
+        Some(cursor) => cursor.index,
         None => 0,
     };
     let detail = match query.detail {
-        WhichDetail::Paths => Detail::Paths,
-        WhichDetail::Counts => Detail::Counts,
-        WhichDetail::Hunks => Detail::Hunks(context),
+        DiffDetail::Paths => Detail::Paths,
+        DiffDetail::Counts => Detail::Counts,
+        DiffDetail::Hunks => Detail::Hunks(context),
     };
-    let question = Question { paths: path.into_iter().collect(), detail };
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(thread)?.summary.version;
-    let found = looking.some_changes(from.snapshot, to.snapshot, &question, start, limit)?;
+    let question = DiffOptions { paths: path.into_iter().collect(), detail };
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(thread)?.summary.version;
+    let found = reader.changes_page(from.snapshot, to.snapshot, &question, start, limit)?;
     let index = start.saturating_add(found.files.len());
-    let next = Place { before: from.snapshot, after: to.snapshot, index };
+    let next = DiffCursor { before: from.snapshot, after: to.snapshot, index };
     let next = ((index as u64) < found.count).then(|| next.to_string());
     let page = Page { items: found.files, next };
     Ok(Answer::at(Diff { from, to, count: found.count, page }, version))
@@ -141,19 +142,19 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
 
 /// A cursor into the differences of two snapshots.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct DiffCursor {
     before: ContentId,
     after: ContentId,
     index: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for DiffCursor {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}.{}.{}", self.before, self.after, self.index)
     }
 }
 
-impl Place {
+impl DiffCursor {
     fn read(text: &str) -> Result<Self, Problem> {
         let read = || {
             let mut parts = text.split('.');
@@ -161,7 +162,7 @@ impl Place {
             let index = parts.next()?.parse().ok()?;
             parts.next().is_none().then_some(Self { before, after, index })
         };
-        read().ok_or_else(not_a_cursor)
+        read().ok_or_else(invalid_cursor)
     }
 }
 
@@ -181,21 +182,21 @@ struct ChangesQuery {
 
 fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<FileLogItem>>, Problem> {
     let (thread, query) = (call.path.thread, &call.query);
-    let limit = limit(query.limit, 50, MOST)?;
-    let looking = call.service.timeline.look()?;
-    let row = looking.thread(thread)?;
+    let limit = limit(query.limit, 50, MAX_PAGE)?;
+    let reader = call.service.timeline.read()?;
+    let row = reader.thread(thread)?;
     let page = match &query.path {
         Some(path) => {
             let path = root_path(query.root.as_deref(), path)?;
             let before = number(query.cursor.as_deref())?;
             let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
-            let log = looking.file_log(row.home, &path, before, limit)?;
+            let log = reader.file_log(row.home, &path, before, limit)?;
             Page { items: log.operations, next: log.next.map(|next| next.to_string()) }
         }
         None if query.root.is_some() => return Err(Problem::refused("`root` needs a `path`")),
         None => {
             let from = query.cursor.as_deref().map(operation_and_path).transpose()?;
-            let found = looking.file_changes(thread, from, limit)?;
+            let found = reader.file_changes(thread, from, limit)?;
             let next = found.next.map(|(sequence, path)| format!("{sequence}.{path}"));
             Page { items: found.items, next }
         }
@@ -209,7 +210,7 @@ fn operation_and_path(cursor: &str) -> Result<(i64, usize), Problem> {
         let (sequence, path) = cursor.split_once('.')?;
         Some((sequence.parse().ok()?, path.parse().ok()?))
     };
-    read().ok_or_else(not_a_cursor)
+    read().ok_or_else(invalid_cursor)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -238,25 +239,25 @@ struct BlamePage {
     /// Number of lines of the file.
     count: u64,
     /// The operations that wrote these lines, oldest first.
-    origins: Vec<WroteLines>,
+    origins: Vec<LineOrigin>,
     #[serde(flatten)]
     page: Page<BlameLine>,
 }
 
 fn blame(call: &Call<'_, ThreadPath, BlameQuery>) -> Result<Answer<BlamePage>, Problem> {
     let query = &call.query;
-    let limit = limit(query.limit, 1000, MOST_LINES)?;
+    let limit = limit(query.limit, 1000, MAX_LINES)?;
     let path = root_path(query.root.as_deref(), &query.path)?;
     let behind = number(query.cursor.as_deref())?.unwrap_or(0);
-    let moments = call.moments(call.path.thread, query.take)?;
-    let at = moments.find(query.at.as_deref().unwrap_or(FOLDER))?;
-    let looking = call.service.timeline.look()?;
-    let Blame { origins, lines, .. } = looking.blame_at(&moments.thread, &path, &at)?;
+    let revisions = call.revisions(call.path.thread, query.take)?;
+    let at = revisions.find(query.at.as_deref().unwrap_or(FOLDER))?;
+    let reader = call.service.timeline.read()?;
+    let Blame { origins, lines, .. } = reader.blame_at(&revisions.thread, &path, &at)?;
     let count = lines.len() as u64;
     let items: Vec<BlameLine> = lines.into_iter().filter(|line| line.number > behind).take(limit).collect();
     let next = items.last().map(|last| last.number).filter(|last| *last < count);
     let page = Page { items, next: next.map(|last| last.to_string()) };
-    let version = looking.thread(call.path.thread)?.summary.version;
+    let version = reader.thread(call.path.thread)?.summary.version;
     Ok(Answer::at(BlamePage { at, count, origins, page }, version))
 }
 
@@ -268,12 +269,12 @@ mod tests {
     fn cursors_round_trip_and_other_text_is_refused() {
         let id = |byte| ContentId::from_bytes([byte; 32]);
         for index in [0, 7, usize::MAX] {
-            let place = Place { before: id(1), after: id(255), index };
-            assert_eq!(Place::read(&place.to_string()).ok(), Some(place));
+            let cursor = DiffCursor { before: id(1), after: id(255), index };
+            assert_eq!(DiffCursor::read(&cursor.to_string()).ok(), Some(cursor));
         }
-        let whole = Place { before: id(1), after: id(2), index: 3 }.to_string();
+        let whole = DiffCursor { before: id(1), after: id(2), index: 3 }.to_string();
         for wrong in ["", "..", "1.2.3", &whole[1..], &format!("{whole}.4"), &whole.replace(".3", ".-3")] {
-            assert!(Place::read(wrong).is_err(), "{wrong}");
+            assert!(DiffCursor::read(wrong).is_err(), "{wrong}");
         }
         for (text, expected) in
             [("12.3", Some((12, 3))), ("12", None), ("a.b", None), ("1.2.3", None), ("", None)]

@@ -8,19 +8,19 @@ use retake_model::replay::OnConflict;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{
-    Caller, Changed, Command, Desk, Done, Executed, Halves, Handling, Looking, PlanRequest, Preview,
-    SharedChanges,
+    Caller, ChangeOutcome, ChangeReport, Command, MoveOptions, PlanOutcome, PlanRequest, Preview, Reader,
+    Scope, SharedChanges, WorkingCopy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::file_common::not_kept;
+use super::file_common::files_disabled;
 use crate::endpoint::{Answer, Call};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 /// Maximum page size.
-pub(crate) const MOST: usize = 500;
+pub(crate) const MAX_PAGE: usize = 500;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ThreadPath {
@@ -46,14 +46,14 @@ pub(crate) struct EntryPath {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OfTake {
+pub(crate) struct TakeQuery {
     /// The take; the active one by default.
     pub(crate) take: Option<TakeId>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Ahead {
+pub(crate) struct DryRunQuery {
     /// Preview the change path by path, without making it.
     #[serde(default)]
     pub(crate) dry_run: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Ahead {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OfTakeAhead {
+pub(crate) struct TakeDryRunQuery {
     /// The take; the active one by default.
     pub(crate) take: Option<TakeId>,
     /// Preview the change path by path, without making it.
@@ -83,7 +83,7 @@ pub(crate) struct Page<T> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct DoneOrPreview {
     #[serde(flatten)]
-    pub(crate) done: Option<Done>,
+    pub(crate) done: Option<ChangeOutcome>,
     /// Whether this is a preview: nothing was changed.
     pub(crate) dry_run: bool,
     /// The preview, if this is one.
@@ -94,7 +94,7 @@ pub(crate) struct DoneOrPreview {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChangedOrPreview {
     #[serde(flatten)]
-    pub(crate) changed: Changed,
+    pub(crate) changed: ChangeReport,
     /// Whether this is a preview: nothing was changed.
     pub(crate) dry_run: bool,
     /// The preview of the conversation, if this is one.
@@ -117,7 +117,7 @@ pub(crate) enum WhichScope {
 /// How to resolve a file whose changes do not merge.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Conflicts {
+pub(crate) enum ConflictPolicy {
     /// Keep the current file.
     #[default]
     Keep,
@@ -128,12 +128,12 @@ pub(crate) enum Conflicts {
 }
 
 impl WhichScope {
-    pub(crate) fn handling(self, conflicts: Conflicts, shared: bool) -> Handling {
-        Handling {
-            halves: match self {
-                Self::Both => Halves::Both,
-                Self::Conversation => Halves::Conversation,
-                Self::Files => Halves::Files,
+    pub(crate) fn move_options(self, conflicts: ConflictPolicy, shared: bool) -> MoveOptions {
+        MoveOptions {
+            scope: match self {
+                Self::Both => Scope::Both,
+                Self::Conversation => Scope::Conversation,
+                Self::Files => Scope::Files,
             },
             on_conflict: conflicts.into(),
             shared: shared_changes(shared),
@@ -146,12 +146,12 @@ pub(crate) fn shared_changes(undo: bool) -> SharedChanges {
     if undo { SharedChanges::Undo } else { SharedChanges::Refuse }
 }
 
-impl From<Conflicts> for OnConflict {
-    fn from(conflicts: Conflicts) -> Self {
+impl From<ConflictPolicy> for OnConflict {
+    fn from(conflicts: ConflictPolicy) -> Self {
         match conflicts {
-            Conflicts::Keep => Self::Keep,
-            Conflicts::Take => Self::Take,
-            Conflicts::Mark => Self::Mark,
+            ConflictPolicy::Keep => Self::Keep,
+            ConflictPolicy::Take => Self::Take,
+            ConflictPolicy::Mark => Self::Mark,
         }
     }
 }
@@ -172,7 +172,11 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     }
 
     /// Changes a thread.
-    pub(crate) fn change(&self, thread: ThreadId, command: Command) -> Result<Answer<Done>, Problem> {
+    pub(crate) fn change(
+        &self,
+        thread: ThreadId,
+        command: Command,
+    ) -> Result<Answer<ChangeOutcome>, Problem> {
         let done = self.service.timeline.change(thread, command, self.caller(thread)?)?;
         let version = done.version;
         Ok(Answer::at(done, version))
@@ -187,7 +191,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     ) -> Result<Answer<DoneOrPreview>, Problem> {
         if dry_run {
             let request = PlanRequest::Change(command);
-            let preview = self.preview((thread, None), request, Handling::default())?;
+            let preview = self.preview((thread, None), request, MoveOptions::default())?;
             let version = preview.version;
             return Ok(Answer::at(DoneOrPreview { done: None, dry_run, preview: Some(preview) }, version));
         }
@@ -200,11 +204,11 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         &self,
         (thread, take): (ThreadId, Option<TakeId>),
         request: PlanRequest,
-        handling: Handling,
+        move_options: MoveOptions,
     ) -> Result<Preview, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
         let place = (service.setup.files.as_ref(), take);
-        Ok(service.timeline.recover_and_plan(thread, request, caller, handling, place)?.into_preview())
+        Ok(service.timeline.recover_and_plan(thread, request, caller, move_options, place)?.into_preview())
     }
 
     /// Executes a request in the project's folder, or in the worktree of the named take.
@@ -212,11 +216,11 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         &self,
         (thread, take): (ThreadId, Option<TakeId>),
         request: PlanRequest,
-        handling: Handling,
-    ) -> Result<Executed, Problem> {
+        move_options: MoveOptions,
+    ) -> Result<PlanOutcome, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
         let place = (service.setup.files.as_ref(), take);
-        Ok(service.timeline.perform(thread, request, caller, handling, place)?)
+        Ok(service.timeline.perform(thread, request, caller, move_options, place)?)
     }
 
     /// Makes a change that may switch the active take and its files.
@@ -224,44 +228,44 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         &self,
         thread: ThreadId,
         command: Command,
-        handling: Handling,
+        move_options: MoveOptions,
         dry_run: bool,
     ) -> Result<Answer<ChangedOrPreview>, Problem> {
         let request = PlanRequest::Change(command);
         if dry_run {
-            let preview = self.preview((thread, None), request, handling)?;
+            let preview = self.preview((thread, None), request, move_options)?;
             let (version, files) = (preview.version, preview.files.clone());
-            let changed = Changed { done: None, files };
+            let changed = ChangeReport { done: None, files };
             return Ok(Answer::at(ChangedOrPreview { changed, dry_run, preview: Some(preview) }, version));
         }
-        let Executed { done, files, .. } = self.perform((thread, None), request, handling)?;
+        let PlanOutcome { done, files, .. } = self.perform((thread, None), request, move_options)?;
         let version = done.as_ref().map(|done| done.version);
-        let body = ChangedOrPreview { changed: Changed { done, files }, dry_run, preview: None };
+        let body = ChangedOrPreview { changed: ChangeReport { done, files }, dry_run, preview: None };
         Ok(Answer { body, version, location: None })
     }
 }
 
 impl Service {
     /// The working copy of a thread's project; `None` if file recording is off.
-    pub(crate) fn desk_of(&self, thread: ThreadId) -> Result<Option<Desk>, Problem> {
+    pub(crate) fn working_copy_of(&self, thread: ThreadId) -> Result<Option<WorkingCopy>, Problem> {
         let Some(options) = &self.setup.files else { return Ok(None) };
-        let home = self.timeline.look()?.thread(thread)?.home;
-        Ok(Some(Desk::of_project(&self.timeline, home, options)?))
+        let home = self.timeline.read()?.thread(thread)?.home;
+        Ok(Some(WorkingCopy::of_project(&self.timeline, home, options)?))
     }
 
     /// The same, for routes that cannot work without files.
-    pub(crate) fn needed_desk_of(&self, thread: ThreadId) -> Result<Desk, Problem> {
-        self.desk_of(thread)?.ok_or_else(not_kept)
+    pub(crate) fn require_working_copy(&self, thread: ThreadId) -> Result<WorkingCopy, Problem> {
+        self.working_copy_of(thread)?.ok_or_else(files_disabled)
     }
 }
 
 /// The named take, or the active one.
 pub(crate) fn take_of(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     state: &ThreadState,
     named: Option<TakeId>,
 ) -> Result<Take, Problem> {
-    let take = state.take(&looking.queries(), named.unwrap_or(state.active))?;
+    let take = state.take(&reader.queries(), named.unwrap_or(state.active))?;
     take.ok_or_else(|| Problem::not_found("no such take in this thread"))
 }
 
@@ -269,11 +273,11 @@ pub(crate) fn take_of(
 pub(crate) fn take_id(service: &Service, thread: ThreadId, named: Option<TakeId>) -> Result<TakeId, Problem> {
     match named {
         Some(take) => Ok(take),
-        None => Ok(service.timeline.look()?.state(thread)?.active),
+        None => Ok(service.timeline.read()?.state(thread)?.active),
     }
 }
 
-pub(crate) fn not_a_cursor() -> Problem {
+pub(crate) fn invalid_cursor() -> Problem {
     Problem::new(Code::Refused, "invalid cursor; use `next` of the previous page of this list")
 }
 
@@ -283,5 +287,5 @@ pub(crate) fn number(cursor: Option<&str>) -> Result<Option<Version>, Problem> {
 
 /// Parses a cursor: the last item of the previous page.
 pub(crate) fn id<I: FromStr>(cursor: Option<&str>) -> Result<Option<I>, Problem> {
-    cursor.map(str::parse).transpose().map_err(|_| not_a_cursor())
+    cursor.map(str::parse).transpose().map_err(|_| invalid_cursor())
 }

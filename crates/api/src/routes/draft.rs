@@ -4,11 +4,11 @@ use axum::http::Method;
 use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::take::{Attachments, NewPicture};
-use retake_timeline::{Command, Done};
+use retake_timeline::{ChangeOutcome, Command};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{OfTake, ThreadPath, take_id, take_of};
+use super::common::{TakeQuery, ThreadPath, take_id, take_of};
 use super::entries::pictures;
 use super::state::GROUP;
 use crate::endpoint::{Answer, Call, Endpoint, change, delete, get, post};
@@ -55,10 +55,10 @@ struct Draft {
     pictures: Attachments,
 }
 
-fn draft(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Draft>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
-    let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
+fn draft(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<Draft>, Problem> {
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(call.path.thread)?.summary.version;
+    let take = take_of(&reader, &reader.state(call.path.thread)?, call.query.take)?;
     Ok(Answer::at(Draft { take: take.id, text: take.draft, pictures: take.attached }, version))
 }
 
@@ -69,12 +69,12 @@ struct DraftBody {
     text: String,
 }
 
-fn set(call: &Call<'_, ThreadPath, OfTake, DraftBody>) -> Result<Answer<Done>, Problem> {
+fn set(call: &Call<'_, ThreadPath, TakeQuery, DraftBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change(call.path.thread, Command::SetDraft { take, text: call.body.text.clone() })
 }
 
-fn clear(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Done>, Problem> {
+fn clear(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change(call.path.thread, Command::ClearDraft { take })
 }
@@ -86,7 +86,7 @@ struct AttachBody {
     pictures: Vec<String>,
 }
 
-fn attach(call: &Call<'_, ThreadPath, OfTake, AttachBody>) -> Result<Answer<Done>, Problem> {
+fn attach(call: &Call<'_, ThreadPath, TakeQuery, AttachBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     let pictures = pictures(&call.body.pictures)?.into_iter().map(NewPicture::new).collect::<Result<_, _>>();
     let pictures = pictures.map_err(|error| Problem::new(Code::Refused, error))?;
@@ -94,14 +94,14 @@ fn attach(call: &Call<'_, ThreadPath, OfTake, AttachBody>) -> Result<Answer<Done
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct AttachedPath {
+struct AttachmentPath {
     /// The thread's id.
     thread: ThreadId,
     /// The picture's content id.
     picture: ContentId,
 }
 
-fn detach(call: &Call<'_, AttachedPath, OfTake>) -> Result<Answer<Done>, Problem> {
+fn detach(call: &Call<'_, AttachmentPath, TakeQuery>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change(call.path.thread, Command::Detach { take, picture: call.path.picture })
 }

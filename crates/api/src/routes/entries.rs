@@ -8,15 +8,16 @@ use data_encoding::BASE64;
 use retake_model::entry::{EntryVersion, default_role, from_json};
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::operation::Version;
-use retake_timeline::{Command, Done, EntryView, NewEntry, Spot};
+use retake_timeline::{ChangeOutcome, Command, EntryView, InsertPosition, NewEntry};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::common::{
-    DoneOrPreview, EntryPath, MOST, OfTake, OfTakeAhead, Page, ThreadPath, id, limit, take_id, take_of,
+    DoneOrPreview, EntryPath, MAX_PAGE, Page, TakeDryRunQuery, TakeQuery, ThreadPath, id, limit, take_id,
+    take_of,
 };
-use super::threads::Nothing;
+use super::threads::EmptyBody;
 use crate::endpoint::{Answer, Call, Endpoint, change, delete, get, post};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
@@ -24,7 +25,7 @@ use crate::service::Service;
 pub(super) const GROUP: &str = "Entries";
 
 /// Maximum entries of one operation, which is built in memory.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
@@ -33,7 +34,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "List entries",
             "In order, in pages. `version` lists them as they were just after that operation.",
         ),
-        post("/v1/threads/{thread}/entries", add).creates().about(
+        post("/v1/threads/{thread}/entries", add).answers_created().about(
             GROUP,
             "Add entries",
             "At the end, or before or after an entry. One operation for all of them.",
@@ -97,7 +98,7 @@ impl EntryInput {
     /// Parses the entry.
     pub(crate) fn read(&self, service: &Service, role: &str) -> Result<NewEntry, Problem> {
         #[derive(Deserialize)]
-        struct Given {
+        struct GuardedBody {
             id: Option<EntryId>,
             content: Option<String>,
             blocks: Option<serde::de::IgnoredAny>,
@@ -105,8 +106,8 @@ impl EntryInput {
         let now = service.timeline.now();
         let mut version = from_json(self.0.get(), role, now).map_err(Problem::refused)?;
         // `from_json` has refused anything but an object, with a clearer message.
-        let given: Given = serde_json::from_str(self.0.get()).map_err(Problem::refused)?;
-        let Given { id, content, blocks } = given;
+        let given: GuardedBody = serde_json::from_str(self.0.get()).map_err(Problem::refused)?;
+        let GuardedBody { id, content, blocks } = given;
         version.extra.remove("id");
         // With blocks, a different `content` is an edit of them that preserves thinking and calls; for blocks without
         // text it only adds the text. Without blocks, the entry was built from `content` already.
@@ -144,18 +145,18 @@ struct ListQuery {
 
 /// The start of a page, with the version of the thread, so that entries added or removed meanwhile do not shift it.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct EntryCursor {
     version: Version,
     position: u64,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for EntryCursor {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}.{}", self.version, self.position)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for EntryCursor {
     type Err = ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, ParseIntError> {
@@ -166,19 +167,18 @@ impl FromStr for Place {
 
 impl ListQuery {
     /// The start of the page; without a cursor, in the requested version or the current one.
-    fn place(&self, current: Version) -> Result<Place, Problem> {
-        match (id::<Place>(self.cursor.as_deref())?, self.start, self.version) {
+    fn cursor(&self, current: Version) -> Result<EntryCursor, Problem> {
+        match (id::<EntryCursor>(self.cursor.as_deref())?, self.start, self.version) {
             (None, start, version) => {
                 let position = start.unwrap_or(1).checked_sub(1);
                 let position = position.ok_or_else(|| Problem::invalid("entries are counted from 1"))?;
-                Ok(Place { version: version.unwrap_or(current), position })
+                Ok(EntryCursor { version: version.unwrap_or(current), position })
             }
             (Some(_), Some(_), _) => Err(Problem::refused("give either `start` or `cursor`, not both")),
-            (Some(place), None, Some(version)) if place.version != version => Err(Problem::refused(format!(
-                "the cursor belongs to version {}; leave `version` out",
-                place.version
-            ))),
-            (Some(place), None, _) => Ok(place),
+            (Some(cursor), None, Some(version)) if cursor.version != version => Err(Problem::refused(
+                format!("the cursor belongs to version {}; leave `version` out", cursor.version),
+            )),
+            (Some(cursor), None, _) => Ok(cursor),
         }
     }
 }
@@ -196,23 +196,23 @@ struct Entries {
 
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Problem> {
     let (query, thread) = (&call.query, call.path.thread);
-    let looking = call.service.timeline.look()?;
-    let current = looking.thread(thread)?.summary.version;
-    let Place { version, position } = query.place(current)?;
-    let take = take_of(&looking, &looking.state_at(thread, version)?, query.take)?;
+    let reader = call.service.timeline.read()?;
+    let current = reader.thread(thread)?.summary.version;
+    let EntryCursor { version, position } = query.cursor(current)?;
+    let take = take_of(&reader, &reader.state_at(thread, version)?, query.take)?;
     let count = take.entries.len();
     let start = position.min(count);
-    let last = start.saturating_add(limit(query.limit, USUAL, MOST)? as u64).min(count);
-    let (mut items, end) = looking.page_within(thread, &take, start..last, PAGE_BYTES)?;
+    let last = start.saturating_add(limit(query.limit, DEFAULT_PAGE, MAX_PAGE)? as u64).min(count);
+    let (mut items, end) = reader.page_within(thread, &take, start..last, PAGE_BYTES)?;
     if !query.role.is_empty() {
         items.retain(|view| query.role.iter().any(|role| role.eq_ignore_ascii_case(&view.entry.role)));
     }
-    let next = (end < count).then(|| Place { version, position: end }.to_string());
+    let next = (end < count).then(|| EntryCursor { version, position: end }.to_string());
     Ok(Answer::at(Entries { take: take.id, count, page: Page { items, next } }, current))
 }
 
 /// Default page size.
-const USUAL: usize = 50;
+const DEFAULT_PAGE: usize = 50;
 
 /// Maximum bytes of a page, which is built in memory.
 const PAGE_BYTES: usize = 8 << 20;
@@ -235,13 +235,13 @@ struct AddBody {
     pictures: Vec<String>,
 }
 
-fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Problem> {
+fn add(call: &Call<'_, ThreadPath, TakeQuery, AddBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let at = match (body.before, body.after, body.first) {
-        (None, None, false) => Spot::End,
-        (Some(entry), None, false) => Spot::Before(entry),
-        (None, Some(entry), false) => Spot::After(entry),
-        (None, None, true) => Spot::Start,
+        (None, None, false) => InsertPosition::End,
+        (Some(entry), None, false) => InsertPosition::Before(entry),
+        (None, Some(entry), false) => InsertPosition::After(entry),
+        (None, None, true) => InsertPosition::Start,
         _ => return Err(Problem::new(Code::Refused, "give at most one of `before`, `after` and `first`")),
     };
     if body.entries.is_empty() {
@@ -270,15 +270,15 @@ pub(crate) fn read_all(
     thread: ThreadId,
     entries: &[EntryInput],
 ) -> Result<(Vec<NewEntry>, TakeId), Problem> {
-    if entries.len() > MOST_ENTRIES {
-        let detail = format!("at most {MOST_ENTRIES} entries per request; use an import for more");
+    if entries.len() > MAX_ENTRIES {
+        let detail = format!("at most {MAX_ENTRIES} entries per request; use an import for more");
         return Err(Problem::new(Code::Refused, detail));
     }
-    let looking = service.timeline.look()?;
-    let roles = looking.effective_roles(thread)?;
+    let reader = service.timeline.read()?;
+    let roles = reader.effective_roles(thread)?;
     let role = default_role(&roles);
     let entries = entries.iter().map(|entry| entry.read(service, role)).collect::<Result<_, _>>()?;
-    Ok((entries, looking.state(thread)?.active))
+    Ok((entries, reader.state(thread)?.active))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -289,7 +289,7 @@ struct ReplaceBody {
     entries: Vec<EntryInput>,
 }
 
-fn replace(call: &Call<'_, ThreadPath, OfTake, ReplaceBody>) -> Result<Answer<Done>, Problem> {
+fn replace(call: &Call<'_, ThreadPath, TakeQuery, ReplaceBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let thread = call.path.thread;
     let (entries, active) = read_all(call.service, thread, &call.body.entries)?;
     let take = call.query.take.unwrap_or(active);
@@ -298,7 +298,7 @@ fn replace(call: &Call<'_, ThreadPath, OfTake, ReplaceBody>) -> Result<Answer<Do
 
 /// An entry and its position.
 #[derive(Serialize, JsonSchema)]
-struct OneEntry {
+struct NumberedEntry {
     /// Its position in the take, counted from 1.
     number: u64,
     /// Its id.
@@ -309,14 +309,14 @@ struct OneEntry {
     entry: EntryVersion,
 }
 
-fn show(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<OneEntry>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let current = looking.thread(call.path.thread)?.summary.version;
-    let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
-    let found = looking.entry(&take, call.path.entry)?;
+fn show(call: &Call<'_, EntryPath, TakeQuery>) -> Result<Answer<NumberedEntry>, Problem> {
+    let reader = call.service.timeline.read()?;
+    let current = reader.thread(call.path.thread)?.summary.version;
+    let take = take_of(&reader, &reader.state(call.path.thread)?, call.query.take)?;
+    let found = reader.entry(&take, call.path.entry)?;
     let (position, entry) =
         found.ok_or_else(|| Problem::not_found("no such entry in this take; it may have been deleted"))?;
-    let shown = OneEntry { number: position + 1, id: call.path.entry, take: take.id, entry };
+    let shown = NumberedEntry { number: position + 1, id: call.path.entry, take: take.id, entry };
     Ok(Answer::at(shown, current))
 }
 
@@ -329,7 +329,7 @@ struct EditBody {
     role: Option<String>,
 }
 
-fn edit(call: &Call<'_, EntryPath, OfTake, EditBody>) -> Result<Answer<Done>, Problem> {
+fn edit(call: &Call<'_, EntryPath, TakeQuery, EditBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let (thread, entry) = (call.path.thread, call.path.entry);
     let take = take_id(call.service, thread, call.query.take)?;
     let command = match (&call.body.content, &call.body.role) {
@@ -340,7 +340,7 @@ fn edit(call: &Call<'_, EntryPath, OfTake, EditBody>) -> Result<Answer<Done>, Pr
     call.change(thread, command)
 }
 
-fn remove(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<Done>, Problem> {
+fn remove(call: &Call<'_, EntryPath, TakeQuery>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change(call.path.thread, Command::DeleteEntries { take, entries: vec![call.path.entry] })
 }
@@ -352,7 +352,7 @@ struct SendBody {
     role: Option<String>,
 }
 
-fn send_draft(call: &Call<'_, ThreadPath, OfTake, SendBody>) -> Result<Answer<Done>, Problem> {
+fn send_draft(call: &Call<'_, ThreadPath, TakeQuery, SendBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change(call.path.thread, Command::SendDraft { take, role: call.body.role.clone() })
 }
@@ -365,14 +365,14 @@ struct TruncateBody {
 }
 
 fn truncate(
-    call: &Call<'_, ThreadPath, OfTakeAhead, TruncateBody>,
+    call: &Call<'_, ThreadPath, TakeDryRunQuery, TruncateBody>,
 ) -> Result<Answer<DoneOrPreview>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Truncate { take, pairs: call.body.pairs };
     call.change_or_preview(call.path.thread, command, call.query.dry_run)
 }
 
-fn clear(call: &Call<'_, ThreadPath, OfTakeAhead, Nothing>) -> Result<Answer<DoneOrPreview>, Problem> {
+fn clear(call: &Call<'_, ThreadPath, TakeDryRunQuery, EmptyBody>) -> Result<Answer<DoneOrPreview>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change_or_preview(call.path.thread, Command::Clear { take }, call.query.dry_run)
 }

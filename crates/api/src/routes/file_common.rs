@@ -2,7 +2,7 @@
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::path::{RootPath, TreePath};
-use retake_timeline::{Desk, FileError, Moments};
+use retake_timeline::{FileError, RevisionResolver, WorkingCopy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,31 +34,35 @@ pub(crate) fn root_path(root: Option<&str>, path: &str) -> Result<RootPath, Prob
     Ok(RootPath { root: root.unwrap_or_default().to_owned(), path: found })
 }
 
-pub(crate) fn not_kept() -> Problem {
+pub(crate) fn files_disabled() -> Problem {
     Problem::new(Code::Conflict, "file recording is off; set files.enabled in the configuration")
 }
 
 impl Service {
     /// The working copy of a take: its worktree, or the project's folder if it is the active take. Does not depend on
     /// the folder that the server was started in.
-    pub(crate) fn desk_at(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Desk, Problem> {
-        let options = self.setup.files.as_ref().ok_or_else(not_kept)?;
-        let looking = self.timeline.look()?;
-        let state = looking.state(thread)?;
-        let take = super::common::take_of(&looking, &state, take)?.id;
-        let (apart, home) = (looking.apart_folder_of(thread, take)?, looking.thread(thread)?.home);
-        drop(looking);
-        Ok(match apart {
-            Some(apart) => Desk::of_apart(&self.timeline, &apart, options)?,
-            None if take == state.active => Desk::of_project(&self.timeline, home, options)?,
+    pub(crate) fn working_copy_at(
+        &self,
+        thread: ThreadId,
+        take: Option<TakeId>,
+    ) -> Result<WorkingCopy, Problem> {
+        let options = self.setup.files.as_ref().ok_or_else(files_disabled)?;
+        let reader = self.timeline.read()?;
+        let state = reader.state(thread)?;
+        let take = super::common::take_of(&reader, &state, take)?.id;
+        let (worktree, home) = (reader.worktree_of(thread, take)?, reader.thread(thread)?.home);
+        drop(reader);
+        Ok(match worktree {
+            Some(worktree) => WorkingCopy::of_worktree(&self.timeline, &worktree, options)?,
+            None if take == state.active => WorkingCopy::of_project(&self.timeline, home, options)?,
             None => return Err(FileError::OtherTake.into()),
         })
     }
 
     /// The named thread, or the current one of the server's project.
-    pub(crate) fn meant_thread(&self, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
+    pub(crate) fn resolve_thread(&self, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
         match named {
-            Some(thread) => Ok(self.timeline.look()?.thread(thread)?.summary.id),
+            Some(thread) => Ok(self.timeline.read()?.thread(thread)?.summary.id),
             None => self.current_thread(),
         }
     }
@@ -66,23 +70,23 @@ impl Service {
 
 impl<P, Q, B> Call<'_, P, Q, B> {
     /// The revisions of a thread's files, where `folder` is the working copy of a take.
-    pub(crate) fn moments(
+    pub(crate) fn revisions(
         &self,
         thread: ThreadId,
         take: Option<TakeId>,
-    ) -> Result<Moments<'_, Problem>, Problem> {
-        let looking = self.service.timeline.look()?;
-        let row = looking.thread(thread)?;
+    ) -> Result<RevisionResolver<'_, Problem>, Problem> {
+        let reader = self.service.timeline.read()?;
+        let row = reader.thread(thread)?;
         let here = match take {
-            Some(take) => looking.apart_folder_of(thread, take)?.map(|apart| apart.take),
+            Some(take) => reader.worktree_of(thread, take)?.map(|worktree| worktree.take),
             None => None,
         };
-        drop(looking);
+        drop(reader);
         let look = move || -> Result<_, Problem> {
             // Reading expects no version, because it records the user's edits in any case.
             let caller = retake_timeline::Caller { expected: None, ..self.caller(thread)? };
-            Ok(self.service.desk_at(thread, take)?.look(thread, caller)?.snapshot)
+            Ok(self.service.working_copy_at(thread, take)?.record_changes(thread, caller)?.snapshot)
         };
-        Ok(Moments::new(&self.service.timeline, row, here, Box::new(look)))
+        Ok(RevisionResolver::new(&self.service.timeline, row, here, Box::new(look)))
     }
 }

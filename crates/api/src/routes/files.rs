@@ -3,11 +3,11 @@
 use data_encoding::BASE64;
 use retake_model::id::TakeId;
 use retake_model::path::TreePath;
-use retake_timeline::{Depth, FOLDER, FileFacts, FilePiece, FolderQuestion, HeldFile, NamedFiles};
+use retake_timeline::{CapturedFile, Depth, FOLDER, FileFacts, FilePiece, ListOptions, NamedFiles};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Page, ThreadPath, limit, not_a_cursor};
+use super::common::{Page, ThreadPath, invalid_cursor, limit};
 use super::file_common::root_path;
 use crate::endpoint::{Answer, Call, Endpoint, get};
 use crate::problem::{Code, Problem};
@@ -15,9 +15,9 @@ use crate::problem::{Code, Problem};
 const GROUP: &str = "Files";
 
 /// Maximum page size.
-const MOST_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 /// Maximum bytes of a file in one response.
-const PIECE: u64 = 1024 * 1024;
+const CHUNK_BYTES: u64 = 1024 * 1024;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
@@ -62,37 +62,37 @@ struct Files {
     /// The revision.
     at: NamedFiles,
     #[serde(flatten)]
-    page: Page<HeldFile>,
+    page: Page<CapturedFile>,
 }
 
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Files>, Problem> {
     let query = &call.query;
     let root = query.root.as_deref().unwrap_or_default();
     let folder = query.path.as_deref().map(|path| root_path(None, path)).transpose()?.map(|path| path.path);
-    let after = query.cursor.as_deref().map(|cursor| behind(cursor, folder.as_ref())).transpose()?;
-    let limit = limit(query.limit, 200, MOST_FILES)?;
-    let moments = call.moments(call.path.thread, query.take)?;
-    let at = moments.find(query.at.as_deref().unwrap_or(FOLDER))?;
-    let looking = call.service.timeline.look()?;
-    let question = FolderQuestion {
+    let after = query.cursor.as_deref().map(|cursor| parse_cursor(cursor, folder.as_ref())).transpose()?;
+    let limit = limit(query.limit, 200, MAX_FILES)?;
+    let revisions = call.revisions(call.path.thread, query.take)?;
+    let at = revisions.find(query.at.as_deref().unwrap_or(FOLDER))?;
+    let reader = call.service.timeline.read()?;
+    let question = ListOptions {
         root,
         folder: folder.as_ref(),
         depth: if query.deep { Depth::All } else { Depth::One },
         after: after.as_ref(),
         limit,
     };
-    let found = looking.files_in(at.snapshot, question)?;
+    let found = reader.files_in(at.snapshot, question)?;
     let found = found.ok_or_else(|| Problem::not_found("no such folder at this revision"))?;
     let next = found.items.last().filter(|_| found.more).map(|last| last.path.path.to_string());
-    let version = looking.thread(call.path.thread)?.summary.version;
+    let version = reader.thread(call.path.thread)?.summary.version;
     Ok(Answer::at(Files { at, page: Page { items: found.items, next } }, version))
 }
 
 /// Parses a cursor: the last path of the previous page.
-fn behind(cursor: &str, folder: Option<&TreePath>) -> Result<TreePath, Problem> {
-    let path: TreePath = cursor.parse().map_err(|_| not_a_cursor())?;
+fn parse_cursor(cursor: &str, folder: Option<&TreePath>) -> Result<TreePath, Problem> {
+    let path: TreePath = cursor.parse().map_err(|_| invalid_cursor())?;
     match folder {
-        Some(folder) if !path.starts_with(folder) || path == *folder => Err(not_a_cursor()),
+        Some(folder) if !path.starts_with(folder) || path == *folder => Err(invalid_cursor()),
         _ => Ok(path),
     }
 }
@@ -115,11 +115,11 @@ struct FileQuery {
 
 /// A file, or a part of it.
 #[derive(Serialize, JsonSchema)]
-struct FileShown {
+struct FileContent {
     /// The revision.
     at: NamedFiles,
     #[serde(flatten)]
-    file: HeldFile,
+    file: CapturedFile,
     /// Total size in bytes.
     bytes: u64,
     /// Whether it is binary.
@@ -132,13 +132,13 @@ struct FileShown {
     next: Option<u64>,
 }
 
-fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileShown>, Problem> {
+fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileContent>, Problem> {
     let query = &call.query;
     let path = root_path(query.root.as_deref(), &query.path)?;
-    let moments = call.moments(call.path.thread, query.take)?;
-    let at = moments.find(query.at.as_deref().unwrap_or(FOLDER))?;
-    let looking = call.service.timeline.look()?;
-    let found = looking.file_in(at.snapshot, &path, query.offset, PIECE)?;
+    let revisions = call.revisions(call.path.thread, query.take)?;
+    let at = revisions.find(query.at.as_deref().unwrap_or(FOLDER))?;
+    let reader = call.service.timeline.read()?;
+    let found = reader.file_in(at.snapshot, &path, query.offset, CHUNK_BYTES)?;
     let found =
         found.ok_or_else(|| Problem::not_found(format!("{path} is not captured at this revision")))?;
     let FilePiece { file, size, bytes } = found;
@@ -151,7 +151,7 @@ fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileShown>, Pro
     let end = query.offset.saturating_add(bytes.len() as u64);
     let (text, bytes) = read(bytes, end < size);
     let end = query.offset.saturating_add(text.as_ref().map_or(bytes.len(), String::len) as u64);
-    let shown = FileShown {
+    let shown = FileContent {
         at,
         file,
         bytes: size,
@@ -160,7 +160,7 @@ fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileShown>, Pro
         text,
         next: (end < size).then_some(end),
     };
-    Ok(Answer::at(shown, looking.thread(call.path.thread)?.summary.version))
+    Ok(Answer::at(shown, reader.thread(call.path.thread)?.summary.version))
 }
 
 /// Decodes bytes as text, without a character that continues in the next part; returns the bytes if they are binary.
@@ -208,7 +208,7 @@ mod tests {
         let path = |text: &str| text.parse::<TreePath>().expect("a path");
         let check = |cursor: &str, folder: Option<&str>, good: bool| {
             let folder = folder.map(path);
-            assert_eq!(behind(cursor, folder.as_ref()).is_ok(), good, "{cursor} {folder:?}");
+            assert_eq!(parse_cursor(cursor, folder.as_ref()).is_ok(), good, "{cursor} {folder:?}");
         };
         check("a/b", None, true);
         check("a/b", Some("a"), true);

@@ -29,25 +29,25 @@ struct FindQuery {
 
 /// The thread or take that was found.
 #[derive(Serialize, JsonSchema)]
-struct FoundThread {
+struct FindAnswer {
     /// The thread.
     thread: ThreadItem,
     /// The take, if the name contains one.
     take: Option<TakeSummary>,
 }
 
-fn find(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<FoundThread>, Problem> {
+fn find(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<FindAnswer>, Problem> {
     let (service, query) = (call.service, &call.query);
     let project = match query.project {
         Some(project) => Some(service.known_project(project)?),
         // An unknown or missing folder has no threads to prefer.
         None => service.timeline.project_if_known(&service.folder).ok().map(|project| project.id),
     };
-    let found = service.timeline.look()?.find(project, &query.q)?;
+    let found = service.timeline.read()?.find(project, &query.q)?;
     let version = found.thread.summary.version;
     let take = found.take.map(|take| take.summary);
     Ok(Answer::at(
-        FoundThread { thread: ThreadItem::new(found.thread, &service.timeline.pending_moves()?), take },
+        FindAnswer { thread: ThreadItem::new(found.thread, &service.timeline.pending_moves()?), take },
         version,
     ))
 }

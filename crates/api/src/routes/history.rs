@@ -3,17 +3,17 @@
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
-    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Looking, Moved, PendingMove,
-    PlanRequest, Preview, SavedVersion, Standing, Unit,
+    ChangeOutcome, Command, FileReport, Goal, HistoryItem, HistoryMove, PendingMove, PlanOutcome,
+    PlanRequest, Preview, Reader, SavedVersion, UndoStatus, Unit, VersionComparison,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, Conflicts, DoneOrPreview, MOST, OfTake, OfTakeAhead, Page, ThreadPath, WhichScope, limit, number,
-    take_of,
+    ConflictPolicy, DoneOrPreview, DryRunQuery, MAX_PAGE, Page, TakeDryRunQuery, TakeQuery, ThreadPath,
+    WhichScope, limit, number, take_of,
 };
-use super::threads::{Nothing, pending_of};
+use super::threads::{EmptyBody, pending_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
 
@@ -26,12 +26,12 @@ pub(super) fn all() -> Vec<Endpoint> {
             "List operations",
             "Newest first, marked as current, undone or redoable.",
         ),
-        get("/v1/threads/{thread}/undo-status", standing).about(
+        get("/v1/threads/{thread}/undo-status", undo_status).about(
             GROUP,
             "Show whether undo and redo are possible",
             "For the active take, or for `take`.",
         ),
-        get("/v1/threads/{thread}/compare-versions", between).about(
+        get("/v1/threads/{thread}/compare-versions", compare_versions).about(
             GROUP,
             "Compare two versions of a thread",
             "The differences of entries, drafts, settings, lists and takes: the effect of a move between the versions, or of \
@@ -95,31 +95,31 @@ struct HistoryPage {
 }
 
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<HistoryPage>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(call.path.thread)?.summary.version;
     let before = number(call.query.cursor.as_deref())?;
     let (thread, take) = (call.path.thread, call.query.take);
-    check_take(&looking, thread, take)?;
-    let items = looking.history_in(thread, take, before, limit(call.query.limit, 50, MOST)?)?;
+    check_take(&reader, thread, take)?;
+    let items = reader.history_in(thread, take, before, limit(call.query.limit, 50, MAX_PAGE)?)?;
     let next = items.last().map(|last| last.version).filter(|last| *last > 1).map(|last| last.to_string());
     let pending_move = pending_of(&call.service.timeline.pending_moves()?, call.path.thread);
     Ok(Answer::at(HistoryPage { page: Page { items, next }, pending_move }, version))
 }
 
-fn check_take(looking: &Looking<'_>, thread: ThreadId, take: Option<TakeId>) -> Result<(), Problem> {
-    take_of(looking, &looking.state(thread)?, take).map(drop)
+fn check_take(reader: &Reader<'_>, thread: ThreadId, take: Option<TakeId>) -> Result<(), Problem> {
+    take_of(reader, &reader.state(thread)?, take).map(drop)
 }
 
-fn standing(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Standing>, Problem> {
-    let looking = call.service.timeline.look()?;
-    check_take(&looking, call.path.thread, call.query.take)?;
-    let standing = looking.standing_in(call.path.thread, call.query.take)?;
-    Ok(Answer::at(standing, standing.version))
+fn undo_status(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<UndoStatus>, Problem> {
+    let reader = call.service.timeline.read()?;
+    check_take(&reader, call.path.thread, call.query.take)?;
+    let undo_status = reader.undo_status_in(call.path.thread, call.query.take)?;
+    Ok(Answer::at(undo_status, undo_status.version))
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct BetweenQuery {
+struct CompareVersionsQuery {
     /// The first version; by default the one before `to`.
     from: Option<u64>,
     /// The second version; the current one by default.
@@ -129,18 +129,20 @@ struct BetweenQuery {
     limit: Option<usize>,
 }
 
-fn between(call: &Call<'_, ThreadPath, BetweenQuery>) -> Result<Answer<Differing>, Problem> {
-    let (looking, query) = (call.service.timeline.look()?, &call.query);
-    let version = looking.thread(call.path.thread)?.summary.version;
-    let most = limit(query.limit, 50, MOST)?;
+fn compare_versions(
+    call: &Call<'_, ThreadPath, CompareVersionsQuery>,
+) -> Result<Answer<VersionComparison>, Problem> {
+    let (reader, query) = (call.service.timeline.read()?, &call.query);
+    let version = reader.thread(call.path.thread)?.summary.version;
+    let most = limit(query.limit, 50, MAX_PAGE)?;
     let to = query.to.unwrap_or(version);
     let from = query.from.unwrap_or_else(|| to.saturating_sub(1).max(1));
-    Ok(Answer::at(looking.differing(call.path.thread, [from, to], most)?, version))
+    Ok(Answer::at(reader.compare_versions(call.path.thread, [from, to], most)?, version))
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum WhichUnit {
+enum StepUnit {
     /// Whole turns.
     #[default]
     Turn,
@@ -148,11 +150,11 @@ enum WhichUnit {
     Operation,
 }
 
-impl From<WhichUnit> for Unit {
-    fn from(unit: WhichUnit) -> Self {
+impl From<StepUnit> for Unit {
+    fn from(unit: StepUnit) -> Self {
         match unit {
-            WhichUnit::Turn => Self::Turn,
-            WhichUnit::Operation => Self::Operation,
+            StepUnit::Turn => Self::Turn,
+            StepUnit::Operation => Self::Operation,
         }
     }
 }
@@ -161,33 +163,33 @@ impl From<WhichUnit> for Unit {
 #[serde(deny_unknown_fields)]
 struct StepsBody {
     /// Number of steps.
-    #[serde(default = "one")]
+    #[serde(default = "default_steps")]
     #[schemars(range(min = 1, max = 1_000_000))]
     steps: u64,
     /// Unit of a step.
     #[serde(default)]
-    unit: WhichUnit,
+    unit: StepUnit,
     /// What to move.
     #[serde(default)]
     scope: WhichScope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: Conflicts,
+    conflicts: ConflictPolicy,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
     /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
 
-fn one() -> u64 {
+fn default_steps() -> u64 {
     1
 }
 
 /// The result of a move along the log, or its preview.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct MovedBy {
+pub(crate) struct MoveAnswer {
     #[serde(flatten)]
-    moved: Option<Moved>,
+    moved: Option<HistoryMove>,
     /// Whether this is a preview: nothing was moved.
     dry_run: bool,
     /// The preview of the conversation, if this is one.
@@ -196,9 +198,9 @@ pub(crate) struct MovedBy {
     files: Option<FileReport>,
 }
 
-fn undo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
+fn undo(call: &Call<'_, ThreadPath, TakeDryRunQuery, StepsBody>) -> Result<Answer<MoveAnswer>, Problem> {
     let body = &call.body;
-    go(
+    perform_move(
         call,
         call.path.thread,
         Goal::Undo(body.unit.into(), steps(body.steps)?),
@@ -207,9 +209,9 @@ fn undo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<Mo
     )
 }
 
-fn redo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
+fn redo(call: &Call<'_, ThreadPath, TakeDryRunQuery, StepsBody>) -> Result<Answer<MoveAnswer>, Problem> {
     let body = &call.body;
-    go(
+    perform_move(
         call,
         call.path.thread,
         Goal::Redo(body.unit.into(), steps(body.steps)?),
@@ -229,23 +231,25 @@ fn steps(asked: u64) -> Result<u64, Problem> {
 #[serde(deny_unknown_fields)]
 struct PatchUndoBody {
     /// Number of turns.
-    #[serde(default = "one")]
+    #[serde(default = "default_steps")]
     #[schemars(range(min = 1, max = 1_000_000))]
     steps: u64,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: Conflicts,
+    conflicts: ConflictPolicy,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
     /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
 
-fn patch_undo(call: &Call<'_, ThreadPath, OfTakeAhead, PatchUndoBody>) -> Result<Answer<MovedBy>, Problem> {
+fn patch_undo(
+    call: &Call<'_, ThreadPath, TakeDryRunQuery, PatchUndoBody>,
+) -> Result<Answer<MoveAnswer>, Problem> {
     // Refuse before anything moves if file recording is off.
-    call.service.needed_desk_of(call.path.thread)?;
+    call.service.require_working_copy(call.path.thread)?;
     let steps = steps(call.body.steps)?;
-    go(
+    perform_move(
         call,
         call.path.thread,
         Goal::Undo(Unit::Turn, steps),
@@ -264,35 +268,35 @@ struct JumpBody {
     scope: WhichScope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: Conflicts,
+    conflicts: ConflictPolicy,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
     /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
 
-fn jump(call: &Call<'_, ThreadPath, OfTakeAhead, JumpBody>) -> Result<Answer<MovedBy>, Problem> {
+fn jump(call: &Call<'_, ThreadPath, TakeDryRunQuery, JumpBody>) -> Result<Answer<MoveAnswer>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Jump(body.version), body.scope, (body.conflicts, body.shared))
+    perform_move(call, call.path.thread, Goal::Jump(body.version), body.scope, (body.conflicts, body.shared))
 }
 
-fn go<P, B>(
-    call: &Call<'_, P, OfTakeAhead, B>,
+fn perform_move<P, B>(
+    call: &Call<'_, P, TakeDryRunQuery, B>,
     thread: ThreadId,
     goal: Goal,
     scope: WhichScope,
-    (conflicts, shared): (Conflicts, bool),
-) -> Result<Answer<MovedBy>, Problem> {
-    let (handling, request) = (scope.handling(conflicts, shared), PlanRequest::Move(goal));
+    (conflicts, shared): (ConflictPolicy, bool),
+) -> Result<Answer<MoveAnswer>, Problem> {
+    let (move_options, request) = (scope.move_options(conflicts, shared), PlanRequest::Move(goal));
     if call.query.dry_run {
-        let preview = call.preview((thread, call.query.take), request, handling)?;
+        let preview = call.preview((thread, call.query.take), request, move_options)?;
         let (version, files) = (preview.version, preview.files.clone());
-        let body = MovedBy { dry_run: true, moved: None, preview: Some(preview), files };
+        let body = MoveAnswer { dry_run: true, moved: None, preview: Some(preview), files };
         return Ok(Answer::at(body, version));
     }
-    let Executed { moved, files, .. } = call.perform((thread, call.query.take), request, handling)?;
+    let PlanOutcome { moved, files, .. } = call.perform((thread, call.query.take), request, move_options)?;
     let version = moved.as_ref().map(|moved| moved.done.version);
-    Ok(Answer { body: MovedBy { dry_run: false, moved, preview: None, files }, version, location: None })
+    Ok(Answer { body: MoveAnswer { dry_run: false, moved, preview: None, files }, version, location: None })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -302,7 +306,7 @@ struct SaveBody {
     name: String,
 }
 
-fn save(call: &Call<'_, ThreadPath, NoQuery, SaveBody>) -> Result<Answer<Done>, Problem> {
+fn save(call: &Call<'_, ThreadPath, NoQuery, SaveBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     save_with_files(call, call.path.thread, call.body.name.clone())
 }
 
@@ -311,7 +315,7 @@ fn save_with_files<P, Q, B>(
     call: &Call<'_, P, Q, B>,
     thread: ThreadId,
     name: String,
-) -> Result<Answer<Done>, Problem> {
+) -> Result<Answer<ChangeOutcome>, Problem> {
     let place = (call.service.setup.files.as_ref(), None);
     let done = call.service.timeline.save(thread, name, call.caller(thread)?, place)?;
     let version = done.version;
@@ -329,10 +333,10 @@ struct SavesQuery {
 }
 
 fn saves(call: &Call<'_, ThreadPath, SavesQuery>) -> Result<Answer<Page<SavedVersion>>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
-    let (before, most) = (number(call.query.cursor.as_deref())?, limit(call.query.limit, 50, MOST)?);
-    let items = looking.saves(call.path.thread, before, most)?;
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(call.path.thread)?.summary.version;
+    let (before, most) = (number(call.query.cursor.as_deref())?, limit(call.query.limit, 50, MAX_PAGE)?);
+    let items = reader.saves(call.path.thread, before, most)?;
     let next = items.last().filter(|_| items.len() == most).map(|last| last.version.to_string());
     Ok(Answer::at(Page { items, next }, version))
 }
@@ -366,7 +370,7 @@ struct SavedSession {
     /// Time of the save.
     updated: Timestamp,
     #[serde(flatten)]
-    done: Done,
+    done: ChangeOutcome,
 }
 
 fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<SavedSession>, Problem> {
@@ -379,12 +383,12 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
         (None, None) => call.service.current_thread()?,
     };
     // Read before writing: a session that cannot be read is refused, not created again.
-    let looking = call.service.timeline.look()?;
+    let reader = call.service.timeline.read()?;
     let before = match body.id {
-        Some(id) => looking.saves(id, None, 1)?.pop().map(|saved| saved.name),
+        Some(id) => reader.saves(id, None, 1)?.pop().map(|saved| saved.name),
         None => None,
     };
-    drop(looking);
+    drop(reader);
     let now = || format!("session {}", call.service.timeline.now());
     let name = body.name.clone().or(before).unwrap_or_else(now);
     let Answer { body: done, version, location } = save_with_files(call, thread, name.clone())?;
@@ -402,6 +406,6 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
     Ok(Answer { body, version, location })
 }
 
-fn reset(call: &Call<'_, ThreadPath, Ahead, Nothing>) -> Result<Answer<DoneOrPreview>, Problem> {
+fn reset(call: &Call<'_, ThreadPath, DryRunQuery, EmptyBody>) -> Result<Answer<DoneOrPreview>, Problem> {
     call.change_or_preview(call.path.thread, Command::Reset, call.query.dry_run)
 }

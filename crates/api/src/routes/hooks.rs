@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::operation::Version;
-use retake_timeline::{Command, Done, EntryView};
+use retake_timeline::{ChangeOutcome, Command, EntryView};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -29,10 +29,10 @@ use crate::problem::{Code, Problem};
 const GROUP: &str = "Hooks";
 
 /// Maximum entries of a session; longer ones are read in pages from `/v1`.
-const MOST_ENTRIES: u64 = 10_000;
+const MAX_ENTRIES: u64 = 10_000;
 
 /// Maximum text of a session, because the response is built in memory.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 pub(super) fn all() -> Vec<Endpoint> {
     let mut all = vec![
@@ -55,7 +55,7 @@ pub(super) fn all() -> Vec<Endpoint> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Meant {
+struct SessionQuery {
     /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
     /// The take; the active one by default.
@@ -105,7 +105,7 @@ impl TryFrom<EntryView> for SessionEntry {
 
 /// All entries of a conversation.
 #[derive(Serialize, JsonSchema)]
-struct Whole {
+struct SessionAnswer {
     session: Session,
 }
 
@@ -122,11 +122,11 @@ struct Session {
     entries: Vec<SessionEntry>,
 }
 
-fn session(call: &Call<'_, NoPath, Meant>) -> Result<Answer<Whole>, Problem> {
-    let thread = call.service.meant_thread(call.query.thread)?;
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(thread)?.summary.version;
-    let take = take_of(&looking, &looking.state(thread)?, call.query.take)?;
+fn session(call: &Call<'_, NoPath, SessionQuery>) -> Result<Answer<SessionAnswer>, Problem> {
+    let thread = call.service.resolve_thread(call.query.thread)?;
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(thread)?.summary.version;
+    let take = take_of(&reader, &reader.state(thread)?, call.query.take)?;
     let count = take.entries.len();
     let too_long = || {
         let detail = format!(
@@ -135,16 +135,16 @@ fn session(call: &Call<'_, NoPath, Meant>) -> Result<Answer<Whole>, Problem> {
         );
         Problem::new(Code::Conflict, detail)
     };
-    if count > MOST_ENTRIES {
+    if count > MAX_ENTRIES {
         return Err(too_long());
     }
-    let (views, end) = looking.page_within(thread, &take, 0..count, MOST_BYTES)?;
+    let (views, end) = reader.page_within(thread, &take, 0..count, MAX_BYTES)?;
     if end < count {
         return Err(too_long());
     }
     let entries = views.into_iter().map(SessionEntry::try_from).collect::<Result<_, _>>()?;
     let session = Session { thread, take: take.id, version, entries };
-    Ok(Answer::at(Whole { session }, version))
+    Ok(Answer::at(SessionAnswer { session }, version))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -161,22 +161,22 @@ struct NewSession {
 
 /// The result of a change.
 #[derive(Serialize, JsonSchema)]
-struct Updated {
+struct UpdateAnswer {
     /// `updated`, or `unchanged` if nothing differed.
     status: &'static str,
     #[serde(flatten)]
-    done: Done,
+    done: ChangeOutcome,
 }
 
-fn replace(call: &Call<'_, NoPath, Meant, ReplaceBody>) -> Result<Answer<Updated>, Problem> {
-    let thread = call.service.meant_thread(call.query.thread)?;
+fn replace(call: &Call<'_, NoPath, SessionQuery, ReplaceBody>) -> Result<Answer<UpdateAnswer>, Problem> {
+    let thread = call.service.resolve_thread(call.query.thread)?;
     let (entries, active) = read_all(call.service, thread, &call.body.session.entries)?;
     let take = call.query.take.unwrap_or(active);
     Ok(updated(call.change(thread, Command::ReplaceEntries { take, entries })?))
 }
 
-fn updated(answer: Answer<Done>) -> Answer<Updated> {
+fn updated(answer: Answer<ChangeOutcome>) -> Answer<UpdateAnswer> {
     let Answer { body: done, version, location } = answer;
     let status = if done.operation.is_some() { "updated" } else { "unchanged" };
-    Answer { body: Updated { status, done }, version, location }
+    Answer { body: UpdateAnswer { status, done }, version, location }
 }

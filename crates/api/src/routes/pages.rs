@@ -9,47 +9,48 @@ use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::routing::{get, post};
 
+use crate::auth::SESSION_SECONDS;
 use crate::dispatch::{refuse, request_name};
-use crate::gate::STAY_SECONDS;
 use crate::problem::{Code, Problem};
 use crate::router::refusing_others;
 use crate::service::Service;
 
 /// Adds the routes for browsers. They are not in the OpenAPI document, because programs use a token.
 pub(crate) fn add(router: Router, service: &Arc<Service>, home: &'static str) -> Router {
-    let (entering, leaving) = (Arc::clone(service), Arc::clone(service));
-    let enter = get(move |Path(ticket): Path<String>, request: Request| enter(entering, ticket, request));
-    let leave = post(move |request: Request| leave(leaving, request));
+    let (login_service, logout_service) = (Arc::clone(service), Arc::clone(service));
+    let login =
+        get(move |Path(ticket): Path<String>, request: Request| login(login_service, ticket, request));
+    let logout = post(move |request: Request| logout(logout_service, request));
     router
-        .route("/login/{ticket}", refusing_others(enter, "GET"))
-        .route("/logout", refusing_others(leave, "POST"))
-        .route("/", refusing_others(get(move || async move { go(home) }), "GET"))
+        .route("/login/{ticket}", refusing_others(login, "GET"))
+        .route("/logout", refusing_others(logout, "POST"))
+        .route("/", refusing_others(get(move || async move { redirect(home) }), "GET"))
 }
 
-async fn enter(service: Arc<Service>, ticket: String, request: Request) -> Response<Body> {
-    let gate = Arc::clone(&service);
-    let entered = tokio::task::spawn_blocking(move || gate.gate.enter(&ticket)).await;
-    match entered {
+async fn login(service: Arc<Service>, ticket: String, request: Request) -> Response<Body> {
+    let auth = Arc::clone(&service);
+    let logged_in = tokio::task::spawn_blocking(move || auth.auth.login(&ticket)).await;
+    match logged_in {
         Ok(Ok(cookie)) => {
-            let attributes = format!("Path=/; HttpOnly; SameSite=Strict; Max-Age={STAY_SECONDS}");
-            with_cookie(go("/"), &format!("{}={cookie}; {attributes}", service.gate.cookie()))
+            let attributes = format!("Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}");
+            with_cookie(redirect("/"), &format!("{}={cookie}; {attributes}", service.auth.cookie()))
         }
         Ok(Err(problem)) => refuse(&problem, &request_name(&request)),
         Err(_) => refuse(&Problem::new(Code::Internal, "the server failed"), &request_name(&request)),
     }
 }
 
-async fn leave(service: Arc<Service>, request: Request) -> Response<Body> {
+async fn logout(service: Arc<Service>, request: Request) -> Response<Body> {
     let (headers, gate) = (request.headers().clone(), Arc::clone(&service));
-    let left = tokio::task::spawn_blocking(move || gate.gate.leave(&headers)).await;
-    if let Ok(Err(problem)) = left {
+    let logged_out = tokio::task::spawn_blocking(move || gate.auth.logout(&headers)).await;
+    if let Ok(Err(problem)) = logged_out {
         return refuse(&problem, &request_name(&request));
     }
-    let cookie = service.gate.cookie();
-    with_cookie(go("/"), &format!("{cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
+    let cookie = service.auth.cookie();
+    with_cookie(redirect("/"), &format!("{cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }
 
-fn go(place: &'static str) -> Response<Body> {
+fn redirect(place: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
     response.headers_mut().insert(LOCATION, HeaderValue::from_static(place));

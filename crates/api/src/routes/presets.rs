@@ -2,11 +2,11 @@
 
 use retake_model::id::ThreadId;
 use retake_model::take::FileItem;
-use retake_timeline::{ContextPreset, Done};
+use retake_timeline::{ChangeOutcome, ContextPreset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{OfTake, ThreadPath, take_id, take_of};
+use super::common::{TakeQuery, ThreadPath, take_id, take_of};
 use super::state::GROUP;
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
@@ -59,11 +59,11 @@ struct ListQuery {
 }
 
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Presets>, Problem> {
-    let (looking, thread) = (call.service.timeline.look()?, call.path.thread);
+    let (reader, thread) = (call.service.timeline.read()?, call.path.thread);
     let items = if call.query.deleted {
-        looking.former_context_presets(thread)?
+        reader.former_context_presets(thread)?
     } else {
-        looking.context_presets(thread)?
+        reader.context_presets(thread)?
     };
     Ok(Answer::of(Presets { items }))
 }
@@ -77,13 +77,13 @@ struct SaveBody {
     items: Option<Vec<FileItem>>,
 }
 
-fn save(call: &Call<'_, ThreadPath, OfTake, SaveBody>) -> Result<Answer<ContextPreset>, Problem> {
+fn save(call: &Call<'_, ThreadPath, TakeQuery, SaveBody>) -> Result<Answer<ContextPreset>, Problem> {
     let (timeline, thread) = (&call.service.timeline, call.path.thread);
     let items = if let Some(items) = &call.body.items {
         items.clone()
     } else {
-        let looking = timeline.look()?;
-        take_of(&looking, &looking.state(thread)?, call.query.take)?.context_files
+        let reader = timeline.read()?;
+        take_of(&reader, &reader.state(thread)?, call.query.take)?.context_files
     };
     Ok(Answer::of(timeline.save_context_preset(thread, &call.body.name, items)?))
 }
@@ -95,7 +95,7 @@ struct LoadBody {
     name: String,
 }
 
-fn load(call: &Call<'_, ThreadPath, OfTake, LoadBody>) -> Result<Answer<Done>, Problem> {
+fn load(call: &Call<'_, ThreadPath, TakeQuery, LoadBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let thread = call.path.thread;
     let take = take_id(call.service, thread, call.query.take)?;
     let caller = call.caller(thread)?;

@@ -5,19 +5,21 @@ use std::path::Path;
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::time::Timestamp;
 use retake_model::turn::RunningTurn;
-use retake_timeline::{ApartFolder, Desk, ForgottenProject, Glance, KnownProject, Looking, ProjectError};
+use retake_timeline::{
+    FolderStatus, ForgottenProject, KnownProject, ProjectError, Reader, WorkingCopy, Worktree,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{MOST, Page, limit, not_a_cursor};
+use super::common::{MAX_PAGE, Page, invalid_cursor, limit};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, delete, get, post};
 use crate::problem::Problem;
-use crate::service::{GitNow, Service};
+use crate::service::{GitStatus, Service};
 
 const GROUP: &str = "Projects and workspaces";
 
 /// Maximum changed paths in the status of a workspace.
-const PATHS_SHOWN: usize = 500;
+const MAX_PATHS: usize = 500;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
@@ -61,10 +63,10 @@ struct ListQuery {
 }
 
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<KnownProject>>, Problem> {
-    let limit = limit(call.query.limit, 50, MOST)?;
-    let after = call.query.cursor.as_deref().map(place).transpose()?;
-    let looking = call.service.timeline.look()?;
-    let mut rows = looking.queries().projects()?;
+    let limit = limit(call.query.limit, 50, MAX_PAGE)?;
+    let after = call.query.cursor.as_deref().map(parse_cursor).transpose()?;
+    let reader = call.service.timeline.read()?;
+    let mut rows = reader.queries().projects()?;
     // Ids break ties between projects used at the same time.
     rows.sort_by_key(|row| (std::cmp::Reverse(row.last_seen.millis()), row.id.to_string()));
     if let Some((seen, id)) = after {
@@ -74,17 +76,17 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<KnownProject>>
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| more).map(|last| format!("{}.{}", last.last_seen.millis(), last.id));
-    let items = rows.into_iter().map(|row| looking.known_project(row)).collect::<Result<_, _>>()?;
+    let items = rows.into_iter().map(|row| reader.known_project(row)).collect::<Result<_, _>>()?;
     Ok(Answer::of(Page { items, next }))
 }
 
 /// Parses a cursor: the last use and the id of the last project.
-fn place(cursor: &str) -> Result<(i64, ProjectId), Problem> {
+fn parse_cursor(cursor: &str) -> Result<(i64, ProjectId), Problem> {
     let read = || {
         let (seen, id) = cursor.split_once('.')?;
         Some((seen.parse().ok()?, id.parse().ok()?))
     };
-    read().ok_or_else(not_a_cursor)
+    read().ok_or_else(invalid_cursor)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -97,7 +99,7 @@ struct FolderBody {
     init: bool,
 }
 
-fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectShown>, Problem> {
+fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectAnswer>, Problem> {
     let folder = Path::new(&call.body.folder);
     if !folder.is_absolute() {
         return Err(Problem::refused("`folder` must be an absolute path"));
@@ -109,7 +111,7 @@ fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectSh
         ProjectError::Folder(error) => Problem::not_found(error),
         other => other.into(),
     })?;
-    Ok(Answer::of(shown(call.service, project.id)?).found_at(format!("/v1/projects/{}", project.id)))
+    Ok(Answer::of(shown(call.service, project.id)?).with_location(format!("/v1/projects/{}", project.id)))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -120,18 +122,18 @@ struct ProjectPath {
 
 /// A project.
 #[derive(Serialize, JsonSchema)]
-struct ProjectShown {
+struct ProjectAnswer {
     #[serde(flatten)]
     known: KnownProject,
     /// Git status of its folder; null if the folder is missing.
-    git: Option<GitNow>,
+    git: Option<GitStatus>,
     /// Added folders whose files belong to it.
-    roots: Vec<FurtherRoot>,
+    roots: Vec<AddedRoot>,
 }
 
 /// An added folder whose files belong to a project.
 #[derive(Serialize, JsonSchema)]
-struct FurtherRoot {
+struct AddedRoot {
     /// Its name.
     name: String,
     /// Its path.
@@ -144,28 +146,28 @@ fn forget(call: &Call<'_, ProjectPath>) -> Result<Answer<ForgottenProject>, Prob
     Ok(Answer::of(call.service.timeline.forget_project(call.path.project)?))
 }
 
-fn show(call: &Call<'_, ProjectPath>) -> Result<Answer<ProjectShown>, Problem> {
+fn show(call: &Call<'_, ProjectPath>) -> Result<Answer<ProjectAnswer>, Problem> {
     Ok(Answer::of(shown(call.service, call.path.project)?))
 }
 
-fn shown(service: &Service, project: ProjectId) -> Result<ProjectShown, Problem> {
-    let looking = service.timeline.look()?;
-    let roots = looking.other_roots(project)?.into_iter().map(|root| FurtherRoot {
-        exists: root.is_there(),
+fn shown(service: &Service, project: ProjectId) -> Result<ProjectAnswer, Problem> {
+    let reader = service.timeline.read()?;
+    let roots = reader.additional_roots(project)?.into_iter().map(|root| AddedRoot {
+        exists: root.exists(),
         path: retake_timeline::workspace::folder::path_to_text(&root.path),
         name: root.name,
     });
-    Ok(ProjectShown {
+    Ok(ProjectAnswer {
         roots: roots.collect(),
-        known: known(&looking, project)?,
-        git: service.git_now(project),
+        known: known(&reader, project)?,
+        git: service.git_status(project),
     })
 }
 
-fn known(looking: &Looking<'_>, project: ProjectId) -> Result<KnownProject, Problem> {
-    let row = looking.queries().project(project)?;
+fn known(reader: &Reader<'_>, project: ProjectId) -> Result<KnownProject, Problem> {
+    let row = reader.queries().project(project)?;
     let row = row.ok_or_else(|| Problem::not_found(format!("no project {project}")))?;
-    Ok(looking.known_project(row)?)
+    Ok(reader.known_project(row)?)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -191,22 +193,22 @@ struct WorkspaceStatus {
     /// Whether the folder exists and still belongs to the project.
     exists: bool,
     /// Git status; null if the folder is missing.
-    git: Option<GitNow>,
+    git: Option<GitStatus>,
     /// Captured and excluded files, and changes since the last snapshot; null on an error.
-    files: Option<Glance>,
+    files: Option<FolderStatus>,
     /// Why the files could not be read.
     files_error: Option<String>,
     /// Worktrees of the project, or of the thread.
-    worktrees: Vec<ApartFolder>,
+    worktrees: Vec<Worktree>,
     /// Whether a turn runs in the project, or in the thread, in any process.
     running: bool,
     /// The running turns.
-    turns: Vec<TurnHere>,
+    turns: Vec<TurnInProject>,
 }
 
 /// A running turn.
 #[derive(Serialize, JsonSchema)]
-struct TurnHere {
+struct TurnInProject {
     /// The thread.
     thread: ThreadId,
     /// The take.
@@ -221,34 +223,36 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
     let (service, query) = (call.service, &call.query);
     let project = match (query.project, query.thread) {
         (Some(_), Some(_)) => return Err(Problem::refused("give either `thread` or `project`, not both")),
-        (None, Some(thread)) => service.timeline.look()?.thread(thread)?.home,
+        (None, Some(thread)) => service.timeline.read()?.thread(thread)?.home,
         (Some(project), None) => service.known_project(project)?,
         (None, None) => service.timeline.project_if_known(&service.folder)?.id,
     };
-    let desk = match (query.thread, query.take) {
+    let working_copy = match (query.thread, query.take) {
         (None, Some(_)) => return Err(Problem::refused("`take` needs a `thread`")),
-        (Some(thread), take) => service.desk_at(thread, take),
-        (None, None) => service.desk_of_project(project),
+        (Some(thread), take) => service.working_copy_at(thread, take),
+        (None, None) => service.working_copy_of_project(project),
     };
-    let looking = service.timeline.look()?;
-    let known = looking.queries().project(project)?;
-    let (git, files, files_error) = match &desk {
-        Ok(desk) => {
-            let (files, files_error) = match desk.glance(PATHS_SHOWN) {
+    let reader = service.timeline.read()?;
+    let known = reader.queries().project(project)?;
+    let (git, files, files_error) = match &working_copy {
+        Ok(working_copy) => {
+            let (files, files_error) = match working_copy.status(MAX_PATHS) {
                 Ok(files) => (Some(files), None),
                 Err(error) => (None, Some(Problem::from(error).detail)),
             };
-            (Some(GitNow::at(desk.path())), files, files_error)
+            (Some(GitStatus::at(working_copy.path())), files, files_error)
         }
         // The folder may exist although its files cannot be read.
         Err(problem) => {
             let folder = service.timeline.folder_of_project(project).ok();
-            (folder.map(|folder| GitNow::at(&folder)), None, Some(problem.detail.clone()))
+            (folder.map(|folder| GitStatus::at(&folder)), None, Some(problem.detail.clone()))
         }
     };
-    let folder = desk.as_ref().map(|desk| retake_timeline::workspace::folder::path_to_text(desk.path()));
-    let turns = turns(service, &looking, project, query.thread)?;
-    let worktrees = looking.apart_folders()?.into_iter().filter(|folder| {
+    let folder = working_copy
+        .as_ref()
+        .map(|working_copy| retake_timeline::workspace::folder::path_to_text(working_copy.path()));
+    let turns = turns(service, &reader, project, query.thread)?;
+    let worktrees = reader.worktrees()?.into_iter().filter(|folder| {
         folder.project == project && query.thread.is_none_or(|thread| thread == folder.thread)
     });
     let status = WorkspaceStatus {
@@ -269,26 +273,26 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
 /// The running turns of a project, or of one of its threads.
 fn turns(
     service: &Service,
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     project: ProjectId,
     thread: Option<ThreadId>,
-) -> Result<Vec<TurnHere>, Problem> {
+) -> Result<Vec<TurnInProject>, Problem> {
     let mut found = Vec::new();
     for (RunningTurn { thread: of, take, turn, started, .. }, runs) in
-        service.timeline.store().running(&service.ledger)?
+        service.timeline.store().running_turns(&service.runtime_database)?
     {
         let here = thread.is_none_or(|thread| thread == of)
-            && looking.queries().thread(of)?.is_some_and(|row| row.home == project);
+            && reader.queries().thread(of)?.is_some_and(|row| row.home == project);
         if runs && here {
-            found.push(TurnHere { thread: of, take, turn, started });
+            found.push(TurnInProject { thread: of, take, turn, started });
         }
     }
     Ok(found)
 }
 
 impl Service {
-    fn desk_of_project(&self, project: ProjectId) -> Result<Desk, Problem> {
-        let options = self.setup.files.as_ref().ok_or_else(super::file_common::not_kept)?;
-        Ok(Desk::of_project(&self.timeline, project, options)?)
+    fn working_copy_of_project(&self, project: ProjectId) -> Result<WorkingCopy, Problem> {
+        let options = self.setup.files.as_ref().ok_or_else(super::file_common::files_disabled)?;
+        Ok(WorkingCopy::of_project(&self.timeline, project, options)?)
     }
 }

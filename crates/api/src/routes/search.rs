@@ -3,7 +3,9 @@
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::FoundEntry;
-use retake_timeline::store::{Deleted, Facet, Order, Scope, SearchIndex, SearchQuery, ThreadFilter};
+use retake_timeline::store::{
+    DeletedFilter, Facet, SearchIndex, SearchOrder, SearchQuery, SearchScope, ThreadFilter,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,7 +14,7 @@ use crate::endpoint::{Answer, Call, Endpoint, NoPath, get};
 use crate::problem::Problem;
 
 /// Maximum page size.
-const MOST_HITS: usize = 100;
+const MAX_HITS: usize = 100;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![get("/v1/search", search).about(
@@ -25,7 +27,7 @@ pub(super) fn all() -> Vec<Endpoint> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FindQuery {
+struct SearchParameters {
     /// The search terms; without any, everything that matches the filters.
     #[serde(default)]
     q: String,
@@ -58,7 +60,7 @@ struct FindQuery {
     deleted: bool,
     /// Sort order.
     #[serde(default)]
-    order: WhichOrder,
+    order: HitOrder,
     /// Page size: 1 to 100, 20 by default.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
@@ -68,7 +70,7 @@ struct FindQuery {
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum WhichOrder {
+enum HitOrder {
     /// Best match first.
     #[default]
     Relevance,
@@ -76,7 +78,7 @@ enum WhichOrder {
     Newest,
 }
 
-fn search(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<Page<FoundEntry>>, Problem> {
+fn search(call: &Call<'_, NoPath, SearchParameters>) -> Result<Answer<Page<FoundEntry>>, Problem> {
     let asked = &call.query;
     let offset = usize::try_from(number(asked.cursor.as_deref())?.unwrap_or(0)).unwrap_or(usize::MAX);
     let facets = [
@@ -87,7 +89,7 @@ fn search(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<Page<FoundEntry>>
     ];
     let threads = ThreadFilter {
         project: asked.project,
-        deleted: if asked.deleted { Deleted::Shown } else { Deleted::Hidden },
+        deleted: if asked.deleted { DeletedFilter::Shown } else { DeletedFilter::Hidden },
         facets: facets.into_iter().filter_map(|(facet, text)| Some((facet, text.clone()?))).collect(),
         title: asked.title.clone(),
         ..ThreadFilter::default()
@@ -99,21 +101,21 @@ fn search(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<Page<FoundEntry>>
         threads,
         since: asked.since,
         until: asked.until,
-        scope: if asked.history { Scope::History } else { Scope::Now },
+        scope: if asked.history { SearchScope::History } else { SearchScope::Now },
         order: match asked.order {
-            WhichOrder::Relevance => Order::Relevance,
-            WhichOrder::Newest => Order::Newest,
+            HitOrder::Relevance => SearchOrder::Relevance,
+            HitOrder::Newest => SearchOrder::Newest,
         },
-        limit: limit(asked.limit, 20, MOST_HITS)?,
+        limit: limit(asked.limit, 20, MAX_HITS)?,
         offset,
     };
     let timeline = &call.service.timeline;
-    let looking = timeline.look()?;
+    let reader = timeline.read()?;
     if let Some(thread) = asked.thread {
-        looking.thread(thread)?;
+        reader.thread(thread)?;
     }
     let index = SearchIndex::open(timeline.store().folder())?;
-    let found = looking.search(&index, &query, &mut |_, _| ())?;
+    let found = reader.search(&index, &query, &mut |_, _| ())?;
     let next = found.more.then(|| offset.saturating_add(query.limit).to_string());
     Ok(Answer::of(Page { items: found.hits, next }))
 }

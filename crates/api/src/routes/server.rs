@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Answer, Call, EVENTS, Endpoint, NoPath, NoQuery, ReplyBody, get, raw};
-use crate::events::{Following, open};
+use crate::events::{StreamRequest, open};
 use crate::page;
 use crate::problem::Problem;
 
@@ -20,8 +20,8 @@ pub(super) fn all() -> Vec<Endpoint> {
              to resume without gaps or repetitions. `turn` events carry model text and tool progress as they arrive, \
              without ids.",
         ),
-        get("/health", health).watches().about(GROUP, "Check the health of the server", ""),
-        raw("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics).watches().about(
+        get("/health", health).monitoring().about(GROUP, "Check the health of the server", ""),
+        raw("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics).monitoring().about(
             GROUP,
             "Read metrics",
             "For Prometheus.",
@@ -54,9 +54,9 @@ fn events(call: &Call<'_, NoPath, EventsQuery>) -> Result<ReplyBody, Problem> {
         None => call.query.after,
     };
     let following =
-        Following { after: seen, thread: call.query.thread, turns: call.query.turns.unwrap_or(true) };
+        StreamRequest { after: seen, thread: call.query.thread, turns: call.query.turns.unwrap_or(true) };
     if let Some(thread) = following.thread {
-        call.service.timeline.look()?.thread(thread)?;
+        call.service.timeline.read()?.thread(thread)?;
     }
     Ok(ReplyBody::Stream(open(call.service, call.who.token, following)?))
 }
@@ -73,7 +73,7 @@ struct Health {
 }
 
 fn health(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<Health>, Problem> {
-    let sequence = call.service.timeline.look()?.queries().last_sequence()?;
+    let sequence = call.service.timeline.read()?.queries().last_sequence()?;
     Ok(Answer::of(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), sequence }))
 }
 

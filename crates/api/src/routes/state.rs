@@ -3,12 +3,12 @@
 use axum::http::Method;
 use retake_model::settings::{Effort, Settings};
 use retake_model::take::{FileItem, FileList};
-use retake_timeline::{Command, Done};
+use retake_timeline::{ChangeOutcome, Command};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::common::{OfTake, ThreadPath, take_id, take_of};
+use super::common::{TakeQuery, ThreadPath, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, change, get};
 use crate::problem::Problem;
 
@@ -42,9 +42,9 @@ pub(super) fn all() -> Vec<Endpoint> {
 }
 
 fn settings(call: &Call<'_, ThreadPath>) -> Result<Answer<Settings>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
-    Ok(Answer::at(looking.effective_settings(call.path.thread)?, version))
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(call.path.thread)?.summary.version;
+    Ok(Answer::at(reader.effective_settings(call.path.thread)?, version))
 }
 
 /// Settings to change. Fields that are left out do not change.
@@ -101,7 +101,7 @@ impl JsonSchema for AnySettings {
     }
 }
 
-fn set(call: &Call<'_, ThreadPath, NoQuery, AnySettings>) -> Result<Answer<Done>, Problem> {
+fn set(call: &Call<'_, ThreadPath, NoQuery, AnySettings>) -> Result<Answer<ChangeOutcome>, Problem> {
     call.change(call.path.thread, Command::Set { values: values(&call.body.0) })
 }
 
@@ -113,9 +113,9 @@ struct Roles {
 }
 
 fn roles(call: &Call<'_, ThreadPath>) -> Result<Answer<Roles>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
-    Ok(Answer::at(Roles { roles: looking.effective_roles(call.path.thread)? }, version))
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(call.path.thread)?.summary.version;
+    Ok(Answer::at(Roles { roles: reader.effective_roles(call.path.thread)? }, version))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -125,7 +125,7 @@ struct RolesBody {
     roles: Vec<String>,
 }
 
-fn set_roles(call: &Call<'_, ThreadPath, NoQuery, RolesBody>) -> Result<Answer<Done>, Problem> {
+fn set_roles(call: &Call<'_, ThreadPath, NoQuery, RolesBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     call.change(call.path.thread, Command::SetRoles { roles: call.body.roles.clone() })
 }
 
@@ -134,23 +134,23 @@ struct ListPath {
     /// The thread's id.
     thread: retake_model::id::ThreadId,
     /// Which list.
-    list: WhichList,
+    list: ListName,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum WhichList {
+enum ListName {
     Files,
     ContextFiles,
     Screenshots,
 }
 
-impl From<WhichList> for FileList {
-    fn from(list: WhichList) -> Self {
+impl From<ListName> for FileList {
+    fn from(list: ListName) -> Self {
         match list {
-            WhichList::Files => Self::Files,
-            WhichList::ContextFiles => Self::ContextFiles,
-            WhichList::Screenshots => Self::Screenshots,
+            ListName::Files => Self::Files,
+            ListName::ContextFiles => Self::ContextFiles,
+            ListName::Screenshots => Self::Screenshots,
         }
     }
 }
@@ -162,14 +162,14 @@ struct Files {
     items: Vec<FileItem>,
 }
 
-fn files(call: &Call<'_, ListPath, OfTake>) -> Result<Answer<Files>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
-    let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
+fn files(call: &Call<'_, ListPath, TakeQuery>) -> Result<Answer<Files>, Problem> {
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(call.path.thread)?.summary.version;
+    let take = take_of(&reader, &reader.state(call.path.thread)?, call.query.take)?;
     let items = match call.path.list {
-        WhichList::Files => take.files,
-        WhichList::ContextFiles => take.context_files,
-        WhichList::Screenshots => take.screenshots,
+        ListName::Files => take.files,
+        ListName::ContextFiles => take.context_files,
+        ListName::Screenshots => take.screenshots,
     };
     Ok(Answer::at(Files { items }, version))
 }
@@ -181,7 +181,7 @@ struct FilesBody {
     items: Vec<FileItem>,
 }
 
-fn set_files(call: &Call<'_, ListPath, OfTake, FilesBody>) -> Result<Answer<Done>, Problem> {
+fn set_files(call: &Call<'_, ListPath, TakeQuery, FilesBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     let (list, items) = (call.path.list.into(), call.body.items.clone());
     call.change(call.path.thread, Command::SetFiles { take, list, items })

@@ -2,12 +2,13 @@
 
 use retake_model::id::{EntryId, TakeId};
 use retake_model::summary::TakeSummary;
-use retake_timeline::{Command, Done, Halves, Handling, PlanRequest, Promoted};
+use retake_timeline::{ChangeOutcome, Command, MoveOptions, PlanRequest, PromoteOutcome, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, ChangedOrPreview, Conflicts, MOST, Page, TakePath, ThreadPath, WhichScope, id, limit, take_of,
+    ChangedOrPreview, ConflictPolicy, DryRunQuery, MAX_PAGE, Page, TakePath, ThreadPath, WhichScope, id,
+    limit, take_of,
 };
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
@@ -22,13 +23,13 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Show a take",
             "With its draft, file lists, the last prompt sent to the model, and the state of its agent.",
         ),
-        post("/v1/threads/{thread}/branch", branch).creates().about(
+        post("/v1/threads/{thread}/branch", branch).answers_created().about(
             GROUP,
             "Branch at an entry",
             "Creates a take with everything up to and including the entry, and the files of that version, and makes it the \
              active one.",
         ),
-        post("/v1/threads/{thread}/fork", fork).creates().about(
+        post("/v1/threads/{thread}/fork", fork).answers_created().about(
             GROUP,
             "Fork at a user message",
             "Creates a take with everything before the message, the message as its draft, and the files of that version, and \
@@ -45,7 +46,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Delete a take",
             "The last take cannot be deleted. An undo restores it.",
         ),
-        post("/v1/threads/{thread}/takes/{take}/promote", promote).creates().about(
+        post("/v1/threads/{thread}/takes/{take}/promote", promote).answers_created().about(
             GROUP,
             "Turn a take into a thread",
             "",
@@ -73,12 +74,12 @@ struct TakeItem {
 }
 
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<TakeItem>>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let row = looking.thread(call.path.thread)?;
-    let limit = limit(call.query.limit, 100, MOST)?;
+    let reader = call.service.timeline.read()?;
+    let row = reader.thread(call.path.thread)?;
+    let limit = limit(call.query.limit, 100, MAX_PAGE)?;
     // The last take of the previous page may have been deleted; those after it are still found by id.
     let last: Option<TakeId> = id(call.query.cursor.as_deref())?;
-    let mut takes = looking.queries().takes_of(row.number)?;
+    let mut takes = reader.queries().takes_of(row.number)?;
     takes.retain(|take| last.is_none_or(|last| take.summary.id > last));
     let more = takes.len() > limit;
     takes.truncate(limit);
@@ -91,7 +92,7 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<TakeItem>>
 
 /// A take.
 #[derive(Serialize, JsonSchema)]
-struct TakeShown {
+struct TakeAnswer {
     /// Its id.
     id: TakeId,
     /// Its name.
@@ -124,18 +125,18 @@ struct TakeShown {
     agent: Option<retake_model::agent::Agent>,
 }
 
-fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeShown>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
-    let state = looking.state(call.path.thread)?;
-    let take = take_of(&looking, &state, Some(call.path.take))?;
+fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeAnswer>, Problem> {
+    let reader = call.service.timeline.read()?;
+    let version = reader.thread(call.path.thread)?.summary.version;
+    let state = reader.state(call.path.thread)?;
+    let take = take_of(&reader, &state, Some(call.path.take))?;
     let text =
-        |id| -> Result<String, Problem> { Ok(String::from_utf8_lossy(&looking.blob(id)?).into_owned()) };
+        |id| -> Result<String, Problem> { Ok(String::from_utf8_lossy(&reader.blob(id)?).into_owned()) };
     let (sent_markdown, sent_system_prompt) = match &take.sent {
         Some(sent) => (Some(text(sent.markdown)?), Some(text(sent.system_prompt)?)),
         None => (None, None),
     };
-    let shown = TakeShown {
+    let shown = TakeAnswer {
         id: take.id,
         name: take.name,
         active: take.id == state.active,
@@ -177,7 +178,7 @@ struct BranchBody {
     scope: WhichScope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: Conflicts,
+    conflicts: ConflictPolicy,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
     /// is refused, and a preview lists them.
     #[serde(default)]
@@ -188,8 +189,8 @@ fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
-    let handling = body.scope.handling(body.conflicts, body.shared);
-    call.change_takes(call.path.thread, command, handling, call.query.dry_run)
+    let move_options = body.scope.move_options(body.conflicts, body.shared);
+    call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -204,7 +205,7 @@ struct ForkBody {
     scope: WhichScope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: Conflicts,
+    conflicts: ConflictPolicy,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
     /// is refused, and a preview lists them.
     #[serde(default)]
@@ -215,8 +216,8 @@ fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<Cha
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
-    let handling = body.scope.handling(body.conflicts, body.shared);
-    call.change_takes(call.path.thread, command, handling, call.query.dry_run)
+    let move_options = body.scope.move_options(body.conflicts, body.shared);
+    call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -227,13 +228,13 @@ struct SwitchBody {
     scope: WhichScope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: Conflicts,
+    conflicts: ConflictPolicy,
 }
 
-fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
-    let handling = call.body.scope.handling(call.body.conflicts, false);
+fn switch(call: &Call<'_, TakePath, DryRunQuery, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
+    let move_options = call.body.scope.move_options(call.body.conflicts, false);
     let command = Command::Switch { take: call.path.take };
-    call.change_takes(call.path.thread, command, handling, call.query.dry_run)
+    call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -243,14 +244,14 @@ struct RenameBody {
     name: String,
 }
 
-fn rename(call: &Call<'_, TakePath, NoQuery, RenameBody>) -> Result<Answer<Done>, Problem> {
+fn rename(call: &Call<'_, TakePath, NoQuery, RenameBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let (take, name) = (call.path.take, call.body.name.clone());
     call.change(call.path.thread, Command::RenameTake { take, name })
 }
 
-fn remove(call: &Call<'_, TakePath, Ahead>) -> Result<Answer<ChangedOrPreview>, Problem> {
+fn remove(call: &Call<'_, TakePath, DryRunQuery>) -> Result<Answer<ChangedOrPreview>, Problem> {
     let command = Command::DeleteTake { take: call.path.take };
-    call.change_takes(call.path.thread, command, Handling::default(), call.query.dry_run)
+    call.change_takes(call.path.thread, command, MoveOptions::default(), call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -263,14 +264,14 @@ struct PromoteBody {
     conversation_alone: bool,
 }
 
-fn promote(call: &Call<'_, TakePath, NoQuery, PromoteBody>) -> Result<Answer<Promoted>, Problem> {
+fn promote(call: &Call<'_, TakePath, NoQuery, PromoteBody>) -> Result<Answer<PromoteOutcome>, Problem> {
     let (thread, take, title) = (call.path.thread, call.path.take, call.body.title.clone());
-    let handling = Handling {
-        halves: if call.body.conversation_alone { Halves::Conversation } else { Halves::Both },
-        ..Handling::default()
+    let move_options = MoveOptions {
+        scope: if call.body.conversation_alone { Scope::Conversation } else { Scope::Both },
+        ..MoveOptions::default()
     };
-    let executed = call.perform((thread, None), PlanRequest::Promote { take, title }, handling)?;
+    let executed = call.perform((thread, None), PlanRequest::Promote { take, title }, move_options)?;
     let promoted = executed.into_promoted()?;
     let (version, location) = (promoted.source.version, format!("/v1/threads/{}", promoted.promoted.thread));
-    Ok(Answer::at(promoted, version).found_at(location))
+    Ok(Answer::at(promoted, version).with_location(location))
 }

@@ -5,24 +5,24 @@ use retake_model::id::{ProjectId, ThreadId};
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::time::Timestamp;
-use retake_timeline::store::{Deleted, Facet, ThreadFilter, ThreadRow};
+use retake_timeline::store::{DeletedFilter, Facet, ThreadFilter, ThreadRow};
 use retake_timeline::workspace::folder::path_from_text;
-use retake_timeline::{Command, Done, NewThread, PendingMove, Standing, TreeThread};
+use retake_timeline::{ChangeOutcome, Command, NewThread, PendingMove, TreeThread, UndoStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{MOST, Page, ThreadPath, limit, not_a_cursor};
+use super::common::{MAX_PAGE, Page, ThreadPath, invalid_cursor, limit};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, change, delete, get, post};
 use crate::problem::Problem;
-use crate::service::GitNow;
-use crate::service::surroundings_at;
+use crate::service::GitStatus;
+use crate::service::environment_at;
 
 pub(super) const GROUP: &str = "Threads";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
         get("/v1/threads", list).about(GROUP, "List threads", "Pinned threads first, then most recently changed."),
-        post("/v1/threads", create).creates().unversioned().about(
+        post("/v1/threads", create).answers_created().unversioned().about(
             GROUP,
             "Create a thread",
             "In `project`, or in the project of the server's folder.",
@@ -33,7 +33,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "As `/v1/threads`, with the git status of each folder: branch, head, dirty.",
         ),
         get("/v1/threads/{thread}", show).about(GROUP, "Show a thread", ""),
-        delete("/v1/threads/{thread}", put_away).about(
+        delete("/v1/threads/{thread}", archive).about(
             GROUP,
             "Archive a thread",
             "Nothing is destroyed; `restore` brings it back.",
@@ -72,7 +72,7 @@ struct ListQuery {
     project: Option<ProjectId>,
     /// Archived threads: `hidden` leaves them out, `only` lists nothing else, `shown` lists all.
     #[serde(default)]
-    deleted: WhichDeleted,
+    deleted: DeletedParameter,
     /// Only threads whose title contains this text.
     title: Option<String>,
     /// Only threads with this tag.
@@ -92,19 +92,19 @@ struct ListQuery {
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum WhichDeleted {
+enum DeletedParameter {
     #[default]
     Hidden,
     Only,
     Shown,
 }
 
-impl From<WhichDeleted> for Deleted {
-    fn from(which: WhichDeleted) -> Self {
+impl From<DeletedParameter> for DeletedFilter {
+    fn from(which: DeletedParameter) -> Self {
         match which {
-            WhichDeleted::Hidden => Self::Hidden,
-            WhichDeleted::Only => Self::Only,
-            WhichDeleted::Shown => Self::Shown,
+            DeletedParameter::Hidden => Self::Hidden,
+            DeletedParameter::Only => Self::Only,
+            DeletedParameter::Shown => Self::Shown,
         }
     }
 }
@@ -155,8 +155,8 @@ fn rows(call: &Call<'_, NoPath, ListQuery>) -> Result<Page<ThreadRow>, Problem> 
         ..ThreadFilter::default()
     };
     let after = query.cursor.as_deref().map(str::parse).transpose();
-    let after = after.map_err(|_| not_a_cursor())?;
-    let page = call.service.timeline.threads_page(&filter, after, limit(query.limit, 50, MOST)?)?;
+    let after = after.map_err(|_| invalid_cursor())?;
+    let page = call.service.timeline.threads_page(&filter, after, limit(query.limit, 50, MAX_PAGE)?)?;
     Ok(Page { items: page.items, next: page.next.map(|next| next.to_string()) })
 }
 
@@ -175,7 +175,7 @@ struct NewThreadBody {
     current: bool,
 }
 
-fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done>, Problem> {
+fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let body = &call.body;
     let timeline = &call.service.timeline;
     let new = |project| NewThread {
@@ -191,13 +191,13 @@ fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done
         let project = timeline.project_if_known(&call.service.folder)?;
         let mut caller = call.caller_in(project.id);
         if !project.recorded {
-            caller.surroundings = Some(surroundings_at(&path_from_text(&project.path)));
+            caller.environment = Some(environment_at(&path_from_text(&project.path)));
         }
         timeline.create_thread_in(&project, new(project.id), caller)?
     };
     let location = format!("/v1/threads/{}", done.thread);
     let version = done.version;
-    Ok(Answer::at(done, version).found_at(location))
+    Ok(Answer::at(done, version).with_location(location))
 }
 
 /// A thread in a list, with its workspace.
@@ -208,7 +208,7 @@ struct ThreadWithWorkspace {
     #[serde(flatten)]
     summary: ThreadSummary,
     /// Git status of its folder; null if the folder is missing.
-    workspace: Option<GitNow>,
+    workspace: Option<GitStatus>,
     /// An unfinished move of its files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
@@ -217,7 +217,7 @@ fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWit
     let page = rows(call)?;
     let pending = call.service.timeline.pending_moves()?;
     let items = page.items.into_iter().map(|row| ThreadWithWorkspace {
-        workspace: call.service.git_now(row.home),
+        workspace: call.service.git_status(row.home),
         pending_move: pending_of(&pending, row.summary.id),
         home: row.home,
         summary: row.summary,
@@ -227,7 +227,7 @@ fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWit
 
 /// A thread.
 #[derive(Serialize, JsonSchema)]
-struct Shown {
+struct ThreadAnswer {
     /// The project that lists it on this machine.
     home: ProjectId,
     #[serde(flatten)]
@@ -241,7 +241,7 @@ struct Shown {
     /// Folders in which it changed, earliest first.
     directories_seen: Vec<String>,
     /// Whether undo and redo are possible.
-    standing: Standing,
+    undo_status: UndoStatus,
     /// The available roles.
     roles: Vec<String>,
     /// Its takes, oldest first; the first 500.
@@ -250,15 +250,15 @@ struct Shown {
     pending_move: Option<PendingMove>,
 }
 
-fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<Shown>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let row = looking.thread(call.path.thread)?;
-    let standing = looking.standing(call.path.thread)?;
-    let takes = looking.queries().takes_of(row.number)?;
+fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<ThreadAnswer>, Problem> {
+    let reader = call.service.timeline.read()?;
+    let row = reader.thread(call.path.thread)?;
+    let undo_status = reader.undo_status(call.path.thread)?;
+    let takes = reader.queries().takes_of(row.number)?;
     let version = row.summary.version;
     let pending_move = pending_of(&call.service.timeline.pending_moves()?, row.summary.id);
-    let seen = looking.seen_places(&row)?;
-    let shown = Shown {
+    let seen = reader.thread_locations(&row)?;
+    let shown = ThreadAnswer {
         pending_move,
         home: row.home,
         last_activity: row.summary.updated,
@@ -266,22 +266,22 @@ fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<Shown>, Problem> {
         branches_seen: seen.branches,
         directories_seen: seen.directories,
         summary: row.summary,
-        standing,
-        roles: looking.effective_roles(call.path.thread)?,
-        all_takes: takes.into_iter().take(MOST).map(|take| take.summary).collect(),
+        undo_status,
+        roles: reader.effective_roles(call.path.thread)?,
+        all_takes: takes.into_iter().take(MAX_PAGE).map(|take| take.summary).collect(),
     };
     Ok(Answer::at(shown, version))
 }
 
-fn put_away(call: &Call<'_, ThreadPath>) -> Result<Answer<Done>, Problem> {
+fn archive(call: &Call<'_, ThreadPath>) -> Result<Answer<ChangeOutcome>, Problem> {
     call.change(call.path.thread, Command::Delete)
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
+pub(crate) struct EmptyBody {}
 
-fn restore(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>, Problem> {
+fn restore(call: &Call<'_, ThreadPath, NoQuery, EmptyBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     call.change(call.path.thread, Command::Restore)
 }
 
@@ -292,7 +292,7 @@ struct RenameBody {
     title: String,
 }
 
-fn rename(call: &Call<'_, ThreadPath, NoQuery, RenameBody>) -> Result<Answer<Done>, Problem> {
+fn rename(call: &Call<'_, ThreadPath, NoQuery, RenameBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     call.change(call.path.thread, Command::Rename { title: call.body.title.clone() })
 }
 
@@ -307,7 +307,7 @@ struct TagBody {
     remove: Vec<String>,
 }
 
-fn tag(call: &Call<'_, ThreadPath, NoQuery, TagBody>) -> Result<Answer<Done>, Problem> {
+fn tag(call: &Call<'_, ThreadPath, NoQuery, TagBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let TagBody { add, remove } = &call.body;
     call.change(call.path.thread, Command::Tag { add: add.clone(), remove: remove.clone() })
 }
@@ -319,7 +319,7 @@ struct PinBody {
     pinned: bool,
 }
 
-fn pin(call: &Call<'_, ThreadPath, NoQuery, PinBody>) -> Result<Answer<Done>, Problem> {
+fn pin(call: &Call<'_, ThreadPath, NoQuery, PinBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     call.change(call.path.thread, Command::Pin { pinned: call.body.pinned })
 }
 
@@ -334,12 +334,12 @@ struct ShareBody {
     shared_with_support: Option<bool>,
 }
 
-fn share(call: &Call<'_, ThreadPath, NoQuery, ShareBody>) -> Result<Answer<Done>, Problem> {
+fn share(call: &Call<'_, ThreadPath, NoQuery, ShareBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let ShareBody { visibility, private, shared_with_support } = call.body;
     call.change(call.path.thread, Command::Share { visibility, private, shared_with_support })
 }
 
-fn work_on(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>, Problem> {
+fn work_on(call: &Call<'_, ThreadPath, NoQuery, EmptyBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let thread = call.path.thread;
     let done = call.service.timeline.work_on(thread, call.caller(thread)?)?;
     let version = done.version;
@@ -353,7 +353,7 @@ struct TreeQuery {
     project: Option<ProjectId>,
     /// Archived threads: `hidden`, `only` or `shown`.
     #[serde(default)]
-    deleted: WhichDeleted,
+    deleted: DeletedParameter,
     /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
@@ -364,8 +364,8 @@ struct TreeQuery {
 fn tree(call: &Call<'_, NoPath, TreeQuery>) -> Result<Answer<Page<TreeThread>>, Problem> {
     let query = &call.query;
     let after = query.cursor.as_deref().map(str::parse).transpose();
-    let after = after.map_err(|_| not_a_cursor())?;
-    let limit = limit(query.limit, 100, MOST)?;
+    let after = after.map_err(|_| invalid_cursor())?;
+    let limit = limit(query.limit, 100, MAX_PAGE)?;
     let filter =
         ThreadFilter { project: query.project, deleted: query.deleted.into(), ..ThreadFilter::default() };
     let page = call.service.timeline.tree_page(&filter, after, limit)?;

@@ -4,32 +4,32 @@ use std::io::{self, Write};
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_timeline::{Front, Imported, Importing, Piece};
+use retake_timeline::{ExportFormatter, ExportItem, ImportMode, ImportSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{ThreadPath, take_of};
 use crate::download;
-use crate::endpoint::{Answer, Call, Endpoint, JSON, NoPath, OfKind, ReplyBody, raw_of_kinds, upload};
+use crate::endpoint::{Answer, Call, Endpoint, JSON, NoPath, ReplyBody, TypedReply, raw_of_kinds, upload};
 use crate::problem::Problem;
 use crate::upload::Upload;
 
 const GROUP: &str = "Export and import";
 
 /// A complete thread, as lines of JSON.
-const LINES: &str = "application/x-ndjson";
+const NDJSON: &str = "application/x-ndjson";
 /// A take for reading.
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        raw_of_kinds("/v1/threads/{thread}/export", (LINES, &[MARKDOWN, JSON]), export).about(
+        raw_of_kinds("/v1/threads/{thread}/export", (NDJSON, &[MARKDOWN, JSON]), export).about(
             GROUP,
             "Export a thread",
             "The format `retake` contains all takes, history and files, and can be imported; `markdown` and `json` contain \
              one take.",
         ),
-        upload("/v1/import", LINES, import).about(
+        upload("/v1/import", NDJSON, import).about(
             GROUP,
             "Import a thread",
             "From an export in the format `retake`, which is verified completely before anything is stored. An existing \
@@ -64,9 +64,9 @@ enum Format {
 }
 
 /// Formats times in UTC and numbers without separators.
-struct Plain;
+struct ServerFormat;
 
-impl Front for Plain {
+impl ExportFormatter for ServerFormat {
     fn time(&self, moment: Timestamp) -> String {
         moment.to_string()
     }
@@ -75,12 +75,12 @@ impl Front for Plain {
         number.to_string()
     }
 
-    fn json(&self, out: &mut dyn Write, piece: &Piece<'_>) -> io::Result<()> {
+    fn json(&self, out: &mut dyn Write, piece: &ExportItem<'_>) -> io::Result<()> {
         serde_json::to_writer(out, piece).map_err(io::Error::from)
     }
 }
 
-fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> OfKind {
+fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
     let (thread, query) = (call.path.thread, &call.query);
     if query.format == Format::Retake && query.take.is_some() {
         return Err(Problem::refused(
@@ -90,25 +90,25 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> OfKind {
     if query.format != Format::Retake && query.without_files {
         return Err(Problem::refused("only the format `retake` contains files; leave `without_files` out"));
     }
-    let looking = call.service.timeline.look()?;
-    let row = looking.thread(thread)?;
+    let reader = call.service.timeline.read()?;
+    let row = reader.thread(thread)?;
     let silent = &mut |_, _| ();
-    let body = download::written(call.service, |out| {
+    let body = download::stream_file(call.service, |out| {
         match query.format {
-            Format::Retake if query.without_files => drop(looking.export_without_files(thread, out, silent)?),
-            Format::Retake => drop(looking.export(thread, out, silent)?),
+            Format::Retake if query.without_files => drop(reader.export_without_files(thread, out, silent)?),
+            Format::Retake => drop(reader.export(thread, out, silent)?),
             text => {
-                let take = take_of(&looking, &looking.state(thread)?, query.take)?;
+                let take = take_of(&reader, &reader.state(thread)?, query.take)?;
                 let _entries = match text {
-                    Format::Markdown => looking.export_markdown(&row, &take, &Plain, out, silent)?,
-                    _ => looking.export_json(&row, &take, &Plain, out, silent)?,
+                    Format::Markdown => reader.export_markdown(&row, &take, &ServerFormat, out, silent)?,
+                    _ => reader.export_json(&row, &take, &ServerFormat, out, silent)?,
                 };
             }
         }
         Ok(())
     })?;
     let kind = match query.format {
-        Format::Retake => LINES,
+        Format::Retake => NDJSON,
         Format::Markdown => MARKDOWN,
         Format::Json => JSON,
     };
@@ -135,7 +135,7 @@ struct ImportQuery {
 #[derive(Serialize, JsonSchema)]
 struct ImportedThread {
     #[serde(flatten)]
-    imported: Imported,
+    imported: ImportSummary,
     /// Whether it is now the current thread of its project.
     current: bool,
     /// Always false: delete the thread instead of undoing the import.
@@ -149,9 +149,9 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     let timeline = &service.timeline;
     let named = query.project.map(|project| service.known_project(project)).transpose()?;
     let importing = match (query.copy, call.made) {
-        (false, _) => Importing::Same,
-        (true, None) => Importing::Copy,
-        (true, Some(made)) => Importing::CopyAs(ThreadId::from_bytes(*made.bytes())),
+        (false, _) => ImportMode::Same,
+        (true, None) => ImportMode::Copy,
+        (true, Some(made)) => ImportMode::CopyAs(ThreadId::from_bytes(*made.bytes())),
     };
     let from = call.body.read()?;
     let answer = |imported, current, dry_run| ImportedThread { imported, current, undoable: false, dry_run };
@@ -160,7 +160,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
             Some(project) => project,
             None => timeline.project_if_known(&service.folder)?.id,
         };
-        let imported = timeline.foresee_import(from, project, importing)?;
+        let imported = timeline.preview_import(from, project, importing)?;
         return Ok(Answer::of(answer(imported, false, true)));
     }
     let imported = if let Some(project) = named {
@@ -170,9 +170,9 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
         timeline.import_into(from, &here, importing, |_, _| ())?
     };
     let (thread, version) = (imported.thread, imported.version);
-    let project = timeline.look()?.thread(thread)?.home;
+    let project = timeline.read()?.thread(thread)?.home;
     // The import succeeded even if this fails, for example because the thread is archived.
     let current = query.current && timeline.work_on(thread, call.caller_in(project)).is_ok();
     let location = format!("/v1/threads/{thread}");
-    Ok(Answer::at(answer(imported, current, false), version).found_at(location))
+    Ok(Answer::at(answer(imported, current, false), version).with_location(location))
 }

@@ -5,10 +5,11 @@
 //!   POST turn/steer, interrupt, approve ─► a message ─►      reaches the turn in any process
 //! ```
 
-use retake_agent::approval::Mode;
-use retake_agent::setup::Wanted;
+use retake_agent::approval::ApprovalMode;
+use retake_agent::setup::TurnOverrides;
 use retake_agent::{
-    Again, Asked, Beginning, Reply, Resuming, Sender, Unreached, Workshop, asked, check_start_commit,
+    AgentRuntime, PendingApproval, Reply, ResumeRequest, RetryRequest, SendError, TurnHandle, TurnRequest,
+    check_start_commit, pending_approvals,
 };
 use retake_model::agent::Agent;
 use retake_model::command::Prompt;
@@ -21,25 +22,27 @@ use retake_timeline::NewEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Conflicts, OfTake, Page, ThreadPath, id, limit, shared_changes, take_id, take_of};
+use super::common::{
+    ConflictPolicy, Page, TakeQuery, ThreadPath, id, limit, shared_changes, take_id, take_of,
+};
 use super::entries::pictures;
-use super::threads::Nothing;
+use super::threads::EmptyBody;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
-use crate::turns::{Begun, Job};
+use crate::turns::{StartedTurn, TurnJob};
 
 const GROUP: &str = "Turns";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        post("/v1/threads/{thread}/turns", begin).begins().about(
+        post("/v1/threads/{thread}/turns", begin).answers_accepted().about(
             GROUP,
             "Start a turn",
             "Responds when the prompt is on disk; the turn continues in this server and sends `/v1/events`. The whole turn, \
              with its file changes, is one undo step. A take other than the active one needs a worktree.",
         ),
-        post("/v1/threads/{thread}/retry", retry).begins().about(
+        post("/v1/threads/{thread}/retry", retry).answers_accepted().about(
             GROUP,
             "Retry a message",
             "In a new take, with the same or another prompt and model. The fork, its files and the start of the turn are \
@@ -65,7 +68,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Interrupt a turn",
             "Keeps the partial response. Also closes a turn whose process was killed.",
         ),
-        post("/v1/threads/{thread}/turn/resume", resume).begins().about(
+        post("/v1/threads/{thread}/turn/resume", resume).answers_accepted().about(
             GROUP,
             "Resume a turn that failed or whose process was killed",
             "A tool that was running is not run again: its result says that it was interrupted.",
@@ -88,7 +91,7 @@ enum Approve {
     None,
 }
 
-impl From<Approve> for Mode {
+impl From<Approve> for ApprovalMode {
     fn from(approve: Approve) -> Self {
         match approve {
             Approve::Ask => Self::Ask,
@@ -99,47 +102,58 @@ impl From<Approve> for Mode {
     }
 }
 
-fn wanted(
+fn overrides(
     provider: Option<&String>,
     model: Option<&String>,
     effort: Option<Effort>,
     approve: Option<Approve>,
-) -> Wanted {
-    Wanted { provider: provider.cloned(), model: model.cloned(), effort, approve: approve.map(Mode::from) }
+) -> TurnOverrides {
+    TurnOverrides {
+        provider: provider.cloned(),
+        model: model.cloned(),
+        effort,
+        approve: approve.map(ApprovalMode::from),
+    }
 }
 
 /// A runtime for a turn, and the settings that the request changes.
-type Prepared = (Workshop, Vec<(String, String)>);
+type PreparedTurn = (AgentRuntime, Vec<(String, String)>);
 
 impl<P, Q, B> Call<'_, P, Q, B> {
     /// Prepares the runtime for turns of a take.
-    pub(super) fn workshop(
+    pub(super) fn runtime(
         &self,
         thread: ThreadId,
         take: TakeId,
-        wanted: &Wanted,
-    ) -> Result<Prepared, Problem> {
+        overrides: &TurnOverrides,
+    ) -> Result<PreparedTurn, Problem> {
         let (service, timeline) = (self.service, &self.service.timeline);
-        let looking = timeline.look()?;
-        let home = looking.thread(thread)?.home;
-        let settings = looking.effective_settings(thread)?;
-        drop(looking);
-        let surroundings = service.surroundings(home);
-        let place = service.setup.place(timeline, thread, take, self.who.actor.clone(), surroundings)?;
-        let shop = service.setup.workshop(timeline, &place, &settings, wanted, &(service.around)())?;
-        Ok((shop, service.setup.changed(&settings, wanted)))
+        let reader = timeline.read()?;
+        let home = reader.thread(thread)?.home;
+        let settings = reader.effective_settings(thread)?;
+        drop(reader);
+        let environment = service.environment(home);
+        let place = service.setup.place(timeline, thread, take, self.who.actor.clone(), environment)?;
+        let runtime = service.setup.runtime(
+            timeline,
+            &place,
+            &settings,
+            overrides,
+            &(service.provider_environment)(),
+        )?;
+        Ok((runtime, service.setup.changed_settings(&settings, overrides)))
     }
 
-    fn set_off(&self, job: Job) -> Result<Answer<Begun>, Problem> {
-        let begun = self.service.turns.begin(&self.service.shared()?, job)?;
-        let (version, location) = (begun.version, format!("/v1/threads/{}/turn", begun.thread));
-        Ok(Answer::at(begun, version).found_at(location))
+    fn start_turn(&self, job: TurnJob) -> Result<Answer<StartedTurn>, Problem> {
+        let started = self.service.turns.begin(&self.service.shared()?, job)?;
+        let (version, location) = (started.version, format!("/v1/threads/{}/turn", started.thread));
+        Ok(Answer::at(started, version).with_location(location))
     }
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct BeginBody {
+struct StartBody {
     /// The prompt.
     prompt: Option<String>,
     /// Send the take's draft instead of `prompt`.
@@ -161,7 +175,7 @@ struct BeginBody {
     approve: Option<Approve>,
 }
 
-fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>, Problem> {
+fn begin(call: &Call<'_, ThreadPath, TakeQuery, StartBody>) -> Result<Answer<StartedTurn>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let take = take_id(call.service, thread, call.query.take)?;
     if body.at_start_commit {
@@ -169,7 +183,7 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
     }
     let prompt = match (&body.prompt, body.draft) {
         (Some(text), false) => {
-            let roles = call.service.timeline.look()?.effective_roles(thread)?;
+            let roles = call.service.timeline.read()?.effective_roles(thread)?;
             message(call, default_role(&roles), text, &body.pictures)?
         }
         (None, true) if body.pictures.is_empty() => Prompt::Draft { role: None },
@@ -181,10 +195,10 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
         }
         _ => return Err(Problem::new(Code::Refused, "give exactly one of `prompt` and `draft`")),
     };
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
-    let (shop, settings) = call.workshop(thread, take, &wanted)?;
-    let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
-    call.set_off(Box::new(move |cancel, audience| shop.run(thread, take, beginning, cancel, audience)))
+    let overrides = overrides(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
+    let (runtime, settings) = call.runtime(thread, take, &overrides)?;
+    let request = TurnRequest { prompt, settings, expected: call.expected, request: call.request };
+    call.start_turn(Box::new(move |cancel, observer| runtime.run(thread, take, request, cancel, observer)))
 }
 
 fn message<P, Q, B>(
@@ -209,7 +223,7 @@ struct RetryBody {
     name: Option<String>,
     /// How to resolve files that do not merge. `fork` with `dry_run` lists them.
     #[serde(default)]
-    conflicts: Conflicts,
+    conflicts: ConflictPolicy,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the retry
     /// is refused, and `fork` with `dry_run` lists them.
     #[serde(default)]
@@ -224,30 +238,30 @@ struct RetryBody {
     approve: Option<Approve>,
 }
 
-fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>, Problem> {
+fn retry(call: &Call<'_, ThreadPath, TakeQuery, RetryBody>) -> Result<Answer<StartedTurn>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
-    let looking = call.service.timeline.look()?;
-    let take = take_of(&looking, &looking.state(thread)?, call.query.take)?;
+    let reader = call.service.timeline.read()?;
+    let take = take_of(&reader, &reader.state(thread)?, call.query.take)?;
     let at = match body.entry {
         Some(entry) => entry,
-        None => looking
+        None => reader
             .last_message(thread, &take)?
             .ok_or_else(|| Problem::new(Code::Conflict, "this take has no user message to retry"))?,
     };
     let prompt = match &body.prompt {
-        None => Prompt::Same,
+        None => Prompt::Original,
         Some(text) => {
-            let role = looking.entry(&take, at)?.map_or_else(String::new, |(_, entry)| entry.role);
+            let role = reader.entry(&take, at)?.map_or_else(String::new, |(_, entry)| entry.role);
             message(call, &role, text, &[])?
         }
     };
     let (on_conflict, shared) = (body.conflicts.into(), shared_changes(body.shared));
-    let again = Again { from: take.id, at, name: body.name.clone(), on_conflict, shared };
-    drop(looking);
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
-    let (shop, settings) = call.workshop(thread, again.from, &wanted)?;
-    let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
-    call.set_off(Box::new(move |cancel, audience| shop.retry(thread, again, beginning, cancel, audience)))
+    let retry = RetryRequest { from: take.id, at, name: body.name.clone(), on_conflict, shared };
+    drop(reader);
+    let overrides = overrides(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
+    let (runtime, settings) = call.runtime(thread, retry.from, &overrides)?;
+    let request = TurnRequest { prompt, settings, expected: call.expected, request: call.request };
+    call.start_turn(Box::new(move |cancel, observer| runtime.retry(thread, retry, request, cancel, observer)))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -263,18 +277,18 @@ struct ResumeBody {
     approve: Option<Approve>,
 }
 
-fn resume(call: &Call<'_, ThreadPath, OfTake, ResumeBody>) -> Result<Answer<Begun>, Problem> {
+fn resume(call: &Call<'_, ThreadPath, TakeQuery, ResumeBody>) -> Result<Answer<StartedTurn>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let take = take_id(call.service, thread, call.query.take)?;
-    let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
-    let (shop, settings) = call.workshop(thread, take, &wanted)?;
-    let resuming = Resuming { settings, expected: call.expected, request: call.request };
-    call.set_off(Box::new(move |cancel, audience| shop.resume(thread, take, resuming, cancel, audience)))
+    let overrides = overrides(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);
+    let (runtime, settings) = call.runtime(thread, take, &overrides)?;
+    let request = ResumeRequest { settings, expected: call.expected, request: call.request };
+    call.start_turn(Box::new(move |cancel, observer| runtime.resume(thread, take, request, cancel, observer)))
 }
 
 /// The turn of a take.
 #[derive(Serialize, JsonSchema)]
-struct TurnNow {
+struct TurnStatus {
     /// The take.
     take: TakeId,
     /// Whether a turn is running.
@@ -284,7 +298,7 @@ struct TurnNow {
     /// Its state; null if no turn is running or failed.
     agent: Option<Agent>,
     /// Calls that wait for approval.
-    pending_approvals: Vec<Asked>,
+    pending_approvals: Vec<PendingApproval>,
     /// The partial response that is not an entry yet.
     partial: Option<PartialAnswer>,
     /// When the turn started or last resumed.
@@ -293,25 +307,25 @@ struct TurnNow {
     process: Option<u32>,
 }
 
-fn show(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<TurnNow>, Problem> {
+fn show(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<TurnStatus>, Problem> {
     let (service, thread) = (call.service, call.path.thread);
     // Read before the log, so that a turn that ends meanwhile is shown as ended.
     let take = take_id(service, thread, call.query.take)?;
-    let running = service.timeline.store().turn_runs(take)?;
-    let record = service.ledger.turn(take)?.filter(|_| running);
-    let looking = service.timeline.look()?;
-    let version = looking.thread(thread)?.summary.version;
-    let take = take_of(&looking, &looking.state(thread)?, Some(take))?;
+    let running = service.timeline.store().is_turn_running(take)?;
+    let record = service.runtime_database.turn(take)?.filter(|_| running);
+    let reader = service.timeline.read()?;
+    let version = reader.thread(thread)?.summary.version;
+    let take = take_of(&reader, &reader.state(thread)?, Some(take))?;
     // The answer may have become an entry since the record was written.
     let partial = match record.as_ref().and_then(|record| record.partial.clone()) {
-        Some(partial) if looking.entry(&take, partial.entry)?.is_some() => None,
+        Some(partial) if reader.entry(&take, partial.entry)?.is_some() => None,
         partial => partial,
     };
-    let now = TurnNow {
+    let now = TurnStatus {
         take: take.id,
         running,
         in_this_server: record.as_ref().is_some_and(|record| service.turns.has(record.turn)),
-        pending_approvals: if running { asked(&looking, thread, &take)? } else { Vec::new() },
+        pending_approvals: if running { pending_approvals(&reader, thread, &take)? } else { Vec::new() },
         agent: take.agent,
         started: record.as_ref().map(|record| record.started),
         process: record.as_ref().map(|record| record.process),
@@ -329,17 +343,17 @@ struct SteerBody {
 
 /// A message that the turn will receive.
 #[derive(Serialize, JsonSchema)]
-struct Steered {
+struct SteerAnswer {
     /// The entry that it will become.
     entry: EntryId,
 }
 
-fn steer(call: &Call<'_, ThreadPath, OfTake, SteerBody>) -> Result<Answer<Steered>, Problem> {
+fn steer(call: &Call<'_, ThreadPath, TakeQuery, SteerBody>) -> Result<Answer<SteerAnswer>, Problem> {
     if call.body.message.trim().is_empty() {
         return Err(Problem::new(Code::Refused, "the message is empty"));
     }
-    let take = known_take(call, call.query.take)?;
-    let (sender, message) = (Sender::new(&call.service.timeline)?, &call.body.message);
+    let take = resolve_take(call, call.query.take)?;
+    let (sender, message) = (TurnHandle::new(&call.service.timeline)?, &call.body.message);
     let entry = match call.made {
         Some(made) => {
             let entry = EntryId::from_bytes(*made.bytes());
@@ -348,7 +362,7 @@ fn steer(call: &Call<'_, ThreadPath, OfTake, SteerBody>) -> Result<Answer<Steere
         }
         None => sender.steer(take, message)?,
     };
-    Ok(Answer::of(Steered { entry }))
+    Ok(Answer::of(SteerAnswer { entry }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -367,50 +381,50 @@ struct ApproveBody {
 
 /// A decision that the turn will receive.
 #[derive(Serialize, JsonSchema)]
-struct Approved {
+struct ApproveAnswer {
     /// The call.
     call: String,
     /// Whether it may run.
     allowed: bool,
 }
 
-fn approve(call: &Call<'_, ThreadPath, OfTake, ApproveBody>) -> Result<Answer<Approved>, Problem> {
+fn approve(call: &Call<'_, ThreadPath, TakeQuery, ApproveBody>) -> Result<Answer<ApproveAnswer>, Problem> {
     let ApproveBody { call: id, allow: allowed, remember, reason } = &call.body;
-    let take = known_take(call, call.query.take)?;
+    let take = resolve_take(call, call.query.take)?;
     let reply = Reply { allowed: *allowed, remember: *remember, reason: reason.clone() };
-    Sender::new(&call.service.timeline)?.decide(call.path.thread, take, id, &reply)?;
-    Ok(Answer::of(Approved { call: id.clone(), allowed: *allowed }))
+    TurnHandle::new(&call.service.timeline)?.decide(call.path.thread, take, id, &reply)?;
+    Ok(Answer::of(ApproveAnswer { call: id.clone(), allowed: *allowed }))
 }
 
 /// The result of an interrupt.
 #[derive(Serialize, JsonSchema)]
-struct Interrupted {
+struct InterruptAnswer {
     /// Whether a running turn was interrupted; it ends shortly.
     stopped: bool,
     /// Whether an unfinished turn was closed.
     closed: bool,
 }
 
-fn interrupt(call: &Call<'_, ThreadPath, OfTake, Nothing>) -> Result<Answer<Interrupted>, Problem> {
-    let take = known_take(call, call.query.take)?;
-    match Sender::new(&call.service.timeline)?.interrupt(take) {
-        Ok(()) => Ok(Answer::of(Interrupted { stopped: true, closed: false })),
-        Err(Unreached::NothingRuns) => {
+fn interrupt(call: &Call<'_, ThreadPath, TakeQuery, EmptyBody>) -> Result<Answer<InterruptAnswer>, Problem> {
+    let take = resolve_take(call, call.query.take)?;
+    match TurnHandle::new(&call.service.timeline)?.interrupt(take) {
+        Ok(()) => Ok(Answer::of(InterruptAnswer { stopped: true, closed: false })),
+        Err(SendError::NoTurnRunning) => {
             let thread = call.path.thread;
-            let (shop, _) = call.workshop(thread, take, &Wanted::default())?;
-            if !shop.close(thread, take)? {
-                return Err(Unreached::NothingRuns.into());
+            let (runtime, _) = call.runtime(thread, take, &TurnOverrides::default())?;
+            if !runtime.close(thread, take)? {
+                return Err(SendError::NoTurnRunning.into());
             }
-            Ok(Answer::of(Interrupted { stopped: false, closed: true }))
+            Ok(Answer::of(InterruptAnswer { stopped: false, closed: true }))
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// The named take of the thread, or the active one.
-fn known_take<Q, B>(call: &Call<'_, ThreadPath, Q, B>, named: Option<TakeId>) -> Result<TakeId, Problem> {
-    let looking = call.service.timeline.look()?;
-    Ok(take_of(&looking, &looking.state(call.path.thread)?, named)?.id)
+fn resolve_take<Q, B>(call: &Call<'_, ThreadPath, Q, B>, named: Option<TakeId>) -> Result<TakeId, Problem> {
+    let reader = call.service.timeline.read()?;
+    Ok(take_of(&reader, &reader.state(call.path.thread)?, named)?.id)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -425,7 +439,7 @@ struct ListQuery {
 
 /// A running turn, or one that a crash left unfinished.
 #[derive(Serialize, JsonSchema)]
-struct RunningItem {
+struct RunningTurnItem {
     /// The thread.
     thread: ThreadId,
     /// The take.
@@ -444,17 +458,17 @@ struct RunningItem {
 
 /// Running turns and resumable ones, each with whether it is running.
 fn unfinished(service: &Service) -> Result<Vec<(RunningTurn, bool)>, Problem> {
-    let mut turns = service.timeline.store().running(&service.ledger)?;
-    let looking = service.timeline.look()?;
+    let mut turns = service.timeline.store().running_turns(&service.runtime_database)?;
+    let reader = service.timeline.read()?;
     // A process that dies just after a turn's last step leaves its record, but nothing to resume; so does a purge.
     turns.retain(|(turn, running)| {
-        let take = || take_of(&looking, &looking.state(turn.thread)?, Some(turn.take));
+        let take = || take_of(&reader, &reader.state(turn.thread)?, Some(turn.take));
         *running || take().is_ok_and(|take| take.agent.is_some_and(|agent| agent.turn == turn.turn))
     });
     Ok(turns)
 }
 
-fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>, Problem> {
+fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningTurnItem>>, Problem> {
     let service = call.service;
     let limit = limit(call.query.limit, 100, 500)?;
     // The last turn of the previous page may have ended; those after it are still found by id.
@@ -465,7 +479,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>,
     let more = turns.len() > limit;
     turns.truncate(limit);
     let next = turns.last().filter(|_| more).map(|(turn, _)| turn.turn.to_string());
-    let item = |(turn, running): (RunningTurn, bool)| RunningItem {
+    let item = |(turn, running): (RunningTurn, bool)| RunningTurnItem {
         thread: turn.thread,
         take: turn.take,
         turn: turn.turn,

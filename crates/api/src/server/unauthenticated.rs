@@ -25,10 +25,10 @@ const HEARING: Duration = Duration::from_millis(100);
 
 /// One connection.
 #[derive(Clone, Default)]
-pub(crate) struct Connection(Arc<Facts>);
+pub(crate) struct Connection(Arc<ConnectionState>);
 
 #[derive(Default)]
-struct Facts {
+struct ConnectionState {
     /// Whether one of its requests was authenticated.
     is_authenticated: AtomicBool,
     /// Notified to close it.
@@ -96,12 +96,12 @@ fn close_oldest(open: &mut VecDeque<Connection>) {
 
 /// The router for one connection, which it attaches to each request.
 #[derive(Clone)]
-pub(super) struct OnConnection {
+pub(super) struct ConnectionService {
     pub(super) router: TowerToHyperService<axum::Router>,
     pub(super) connection: Connection,
 }
 
-impl Service<Request<Incoming>> for OnConnection {
+impl Service<Request<Incoming>> for ConnectionService {
     type Response = Response<Body>;
     type Error = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Error;
     type Future = <TowerToHyperService<axum::Router> as Service<Request<Incoming>>>::Future;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retake_api::new_ticket;
+use retake_api::new_login_link;
 use retake_model::time::Timestamp;
 use serde_json::json;
 
@@ -15,7 +15,8 @@ const SOON: Duration = Duration::from_secs(3);
 fn link(world: &World) -> String {
     let timeline = world.timeline();
     let token = world.token().read().expect("a token");
-    new_ticket(&timeline.store().ledger().expect("a ledger"), &token, timeline.now()).expect("a link")
+    new_login_link(&timeline.store().runtime_database().expect("a ledger"), &token, timeline.now())
+        .expect("a link")
 }
 
 /// A browser's requests: no token, but the cookie it received.
@@ -62,10 +63,11 @@ fn a_link_that_is_ten_minutes_old_lets_nobody_in() {
     let server = world.serve();
     let client = server.client();
     let timeline = world.timeline();
-    let ledger = timeline.store().ledger().expect("a ledger");
+    let runtime_database = timeline.store().runtime_database().expect("a ledger");
     let made = |seconds_ago: i64| {
         let then = Timestamp::from_millis(timeline.now().millis() - 1000 * seconds_ago);
-        let link = new_ticket(&ledger, &world.token().read().expect("a token"), then).expect("a link");
+        let link =
+            new_login_link(&runtime_database, &world.token().read().expect("a token"), then).expect("a link");
         client.request("GET", &link).without("Authorization").send().status
     };
     assert_eq!((made(9 * 60), made(10 * 60 + 1)), (303, 401));
@@ -168,14 +170,16 @@ fn a_browser_that_came_in_a_month_ago_is_out() {
     let browser = Browser::enter(&world, &server);
     let (name, _) = browser.cookie.split_once('=').expect("a name and a value");
     let timeline = world.timeline();
-    let ledger = timeline.store().ledger().expect("a ledger");
+    let runtime_database = timeline.store().runtime_database().expect("a ledger");
     let token = world.token().read().expect("a token").hash();
     let day = 24 * 60 * 60 * 1000;
     let check = |days: i64, status: u16| {
         let value = format!("came-in-{days}-days-ago");
         let then = Timestamp::from_millis(timeline.now().millis() - days * day);
         let hash = *blake3::hash(value.as_bytes()).as_bytes();
-        ledger.add_visitor(&hash, &token, then, Timestamp::from_millis(0)).expect("it is written");
+        runtime_database
+            .add_browser_session(&hash, &token, then, Timestamp::from_millis(0))
+            .expect("it is written");
         let request = browser.request("GET", "/v1/threads").header("Cookie", &format!("{name}={value}"));
         assert_eq!(request.send().status, status, "{days} days ago");
     };
@@ -220,8 +224,8 @@ fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
 
 #[test]
 fn without_a_token_nobody_is_in() {
-    type Spoil = fn(&World);
-    let spoil: [(&str, Spoil); 3] = [
+    type Breakage = fn(&World);
+    let spoil: [(&str, Breakage); 3] = [
         ("gone", |world| std::fs::remove_file(world.token().path()).expect("it is ours")),
         ("empty", |world| std::fs::write(world.token().path(), "").expect("it is ours")),
         ("readable by others", |world| {

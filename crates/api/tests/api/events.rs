@@ -234,7 +234,8 @@ fn a_new_token_ends_old_streams_before_they_hear_another_word() {
 
 #[test]
 fn a_client_that_does_not_read_is_cut_off_and_goes_on_where_it_was() {
-    let limits = retake_api::Limits { unread: Duration::from_millis(300), ..retake_api::Limits::default() };
+    let limits =
+        retake_api::Limits { write_timeout: Duration::from_millis(300), ..retake_api::Limits::default() };
     let world = World::with(limits);
     let server = world.serve();
     let client = server.client();

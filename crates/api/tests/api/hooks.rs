@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use retake_timeline::model::entry::EntryVersion;
-use retake_timeline::{Caller, Command, NewEntry, Spot};
+use retake_timeline::{Caller, Command, InsertPosition, NewEntry};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -164,12 +164,12 @@ fn a_conversation_that_is_too_large_to_be_read_at_once_is_read_by_the_page() {
     let thread = client.thread("Large");
     let session = format!("/api/session?thread={thread}");
     let (timeline, id) = (world.timeline(), thread.parse().expect("an id"));
-    let take = timeline.look().expect("a look").state(id).expect("a state").active;
+    let take = timeline.read().expect("a look").state(id).expect("a state").active;
     let say = |number: usize| {
         let entries: Vec<NewEntry> = (0..number)
             .map(|_| EntryVersion::from_text("User", &"x".repeat(4 << 20), timeline.now()).into())
             .collect();
-        let command = Command::AddEntries { take, at: Spot::End, entries };
+        let command = Command::AddEntries { take, at: InsertPosition::End, entries };
         timeline.change(id, command, Caller::human()).expect("it is said");
     };
     say(2);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use retake_timeline::model::id::RequestId;
 use retake_timeline::model::time::Timestamp;
-use retake_timeline::store::Begun;
+use retake_timeline::store::RequestState;
 use retake_timeline::{Caller, Clock, Command, SystemClock, Timeline};
 use serde_json::{Value, json};
 
@@ -147,10 +147,11 @@ fn die(timeline: &Timeline, thread: &str, key: &str, body: &Value, done: bool) {
     let request = RequestId::of(key.as_bytes());
     let asked = format!("POST /v1/threads/{thread}/rename\n{body}");
     let fingerprint = *blake3::hash(asked.as_bytes()).as_bytes();
-    let sequence = timeline.look().expect("a look").queries().last_sequence().expect("a log");
-    let ledger = timeline.store().ledger().expect("a ledger");
-    let begun = ledger.begin_request(request, &fingerprint, sequence, "server-that-died", timeline.now());
-    assert_eq!(begun.expect("it is written"), Begun::New);
+    let sequence = timeline.read().expect("a look").queries().last_sequence().expect("a log");
+    let runtime_database = timeline.store().runtime_database().expect("a ledger");
+    let begun =
+        runtime_database.begin_request(request, &fingerprint, sequence, "server-that-died", timeline.now());
+    assert_eq!(begun.expect("it is written"), RequestState::New);
     if done {
         let title = body["title"].as_str().expect("a title").to_owned();
         let caller = Caller { request: Some(request), ..Caller::human() };
@@ -201,7 +202,7 @@ fn a_request_that_another_server_is_busy_with_is_not_begun_twice() {
     let thread = client.thread("Before");
     let timeline = world.timeline();
     let body = json!({"title": "After"});
-    let alive = timeline.store().keep_alive_as("server-that-died").expect("it says that it is there");
+    let alive = timeline.store().lock_alive_as("server-that-died").expect("it says that it is there");
     die(&timeline, &thread, "busy", &body, false);
     let ask =
         || client.request("POST", &format!("/v1/threads/{thread}/rename")).json(&body).key("busy").send();
@@ -248,9 +249,9 @@ fn a_key_is_one_short_line() {
 }
 
 /// Makes writes of responses fail, optionally also writes that release a request, until it is dropped.
-pub(crate) struct FailingLedger(rusqlite::Connection);
+pub(crate) struct FailingDatabase(rusqlite::Connection);
 
-impl FailingLedger {
+impl FailingDatabase {
     pub(crate) fn of(world: &World, columns: &str) -> Self {
         let connection = rusqlite::Connection::open(world.store().join("ledger.db")).expect("a ledger");
         let trigger = format!(
@@ -276,7 +277,7 @@ fn what_was_done_is_told_also_where_the_answer_cannot_be_kept() {
             let body = json!({"entries": [{"role": "User", "content": "once"}]});
             client.request("POST", &format!("/v1/threads/{thread}/entries")).json(&body).key("say").send()
         };
-        let failing = FailingLedger::of(&world, columns);
+        let failing = FailingDatabase::of(&world, columns);
         let first = say();
         assert_eq!(first.status, 201, "{columns}: {}", first.text());
         let again = say();
@@ -325,7 +326,7 @@ fn a_message_to_a_turn_that_is_sent_once_more_after_a_crash_is_heard_once() {
         let path = format!("/v1/threads/{thread}/turn/steer");
         client.request("POST", &path).json(&json!({"message": "once"})).key("steer").send()
     };
-    let failing = FailingLedger::of(&world, "status");
+    let failing = FailingDatabase::of(&world, "status");
     let (first, second) = (steer().done(), steer().done());
     failing.mend();
     assert_eq!(second["entry"], first["entry"], "{second}");
@@ -357,9 +358,9 @@ fn the_document_says_what_a_key_can_be_answered_with() {
 }
 
 /// The system clock, with an offset set by the test.
-struct SetForward(AtomicI64);
+struct AdvancedClock(AtomicI64);
 
-impl Clock for SetForward {
+impl Clock for AdvancedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(SystemClock.now().millis() + self.0.load(Ordering::SeqCst))
     }
@@ -372,7 +373,7 @@ impl Clock for SetForward {
 #[test]
 fn answers_are_forgotten_after_a_week_also_where_the_server_goes_on() {
     let world = World::new();
-    let clock = Arc::new(SetForward(AtomicI64::new(0)));
+    let clock = Arc::new(AdvancedClock(AtomicI64::new(0)));
     let server = world.serve_by(clock.clone());
     let client = server.client();
     let thread = client.thread("Old");

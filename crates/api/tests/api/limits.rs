@@ -6,7 +6,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use retake_agent::fault_server::{Act, Script};
+use retake_agent::fault_server::{Script, ScriptStep};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Client, Request, connect, raw, read_answer};
@@ -71,8 +71,8 @@ fn a_body_of_a_gibibyte_is_refused_and_never_held() {
 
 /// A text with a hundred thousand opening brackets.
 fn deep(open: &str, close: &str) -> String {
-    const DEPTH: usize = 100_000;
-    format!("{}1{}", open.repeat(DEPTH), close.repeat(DEPTH))
+    const MAX_DEPTH: usize = 100_000;
+    format!("{}1{}", open.repeat(MAX_DEPTH), close.repeat(MAX_DEPTH))
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn requests_that_wait_for_a_model_are_few_and_nobody_waits_behind_them() {
         queue: Duration::from_millis(300),
         ..retake_api::Limits::default()
     };
-    let stalled = || Script::events([]).with(0, Act::Stall);
+    let stalled = || Script::events([]).with(0, ScriptStep::Stall);
     let (model, setup) = scripted((0..8).map(|_| stalled()).collect());
     let world = World::with(limits);
     let server = world.serve_with(setup);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use retake_api::new_ticket;
+use retake_api::new_login_link;
 use serde_json::{Value, json};
 
 use crate::process::{Process, log_of};
@@ -23,8 +23,8 @@ fn the_log_has_every_request_and_no_secret() {
     let server = Process::start(&world, Some(Duration::from_millis(500)));
     let client = server.client();
     let timeline = world.timeline();
-    let link = new_ticket(
-        &timeline.store().ledger().expect("a ledger"),
+    let link = new_login_link(
+        &timeline.store().runtime_database().expect("a ledger"),
         &world.token().read().expect("a token"),
         timeline.now(),
     )

@@ -13,9 +13,9 @@ const KEPT_OUT: [&str; 4] =
     ["unauthorized", "host_not_allowed", "origin_not_allowed", "unsupported_media_type"];
 
 /// A way to invalidate a request, and the expected response.
-type Spoilt = (&'static str, fn(Request) -> Request, u16, &'static str);
+type BrokenRequest = (&'static str, fn(Request) -> Request, u16, &'static str);
 
-const SPOILT: &[Spoilt] = &[
+const BROKEN_REQUESTS: &[BrokenRequest] = &[
     ("no token", |request| request.without("Authorization"), 401, "unauthorized"),
     ("a wrong token", |request| request.header("Authorization", WRONG), 401, "unauthorized"),
     ("an empty token", |request| request.header("Authorization", "Bearer "), 401, "unauthorized"),
@@ -31,7 +31,7 @@ const SPOILT: &[Spoilt] = &[
 ];
 
 /// Content types that any site can send without a preflight, and encodings that the server does not decode.
-const WRONG_KINDS: &[Spoilt] = &[
+const WRONG_KINDS: &[BrokenRequest] = &[
     ("a form", |request| request.header("Content-Type", "application/x-www-form-urlencoded"), 415, KIND),
     ("a form with files", |request| request.header("Content-Type", "multipart/form-data"), 415, KIND),
     ("text", |request| request.header("Content-Type", "text/plain"), 415, KIND),
@@ -74,7 +74,7 @@ fn every_route_keeps_everybody_out_who_has_no_business_here() {
     for route in &routes {
         let right = route.request(&client, &scene);
         let kinds = if route.kind.is_some() { WRONG_KINDS } else { &[] };
-        for (what, spoil, status, code) in SPOILT.iter().chain(kinds) {
+        for (what, spoil, status, code) in BROKEN_REQUESTS.iter().chain(kinds) {
             let answer = spoil(right.clone()).send();
             let row = format!("{} with {what}", route.name());
             assert_eq!((answer.status, answer.code().as_str()), (*status, *code), "{row}: {}", answer.text());

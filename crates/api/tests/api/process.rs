@@ -41,7 +41,8 @@ fn a_server_for_other_tests() {
     let mut limits = Limits::default();
     if let Some(patience) = std::env::var(PATIENCE).ok().and_then(|millis| millis.parse().ok()) {
         let patience = Duration::from_millis(patience);
-        limits = Limits { head: patience, arrival: patience, pause: patience, unread: patience, ..limits };
+        limits =
+            Limits { head: patience, arrival: patience, pause: patience, write_timeout: patience, ..limits };
     }
     tracing_subscriber::fmt()
         .json()

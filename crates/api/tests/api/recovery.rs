@@ -27,9 +27,9 @@ fn changed(world: &World, client: &Client) -> String {
 
 /// Leaves the state of a process that was killed during an undo, before the first file moved.
 fn interrupt(timeline: &Timeline) {
-    let looking = timeline.look().expect("a look");
-    let row = looking.threads(&ThreadFilter::default()).expect("a list").remove(0);
-    let queries = looking.queries();
+    let reader = timeline.read().expect("a look");
+    let row = reader.threads(&ThreadFilter::default()).expect("a list").remove(0);
+    let queries = reader.queries();
     let head = queries.head(row.number).expect("readable").expect("a head");
     let folder = queries.folders().expect("readable").remove(0);
     let was = head.operation.files.expect("files");
@@ -45,12 +45,12 @@ fn interrupt(timeline: &Timeline) {
         place,
         chains: Some(chains),
         files: Some(files),
-        filed: Some(version),
+        last_file_operation: Some(version),
         request: None,
         ..head.operation
     };
     let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
-    drop(looking);
+    drop(reader);
     timeline.store().write(move |writing| writing.put_intent(&intent)).expect("an intent");
 }
 
@@ -91,7 +91,7 @@ fn a_preview_does_not_finish_what_another_process_is_at() {
     let thread = changed(&world, &client);
     let timeline = world.timeline();
     interrupt(&timeline);
-    let folder = timeline.look().expect("a look").queries().folders().expect("readable").remove(0).id;
+    let folder = timeline.read().expect("a look").queries().folders().expect("readable").remove(0).id;
     let lock = timeline.store().lock_folder(folder).expect("a lock");
     let undo = format!("/v1/threads/{thread}/undo?dry_run=true");
     let problem = client.post(&undo, &json!({})).refused(409, "conflict");
@@ -123,9 +123,9 @@ fn a_server_finishes_interrupted_moves_when_it_starts() {
 }
 
 /// The system clock of a given boot, advanced by some milliseconds.
-struct Booted(&'static str, i64);
+struct BootClock(&'static str, i64);
 
-impl Clock for Booted {
+impl Clock for BootClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(SystemClock.now().millis() + self.1)
     }
@@ -142,11 +142,11 @@ impl Clock for Booted {
 #[test]
 fn a_preview_restores_files_that_a_power_cut_emptied() {
     let world = World::new();
-    let server = world.serve_by(Arc::new(Booted("a", 60_000)));
+    let server = world.serve_by(Arc::new(BootClock("a", 60_000)));
     let thread = changed(&world, &server.client());
     server.stop();
     fs::write(world.project().join("a"), "").expect("our folder");
-    let server = world.serve_by(Arc::new(Booted("b", 0)));
+    let server = world.serve_by(Arc::new(BootClock("b", 0)));
     let client = server.client();
     let ahead = client.post(&format!("/v1/threads/{thread}/undo?dry_run=true"), &json!({})).done();
     assert_eq!(ahead["preview"]["emptied"][0]["path"], "a", "{ahead}");

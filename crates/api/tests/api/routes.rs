@@ -19,7 +19,7 @@ pub(crate) struct Route {
     /// Whether it accepts an idempotency key.
     pub(crate) keyed: bool,
     /// Whether it supports a dry run.
-    pub(crate) foresees: bool,
+    pub(crate) previews: bool,
     /// Whether its query can name a thread.
     asks_for_thread: bool,
     /// Whether its body can name a thread.
@@ -49,7 +49,7 @@ impl Route {
             kind: content.and_then(|content| content.keys().next().cloned()),
             versioned: has("If-Match"),
             keyed: has("Idempotency-Key"),
-            foresees: has("dry_run"),
+            previews: has("dry_run"),
             asks_for_thread: has("thread") && !path.contains("{thread}"),
             takes_thread: content.is_some_and(|content| {
                 content.values().any(|kind| !kind["schema"]["properties"]["thread"].is_null())

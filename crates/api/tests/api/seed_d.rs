@@ -19,7 +19,7 @@
 //! `matrix.rs` checks that all routes need the token.
 
 use retake_agent::Setup;
-use retake_agent::fault_server::{FaultServer, Script, Telling, call, events, said};
+use retake_agent::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
 use retake_agent::provider::config::ProviderConfig;
 use retake_agent::provider::{Secret, Stop, Wire};
 use retake_model::projection::rules;
@@ -173,8 +173,8 @@ pub(crate) fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
 
 #[test]
 fn defect_5_calls_that_were_made_together_stay_together() {
-    let tell = |telling: &Telling| Script::events(events(Wire::Anthropic, telling));
-    let calls = Telling {
+    let tell = |telling: &ScriptedAnswer| Script::events(events(Wire::Anthropic, telling));
+    let calls = ScriptedAnswer {
         blocks: vec![
             call("call_1", "list", &json!({})),
             call("call_2", "glob", &json!({"pattern": "*.txt"})),

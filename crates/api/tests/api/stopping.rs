@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use retake_agent::fault_server::{Act, Script};
+use retake_agent::fault_server::{Script, ScriptStep};
 use serde_json::{Value, json};
 
 use crate::http::connect;
@@ -136,7 +136,8 @@ fn nobody_who_does_nothing_holds_the_end_up() {
 
 #[test]
 fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for_long() {
-    let limits = retake_api::Limits { farewell: Duration::from_secs(2), ..retake_api::Limits::default() };
+    let limits =
+        retake_api::Limits { shutdown_grace: Duration::from_secs(2), ..retake_api::Limits::default() };
     let world = World::with(limits);
     let server = world.serve();
     let client = server.client();
@@ -168,7 +169,7 @@ fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for
 
 #[test]
 fn a_model_that_says_nothing_holds_the_end_up_no_longer_than_anybody() {
-    let (model, setup) = scripted(vec![Script::events([]).with(0, Act::Stall)]);
+    let (model, setup) = scripted(vec![Script::events([]).with(0, ScriptStep::Stall)]);
     let world = World::new();
     let server = world.serve_with(setup);
     let client = server.client();
@@ -225,7 +226,7 @@ fn a_server_that_was_killed_leaves_a_turn_that_can_be_gone_on_with_or_closed() {
             assert!(client.turn(&thread)["agent"].is_null());
         }
         client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
-        assert_eq!((world.read("first.txt"), world.read("second.txt")), (None, None), "both halves went");
+        assert_eq!((world.read("first.txt"), world.read("second.txt")), (None, None), "both scope went");
         assert!(client.entries(&thread).is_empty());
     }
 }

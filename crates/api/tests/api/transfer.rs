@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::keys::FailingLedger;
+use crate::keys::FailingDatabase;
 use crate::world::World;
 
 const LINES: &str = "application/x-ndjson";
@@ -123,7 +123,7 @@ fn a_copy_that_is_asked_for_once_more_after_a_crash_is_the_same_one() {
     client.say(&thread, "User", "hello");
     let file = client.get(&format!("/v1/threads/{thread}/export")).body;
     let copy = || client.request("POST", "/v1/import?copy=true").body(LINES, &file).key("copy").send();
-    let failing = FailingLedger::of(&world, "status");
+    let failing = FailingDatabase::of(&world, "status");
     let (first, second) = (copy().done(), copy().done());
     failing.mend();
     assert_eq!(second["thread"], first["thread"], "{second}");

@@ -98,7 +98,7 @@ fn looking_ahead_changes_nothing_on_any_route() {
     }
     let scene = Scene::set(&client);
     let before = (client.sequence(), files(&world.project()));
-    let tried = |route: &Route| route.foresees && !APART.contains(&route.name().as_str());
+    let tried = |route: &Route| route.previews && !APART.contains(&route.name().as_str());
     let routes: Vec<Route> = Route::all(&client).into_iter().filter(tried).collect();
     assert!(routes.len() >= 9, "{routes:?}");
     for route in &routes {
@@ -136,7 +136,7 @@ fn what_a_person_did_to_files_stands_against_no_version() {
     let server = world.serve();
     let client = server.client();
     for route in
-        Route::all(&client).iter().filter(|route| route.foresees && !APART.contains(&route.name().as_str()))
+        Route::all(&client).iter().filter(|route| route.previews && !APART.contains(&route.name().as_str()))
     {
         let scene = Scene::set(&client);
         let mine = world.project().join("mine.txt");

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use retake_model::id::TurnId;
 use retake_model::operation::Actor;
-use retake_timeline::model::surroundings::Surroundings;
+use retake_timeline::model::environment::Environment;
 use retake_timeline::workspace::snapshot::Options;
-use retake_timeline::{Caller, Command, Desk};
+use retake_timeline::{Caller, Command, WorkingCopy};
 use serde_json::{Value, json};
 
 use crate::http::Client;
@@ -135,7 +135,7 @@ fn snapshots_are_listed_in_pages_and_say_what_they_could_not_hold() {
         write(&world.project(), "a.txt", &format!("{number}\n"));
         let thread = if number % 2 == 0 { &one } else { &other };
         let taken = snapshot(&client, thread, json!({"by": "agent"}));
-        assert_eq!(texts(&taken["left_out"], "reason"), ["secret", "ignored"], "{taken}");
+        assert_eq!(texts(&taken["excluded"], "reason"), ["secret", "ignored"], "{taken}");
     }
     let all = |query: &str| {
         let (mut versions, mut cursor) = (Vec::new(), String::new());
@@ -143,7 +143,7 @@ fn snapshots_are_listed_in_pages_and_say_what_they_could_not_hold() {
             let page = client.get(&format!("/v1/snapshots?limit=2&{query}{cursor}")).done();
             for item in page["items"].as_array().expect("a list") {
                 assert_eq!(
-                    (&item["left_out_count"], &item["snapshot"]),
+                    (&item["excluded_count"], &item["snapshot"]),
                     (&json!(2), &item["after"]),
                     "{item}"
                 );
@@ -494,9 +494,9 @@ fn a_thread_shows_commits_in_the_order_of_time() {
     let commits = ["f".repeat(40), "a".repeat(40), "0".repeat(40), "c".repeat(40)];
     let timeline = world.timeline();
     for (number, at) in [0, 1, 2, 0, 3, 1].into_iter().enumerate() {
-        let surroundings =
-            Some(Surroundings { git_commit: Some(commits[at].clone()), ..Surroundings::default() });
-        let caller = Caller { surroundings, ..Caller::human() };
+        let environment =
+            Some(Environment { git_commit: Some(commits[at].clone()), ..Environment::default() });
+        let caller = Caller { environment, ..Caller::human() };
         let rename = Command::Rename { title: format!("Commits {number}") };
         timeline.change(thread.parse().expect("an id"), rename, caller).expect("a change");
     }
@@ -518,9 +518,9 @@ fn a_branch_is_anchored_to_the_commit_of_its_source() {
     };
     branch();
     let commit = "c".repeat(40);
-    let surroundings = Some(Surroundings { git_commit: Some(commit.clone()), ..Surroundings::default() });
+    let environment = Some(Environment { git_commit: Some(commit.clone()), ..Environment::default() });
     let rename = Command::Rename { title: "Elsewhere".to_owned() };
-    let caller = Caller { surroundings, ..Caller::human() };
+    let caller = Caller { environment, ..Caller::human() };
     world.timeline().change(thread.parse().expect("an id"), rename, caller).expect("a change");
     branch();
     let takes = client.get(&format!("/v1/threads/{thread}")).done()["all_takes"].clone();
@@ -538,15 +538,15 @@ fn changes_made_while_something_else_runs_are_undone_only_if_that_is_asked_for()
     let thread = client.thread("Shared");
     snapshot(&client, &thread, json!({}));
     let (timeline, id) = (world.timeline(), thread.parse().expect("an id"));
-    let home = timeline.look().expect("a look").thread(id).expect("a thread").home;
-    let desk = Desk::of_project(&timeline, home, &Options::default()).expect("a folder");
-    let turn = TurnId::fresh(&mut timeline.fresh());
-    let alive = timeline.store().keep_alive(turn).expect("it is alive");
+    let home = timeline.read().expect("a look").thread(id).expect("a thread").home;
+    let working_copy = WorkingCopy::of_project(&timeline, home, &Options::default()).expect("a folder");
+    let turn = TurnId::generate(&mut timeline.fresh());
+    let alive = timeline.store().lock_alive(turn).expect("it is alive");
     let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
-    desk.let_loose(id, caller.clone(), turn).expect("it begins");
+    working_copy.mark_running(id, caller.clone(), turn).expect("it begins");
     write(&world.project(), "both.txt", "whose?\n");
     snapshot(&client, &thread, json!({"by": "editor"}));
-    desk.record(id, caller).expect("it ends");
+    working_copy.record_as_caller(id, caller).expect("it ends");
     drop(alive);
 
     let undo = format!("/v1/threads/{thread}/undo");

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use retake_agent::provider::Secret;
-use retake_agent::provider::config::{KeyFileError, Surroundings};
+use retake_agent::provider::config::{KeyFileError, ProviderEnvironment};
 use retake_agent::{Cancel, Setup};
 use retake_api::{Limits, Options, ServeError, TokenFile};
 use retake_timeline::{Clock, Rules, Timeline};
@@ -99,11 +99,11 @@ impl World {
     fn serve_over(&self, timeline: Timeline, setup: Setup) -> Server {
         // Create the store first: a folder with other files does not become one.
         let token = self.token();
-        token.read_or_make().expect("a token is made");
+        token.read_or_create().expect("a token is made");
         let options = Options {
             timeline,
             setup,
-            around: nothing,
+            provider_environment: nothing,
             folder: self.project(),
             token: token.clone(),
             hosts: Vec::new(),
@@ -124,14 +124,14 @@ impl World {
 }
 
 /// An environment without keys, so that the offline assistant answers.
-fn nothing() -> Surroundings<'static> {
+fn nothing() -> ProviderEnvironment<'static> {
     fn no_file(path: &Path) -> Result<Secret, KeyFileError> {
         unreachable!("nobody asks for {}", path.display())
     }
     fn no_command(command: &str) -> Result<Secret, KeyFileError> {
         unreachable!("nobody runs {command}")
     }
-    Surroundings {
+    ProviderEnvironment {
         variable: &|_| None,
         key_file: &no_file,
         key_command: &no_command,

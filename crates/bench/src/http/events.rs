@@ -14,23 +14,23 @@ use super::World;
 use super::client::Client;
 use super::servers::Server;
 use crate::Outcome;
-use crate::measure::{Samples, shown};
+use crate::measure::{Samples, format_duration};
 use crate::messages::Messages;
-use crate::options::Extent;
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
 use crate::subject::append;
 
 /// Maximum delay.
-const MOST: Duration = Duration::from_millis(150);
+const MAX_LATENCY: Duration = Duration::from_millis(150);
 /// Interval between two changes, so that each gets its own event.
-const PAUSE: Duration = Duration::from_millis(40);
+const CHANGE_INTERVAL: Duration = Duration::from_millis(40);
 
-pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mut Report) -> Outcome<()> {
+pub(crate) fn measure(world: &World, ours: &Server, scale: &Scale, report: &mut Report) -> Outcome<()> {
     eprintln!("waiting for what another process does");
     let thread = world.written[0];
     let client = Client::connect(ours.address, &ours.token)?;
     let stream = client.stream(&format!("/v1/events?thread={thread}"))?;
-    let count = extent.repetitions;
+    let count = scale.repetitions;
     let child = Command::new(std::env::current_exe()?)
         .arg("pulse")
         .arg(&world.folder)
@@ -65,12 +65,12 @@ pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mu
     let verdict = report.judge(
         "an event of another process",
         "under 150 ms",
-        &shown(samples.slowest()),
-        samples.slowest() < MOST,
+        &format_duration(samples.slowest()),
+        samples.slowest() < MAX_LATENCY,
     );
     table.row([
-        shown(samples.median()),
-        shown(samples.slowest()),
+        format_duration(samples.median()),
+        format_duration(samples.slowest()),
         "under 150 ms".to_owned(),
         verdict.to_owned(),
     ]);
@@ -81,12 +81,12 @@ pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mu
 /// The writing process: makes a change at intervals, and prints when it was acknowledged.
 pub(crate) fn pulse(folder: &Path, thread: ThreadId, count: usize) -> Outcome<()> {
     let timeline = Timeline::open(folder, Rules::default())?;
-    let take = timeline.look()?.state(thread)?.active;
+    let take = timeline.read()?.state(thread)?.active;
     let mut messages = Messages::new(u64::from(std::process::id()));
     for _ in 0..count {
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(CHANGE_INTERVAL);
         append(&timeline, thread, take, 1, &mut messages)?;
-        let version = timeline.look()?.thread(thread)?.summary.version;
+        let version = timeline.read()?.thread(thread)?.summary.version;
         println!("{version} {}", now()?);
     }
     Ok(())

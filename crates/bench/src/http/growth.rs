@@ -6,14 +6,14 @@ use super::World;
 use super::client::Client;
 use super::servers::Server;
 use crate::Outcome;
-use crate::measure::{Samples, ratio, shown, timed};
-use crate::options::Extent;
+use crate::measure::{Samples, format_duration, ratio, timed};
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
 
 /// Maximum ratio of the longest to the shortest thread.
-const FLAT: f64 = 1.5;
+const MAX_GROWTH: f64 = 1.5;
 
-pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mut Report) -> Outcome<()> {
+pub(crate) fn measure(world: &World, ours: &Server, scale: &Scale, report: &mut Report) -> Outcome<()> {
     let mut client = Client::connect(ours.address, &ours.token)?;
     let mut forks = vec![Samples::default(); world.sized.len()];
     let mut undos = forks.clone();
@@ -26,7 +26,7 @@ pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mu
             .and_then(|items| items.iter().find(|item| item["entry"]["role"] == "User"));
         messages.push(user.ok_or("no user message")?["id"].as_str().unwrap_or_default().to_owned());
     }
-    for round in 0..extent.repetitions {
+    for round in 0..scale.repetitions {
         for (index, (_, thread)) in world.sized.iter().enumerate() {
             let name = format!("fork {round}");
             let body = json!({"entry": messages[index], "name": name, "scope": "conversation"}).to_string();
@@ -45,11 +45,11 @@ pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mu
     for (name, all) in [("fork in the middle", forks), ("undo", undos)] {
         let growth = ratio(all[all.len() - 1].median(), all[0].median());
         let seen = format!("{growth:.2}×");
-        let verdict = report.judge(&format!("{name} over HTTP"), "flat", &seen, growth <= FLAT);
+        let verdict = report.judge(&format!("{name} over HTTP"), "flat", &seen, growth <= MAX_GROWTH);
         for ((size, _), samples) in world.sized.iter().zip(&all) {
             report.figure(Figure::time(&format!("{name} over HTTP"), *size, samples, None));
         }
-        let medians = all.iter().map(|samples| shown(samples.median()));
+        let medians = all.iter().map(|samples| format_duration(samples.median()));
         table.row([name.to_owned()].into_iter().chain(medians).chain([
             seen,
             "at most 1.5×".to_owned(),

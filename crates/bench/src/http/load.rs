@@ -6,21 +6,21 @@ use serde_json::json;
 
 use super::client::Client;
 use super::servers::Server;
-use super::{CLIENTS, MANY, World};
+use super::{CLIENTS, MANY_THREADS, World};
 use crate::Outcome;
-use crate::measure::{Samples, shown, timed};
+use crate::measure::{Samples, format_duration, timed};
 use crate::messages::Messages;
-use crate::options::Extent;
+use crate::options::Scale;
 use crate::report::{Figure, Report, Table};
 
 /// Minimum share of the baseline's throughput.
-const LEAST: f64 = 0.6;
+const MIN_THROUGHPUT: f64 = 0.6;
 /// Maximum duration of a read at the 99th percentile.
-const MOST: Duration = Duration::from_millis(10);
+const MAX_READ_TIME: Duration = Duration::from_millis(10);
 
 /// Whether writes have idempotency keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keys {
+enum KeyMode {
     With,
     Without,
 }
@@ -28,24 +28,30 @@ enum Keys {
 pub(crate) fn measure(
     world: &World,
     ours: &Server,
-    floor: &Server,
-    extent: &Extent,
+    baseline: &Server,
+    scale: &Scale,
     report: &mut Report,
 ) -> Outcome<()> {
-    let (millis, rounds) = extent.writing;
+    let (millis, rounds) = scale.writing;
     let mut rates: [Vec<f64>; 3] = Default::default();
     for round in 0..rounds {
         eprintln!("32 clients: round {} of {rounds}", round + 1);
         let seed = 10_000 * (round as u64 + 1);
-        rates[0].push(write_all(floor, millis, |_| Ok("/".to_owned()), Keys::Without, seed)?);
+        rates[0].push(write_all(baseline, millis, |_| Ok("/".to_owned()), KeyMode::Without, seed)?);
         rates[1].push(write_all(
             ours,
             millis,
             |client| Ok(entries(world, client)),
-            Keys::Without,
+            KeyMode::Without,
             seed + 100,
         )?);
-        rates[2].push(write_all(ours, millis, |client| Ok(entries(world, client)), Keys::With, seed + 200)?);
+        rates[2].push(write_all(
+            ours,
+            millis,
+            |client| Ok(entries(world, client)),
+            KeyMode::With,
+            seed + 200,
+        )?);
     }
     let rates = rates.map(|mut rates| {
         rates.sort_unstable_by(f64::total_cmp);
@@ -68,7 +74,7 @@ pub(crate) fn measure(
                         "entries at 32 clients",
                         "at least 60 % of the floor",
                         &seen,
-                        share >= LEAST,
+                        share >= MIN_THROUGHPUT,
                     ),
                 )
             }
@@ -78,7 +84,7 @@ pub(crate) fn measure(
         table.row([name.to_owned(), format!("{rate:.0}"), share, goal.to_owned(), verdict.to_owned()]);
     }
     report.table(table);
-    looks(world, ours, millis * rounds as u64, report)
+    measure_reads(world, ours, millis * rounds as u64, report)
 }
 
 fn entries(world: &World, client: usize) -> String {
@@ -90,7 +96,7 @@ fn write_all(
     server: &Server,
     millis: u64,
     path: impl Fn(usize) -> Outcome<String>,
-    keys: Keys,
+    keys: KeyMode,
     seed: u64,
 ) -> Outcome<f64> {
     let start = Instant::now();
@@ -105,7 +111,7 @@ fn write_all(
     Ok(done as f64 / start.elapsed().as_secs_f64())
 }
 
-fn write_for(server: &Server, path: &str, millis: u64, keys: Keys, seed: u64) -> Outcome<u64> {
+fn write_for(server: &Server, path: &str, millis: u64, keys: KeyMode, seed: u64) -> Outcome<u64> {
     let mut client = Client::connect(server.address, &server.token)?;
     let mut messages = Messages::new(seed);
     let until = Instant::now() + Duration::from_millis(millis);
@@ -113,8 +119,8 @@ fn write_for(server: &Server, path: &str, millis: u64, keys: Keys, seed: u64) ->
     while Instant::now() < until {
         let body = json!({"entries": [{"role": "User", "content": messages.text()}]}).to_string();
         match keys {
-            Keys::Without => client.ask("POST", path, &body)?,
-            Keys::With => client.ask_once(path, &body, &format!("{seed}-{done}"))?,
+            KeyMode::Without => client.ask("POST", path, &body)?,
+            KeyMode::With => client.ask_once(path, &body, &format!("{seed}-{done}"))?,
         };
         done += 1;
     }
@@ -122,17 +128,17 @@ fn write_for(server: &Server, path: &str, millis: u64, keys: Keys, seed: u64) ->
 }
 
 /// Reads while the others write.
-fn looks(world: &World, ours: &Server, millis: u64, report: &mut Report) -> Outcome<()> {
+fn measure_reads(world: &World, ours: &Server, millis: u64, report: &mut Report) -> Outcome<()> {
     let longest = world.sized.last().ok_or("no thread was made")?.1;
     let kinds = [
         ("a page of 50 entries", format!("/v1/threads/{longest}/entries?limit=50&start=51")),
-        ("a page of the list of threads", format!("/v1/threads?project={MANY}&limit=50")),
-        ("a page of the tree of threads", format!("/v1/tree?project={MANY}&limit=50")),
+        ("a page of the list of threads", format!("/v1/threads?project={MANY_THREADS}&limit=50")),
+        ("a page of the tree of threads", format!("/v1/tree?project={MANY_THREADS}&limit=50")),
     ];
     eprintln!("looking while 32 clients write");
     let seen = std::thread::scope(|scope| -> Outcome<Vec<Samples>> {
-        let writing =
-            scope.spawn(|| write_all(ours, millis, |client| Ok(entries(world, client)), Keys::Without, 77));
+        let writing = scope
+            .spawn(|| write_all(ours, millis, |client| Ok(entries(world, client)), KeyMode::Without, 77));
         let mut client = Client::connect(ours.address, &ours.token)?;
         let mut seen = vec![Samples::default(); kinds.len()];
         while !writing.is_finished() {
@@ -149,12 +155,12 @@ fn looks(world: &World, ours: &Server, millis: u64, report: &mut Report) -> Outc
     for ((name, _), samples) in kinds.iter().zip(seen) {
         report.figure(Figure::time(name, world.listed, &samples, None));
         let (slowest, goal) = (samples.slowest(), "under 10 ms");
-        let verdict = report.judge(name, goal, &shown(slowest), slowest < MOST);
+        let verdict = report.judge(name, goal, &format_duration(slowest), slowest < MAX_READ_TIME);
         table.row([
             (*name).to_owned(),
             samples.count().to_string(),
-            shown(samples.median()),
-            shown(slowest),
+            format_duration(samples.median()),
+            format_duration(slowest),
             goal.to_owned(),
             verdict.to_owned(),
         ]);

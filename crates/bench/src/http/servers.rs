@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
-use retake_agent::provider::config::Surroundings;
+use retake_agent::provider::config::ProviderEnvironment;
 use retake_agent::{Cancel, Setup};
 use retake_api::{Limits, Options, TokenFile};
 use retake_timeline::{Rules, Timeline};
 
 use crate::Outcome;
-use crate::floor::Floor;
+use crate::baseline::RawInsert;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -50,11 +50,11 @@ impl Drop for Server {
 pub(crate) fn ours(folder: &Path) -> Outcome<()> {
     let timeline = Timeline::open(folder, Rules::default())?;
     let file = TokenFile::at(folder.join("serve.token"));
-    let token = file.read_or_make()?;
+    let token = file.read_or_create()?;
     let options = Options {
         timeline,
         setup: Setup::default(),
-        around: Surroundings::of_process,
+        provider_environment: ProviderEnvironment::from_process,
         folder: folder.to_owned(),
         token: file,
         hosts: Vec::new(),
@@ -66,13 +66,13 @@ pub(crate) fn ours(folder: &Path) -> Outcome<()> {
 }
 
 /// The baseline: a handler that inserts its body durably.
-pub(crate) fn floor(folder: &Path) -> Outcome<()> {
-    let floor = Arc::new(Mutex::new(Floor::open(folder)?));
+pub(crate) fn baseline(folder: &Path) -> Outcome<()> {
+    let baseline = Arc::new(Mutex::new(RawInsert::open(folder)?));
     let handler = move |body: String| {
-        let floor = Arc::clone(&floor);
+        let baseline = Arc::clone(&baseline);
         async move {
             let inserted = tokio::task::spawn_blocking(move || {
-                floor.lock().unwrap_or_else(PoisonError::into_inner).insert_text(&body).is_ok()
+                baseline.lock().unwrap_or_else(PoisonError::into_inner).insert_text(&body).is_ok()
             });
             match inserted.await {
                 Ok(true) => (StatusCode::CREATED, "{}"),

@@ -8,25 +8,25 @@ use std::time::Duration;
 use retake_agent::Cancel;
 use signal_hook::{SigId, flag, low_level};
 
-use crate::ui::signals::{ENDING, Held};
+use crate::ui::signals::{SignalHold, TERMINATION_SIGNALS};
 
-const GLANCE: Duration = Duration::from_millis(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// While this value is alive, Ctrl-C stops the turn instead of ending the program.
-pub(crate) struct Interruptible {
+pub(crate) struct InterruptGuard {
     cancel: Cancel,
     over: Arc<AtomicBool>,
     signals: Vec<SigId>,
-    held: Option<Held>,
+    held: Option<SignalHold>,
 }
 
-impl Interruptible {
+impl InterruptGuard {
     pub(crate) fn new() -> std::io::Result<Self> {
         let (pressed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let held = Held::new()?;
+        let held = SignalHold::new()?;
         let mut signals = Vec::new();
         // Closing the terminal stops the turn, as Ctrl-C does.
-        for signal in ENDING {
+        for signal in TERMINATION_SIGNALS {
             // The order matters: the second press must find the flag set by the first.
             signals.push(flag::register_conditional_shutdown(signal, 130, Arc::clone(&pressed))?);
             signals.push(flag::register(signal, Arc::clone(&pressed))?);
@@ -39,7 +39,7 @@ impl Interruptible {
                     watched.set();
                     return;
                 }
-                thread::sleep(GLANCE);
+                thread::sleep(POLL_INTERVAL);
             }
         });
         Ok(Self { cancel, over, signals, held: Some(held) })
@@ -51,7 +51,7 @@ impl Interruptible {
     }
 }
 
-impl Drop for Interruptible {
+impl Drop for InterruptGuard {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         // Dropped first, so that no signal is lost between the two handlers.

@@ -4,15 +4,15 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
-use retake_timeline::{Blame, BlameError, FOLDER, NamedFiles, WroteLines};
+use retake_timeline::{Blame, BlameError, FOLDER, LineOrigin, NamedFiles};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::describe;
 use crate::failure::{Code, Failure};
-use crate::moments::moments;
+use crate::revisions::moments;
 use crate::ui::label::Label;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::width::{Align, expand_tabs};
 
 /// Maximum width of the thread title.
@@ -56,8 +56,8 @@ impl Arguments {
         let path = context.root_path(&self.path)?;
         let moments = moments(context, self.thread.as_deref())?;
         let at = moments.find(&self.at)?;
-        let looking = context.timeline()?.look()?;
-        let blame = looking.blame_at(&moments.thread, &path, &at);
+        let reader = context.timeline()?.read()?;
+        let blame = reader.blame_at(&moments.thread, &path, &at);
         let mut blame = blame.map_err(|error| failure(error, &path.to_string()))?;
         if let Some(range) = &self.line {
             let last = blame.lines.len();
@@ -80,7 +80,7 @@ impl Arguments {
                 let head = shown(line.origin).clone().pad(widest, Align::Left);
                 let text = line.text.strip_suffix('\r').unwrap_or(&line.text);
                 let text = expand_tabs(text);
-                let text = sanitize(&text, Lines::Keep);
+                let text = sanitize(&text, LineBreaks::Keep);
                 let number = line.number;
                 writeln!(out, "{head}  {muted}{number:>digits$} │{muted:#} {text}")?;
             }
@@ -90,7 +90,7 @@ impl Arguments {
 }
 
 /// The origin of a line, in a few columns.
-fn head(context: &Context, origin: &WroteLines) -> Label {
+fn head(context: &Context, origin: &LineOrigin) -> Label {
     let styles = &context.styles;
     let by = &origin.by;
     Label::new()
@@ -103,7 +103,7 @@ fn head(context: &Context, origin: &WroteLines) -> Label {
 
 fn failure(error: BlameError, path: &str) -> Failure {
     match error {
-        BlameError::Look(error) => error.into(),
+        BlameError::Read(error) => error.into(),
         BlameError::NoSuchFile => Failure::new(Code::NotFound, format!("{path}: {error}")),
         other => Failure::new(Code::Refused, format!("{path}: {other}")),
     }

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use retake_agent::Beginning;
+use retake_agent::TurnRequest;
 use retake_model::command::{Prompt, check_prompt};
 use retake_model::entry::EntryVersion;
 use retake_timeline::ChangeError;
@@ -14,7 +14,7 @@ use crate::agent::AgentFlags;
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::signals::Foreground;
 use crate::ui::style::stderr;
 
@@ -48,14 +48,14 @@ impl Arguments {
         }
         let shown = io::stdin().is_terminal();
         if shown {
-            context.remark("Type a message, or a command such as /undo, /retry or /tree. /quit leaves.")?;
+            context.note("Type a message, or a command such as /undo, /retry or /tree. /quit leaves.")?;
         }
         loop {
             let Some(line) = read(context, shown)? else { return Ok(ExitCode::SUCCESS) };
             let line = line.trim();
             match line.strip_prefix('/').map(str::trim) {
                 Some("quit" | "exit" | "q") => return Ok(ExitCode::SUCCESS),
-                Some("" | "help") => context.remark(
+                Some("" | "help") => context.note(
                     "Type a message, or any command: /undo, /redo, /retry, /tree, /history, /diff, /take …. /quit leaves.",
                 )?,
                 Some(command) => other(context, command, self.target.thread.as_deref())?,
@@ -64,7 +64,7 @@ impl Arguments {
                     if let Err(failure) = self.turn(context, line) {
                         // An error with one message does not end the chat.
                         let style = context.styles.error;
-                        let text = sanitize(failure.message(), Lines::Keep).into_owned();
+                        let text = sanitize(failure.message(), LineBreaks::Keep).into_owned();
                         writeln!(stderr(context.general.color), "{style}error:{style:#} {text}")?;
                     }
                 }
@@ -81,20 +81,21 @@ impl Arguments {
         let backend = context.backend(&settings, &self.agent)?;
         let entry = EntryVersion::from_text(&target.role(context)?, text, context.now());
         check_prompt(&entry).map_err(ChangeError::from)?;
-        target.check_place(context)?;
-        let (meant, _) = target.prepare(context, &self.target, text)?;
+        target.check_folder(context)?;
+        let (resolved, _) = target.prepare(context, &self.target, text)?;
         // Later messages go to the same thread, even if another process switches threads.
-        self.target.thread = Some(meant.thread.summary.id.to_string());
-        let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
-        let beginning = Beginning {
+        self.target.thread = Some(resolved.thread.summary.id.to_string());
+        let runtime =
+            context.runtime_with(backend, (resolved.thread.summary.id, resolved.take.id), &self.agent)?;
+        let beginning = TurnRequest {
             prompt: Prompt::Entry(entry.into()),
             settings: self.agent.settings(context, &settings),
             expected: None,
             request: None,
         };
-        let (thread, take) = (meant.thread.summary.id, meant.take.id);
-        context.watched((thread, Some(take)), |cancel, audience| {
-            shop.run(thread, take, beginning, cancel, audience)
+        let (thread, take) = (resolved.thread.summary.id, resolved.take.id);
+        context.run_watched((thread, Some(take)), |cancel, observer| {
+            runtime.run(thread, take, beginning, cancel, observer)
         })?;
         Ok(())
     }
@@ -104,7 +105,7 @@ impl Arguments {
 fn other(context: &Context, line: &str, thread: Option<&str>) -> Result<(), Failure> {
     let words = match shell_words::split(line) {
         Ok(words) => words,
-        Err(error) => return context.remark(&format!("{error}")),
+        Err(error) => return context.note(&format!("{error}")),
     };
     let program = std::env::current_exe()?;
     let mut command = Command::new(program);
@@ -118,7 +119,7 @@ fn other(context: &Context, line: &str, thread: Option<&str>) -> Result<(), Fail
     let status = child.wait()?;
     foreground.end();
     if !status.success() {
-        context.remark("Command failed; the chat continues.")?;
+        context.note("Command failed; the chat continues.")?;
     }
     Ok(())
 }

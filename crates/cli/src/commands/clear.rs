@@ -20,8 +20,8 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        let clear = Command::Clear { take: meant.take.id };
-        context.change_and_report(meant.thread.summary.id, clear, self.target.expect)
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        let clear = Command::Clear { take: resolved.take.id };
+        context.change_and_report(resolved.thread.summary.id, clear, self.target.expect)
     }
 }

@@ -3,17 +3,17 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use retake_agent::compare::{Comparison, Side, compare};
+use retake_agent::compare::{ComparedTake, Comparison, compare};
 use retake_model::content::ContentId;
-use retake_timeline::{Changes, Detail, EntryView, LookError, Question, USUAL_CONTEXT};
+use retake_timeline::{Changes, DEFAULT_CONTEXT, Detail, DiffOptions, EntryView, ReadError};
 use serde::Serialize;
 
-use super::diff::{Words, write_changes};
+use super::diff::{WordStyle, write_changes};
 use crate::agent::dollars;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::{count, counted};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
 /// Compare two takes: their messages since they diverged, their cost and their files.
@@ -48,15 +48,15 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.thread.as_deref())?;
-        let state = looking.state(thread.summary.id)?;
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.thread.as_deref())?;
+        let state = reader.state(thread.summary.id)?;
         let find = |text: Option<&str>| -> Result<_, Failure> {
             let id = match text {
-                Some(text) => looking.find_take(&thread, text)?.summary.id,
+                Some(text) => reader.find_take(&thread, text)?.summary.id,
                 None => state.active,
             };
-            let take = state.take(&looking.queries(), id).map_err(LookError::from)?;
+            let take = state.take(&reader.queries(), id).map_err(ReadError::from)?;
             take.ok_or_else(|| Failure::new(Code::NotFound, "the take was deleted"))
         };
         let (one, other) = (find(Some(&self.one))?, find(self.other.as_deref())?);
@@ -64,7 +64,7 @@ impl Arguments {
             return Err(Failure::new(Code::Usage, "both names refer to the same take; name another one"));
         }
         let prices = context.prices();
-        let mut comparison = compare(&looking, thread.summary.id, [&one, &other], &prices)?;
+        let mut comparison = compare(&reader, thread.summary.id, [&one, &other], &prices)?;
         // The active take's files are in the folder; recording them picks up hand edits.
         for side in &mut comparison.sides {
             if side.take == state.active
@@ -73,14 +73,14 @@ impl Arguments {
             {
                 side.files = Some(
                     context
-                        .desk_of(thread.summary.id)?
-                        .look(thread.summary.id, context.caller(thread.summary.id, None)?)?
+                        .working_copy_of(thread.summary.id)?
+                        .record_changes(thread.summary.id, context.caller(thread.summary.id, None)?)?
                         .snapshot,
                 );
             }
         }
-        drop(looking);
-        let detail = if self.stat { Detail::Counts } else { Detail::Hunks(USUAL_CONTEXT) };
+        drop(reader);
+        let detail = if self.stat { Detail::Counts } else { Detail::Hunks(DEFAULT_CONTEXT) };
         let files = match comparison.sides.each_ref().map(|side| side.files) {
             [Some(one), Some(other)] => Some(changes(context, one, other, detail)?),
             _ => None,
@@ -91,7 +91,7 @@ impl Arguments {
             table(out, styles, &answer.comparison)?;
             for side in [one, other] {
                 let heading = styles.heading;
-                writeln!(out, "\n{heading}{}{heading:#}", sanitize(&side.name, Lines::Fold))?;
+                writeln!(out, "\n{heading}{}{heading:#}", sanitize(&side.name, LineBreaks::Fold))?;
                 for view in &side.entries {
                     entry(out, styles, view)?;
                 }
@@ -101,9 +101,10 @@ impl Arguments {
                 None => writeln!(out, "\nThe files of one take are unknown."),
                 Some(files) if files.files.is_empty() => writeln!(out, "\nThe files are identical."),
                 Some(files) => {
-                    let (one, other) = (sanitize(&one.name, Lines::Fold), sanitize(&other.name, Lines::Fold));
+                    let (one, other) =
+                        (sanitize(&one.name, LineBreaks::Fold), sanitize(&other.name, LineBreaks::Fold));
                     writeln!(out, "\n{heading}Files, from {one} to {other}{heading:#}\n")?;
-                    let words = (!self.stat).then_some(Words::Highlighted);
+                    let words = (!self.stat).then_some(WordStyle::Highlighted);
                     write_changes(out, context, files, words, styles)
                 }
             }
@@ -112,12 +113,12 @@ impl Arguments {
 }
 
 fn changes(context: &Context, one: ContentId, other: ContentId, detail: Detail) -> Result<Changes, Failure> {
-    let looking = context.timeline()?.look()?;
-    Ok(looking.changes(one, other, &Question::all(detail))?)
+    let reader = context.timeline()?.read()?;
+    Ok(reader.changes(one, other, &DiffOptions::all(detail))?)
 }
 
 /// Formats one cell of the comparison table.
-type Told<'a> = &'a dyn Fn(&Side) -> String;
+type CellText<'a> = &'a dyn Fn(&ComparedTake) -> String;
 
 fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::Result<()> {
     let muted = styles.muted;
@@ -129,21 +130,21 @@ fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::R
             writeln!(out, "{muted}Both start with the same {shared}.{muted:#}\n")?;
         }
     }
-    let tokens = |side: &Side| {
+    let tokens = |side: &ComparedTake| {
         let usage = &side.usage;
-        let read = usage.read();
+        let read = usage.total_input();
         format!("{} read, {} written", count(read), count(usage.output_tokens))
     };
-    let cost = |side: &Side| match side.micro_dollars {
+    let cost = |side: &ComparedTake| match side.micro_dollars {
         Some(0) => "nothing".to_owned(),
         Some(cost) => dollars(cost),
         None => "unknown".to_owned(),
     };
-    let calls = |side: &Side| match side.calls.failed {
+    let calls = |side: &ComparedTake| match side.calls.failed {
         0 => count(side.calls.made),
         failed => format!("{} ({} failed)", count(side.calls.made), count(failed)),
     };
-    let rows: [(&str, Told<'_>); 6] = [
+    let rows: [(&str, CellText<'_>); 6] = [
         ("entries", &|side| count(side.entries.len() as u64)),
         ("models", &|side| side.models.join(", ")),
         ("tool calls", &calls),
@@ -151,12 +152,12 @@ fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::R
         ("cost", &cost),
         ("time", &|side| format!("{:.1} s", side.millis as f64 / 1e3)),
     ];
-    let (first, second) = (sanitize(&one.name, Lines::Fold), sanitize(&other.name, Lines::Fold));
+    let (first, second) = (sanitize(&one.name, LineBreaks::Fold), sanitize(&other.name, LineBreaks::Fold));
     let heading = styles.heading;
     writeln!(out, "{:>12}  {heading}{first:<28}{heading:#}  {heading}{second}{heading:#}", "")?;
     for (name, value) in rows {
         let (first, second) = (value(one), value(other));
-        let (first, second) = (sanitize(&first, Lines::Fold), sanitize(&second, Lines::Fold));
+        let (first, second) = (sanitize(&first, LineBreaks::Fold), sanitize(&second, LineBreaks::Fold));
         writeln!(out, "{muted}{name:>12}{muted:#}  {first:<28}  {second}")?;
     }
     Ok(())
@@ -164,8 +165,8 @@ fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::R
 
 fn entry(out: &mut dyn Write, styles: &Styles, view: &EntryView) -> io::Result<()> {
     let (muted, role) = (styles.muted, styles.assistant);
-    let name = sanitize(&view.entry.role, Lines::Fold);
+    let name = sanitize(&view.entry.role, LineBreaks::Fold);
     let preview = view.entry.preview();
-    let preview = sanitize(&preview, Lines::Fold);
+    let preview = sanitize(&preview, LineBreaks::Fold);
     writeln!(out, "{muted}{:>5}{muted:#} {role}{name:<8}{role:#} {preview}", view.number)
 }

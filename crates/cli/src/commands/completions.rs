@@ -36,6 +36,6 @@ impl Arguments {
         );
         let script = String::from_utf8_lossy(&script).into_owned();
         let answer = Answer { shell: self.shell.to_string(), script };
-        context.answer_as_it_is(&answer, &answer.script)
+        context.answer_verbatim(&answer, &answer.script)
     }
 }

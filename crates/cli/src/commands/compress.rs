@@ -1,14 +1,14 @@
 //! `retake compress`
 
 use clap::Args;
-use retake_agent::{CompressError, Keep, Knowing};
+use retake_agent::{CompressError, CompressOptions, KeepRecent};
 
-use crate::agent::{AgentFlags, Interruptible};
+use crate::agent::{AgentFlags, InterruptGuard};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Replace old entries with a summary by the model. One undo restores them.
 #[derive(Args)]
@@ -31,18 +31,19 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
-        let settings = looking.effective_settings(meant.thread.summary.id)?;
-        drop(looking);
-        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
-        let interruptible = Interruptible::new()?;
-        let compressed = shop
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
+        let settings = reader.effective_settings(resolved.thread.summary.id)?;
+        drop(reader);
+        let runtime =
+            context.runtime((resolved.thread.summary.id, resolved.take.id), &settings, &self.agent)?;
+        let interruptible = InterruptGuard::new()?;
+        let compressed = runtime
             .compress(
-                meant.thread.summary.id,
-                meant.take.id,
-                Keep::Entries(self.keep),
-                Knowing { expected: self.target.expect, ..Knowing::default() },
+                resolved.thread.summary.id,
+                resolved.take.id,
+                KeepRecent::Entries(self.keep),
+                CompressOptions { expected: self.target.expect, ..CompressOptions::default() },
                 interruptible.cancel(),
             )
             .map_err(|error| match error {
@@ -52,14 +53,14 @@ impl Arguments {
         context.report(&compressed, |out, styles| {
             let muted = styles.muted;
             let what = counted(compressed.removed, "entry", "entries");
-            let (thread, take) = (meant.thread.summary.id, Some(meant.take.id));
+            let (thread, take) = (resolved.thread.summary.id, Some(resolved.take.id));
             let undo = context.undo_command_of(thread, take, compressed.version);
             writeln!(
                 out,
                 "A summary replaces {what}. {muted}version {}; `{undo}` restores them{muted:#}\n",
                 compressed.version
             )?;
-            writeln!(out, "{}", sanitize(&compressed.summary, Lines::Keep))
+            writeln!(out, "{}", sanitize(&compressed.summary, LineBreaks::Keep))
         })
     }
 }

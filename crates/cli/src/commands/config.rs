@@ -16,9 +16,9 @@ use serde_json::Value;
 use crate::config::{self, Config, Key};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::files::{Existing, write_whole};
+use crate::files::{IfExists, write_whole};
 use crate::ui::command::environment;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Show and change the configuration.
 #[derive(Args)]
@@ -87,7 +87,7 @@ enum Origin {
 }
 
 impl Origin {
-    fn words(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Environment => "environment",
             Self::File => "file",
@@ -109,7 +109,7 @@ impl File {
     /// Replaces the file atomically.
     fn write(&self, text: &str) -> Result<(), Failure> {
         make_folder(&self.path)?;
-        write_whole(&self.path, Existing::Replaced, |out| Ok(out.write_all(text.as_bytes())?))
+        write_whole(&self.path, IfExists::Replaced, |out| Ok(out.write_all(text.as_bytes())?))
     }
 
     /// The value in the file, even if the environment overrides it.
@@ -130,7 +130,7 @@ impl File {
             (None, Some(written)) => (Some(json(&written)), Origin::File),
             (None, None) => (default.clone(), Origin::Default),
         };
-        let (value_type, purpose) = (key.value_type.words(), key.purpose);
+        let (value_type, purpose) = (key.value_type.label(), key.purpose);
         Ok(Setting { key: key.name, value, origin, default, value_type, purpose })
     }
 }
@@ -145,7 +145,7 @@ impl Setting {
 /// A value without the quotes of a JSON string.
 fn show(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    sanitize(&text, Lines::Fold).into_owned()
+    sanitize(&text, LineBreaks::Fold).into_owned()
 }
 
 fn text_of(path: &Path) -> Value {

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use retake_model::take::FileList;
 use retake_workspace::folder::path_to_text;
 
-use super::defaulted::Defaulted;
+use super::defaulted::WithDefault;
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ Examples:
 Paths inside the project are stored relative to its folder, so that they stay valid when it moves.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    choice: Defaulted<Command, list::Arguments>,
+    choice: WithDefault<Command, list::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -61,7 +61,7 @@ impl Arguments {
 
 /// One of the file lists of a take.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Which {
+enum ListName {
     /// The take's files.
     Files,
     /// Files whose content goes into the next request.
@@ -71,7 +71,7 @@ enum Which {
     Screenshots,
 }
 
-impl Which {
+impl ListName {
     fn list(self) -> FileList {
         match self {
             Self::Files => FileList::Files,
@@ -83,20 +83,20 @@ impl Which {
 
 /// The folder of the thread's files, and the paths as stored: relative to that folder if they are inside it, otherwise
 /// absolute.
-fn kept_paths(
+fn stored_paths(
     context: &Context,
     target: &Target,
     paths: &[PathBuf],
 ) -> Result<(PathBuf, Vec<String>), Failure> {
-    let thread = context.view(&context.timeline()?.look()?, target)?.0.summary.id;
+    let thread = context.view(&context.timeline()?.read()?, target)?.0.summary.id;
     let roots = context.file_roots(Some(thread))?;
-    let base = context.base_of_paths(&roots);
+    let base = context.path_base(&roots);
     let root = roots.into_iter().next().map(|(_, main)| main).unwrap_or_default();
-    let kept = paths.iter().map(|path| path_to_text(&kept(&root, &base, path))).collect();
+    let kept = paths.iter().map(|path| path_to_text(&stored_path(&root, &base, path))).collect();
     Ok((root, kept))
 }
 
-fn kept(root: &Path, directory: &Path, path: &Path) -> PathBuf {
+fn stored_path(root: &Path, directory: &Path, path: &Path) -> PathBuf {
     let whole = plain(&directory.join(path));
     match whole.strip_prefix(root) {
         Ok(inside) if !inside.as_os_str().is_empty() => inside.to_owned(),
@@ -136,7 +136,7 @@ mod tests {
             ("../../../../..", "/"),
             ("..", "/p/x"),
         ] {
-            let found = kept(Path::new("/p/x"), Path::new("/p/x/src"), Path::new(path));
+            let found = stored_path(Path::new("/p/x"), Path::new("/p/x/src"), Path::new(path));
             assert_eq!(found, Path::new(wanted), "{path}");
         }
     }

@@ -7,14 +7,14 @@ use clap::{Args, Subcommand};
 // Without this, clap reports two groups of the same name.
 #[group(skip)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Defaulted<Command: Subcommand, Usual: Args> {
+pub(crate) struct WithDefault<Command: Subcommand, Usual: Args> {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
     usual: Usual,
 }
 
-impl<Command: Subcommand, Usual: Args> Defaulted<Command, Usual> {
+impl<Command: Subcommand, Usual: Args> WithDefault<Command, Usual> {
     pub(crate) fn or(self, usual: impl FnOnce(Usual) -> Command) -> Command {
         self.command.unwrap_or_else(|| usual(self.usual))
     }

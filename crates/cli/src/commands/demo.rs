@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::ColorWhen;
 use crate::ui::width::wrap;
-use tour::{FILES, NEXT, Scene, TOUR, Typed};
+use tour::{FILES, Input, NEXT, Scene, TOUR};
 
 /// Take a one-minute tour in a temporary project.
 #[derive(Args)]
@@ -37,13 +37,13 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Answer {
-    commands: Vec<Ran>,
+    commands: Vec<CommandRun>,
     /// The folder of the tour, with `--keep`.
     folder: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Ran {
+struct CommandRun {
     command: String,
     purpose: &'static str,
     output: String,
@@ -51,7 +51,7 @@ struct Ran {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let stage = Stage::set()?;
+        let stage = DemoProject::set()?;
         let pace = if self.fast || context.general.json || !io::stdout().is_terminal() {
             Pace::Fast
         } else {
@@ -59,14 +59,14 @@ impl Arguments {
         };
         let mut answer = Answer { commands: Vec::new(), folder: None };
         if !context.general.json {
-            say(context, tour::WELCOME)?;
+            print_paragraph(context, tour::WELCOME)?;
         }
         for scene in TOUR {
             if !context.general.json {
-                announce(context, scene, pace)?;
+                print_step(context, scene, pace)?;
             }
             let output = stage.run(context, scene)?;
-            answer.commands.push(Ran { command: typed(scene), purpose: scene.why, output });
+            answer.commands.push(CommandRun { command: typed(scene), purpose: scene.why, output });
             pace.pause(scene.shown);
         }
         if self.keep {
@@ -79,7 +79,7 @@ impl Arguments {
                 writeln!(out, "  {:<36} {muted}{why}{muted:#}", format!("retake {command}"))?;
             }
             if let Some(folder) = &answer.folder {
-                let folder = sanitize(folder, Lines::Fold);
+                let folder = sanitize(folder, LineBreaks::Fold);
                 writeln!(out, "\nThe project and store of the tour are in {folder}. To continue there:\n")?;
                 writeln!(out, "  cd {folder}/project && export RETAKE_HOME={folder}/store")?;
             }
@@ -103,12 +103,12 @@ impl Pace {
 }
 
 /// The temporary folders of the tour.
-struct Stage {
+struct DemoProject {
     folder: tempfile::TempDir,
     program: PathBuf,
 }
 
-impl Stage {
+impl DemoProject {
     fn set() -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("retake-demo-").tempdir()?;
         let stage = Self { folder, program: std::env::current_exe()? };
@@ -131,12 +131,12 @@ impl Stage {
     /// Runs a command of the tour. Its output goes to standard output, unless `--json` is set.
     fn run(&self, context: &Context, scene: &Scene) -> Result<String, Failure> {
         let mut command = match scene.typed {
-            Typed::Retake(arguments) => {
+            Input::Retake(arguments) => {
                 let mut command = Command::new(&self.program);
                 command.args(arguments);
                 command
             }
-            Typed::Shell(line) => {
+            Input::Shell(line) => {
                 let mut command = Command::new("sh");
                 command.args(["-c", line]);
                 command
@@ -170,9 +170,9 @@ impl Stage {
 }
 
 /// Prints the explanation and the command line.
-fn announce(context: &Context, scene: &Scene, pace: Pace) -> Result<(), Failure> {
+fn print_step(context: &Context, scene: &Scene, pace: Pace) -> Result<(), Failure> {
     if !scene.why.is_empty() {
-        say(context, &format!("\n{}", scene.why))?;
+        print_paragraph(context, &format!("\n{}", scene.why))?;
         // Reading speed: about five words a second.
         pace.pause(Duration::from_millis(200 * scene.why.split(' ').count() as u64));
     }
@@ -182,7 +182,7 @@ fn announce(context: &Context, scene: &Scene, pace: Pace) -> Result<(), Failure>
     Ok(out.flush()?)
 }
 
-fn say(context: &Context, text: &str) -> Result<(), Failure> {
+fn print_paragraph(context: &Context, text: &str) -> Result<(), Failure> {
     let style = context.styles.muted;
     let mut out = anstream::AutoStream::new(io::stdout(), context.colours());
     for line in wrap(text, context.screen.text_columns()) {
@@ -194,8 +194,8 @@ fn say(context: &Context, text: &str) -> Result<(), Failure> {
 /// The command as a user would type it.
 fn typed(scene: &Scene) -> String {
     let arguments = match scene.typed {
-        Typed::Retake(arguments) => arguments,
-        Typed::Shell(line) => return line.to_owned(),
+        Input::Retake(arguments) => arguments,
+        Input::Shell(line) => return line.to_owned(),
     };
     let words = arguments.iter().map(|argument| {
         let plain = |character: char| character.is_alphanumeric() || "-_./".contains(character);

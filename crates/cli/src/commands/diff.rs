@@ -8,15 +8,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use retake_model::id::ThreadId;
-use retake_timeline::{Changes, Detail, NamedFiles, Question, USUAL_CONTEXT};
+use retake_timeline::{Changes, DEFAULT_CONTEXT, Detail, DiffOptions, NamedFiles};
 use serde::Serialize;
 
-pub(super) use self::draw::Words;
-pub(super) use self::stat::happened;
+pub(super) use self::draw::WordStyle;
+pub(super) use self::stat::change_label;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::moments::{Moments, moments};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::revisions::{Revisions, moments};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
 /// Show differences between two versions of the files.
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     word: bool,
     /// Number of context lines.
-    #[arg(short = 'U', long, value_name = "N", default_value_t = USUAL_CONTEXT)]
+    #[arg(short = 'U', long, value_name = "N", default_value_t = DEFAULT_CONTEXT)]
     context: usize,
     /// Thread: title or id prefix [default: the current thread].
     #[arg(short, long, value_name = "THREAD")]
@@ -82,25 +82,25 @@ impl Arguments {
             () if self.stat => Detail::Counts,
             () => Detail::Hunks(self.context),
         };
-        let looking = context.timeline()?.look()?;
-        let changes = looking.changes(from.snapshot, to.snapshot, &Question { paths, detail })?;
+        let reader = context.timeline()?.read()?;
+        let changes = reader.changes(from.snapshot, to.snapshot, &DiffOptions { paths, detail })?;
         if changes.files.is_empty() {
-            context.remark(&format!("No differences between {} and {}.", from.name, to.name))?;
+            context.note(&format!("No differences between {} and {}.", from.name, to.name))?;
         }
         let answer = Answer { thread: moments.thread.summary.id, from, to, changes };
         context.answer(&answer, |out, styles| {
             if self.name_only {
                 for file in &answer.changes.files {
-                    writeln!(out, "{}", sanitize(&file.path.to_string(), Lines::Fold))?;
+                    writeln!(out, "{}", sanitize(&file.path.to_string(), LineBreaks::Fold))?;
                 }
                 return Ok(());
             }
-            let words = if self.word { Words::Marked } else { Words::Highlighted };
+            let words = if self.word { WordStyle::Marked } else { WordStyle::Highlighted };
             write_changes(out, context, &answer.changes, (!self.stat).then_some(words), styles)
         })
     }
 
-    fn moments(&self, moments: &Moments<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
+    fn moments(&self, moments: &Revisions<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
         if let Some(version) = self.of {
             return Ok(moments.around(version)?);
         }
@@ -114,7 +114,7 @@ pub(super) fn write_changes(
     out: &mut dyn Write,
     context: &Context,
     changes: &Changes,
-    words: Option<Words>,
+    words: Option<WordStyle>,
     styles: &Styles,
 ) -> io::Result<()> {
     let Some(words) = words else { return stat::write(out, context, changes) };

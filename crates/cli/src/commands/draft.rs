@@ -8,13 +8,13 @@ mod show;
 
 use clap::{Args, Subcommand};
 use retake_model::operation::Version;
-use retake_timeline::LookError;
-use retake_words::story::draft;
+use retake_render::describe::draft;
+use retake_timeline::ReadError;
 
-use super::defaulted::Defaulted;
-use crate::context::{Context, Meant};
+use super::defaulted::WithDefault;
+use crate::context::{Context, ResolvedTarget};
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Show and edit the draft: the unsent message of a take.
 #[derive(Args)]
@@ -29,7 +29,7 @@ Examples:
   retake entry add --draft                send it")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    choice: Defaulted<Command, show::Arguments>,
+    choice: WithDefault<Command, show::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -61,21 +61,21 @@ impl Arguments {
 /// Changes the draft and reports its new content. If a hand-written text is refused, it is saved to a file.
 fn change(
     context: &Context,
-    meant: &Meant,
+    resolved: &ResolvedTarget,
     command: retake_timeline::Command,
     expect: Option<Version>,
     by_hand: Option<&str>,
 ) -> Result<(), Failure> {
-    let done = context.change_keeping(meant.thread.summary.id, command, expect, by_hand)?;
-    let looking = context.timeline()?.look()?;
-    let now = looking.state_at(done.thread, done.version)?.take(&looking.queries(), meant.take.id);
-    let words = now.map_err(LookError::from)?.map(|take| draft(&take)).unwrap_or_default();
+    let done = context.change_preserving(resolved.thread.summary.id, command, expect, by_hand)?;
+    let reader = context.timeline()?.read()?;
+    let now = reader.state_at(done.thread, done.version)?.take(&reader.queries(), resolved.take.id);
+    let words = now.map_err(ReadError::from)?.map(|take| draft(&take)).unwrap_or_default();
     context.report(&done, |out, styles| {
-        let (muted, take) = (styles.muted, sanitize(&meant.take.name, Lines::Fold));
+        let (muted, take) = (styles.muted, sanitize(&resolved.take.name, LineBreaks::Fold));
         match (done.changed(), words.is_empty()) {
             (false, _) => return writeln!(out, "Nothing to change."),
             (true, true) => write!(out, "Cleared the draft of {take}.")?,
-            (true, false) => write!(out, "Draft of {take}: “{}”.", sanitize(&words, Lines::Fold))?,
+            (true, false) => write!(out, "Draft of {take}: “{}”.", sanitize(&words, LineBreaks::Fold))?,
         }
         let undo = context.undo_command(&done);
         writeln!(out, " {muted}version {}; `{undo}` undoes it{muted:#}", done.version)

@@ -2,10 +2,10 @@
 
 mod add;
 mod delete;
+mod display;
 mod edit;
 mod insert;
 pub(super) mod picture;
-mod present;
 mod role;
 mod show;
 
@@ -19,7 +19,7 @@ use retake_timeline::NewEntry;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
-use crate::ui::editor::Edited;
+use crate::ui::editor::EditOutcome;
 use crate::ui::input::{Source, Stdin};
 
 #[derive(Subcommand)]
@@ -38,13 +38,13 @@ pub(crate) enum Command {
     /// Show one entry in full.
     Show(show::Arguments),
     /// Collapse entries to one line. Remembered, but not part of history.
-    Collapse(present::CollapseArguments),
+    Collapse(display::CollapseArguments),
     /// Show collapsed entries in full again.
-    Expand(present::ExpandArguments),
+    Expand(display::ExpandArguments),
     /// Show entries as rendered Markdown (the default).
-    Read(present::ReadArguments),
+    Read(display::ReadArguments),
     /// Show entries as source text. Remembered, but not part of history.
-    Source(present::SourceArguments),
+    Source(display::SourceArguments),
 }
 
 pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
@@ -82,14 +82,14 @@ pub(crate) struct Content {
 }
 
 /// A new entry, and its text if the user just typed it in an editor.
-pub(crate) struct Read {
+pub(crate) struct ComposedEntry {
     entry: NewEntry,
     by_hand: Option<String>,
 }
 
 impl Content {
     /// The entry, or `None` if the user left the editor without writing anything.
-    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<Read>, Failure> {
+    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<ComposedEntry>, Failure> {
         let mut pictures = Vec::new();
         for path in &self.attach {
             pictures.push(picture::read(path)?);
@@ -97,17 +97,17 @@ impl Content {
         let source = Source::choose(self.text, self.file, Stdin::detect(), "")?;
         let in_editor = matches!(source, Source::Editor { .. });
         let text = match source.read(std::io::stdin(), &environment)? {
-            Edited::Changed(text) => text,
-            Edited::Unchanged => return Ok(None),
+            EditOutcome::Changed(text) => text,
+            EditOutcome::Unchanged => return Ok(None),
         };
         let role = self.role.as_deref().unwrap_or_else(|| default_role(roles));
         let by_hand = in_editor.then(|| text.clone());
         let version = if self.fields {
             from_json(&text, role, now)
-                .map_err(|error| Failure::new(Code::Usage, error).keeping_if(by_hand.as_deref()))?
+                .map_err(|error| Failure::new(Code::Usage, error).preserving_if(by_hand.as_deref()))?
         } else {
             EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)
         };
-        Ok(Some(Read { entry: picture::attach(version, pictures)?, by_hand }))
+        Ok(Some(ComposedEntry { entry: picture::attach(version, pictures)?, by_hand }))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use retake_model::id::TurnId;
 use retake_model::operation::Actor;
-use retake_timeline::{Caller, Seen};
+use retake_timeline::{Caller, RecordedChanges};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
@@ -43,23 +43,23 @@ struct Answer {
     /// The command's exit code; `None` if a signal ended it.
     exit: Option<i32>,
     #[serde(flatten)]
-    seen: Seen,
+    seen: RecordedChanges,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
-        let desk = context.desk_of(thread)?;
+        let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?.summary.id;
+        let working_copy = context.working_copy_of(thread)?;
         // If the thread belongs to another project, the command runs in that project's folder.
         let here = context.directory();
-        let inside = here.canonicalize().is_ok_and(|here| here.starts_with(desk.path()));
-        let folder = if inside { here } else { desk.path() };
-        let turn = TurnId::fresh(&mut context.timeline()?.fresh());
-        let alive = context.timeline()?.store().keep_alive(turn)?;
+        let inside = here.canonicalize().is_ok_and(|here| here.starts_with(working_copy.path()));
+        let folder = if inside { here } else { working_copy.path() };
+        let turn = TurnId::generate(&mut context.timeline()?.fresh());
+        let alive = context.timeline()?.store().lock_alive(turn)?;
         let by = Actor::named(&self.by);
         let caller =
             Caller { actor: by.clone(), turn: Some(turn), ..context.caller(thread, self.target.expect)? };
-        desk.let_loose(thread, caller, turn)?;
+        working_copy.mark_running(thread, caller, turn)?;
         let (program, arguments) = self.command.split_first().expect("clap requires at least one argument");
         // Ctrl-C reaches the command too; Retake stays alive to record its changes.
         for signal in [SIGINT, SIGQUIT] {
@@ -68,7 +68,7 @@ impl Arguments {
         let ended = Command::new(program).args(arguments).current_dir(folder).status();
         // The changes are recorded even if waiting for the command failed.
         let caller = Caller { actor: by, turn: Some(turn), ..context.caller(thread, None)? };
-        let seen = desk.record(thread, caller)?;
+        let seen = working_copy.record_as_caller(thread, caller)?;
         drop(alive);
         let ended = ended.map_err(|error| Failure::new(Code::NotFound, format!("{program}: {error}")))?;
         let answer = Answer { exit: ended.code(), seen };

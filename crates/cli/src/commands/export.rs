@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
-use retake_timeline::{Front, Looking, Piece};
+use retake_timeline::{ExportFormatter, ExportItem, Reader};
 use serde::Serialize;
 
 use crate::arguments::Target;
-use crate::context::{Context, Meant};
+use crate::context::{Context, ResolvedTarget};
 use crate::failure::{Code, Failure};
-use crate::files::{Existing, write_whole};
+use crate::files::{IfExists, write_whole};
 use crate::ui::bytes::{count, counted, size};
 use crate::ui::json;
 use crate::ui::progress::Progress;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::time::exact;
 
 /// Export a thread, losslessly or as Markdown or JSON.
@@ -69,7 +69,7 @@ struct Counts {
     operations: Option<u64>,
     objects: Option<u64>,
     entries: Option<u64>,
-    sealed_left_out: u64,
+    sealed_excluded: u64,
 }
 
 #[derive(Serialize)]
@@ -86,7 +86,7 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sealed_left_out: Option<u64>,
+    sealed_excluded: Option<u64>,
 }
 
 impl Arguments {
@@ -95,42 +95,42 @@ impl Arguments {
             let message = "the format `retake` contains all takes; use --take with --format markdown or json";
             return Err(Failure::new(Code::Usage, message));
         }
-        let looking = context.timeline()?.look()?;
+        let reader = context.timeline()?.read()?;
         let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
-        let meant = context.meant(&looking, &target)?;
+        let resolved = context.resolve(&reader, &target)?;
         if self.output.as_deref() == Some(Path::new("-")) {
-            return self.to_stdout(context, &looking, &meant);
+            return self.to_stdout(context, &reader, &resolved);
         }
         let path = match &self.output {
             Some(path) => context.directory().join(path),
-            None => context.directory().join(file_name(&meant.state.title, self.format)),
+            None => context.directory().join(file_name(&resolved.state.title, self.format)),
         };
-        let existing = if self.force { Existing::Replaced } else { Existing::Stays };
+        let existing = if self.force { IfExists::Replaced } else { IfExists::Stays };
         let (counts, bytes) = write_whole(&path, existing, |out| {
-            let mut counting = Counting { out, bytes: 0 };
-            let counts = self.write(context, &looking, &meant, &mut counting)?;
+            let mut counting = CountingWriter { out, bytes: 0 };
+            let counts = self.write(context, &reader, &resolved, &mut counting)?;
             Ok((counts, counting.bytes))
         })?;
         let answer = Answer {
             file: path.to_string_lossy().into_owned(),
             format: self.format,
-            thread: meant.thread.summary.id,
-            title: meant.state.title.clone(),
+            thread: resolved.thread.summary.id,
+            title: resolved.state.title.clone(),
             bytes,
             operations: counts.operations,
             objects: counts.objects,
             entries: counts.entries,
-            sealed_left_out: Some(counts.sealed_left_out).filter(|count| *count > 0),
+            sealed_excluded: Some(counts.sealed_excluded).filter(|count| *count > 0),
         };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
-            let (title, file) = (sanitize(&answer.title, Lines::Fold), sanitize(&answer.file, Lines::Fold));
+            let (title, file) = (sanitize(&answer.title, LineBreaks::Fold), sanitize(&answer.file, LineBreaks::Fold));
             let what = match (answer.operations, answer.entries) {
                 (Some(operations), _) => counted(operations, "operation", "operations"),
                 (None, entries) => counted(entries.unwrap_or_default(), "entry", "entries"),
             };
             writeln!(out, "Wrote {title} to {file}. {muted}{what}, {}{muted:#}", size(bytes))?;
-            if answer.sealed_left_out.is_some() {
+            if answer.sealed_excluded.is_some() {
                 let note =
                     "Not included: sealed content of ignored or secret files; only this machine can decrypt it.";
                 writeln!(out, "{muted}{note}{muted:#}")?;
@@ -139,7 +139,12 @@ impl Arguments {
         })
     }
 
-    fn to_stdout(&self, context: &Context, looking: &Looking<'_>, meant: &Meant) -> Result<(), Failure> {
+    fn to_stdout(
+        &self,
+        context: &Context,
+        reader: &Reader<'_>,
+        resolved: &ResolvedTarget,
+    ) -> Result<(), Failure> {
         if context.general.json {
             let message = "--json and `-o -` both write to standard output; choose one";
             return Err(Failure::new(Code::Usage, message));
@@ -152,11 +157,12 @@ impl Arguments {
             (_, true) => {
                 // Stored text may contain control sequences, so it is escaped for a terminal.
                 let mut text = Vec::new();
-                self.write(context, looking, meant, &mut text)?;
+                self.write(context, reader, resolved, &mut text)?;
                 let text = String::from_utf8_lossy(&text).into_owned();
-                return context.answer(&(), |out, _| out.write_all(sanitize(&text, Lines::Keep).as_bytes()));
+                return context
+                    .answer(&(), |out, _| out.write_all(sanitize(&text, LineBreaks::Keep).as_bytes()));
             }
-            (_, false) => self.write(context, looking, meant, &mut io::stdout().lock()),
+            (_, false) => self.write(context, reader, resolved, &mut io::stdout().lock()),
         };
         match written {
             // The reader closed the pipe.
@@ -169,32 +175,42 @@ impl Arguments {
     fn write(
         &self,
         context: &Context,
-        looking: &Looking<'_>,
-        meant: &Meant,
+        reader: &Reader<'_>,
+        resolved: &ResolvedTarget,
         out: &mut dyn Write,
     ) -> Result<Counts, Failure> {
-        let mut progress = Progress::begin("Exporting", context.audience());
-        let mut on = |done, total| progress.reach(done, total);
+        let mut progress = Progress::begin("Exporting", context.observer());
+        let mut on = |done, total| progress.set_progress(done, total);
         match self.format {
             Format::Retake => {
-                let thread = meant.thread.summary.id;
+                let thread = resolved.thread.summary.id;
                 let exported = if self.without_files {
-                    looking.export_without_files(thread, out, &mut on)?
+                    reader.export_without_files(thread, out, &mut on)?
                 } else {
-                    looking.export(thread, out, &mut on)?
+                    reader.export(thread, out, &mut on)?
                 };
                 let (operations, objects) = (Some(exported.operations), Some(exported.objects));
-                let sealed_left_out = exported.sealed_left_out;
-                Ok(Counts { operations, objects, entries: None, sealed_left_out })
+                let sealed_excluded = exported.sealed_excluded;
+                Ok(Counts { operations, objects, entries: None, sealed_excluded })
             }
             Format::Markdown => {
-                let entries =
-                    looking.export_markdown(&meant.thread, &meant.take, &Here(context), out, &mut on)?;
+                let entries = reader.export_markdown(
+                    &resolved.thread,
+                    &resolved.take,
+                    &TerminalFormat(context),
+                    out,
+                    &mut on,
+                )?;
                 Ok(Counts { entries: Some(entries), ..Counts::default() })
             }
             Format::Json => {
-                let entries =
-                    looking.export_json(&meant.thread, &meant.take, &Here(context), out, &mut on)?;
+                let entries = reader.export_json(
+                    &resolved.thread,
+                    &resolved.take,
+                    &TerminalFormat(context),
+                    out,
+                    &mut on,
+                )?;
                 Ok(Counts { entries: Some(entries), ..Counts::default() })
             }
         }
@@ -202,9 +218,9 @@ impl Arguments {
 }
 
 /// Formatting for the command line: local time, escaped text.
-struct Here<'context>(&'context Context);
+struct TerminalFormat<'context>(&'context Context);
 
-impl Front for Here<'_> {
+impl ExportFormatter for TerminalFormat<'_> {
     fn time(&self, moment: Timestamp) -> String {
         exact(moment, &self.0.zone)
     }
@@ -213,7 +229,7 @@ impl Front for Here<'_> {
         count(number)
     }
 
-    fn json(&self, out: &mut dyn Write, piece: &Piece<'_>) -> io::Result<()> {
+    fn json(&self, out: &mut dyn Write, piece: &ExportItem<'_>) -> io::Result<()> {
         json::write(out, piece)
     }
 }
@@ -241,12 +257,12 @@ fn file_name(title: &str, format: Format) -> String {
 }
 
 /// Counts the bytes that pass through.
-struct Counting<'out> {
+struct CountingWriter<'out> {
     out: &'out mut dyn Write,
     bytes: u64,
 }
 
-impl Write for Counting<'_> {
+impl Write for CountingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.bytes += written as u64;

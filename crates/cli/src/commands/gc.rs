@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use retake_store::{Collected, Mode};
+use retake_store::{CollectMode, CollectReport};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 struct Answer {
     dry_run: bool,
     #[serde(flatten)]
-    collected: Collected,
+    collected: CollectReport,
 }
 
 impl Arguments {
@@ -45,7 +45,7 @@ impl Arguments {
             || context.config.grace(),
             |days| Duration::from_secs(days.saturating_mul(24 * 60 * 60)),
         );
-        let mut collected = store.collect(grace, now, Mode::DryRun)?;
+        let mut collected = store.collect(grace, now, CollectMode::DryRun)?;
         let nothing = collected.unreachable == 0;
         if !self.dry_run {
             // Bytes left by an interrupted purge are no objects, and their deletion was confirmed then.
@@ -53,7 +53,7 @@ impl Arguments {
             if confirm(&format!("Delete {}?", what(&collected)), consent)? == Said::No {
                 return Err(Failure::new(Code::Refused, "nothing was deleted"));
             }
-            collected = store.collect(grace, now, Mode::Collect)?;
+            collected = store.collect(grace, now, CollectMode::Collect)?;
         }
         let answer = Answer { dry_run: self.dry_run, collected };
         context.report(&answer, |out, styles| {
@@ -77,7 +77,7 @@ impl Arguments {
     }
 }
 
-fn what(collected: &Collected) -> String {
+fn what(collected: &CollectReport) -> String {
     let objects = counted(collected.unreachable, "object", "objects");
     format!("{objects} that nothing refers to, {}", size(collected.bytes))
 }

@@ -6,17 +6,17 @@ use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Version;
 use retake_store::ThreadRow;
-use retake_timeline::{HistoryItem, Looking, PendingMove, Standing};
+use retake_timeline::{HistoryItem, PendingMove, Reader, UndoStatus};
 use serde::Serialize;
 
-use self::lines::{Runs, group};
+use self::lines::{Grouping, group};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
 use crate::ui::label::Label;
 
-const USUAL: usize = 50;
+const DEFAULT_LIMIT: usize = 50;
 
 /// Show the operations of a thread, newest first.
 #[derive(Args)]
@@ -47,9 +47,9 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     thread: ThreadId,
-    history: Standing,
+    history: UndoStatus,
     /// Newest first, never grouped.
-    operations: Vec<Told>,
+    operations: Vec<DescribedOperation>,
     /// The value for `--before` to get the next page; `None` on the last page.
     next: Option<Version>,
     /// File moves that were started and not finished.
@@ -59,7 +59,7 @@ struct Answer {
 
 /// An operation with its description.
 #[derive(Serialize)]
-struct Told {
+struct DescribedOperation {
     #[serde(flatten)]
     item: HistoryItem,
     description: String,
@@ -69,29 +69,33 @@ struct Told {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
+        let reader = context.timeline()?.read()?;
         let target = Target { thread: self.thread.clone(), ..Target::default() };
-        let (row, take) = context.view(&looking, &target)?;
+        let (row, take) = context.view(&reader, &target)?;
         let limit = match self.limit {
             Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
             None if self.all => usize::MAX,
-            None => USUAL,
+            None => DEFAULT_LIMIT,
         };
         // JSON output is never grouped.
-        let runs = if self.all || context.general.json { Runs::Apart } else { Runs::Joined };
-        let items = collect(&looking, (row.summary.id, take), self.before, limit, runs)?;
+        let grouping = if self.all || context.general.json { Grouping::Separate } else { Grouping::Grouped };
+        let items = collect(&reader, (row.summary.id, take), self.before, limit, grouping)?;
         let next = items.last().map(|last| last.version).filter(|version| *version > 1);
         let mut operations = Vec::with_capacity(items.len());
         for item in items {
-            let told = describe::story::tell(&looking, &item.kind, item.state)?;
-            operations.push(Told { item, description: told.words, preview: told.preview });
+            let description = describe::describe::describe(&reader, &item.kind, item.state)?;
+            operations.push(DescribedOperation {
+                item,
+                description: description.summary,
+                preview: description.preview,
+            });
         }
-        let history = looking.standing_in(row.summary.id, take)?;
+        let history = reader.undo_status_in(row.summary.id, take)?;
         let pending_moves = context.pending_moves(|thread| thread == row.summary.id)?;
         let answer = Answer { thread: row.summary.id, history, operations, next, pending_moves };
         context.answer(&answer, |out, styles| {
             writeln!(out, "{}\n", heading(context, &row, history))?;
-            let table = lines::draw(context, &answer.operations, runs);
+            let table = lines::draw(context, &answer.operations, grouping);
             write!(out, "{}", table.render(context.screen.columns(), styles.heading))?;
             if let Some(next) = answer.next {
                 let muted = styles.muted;
@@ -104,20 +108,20 @@ impl Arguments {
 
 /// Reads enough operations to fill `limit` lines, without cutting a group.
 fn collect(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     (thread, take): (ThreadId, Option<TakeId>),
     before: Option<Version>,
     limit: usize,
-    runs: Runs,
+    grouping: Grouping,
 ) -> Result<Vec<HistoryItem>, Failure> {
     let mut items: Vec<HistoryItem> = Vec::new();
     let mut ask = limit.saturating_add(1);
     loop {
         let from = items.last().map(|last| last.version).or(before);
-        let page = looking.history_in(thread, take, from, ask)?;
+        let page = reader.history_in(thread, take, from, ask)?;
         let full = page.len() == ask;
         items.extend(page);
-        let lines = group(&items, runs);
+        let lines = group(&items, grouping);
         if lines.len() > limit {
             let end = lines[limit].start;
             items.truncate(end);
@@ -131,11 +135,11 @@ fn collect(
     }
 }
 
-fn heading(context: &Context, row: &ThreadRow, standing: Standing) -> Label {
+fn heading(context: &Context, row: &ThreadRow, undo_status: UndoStatus) -> Label {
     let styles = &context.styles;
-    let elsewhere = standing.position != standing.version;
-    let at = if elsewhere { format!(", at {}", standing.position) } else { String::new() };
-    let possible = match (standing.can_undo, standing.can_redo) {
+    let elsewhere = undo_status.position != undo_status.version;
+    let at = if elsewhere { format!(", at {}", undo_status.position) } else { String::new() };
+    let possible = match (undo_status.can_undo, undo_status.can_redo) {
         (true, true) => ", undo and redo possible",
         (true, false) => ", undo possible",
         (false, true) => ", redo possible",
@@ -144,7 +148,7 @@ fn heading(context: &Context, row: &ThreadRow, standing: Standing) -> Label {
     let label = Label::new()
         .with(styles.title, &row.summary.title)
         .with(styles.id, &format!("  {}", row.summary.id.short()))
-        .with(styles.muted, &format!("  version {}{at}{possible}", standing.version));
+        .with(styles.muted, &format!("  version {}{at}{possible}", undo_status.version));
     match context.screen.columns() {
         Some(columns) => label.truncate(columns),
         None => label,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use retake_store::ThreadRow;
-use retake_timeline::{Imported, Importing};
+use retake_timeline::{ImportMode, ImportSummary};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -14,7 +14,7 @@ use crate::failure::{Code, Failure};
 use crate::files::open_regular;
 use crate::ui::bytes::counted;
 use crate::ui::progress::Progress;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Import an exported thread, completely or not at all.
 #[derive(Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
-    imported: Imported,
+    imported: ImportSummary,
     current: bool,
 }
 
@@ -48,13 +48,13 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let file = open(context, &self.file)?;
         let timeline = context.timeline()?;
-        let importing = if self.copy { Importing::Copy } else { Importing::Same };
-        let mut progress = Progress::begin("Importing", context.audience());
-        let on = move |done, total| progress.reach(done, total);
+        let importing = if self.copy { ImportMode::Copy } else { ImportMode::Same };
+        let mut progress = Progress::begin("Importing", context.observer());
+        let on = move |done, total| progress.set_progress(done, total);
         let imported = timeline.import_into(BufReader::new(file), context.project()?, importing, on)?;
         // A new folder becomes a project.
-        context.own_project()?;
-        let row = timeline.look()?.thread(imported.thread)?;
+        context.project_or_create()?;
+        let row = timeline.read()?.thread(imported.thread)?;
         // An archived thread cannot be the current one; the note below reports this.
         let current = self.switch && row.summary.deleted.is_none();
         if current {
@@ -64,7 +64,7 @@ impl Arguments {
         context.report(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
             let imported = &answer.imported;
-            let title = sanitize(&imported.title, Lines::Fold);
+            let title = sanitize(&imported.title, LineBreaks::Fold);
             let operations = counted(imported.new_operations, "operation", "operations");
             match imported.new_operations {
                 0 => write!(out, "Nothing new: {title}")?,
@@ -76,27 +76,27 @@ impl Arguments {
             writeln!(out, "{}{muted:#}.", if answer.current { ", now the current thread" } else { "" })
         })?;
         if let Some(version) = answer.imported.jump_to {
-            context.remark(&format!(
+            context.note(&format!(
                 "The new operations changed files, so the conversation and the files were not moved; \
                  `retake jump {version}` moves both."
             ))?;
         }
-        remark(context, &row)?;
+        note(context, &row)?;
         context.warn_of_budget();
         Ok(())
     }
 }
 
 /// Notes about the state of the imported thread.
-fn remark(context: &Context, row: &ThreadRow) -> Result<(), Failure> {
+fn note(context: &Context, row: &ThreadRow) -> Result<(), Failure> {
     if row.summary.deleted.is_some() {
         return context
-            .remark("The thread was archived before the export; `retake thread restore` restores it.");
+            .note("The thread was archived before the export; `retake thread restore` restores it.");
     }
-    let same = context.timeline()?.look()?.queries().threads_titled(&row.summary.title)?;
+    let same = context.timeline()?.read()?.queries().threads_with_title(&row.summary.title)?;
     if same.iter().any(|other| other.number != row.number && other.summary.deleted.is_none()) {
         let id = row.summary.id.short();
-        return context.remark(&format!("Another thread has the same title; use `-t {id}` for this one."));
+        return context.note(&format!("Another thread has the same title; use `-t {id}` for this one."));
     }
     Ok(())
 }
@@ -112,18 +112,18 @@ fn open(context: &Context, path: &Path) -> Result<File, Failure> {
         Failure::new(code, format!("{}: {error}", path.display()))
     };
     if path == Path::new("-") {
-        return held(&mut io::stdin().lock()).map_err(fail);
+        return spool(&mut io::stdin().lock()).map_err(fail);
     }
     open_regular(&context.directory().join(path)).map_err(fail)
 }
 
 /// Limit for piped input, so that an endless pipe cannot fill the disk.
-const MOST_PIPED: u64 = 16 << 30;
+const MAX_PIPED_BYTES: u64 = 16 << 30;
 
 /// Copies piped input to an unnamed temporary file.
-fn held(from: &mut dyn io::Read) -> io::Result<File> {
+fn spool(from: &mut dyn io::Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
-    if io::copy(&mut from.take(MOST_PIPED + 1), &mut file)? > MOST_PIPED {
+    if io::copy(&mut from.take(MAX_PIPED_BYTES + 1), &mut file)? > MAX_PIPED_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 16 GiB; import it from a file"));
     }
     file.rewind()?;

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use retake_model::operation::{OperationKind, Version};
-use retake_timeline::{Goal, Looking};
+use retake_timeline::{Goal, Reader};
 
-use super::moving::go;
+use super::history_move::run_move;
 use crate::arguments::Target;
 use crate::context::Context;
-use crate::desk::FileFlags;
 use crate::failure::{Code, Failure};
+use crate::working_copy::FileFlags;
 
 /// Jump to any version of a thread.
 #[derive(Args)]
@@ -33,37 +33,37 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let (row, take) = context.view(&looking, &self.target)?;
+        let reader = context.timeline()?.read()?;
+        let (row, take) = context.view(&reader, &self.target)?;
         let thread = row.summary.id;
-        let version = self.version(&looking, thread)?;
-        drop(looking);
+        let version = self.version(&reader, thread)?;
+        drop(reader);
         let caller = context.caller(thread, self.target.expect)?;
-        go(
+        run_move(
             context,
             (thread, take),
             Goal::Jump(version),
             caller,
             self.files.with_shared(self.shared),
-            |story, out| {
-                let position = story.moved.position;
-                if let Some(OperationKind::FilesMoved { to, .. }) = &story.moved.done.kind {
+            |report, out| {
+                let position = report.moved.position;
+                if let Some(OperationKind::FilesMoved { to, .. }) = &report.moved.done.kind {
                     writeln!(out, "Restored the files of version {to}.")
-                } else if story.moved.steps == 0 {
+                } else if report.moved.steps == 0 {
                     writeln!(out, "Already at version {position}.")
                 } else {
-                    writeln!(out, "Jumped from version {} to {position}.", story.from)
+                    writeln!(out, "Jumped from version {} to {position}.", report.from)
                 }
             },
         )
     }
 
-    fn version(&self, looking: &Looking<'_>, thread: retake_model::id::ThreadId) -> Result<Version, Failure> {
+    fn version(&self, reader: &Reader<'_>, thread: retake_model::id::ThreadId) -> Result<Version, Failure> {
         if let Ok(version) = self.to.parse() {
             return Ok(version);
         }
         // Names are stored without surrounding white space.
-        looking.saved(thread, self.to.trim())?.ok_or_else(|| {
+        reader.saved(thread, self.to.trim())?.ok_or_else(|| {
             let message = format!(
                 "no version was saved as {:?}; `retake save --list` lists the saved versions",
                 self.to

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use retake_agent::provider::key_store::{KeyPlace, KeyStore};
 use serde::Serialize;
 
-use super::defaulted::Defaulted;
+use super::defaulted::WithDefault;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -28,7 +28,7 @@ beside the configuration, which only you can read. RETAKE_KEYRING=off always use
 or in the environment counts more than a stored one.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    choice: Defaulted<Command, list::Arguments>,
+    choice: WithDefault<Command, list::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -61,7 +61,7 @@ struct Stored {
 }
 
 fn store() -> Result<KeyStore, Failure> {
-    KeyStore::of_process().map_err(|error| Failure::new(Code::Failed, error))
+    KeyStore::from_process().map_err(|error| Failure::new(Code::Failed, error))
 }
 
 /// Where a key is, to a person.

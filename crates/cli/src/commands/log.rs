@@ -7,13 +7,13 @@ use retake_model::path::RootPath;
 use retake_timeline::{FileLog, FileLogItem};
 use serde::Serialize;
 
-use super::diff::happened;
+use super::diff::change_label;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::{Code, Failure};
-use crate::moments::moments;
+use crate::revisions::moments;
 use crate::ui::label::Label;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::table::{Column, Table};
 
 /// Show the changes of a file in all threads of the project, newest first.
@@ -55,15 +55,15 @@ impl Arguments {
             moments.folder()?;
         }
         let project = context.project()?.id;
-        let looking = context.timeline()?.look()?;
+        let reader = context.timeline()?.read()?;
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let log = looking.file_log(project, &path, self.before, limit)?;
+        let log = reader.file_log(project, &path, self.before, limit)?;
         if log.operations.is_empty() {
             if context.directory().join(&self.path).symlink_metadata().is_err() {
                 let message = format!("{path} does not exist and was never recorded");
                 return Err(Failure::new(Code::NotFound, message));
             }
-            context.remark(&format!("No recorded operation changed {path}."))?;
+            context.note(&format!("No recorded operation changed {path}."))?;
         }
         let answer = Answer { path, log };
         context.answer(&answer, |out, styles| {
@@ -94,7 +94,7 @@ impl Arguments {
             if let Some(next) = answer.log.next {
                 let muted = styles.muted;
                 let name = self.path.display().to_string();
-                let name = sanitize(&name, Lines::Fold);
+                let name = sanitize(&name, LineBreaks::Fold);
                 writeln!(out, "{muted}… older: `retake log {name} --before {next}`{muted:#}")?;
             }
             Ok(())
@@ -106,8 +106,8 @@ fn what(item: &FileLogItem, asked: &RootPath) -> String {
     match (&item.from, &item.to) {
         (Some(from), _) => format!("renamed from {from}"),
         (_, Some(to)) => format!("renamed to {to}"),
-        _ if item.path != *asked => format!("{} {}", happened(item.happened), item.path),
-        _ => happened(item.happened).to_owned(),
+        _ if item.path != *asked => format!("{} {}", change_label(item.happened), item.path),
+        _ => change_label(item.happened).to_owned(),
     }
 }
 

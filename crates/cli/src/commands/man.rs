@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Print the manual page, or write the pages of all commands.
 #[derive(Args)]
@@ -24,12 +24,12 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Printed {
+struct PageAnswer {
     page: String,
 }
 
 #[derive(Serialize)]
-struct Written {
+struct DirectoryAnswer {
     directory: String,
     pages: Vec<String>,
 }
@@ -40,8 +40,8 @@ impl Arguments {
         let Some(directory) = self.output else {
             let mut page = Vec::new();
             Man::new(command).render(&mut page)?;
-            let answer = Printed { page: String::from_utf8_lossy(&page).into_owned() };
-            return context.answer_as_it_is(&answer, &answer.page);
+            let answer = PageAnswer { page: String::from_utf8_lossy(&page).into_owned() };
+            return context.answer_verbatim(&answer, &answer.page);
         };
         let directory = context.directory().join(directory);
         let fail = |error| Failure::new(Code::Failed, format!("{}: {error}", directory.display()));
@@ -50,13 +50,13 @@ impl Arguments {
         for (name, page) in &pages {
             std::fs::write(directory.join(name), page).map_err(fail)?;
         }
-        let answer = Written {
+        let answer = DirectoryAnswer {
             directory: directory.to_string_lossy().into_owned(),
             pages: pages.into_iter().map(|(name, _)| name).collect(),
         };
         context.report(&answer, |out, _| {
             let pages = counted(answer.pages.len() as u64, "page", "pages");
-            writeln!(out, "Wrote {pages} to {}.", sanitize(&answer.directory, Lines::Fold))
+            writeln!(out, "Wrote {pages} to {}.", sanitize(&answer.directory, LineBreaks::Fold))
         })
     }
 }

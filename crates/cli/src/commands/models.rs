@@ -1,14 +1,14 @@
 //! `retake models`
 
 use clap::Args;
-use retake_agent::provider::config::{KeyStatus, Surroundings};
+use retake_agent::provider::config::{KeyStatus, ProviderEnvironment};
 use retake_agent::provider::live::{LiveCache, WAIT};
 use retake_agent::setup::{ListedProvider, Models};
 use retake_model::time::Timestamp;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::time::relative;
 
 /// So many live models are shown to a person; `--json` and `--all` have the others.
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let setup = context.setup();
-        let around = Surroundings::of_process();
+        let around = ProviderEnvironment::from_process();
         let folder = context.config.folder()?;
         let mut cache = LiveCache::read(&folder);
         let answer = if self.refresh {
@@ -54,20 +54,24 @@ impl Arguments {
             setup.models(&around, &cache)
         };
         let answer = self.chosen(answer)?;
-        let now = Timestamp::of_clock(jiff::Timestamp::now().as_millisecond());
+        let now = Timestamp::from_clock(jiff::Timestamp::now().as_millisecond());
         context.answer(&answer, |out, styles| {
             let (heading, muted, success) = (styles.heading, styles.muted, styles.success);
             for listed in &answer.providers {
-                let name = sanitize(&listed.name, Lines::Fold);
+                let name = sanitize(&listed.name, LineBreaks::Fold);
                 let mark = if listed.ready { format!("{success}✓{success:#}") } else { " ".to_owned() };
                 let default = listed.name == answer.default.provider;
-                let said = sanitize(&remark(listed, default), Lines::Fold).into_owned();
+                let said = sanitize(&note(listed, default), LineBreaks::Fold).into_owned();
                 writeln!(out, "{mark} {heading}{name:<18}{heading:#} {muted}{said}{muted:#}")?;
                 for model in &listed.models {
-                    writeln!(out, "    {}", sanitize(model, Lines::Fold))?;
+                    writeln!(out, "    {}", sanitize(model, LineBreaks::Fold))?;
                 }
                 if let Some(error) = &listed.refresh_error {
-                    writeln!(out, "    {muted}not refreshed: {}{muted:#}", sanitize(error, Lines::Fold))?;
+                    writeln!(
+                        out,
+                        "    {muted}not refreshed: {}{muted:#}",
+                        sanitize(error, LineBreaks::Fold)
+                    )?;
                 }
                 let Some(live) = &listed.live else { continue };
                 let more: Vec<&String> =
@@ -76,7 +80,7 @@ impl Arguments {
                 let when = relative(now, live.fetched, &context.zone);
                 writeln!(out, "    {muted}live, {} models, asked {when}:{muted:#}", live.models.len())?;
                 for model in &more[..shown] {
-                    writeln!(out, "    {}", sanitize(model, Lines::Fold))?;
+                    writeln!(out, "    {}", sanitize(model, LineBreaks::Fold))?;
                 }
                 if shown < more.len() {
                     writeln!(out, "    {muted}and {} more; --all shows them{muted:#}", more.len() - shown)?;
@@ -98,7 +102,7 @@ impl Arguments {
 }
 
 /// What is said behind a provider's name.
-fn remark(listed: &ListedProvider, default: bool) -> String {
+fn note(listed: &ListedProvider, default: bool) -> String {
     if let Some(missing) = &listed.missing {
         return missing.clone();
     }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use clap::Args;
 use retake_model::id::ThreadId;
-use retake_store::{Deleted, Facet, LogState, Purged, ThreadFilter, ThreadRow};
-use retake_timeline::{FileError, Looking};
+use retake_store::{DeletedFilter, Facet, PurgeReport, ThreadFilter, ThreadRow, WalState};
+use retake_timeline::{FileError, Reader};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
@@ -57,15 +57,15 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     dry_run: bool,
-    threads: Vec<Gone>,
-    purged: Purged,
+    threads: Vec<ThreadName>,
+    purged: PurgeReport,
     /// Threads that were promoted from the destroyed ones and lose the files of inherited entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    promoted: Vec<Gone>,
+    promoted: Vec<ThreadName>,
 }
 
 #[derive(Serialize)]
-struct Gone {
+struct ThreadName {
     id: ThreadId,
     title: String,
 }
@@ -75,15 +75,15 @@ impl Arguments {
         let timeline = context.timeline()?;
         // Finishes interrupted file moves first: once the thread is gone, nothing knows their target.
         timeline.recover()?;
-        let mut rows = self.meant(context, &timeline.look()?)?;
+        let mut rows = self.resolve(context, &timeline.read()?)?;
         if let Some(room) = self.to_fit {
             fit(context, &mut rows, room)?;
         }
         let ids: Vec<ThreadId> = rows.iter().map(|row| row.summary.id).collect();
-        check_at_rest(context, &ids)?;
+        check_no_pending_moves(context, &ids)?;
         check_no_worktree(context, &rows)?;
-        let promoted = promoted_from(&timeline.look()?, &ids)?;
-        let mut purged = timeline.store().would_purge(&ids)?;
+        let promoted = promoted_from(&timeline.read()?, &ids)?;
+        let mut purged = timeline.store().preview_purge(&ids)?;
         if !self.dry_run && !ids.is_empty() {
             let consent = Consent::from_flag(self.yes);
             if consent == Consent::Ask && !context.general.json {
@@ -97,7 +97,8 @@ impl Arguments {
             }
             purged = timeline.store().purge_threads(&ids)?;
         }
-        let threads = rows.iter().map(|row| Gone { id: row.summary.id, title: row.summary.title.clone() });
+        let threads =
+            rows.iter().map(|row| ThreadName { id: row.summary.id, title: row.summary.title.clone() });
         let answer = Answer { dry_run: self.dry_run, threads: threads.collect(), purged, promoted };
         context.report(&answer, |out, styles| {
             if rows.is_empty() {
@@ -113,11 +114,11 @@ impl Arguments {
         })
     }
 
-    fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<Vec<ThreadRow>, Failure> {
+    fn resolve(&self, context: &Context, reader: &Reader<'_>) -> Result<Vec<ThreadRow>, Failure> {
         if !self.deleted {
             let mut rows: Vec<ThreadRow> = Vec::new();
             for text in &self.threads {
-                let row = context.thread(looking, Some(text))?;
+                let row = context.thread(reader, Some(text))?;
                 if rows.iter().all(|known| known.number != row.number) {
                     rows.push(row);
                 }
@@ -125,8 +126,8 @@ impl Arguments {
             return Ok(rows);
         }
         let project = if self.all { None } else { Some(context.project()?.id) };
-        let filter = ThreadFilter { project, deleted: Deleted::Only, ..ThreadFilter::default() };
-        let mut rows = looking.threads(&filter)?;
+        let filter = ThreadFilter { project, deleted: DeletedFilter::Only, ..ThreadFilter::default() };
+        let mut rows = reader.threads(&filter)?;
         if let Some(days) = self.older_than {
             let age = i64::from(days) * 24 * 60 * 60 * 1000;
             let now = context.now();
@@ -144,12 +145,12 @@ fn fit(context: &Context, rows: &mut Vec<ThreadRow>, room: Option<Size>) -> Resu
     };
     let store = context.timeline()?.store();
     let project = context.project()?.id;
-    let taken = store.shares()?.into_iter().find(|share| share.project == project);
+    let taken = store.usage_by_project()?.into_iter().find(|share| share.project == project);
     let taken = taken.map_or(0, |share| share.bytes);
     rows.sort_by_key(|row| row.summary.deleted);
     let left = |count: usize| -> Result<u64, Failure> {
         let ids: Vec<ThreadId> = rows[..count].iter().map(|row| row.summary.id).collect();
-        Ok(taken.saturating_sub(store.would_purge(&ids)?.bytes))
+        Ok(taken.saturating_sub(store.preview_purge(&ids)?.bytes))
     };
     // Binary search: the more threads go, the less space remains.
     let (mut few, mut enough) = (0, rows.len());
@@ -161,13 +162,12 @@ fn fit(context: &Context, rows: &mut Vec<ThreadRow>, room: Option<Size>) -> Resu
     let (taken, wanted, left) = (size(taken), size(room), size(still));
     let verdict = if still > room { "; archive more threads to free more space" } else { "" };
     rows.truncate(few);
-    context
-        .remark(&format!("The project uses {taken}; the target is {wanted}; {left} would remain{verdict}."))
+    context.note(&format!("The project uses {taken}; the target is {wanted}; {left} would remain{verdict}."))
 }
 
 /// Refuses threads with an unfinished file move in a missing folder.
-fn check_at_rest(context: &Context, threads: &[ThreadId]) -> Result<(), Failure> {
-    for stored in context.timeline()?.look()?.queries().intents()? {
+fn check_no_pending_moves(context: &Context, threads: &[ThreadId]) -> Result<(), Failure> {
+    for stored in context.timeline()?.read()?.queries().intents()? {
         let roots = stored.intent.roots.iter().map(|(_, path)| path_from_text(path));
         let gone = roots.into_iter().find(|path| !path.is_dir());
         if let (true, Some(gone)) = (threads.contains(&stored.intent.operation.thread), gone) {
@@ -180,40 +180,40 @@ fn check_at_rest(context: &Context, threads: &[ThreadId]) -> Result<(), Failure>
 /// Refuses threads with a take in a worktree, whose files would lose their history. Deleted threads have none, unless
 /// an older version deleted them.
 fn check_no_worktree(context: &Context, rows: &[ThreadRow]) -> Result<(), Failure> {
-    let looking = context.timeline()?.look()?;
-    for open in looking.apart_folders()? {
+    let reader = context.timeline()?.read()?;
+    for open in reader.worktrees()? {
         let Some(row) = rows.iter().find(|row| row.summary.id == open.thread) else { continue };
         if row.summary.deleted.is_none() {
-            let state = looking.state(open.thread)?;
-            let take = state.take(&looking.queries(), open.take).map_err(FileError::from)?;
+            let state = reader.state(open.thread)?;
+            let take = state.take(&reader.queries(), open.take).map_err(FileError::from)?;
             let take = take.map(|take| take.name).unwrap_or_default();
-            return Err(FileError::TakeApart { take, path: open.path }.into());
+            return Err(FileError::TakeHasWorktree { take, path: open.path }.into());
         }
     }
     Ok(())
 }
 
 /// Remaining threads that were promoted, with files, from the destroyed ones.
-fn promoted_from(looking: &Looking<'_>, gone: &[ThreadId]) -> Result<Vec<Gone>, Failure> {
+fn promoted_from(reader: &Reader<'_>, gone: &[ThreadId]) -> Result<Vec<ThreadName>, Failure> {
     let mut promoted = Vec::new();
     for parent in gone {
         let filter = ThreadFilter {
-            deleted: Deleted::Shown,
+            deleted: DeletedFilter::Shown,
             facets: vec![(Facet::Parent, parent.to_string())],
             ..ThreadFilter::default()
         };
-        for row in looking.threads(&filter)? {
-            let first = looking.queries().operation(row.number, 1)?;
+        for row in reader.threads(&filter)? {
+            let first = reader.queries().operation(row.number, 1)?;
             let has_files = first.is_some_and(|first| first.operation.files.is_some());
             if has_files && !gone.contains(&row.summary.id) {
-                promoted.push(Gone { id: row.summary.id, title: row.summary.title });
+                promoted.push(ThreadName { id: row.summary.id, title: row.summary.title });
             }
         }
     }
     Ok(promoted)
 }
 
-fn write_promoted(out: &mut dyn Write, styles: &Styles, promoted: &[Gone]) -> io::Result<()> {
+fn write_promoted(out: &mut dyn Write, styles: &Styles, promoted: &[ThreadName]) -> io::Result<()> {
     let warning = styles.warning;
     for thread in promoted {
         let title = Label::new().plain(&thread.title);
@@ -226,7 +226,12 @@ fn write_promoted(out: &mut dyn Write, styles: &Styles, promoted: &[Gone]) -> io
     Ok(())
 }
 
-fn write_what(out: &mut dyn Write, context: &Context, rows: &[ThreadRow], purged: &Purged) -> io::Result<()> {
+fn write_what(
+    out: &mut dyn Write,
+    context: &Context,
+    rows: &[ThreadRow],
+    purged: &PurgeReport,
+) -> io::Result<()> {
     let styles = &context.styles;
     writeln!(out, "This destroys {}:", sum(purged))?;
     for row in rows {
@@ -244,7 +249,7 @@ fn write_what(out: &mut dyn Write, context: &Context, rows: &[ThreadRow], purged
     Ok(())
 }
 
-fn sum(purged: &Purged) -> String {
+fn sum(purged: &PurgeReport) -> String {
     format!(
         "{} with {} and {} of unshared content ({})",
         counted(purged.threads, "thread", "threads"),
@@ -258,11 +263,11 @@ fn sum(purged: &Purged) -> String {
 pub(crate) fn write_copies(
     out: &mut dyn Write,
     styles: &Styles,
-    log: Option<LogState>,
+    log: Option<WalState>,
     backups: u64,
 ) -> io::Result<()> {
     let warning = styles.warning;
-    if log == Some(LogState::HeldByReader) {
+    if log == Some(WalState::HeldByReader) {
         let text = "another process is reading; the write-ahead log keeps copies until the next change";
         writeln!(out, "{warning}note:{warning:#} {text}")?;
     }

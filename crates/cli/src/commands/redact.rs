@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use retake_model::content::ContentId;
 use retake_model::id::{EntryId, ThreadId};
-use retake_store::{Deleted, Redacted, SecretLocation, ThreadFilter};
-use retake_timeline::{Looking, RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
+use retake_store::{DeletedFilter, RedactionReport, SecretLocation, ThreadFilter};
+use retake_timeline::{Reader, RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
 use serde::Serialize;
 
 use super::purge::write_copies;
@@ -18,11 +18,11 @@ use crate::failure::{Code, Failure};
 use crate::files::open_regular;
 use crate::ui::bytes::counted;
 use crate::ui::confirm::{Answer as Said, Consent, confirm};
-use crate::ui::input::LIMIT;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::input::MAX_CONTENT_BYTES;
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Destroy an entry, or every entry that contains a text, in all takes and all history. For leaked secrets.
 #[derive(Args)]
@@ -71,26 +71,27 @@ struct Answer {
     /// All destroyed entries.
     entries: Vec<RedactedEntry>,
     versions: BTreeSet<ContentId>,
-    redacted: Redacted,
+    redacted: RedactionReport,
     /// Places that still contain the text.
     remaining: Vec<SecretLocation>,
     /// Images that remain because a captured file or another entry has the same content.
-    kept_pictures: BTreeSet<ContentId>,
+    retained_pictures: BTreeSet<ContentId>,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let texts = self.texts()?;
-        let looking = timeline.look()?;
-        let entry = self.meant(context, &looking)?;
-        let all = looking.threads(&ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() })?;
-        drop(looking);
+        let reader = timeline.read()?;
+        let entry = self.resolve(context, &reader)?;
+        let all =
+            reader.threads(&ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() })?;
+        drop(reader);
         let plan = timeline.plan_redaction(&RedactionRequest { entry, texts: texts.clone() })?;
         let Some(plan) = plan else {
             return Err(Failure::new(Code::NotFound, "no thread has or had this entry"));
         };
-        let mut redacted = Redacted::default();
+        let mut redacted = RedactionReport::default();
         if !self.dry_run {
             // Any running turn may be about to write the text.
             let threads: Vec<ThreadId> = if texts.is_empty() {
@@ -113,15 +114,15 @@ impl Arguments {
             versions: plan.versions(),
             remaining: std::mem::take(&mut redacted.remaining),
             redacted,
-            kept_pictures: plan.kept_pictures,
+            retained_pictures: plan.retained_pictures,
             entries: plan.entries,
         };
         context.report(&answer, |out, styles| answer.write(out, styles))
     }
 
-    fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<Option<EntryId>, Failure> {
+    fn resolve(&self, context: &Context, reader: &Reader<'_>) -> Result<Option<EntryId>, Failure> {
         if let Some(expected) = self.expect {
-            let current = context.meant(looking, &(&self.target).into())?.thread.summary.version;
+            let current = context.resolve(reader, &(&self.target).into())?.thread.summary.version;
             if expected != current {
                 return Err(retake_timeline::ChangeError::Conflict { expected, current }.into());
             }
@@ -130,8 +131,8 @@ impl Arguments {
         if let Ok(whole) = text.parse::<EntryId>() {
             return Ok(Some(whole));
         }
-        let meant = context.meant(looking, &(&self.target).into())?;
-        Ok(Some(looking.find_entry(&meant.take, text)?.1))
+        let resolved = context.resolve(reader, &(&self.target).into())?;
+        Ok(Some(reader.find_entry(&resolved.take, text)?.1))
     }
 
     fn texts(&self) -> Result<Vec<String>, Failure> {
@@ -146,8 +147,8 @@ impl Arguments {
                 Box::new(open_regular(path).map_err(|error| fail(&error))?)
             };
             let mut bytes = Vec::new();
-            source.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| fail(&error))?;
-            if bytes.len() as u64 > LIMIT {
+            source.take(MAX_CONTENT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| fail(&error))?;
+            if bytes.len() as u64 > MAX_CONTENT_BYTES {
                 return Err(fail(&"larger than 64 MiB"));
             }
             texts.push(String::from_utf8(bytes).map_err(|_| fail(&"is not text"))?);
@@ -164,12 +165,12 @@ impl Arguments {
 
 fn question(plan: &RedactionPlan) -> String {
     let mut text = String::new();
-    for entry in plan.entries.iter().take(MOST_LISTED) {
-        text.push_str(&sanitize(&entry.preview, Lines::Fold));
+    for entry in plan.entries.iter().take(MAX_LISTED) {
+        text.push_str(&sanitize(&entry.preview, LineBreaks::Fold));
         text.push('\n');
     }
-    if plan.entries.len() > MOST_LISTED {
-        let more = plan.entries.len() - MOST_LISTED;
+    if plan.entries.len() > MAX_LISTED {
+        let more = plan.entries.len() - MAX_LISTED;
         text.push_str(&["and ", &more.to_string(), " more\n"].concat());
     }
     let what = match plan.entries.len() {
@@ -191,7 +192,7 @@ impl Answer {
         let warning = styles.warning;
         if self.dry_run {
             for entry in &self.entries {
-                let (id, preview) = (entry.entry.short(), sanitize(&entry.preview, Lines::Fold));
+                let (id, preview) = (entry.entry.short(), sanitize(&entry.preview, LineBreaks::Fold));
                 writeln!(out, "{}{id}{:#} {preview}", styles.id, styles.id)?;
             }
             let versions = counted(self.versions.len() as u64, "version", "versions");
@@ -207,8 +208,8 @@ impl Answer {
             let operations = counted(self.redacted.operations, "operation was", "operations were");
             writeln!(out, "It was also in titles, drafts or names: {operations} rewritten without it.")?;
         }
-        if !self.kept_pictures.is_empty() {
-            let pictures = counted(self.kept_pictures.len() as u64, "image remains", "images remain");
+        if !self.retained_pictures.is_empty() {
+            let pictures = counted(self.retained_pictures.len() as u64, "image remains", "images remain");
             writeln!(
                 out,
                 "{warning}note:{warning:#} {pictures}: a captured file or another entry has the same content."
@@ -217,7 +218,7 @@ impl Answer {
         if !self.remaining.is_empty() {
             let places = counted(self.remaining.len() as u64, "place still contains", "places still contain");
             writeln!(out, "{warning}note:{warning:#} {places} the same text:")?;
-            for place in self.remaining.iter().take(MOST_LISTED) {
+            for place in self.remaining.iter().take(MAX_LISTED) {
                 let SecretLocation { file, table, kind, id } = place;
                 let id = id.map(|id| id.short()).unwrap_or_default();
                 let parts = [kind.as_deref().unwrap_or_default(), &id, table.as_deref().unwrap_or_default()];
@@ -225,12 +226,12 @@ impl Answer {
                 writeln!(
                     out,
                     "  {} {}",
-                    sanitize(file, Lines::Fold),
-                    sanitize(&what.join(" "), Lines::Fold)
+                    sanitize(file, LineBreaks::Fold),
+                    sanitize(&what.join(" "), LineBreaks::Fold)
                 )?;
             }
-            if self.remaining.len() > MOST_LISTED {
-                writeln!(out, "  and {} more; --json lists all", self.remaining.len() - MOST_LISTED)?;
+            if self.remaining.len() > MAX_LISTED {
+                writeln!(out, "  and {} more; --json lists all", self.remaining.len() - MAX_LISTED)?;
             }
             if self.remaining.iter().any(|place| place.kind.as_deref() == Some("entry")) {
                 writeln!(out, "`retake redact --text TEXT` destroys the entries that contain it.")?;

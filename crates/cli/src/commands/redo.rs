@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_timeline::Goal;
 
-use super::moving::Steps;
+use super::history_move::Steps;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -23,6 +23,6 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        self.steps.go(context, "Redid", Goal::Redo)
+        self.steps.run_move(context, "Redid", Goal::Redo)
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_store::{Repaired, SearchIndex, Store};
+use retake_store::{RepairReport, SearchIndex, Store};
 use retake_timeline::{Clock, SystemClock};
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::describe::files::write_recovered;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::progress::Progress;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Repair the store and report what was lost.
 #[derive(Args)]
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
-    repaired: Repaired,
+    repaired: RepairReport,
     search_rebuilt: bool,
     /// The backup of a damaged runtime database; the next turn creates a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,24 +53,24 @@ impl Arguments {
             context.report(&given_up, |out, _| write_recovered(out, context, &given_up))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut progress = Progress::begin("Repairing", context.audience());
+        let mut progress = Progress::begin("Repairing", context.observer());
         let mut stage = None;
         let folder = context.config.folder()?;
         // Before anything opens the store, which may be impossible.
         let repaired = Store::salvage(
             &folder,
             &mut |at| {
-                if stage.replace(at.what) != Some(at.what) {
-                    progress.turn_to(&format!("Repairing {}", at.what));
+                if stage.replace(at.stage) != Some(at.stage) {
+                    progress.set_stage(&format!("Repairing {}", at.stage));
                 }
-                progress.reach(at.done, at.total);
+                progress.set_progress(at.done, at.total);
             },
             SystemClock.now(),
         )?;
-        progress.turn_to("Indexing");
-        let search_rebuilt = mend_search(context, &repaired, &mut progress)?;
+        progress.set_stage("Indexing");
+        let search_rebuilt = rebuild_search(context, &repaired, &mut progress)?;
         drop(progress);
-        let kept = context.timeline()?.store().set_ledger_aside()?;
+        let kept = context.timeline()?.store().quarantine_runtime_database()?;
         let ledger_kept_as = kept.map(|kept| kept.to_string_lossy().into_owned());
         let answer = Answer { repaired, search_rebuilt, ledger_kept_as, after: Report::make(context)? };
         context.answer(&answer, |out, styles| {
@@ -79,16 +79,16 @@ impl Arguments {
                 let kept = salvaged.kept_as.to_string_lossy();
                 let rows = counted(salvaged.rows, "row was", "rows were");
                 writeln!(out, "The database was damaged; {rows} copied to a new one.")?;
-                writeln!(out, "{muted}The damaged file is kept as {}{muted:#}", sanitize(&kept, Lines::Fold))?;
+                writeln!(out, "{muted}The damaged file is kept as {}{muted:#}", sanitize(&kept, LineBreaks::Fold))?;
             }
             for change in &answer.repaired.changes {
-                writeln!(out, "{added}•{added:#} {}", sanitize(&change.to_string(), Lines::Fold))?;
+                writeln!(out, "{added}•{added:#} {}", sanitize(&change.to_string(), LineBreaks::Fold))?;
             }
             if answer.search_rebuilt {
                 writeln!(out, "{added}•{added:#} the search index was rebuilt")?;
             }
             if let Some(kept) = &answer.ledger_kept_as {
-                let kept = sanitize(kept, Lines::Fold);
+                let kept = sanitize(kept, LineBreaks::Fold);
                 writeln!(
                     out,
                     "{added}•{added:#} the runtime database was damaged and is kept as {kept}; no thread is affected"
@@ -110,17 +110,21 @@ impl Arguments {
 }
 
 /// Rebuilds the search index if it is wrong, and updates it after a changed log.
-fn mend_search(context: &Context, repaired: &Repaired, progress: &mut Progress) -> Result<bool, Failure> {
+fn rebuild_search(
+    context: &Context,
+    repaired: &RepairReport,
+    progress: &mut Progress,
+) -> Result<bool, Failure> {
     let timeline = context.timeline()?;
     let folder = timeline.store().folder();
     if !folder.join("search.db").exists() {
         return Ok(false);
     }
-    let looking = timeline.look()?;
+    let reader = timeline.read()?;
     let index = SearchIndex::open(folder)?;
-    if repaired.is_unchanged() && index.check(&looking.queries())?.is_empty() {
+    if repaired.is_unchanged() && index.check(&reader.queries())?.is_empty() {
         return Ok(false);
     }
-    index.rebuild(&looking.queries(), &mut |at| progress.reach(at.reached as u64, at.goal as u64))?;
+    index.rebuild(&reader.queries(), &mut |at| progress.set_progress(at.reached as u64, at.goal as u64))?;
     Ok(true)
 }

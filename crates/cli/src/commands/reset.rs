@@ -1,8 +1,8 @@
 //! `retake reset`
 
 use clap::Args;
-use retake_timeline::{Cleared, Command, Done};
-use retake_words::cleared;
+use retake_render::describe_reset;
+use retake_timeline::{ChangeOutcome, Command, ResetSummary};
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
@@ -31,25 +31,25 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
-    done: Done,
-    cleared: Cleared,
+    done: ChangeOutcome,
+    cleared: ResetSummary,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?.summary;
-        let takes_away = looking.cleared_by_reset(&looking.state(thread.id)?)?;
-        drop(looking);
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.target.thread.as_deref())?.summary;
+        let takes_away = reader.reset_summary(&reader.state(thread.id)?)?;
+        drop(reader);
         let mut expect = self.target.expect;
-        if takes_away != Cleared::default() {
+        if takes_away != ResetSummary::default() {
             let question = format!(
                 "This clears {}; one `retake undo` restores everything.\nReset {:?}?",
-                cleared(&takes_away),
+                describe_reset(&takes_away),
                 thread.title
             );
             if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
-                return context.remark("Nothing was changed.");
+                return context.note("Nothing was changed.");
             }
             // The user confirmed the state that was shown.
             expect = expect.or((!self.yes).then_some(thread.version));
@@ -64,7 +64,7 @@ impl Arguments {
             writeln!(
                 out,
                 "Reset the thread: cleared {}. {muted}version {}; one `{undo}` restores everything{muted:#}",
-                cleared(&answer.cleared),
+                describe_reset(&answer.cleared),
                 answer.done.version
             )
         })

@@ -1,14 +1,14 @@
 //! `retake restore`
 
 use clap::Args;
-use retake_timeline::{Handling, PlanRequest};
+use retake_timeline::{MoveOptions, PlanRequest};
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_report;
-use crate::desk::{Careful, Carried};
 use crate::failure::Failure;
-use crate::moments::moments;
+use crate::revisions::moments;
+use crate::working_copy::{ConfirmFlags, MoveResult};
 
 /// Restore files to another version: all of them, or only some.
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PATH")]
     paths: Vec<std::path::PathBuf>,
     #[command(flatten)]
-    careful: Careful,
+    confirm_flags: ConfirmFlags,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -45,10 +45,11 @@ impl Arguments {
         let paths = self.paths.iter().map(path).collect::<Result<Vec<_>, _>>()?;
         let (caller, request) =
             (context.caller(thread, self.target.expect)?, PlanRequest::Restore { snapshot, paths });
-        let restored = match context.carry_out(thread, request, caller, Handling::default(), self.careful)? {
-            Carried::Done(executed) => executed.into_restored()?,
-            Carried::Previewed(preview) => return context.report_preview(preview),
-        };
+        let restored =
+            match context.execute(thread, request, caller, MoveOptions::default(), self.confirm_flags)? {
+                MoveResult::Done(executed) => executed.into_restored()?,
+                MoveResult::Previewed(preview) => return context.report_preview(preview),
+            };
         context.report(&restored, |out, styles| {
             write_report(out, context, &restored.files)?;
             let muted = styles.muted;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_agent::{Resuming, Workshop};
+use retake_agent::{AgentRuntime, ResumeRequest};
 
 use super::run::TurnTarget;
 use crate::agent::{AgentFlags, exit};
@@ -29,20 +29,20 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        Workshop::check_resumable(&meant.take)?;
-        let target = TurnTarget::There(Box::new(meant));
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        AgentRuntime::check_resumable(&resolved.take)?;
+        let target = TurnTarget::Existing(Box::new(resolved));
         let settings = target.settings(context)?;
         let backend = context.backend(&settings, &self.agent)?;
-        target.check_place(context)?;
-        let (meant, expected) = target.prepare(context, &self.target, "")?;
-        let thread = meant.thread.summary.id;
-        let shop = context.workshop_with(backend, (thread, meant.take.id), &self.agent)?;
+        target.check_folder(context)?;
+        let (resolved, expected) = target.prepare(context, &self.target, "")?;
+        let thread = resolved.thread.summary.id;
+        let runtime = context.runtime_with(backend, (thread, resolved.take.id), &self.agent)?;
         let resuming =
-            Resuming { settings: self.agent.settings(context, &settings), expected, request: None };
-        let take = meant.take.id;
-        let outcome = context.watched((thread, Some(take)), |cancel, audience| {
-            shop.resume(thread, take, resuming, cancel, audience)
+            ResumeRequest { settings: self.agent.settings(context, &settings), expected, request: None };
+        let take = resolved.take.id;
+        let outcome = context.run_watched((thread, Some(take)), |cancel, observer| {
+            runtime.resume(thread, take, resuming, cancel, observer)
         })?;
         Ok(exit(&outcome))
     }

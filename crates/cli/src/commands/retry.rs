@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_agent::{Again, Beginning};
+use retake_agent::{RetryRequest, TurnRequest};
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
 use retake_timeline::SharedChanges;
@@ -11,8 +11,8 @@ use retake_timeline::SharedChanges;
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::Context;
-use crate::desk::Conflicts;
 use crate::failure::{Code, Failure};
+use crate::working_copy::Conflicts;
 
 /// Retry a message in a new take, with the same or another prompt or model.
 #[derive(Args)]
@@ -48,44 +48,46 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
-        let thread = meant.thread.summary.id;
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
+        let thread = resolved.thread.summary.id;
         let at = match self.entry.as_deref() {
-            Some("last") | None => looking
-                .last_message(thread, &meant.take)?
+            Some("last") | None => reader
+                .last_message(thread, &resolved.take)?
                 .ok_or_else(|| Failure::new(Code::NotFound, "this take has no message of yours to retry"))?,
-            Some(entry) => looking.find_entry(&meant.take, entry)?.1,
+            Some(entry) => reader.find_entry(&resolved.take, entry)?.1,
         };
-        let settings = looking.effective_settings(meant.thread.summary.id)?;
+        let settings = reader.effective_settings(resolved.thread.summary.id)?;
         let prompt = match &self.prompt {
-            None => Prompt::Same,
+            None => Prompt::Original,
             Some(text) => {
-                let role = looking.entry(&meant.take, at)?.map_or_else(String::new, |(_, entry)| entry.role);
+                let role =
+                    reader.entry(&resolved.take, at)?.map_or_else(String::new, |(_, entry)| entry.role);
                 Prompt::Entry(EntryVersion::from_text(&role, text, context.now()).into())
             }
         };
-        drop(looking);
-        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
-        let beginning = Beginning {
+        drop(reader);
+        let runtime =
+            context.runtime((resolved.thread.summary.id, resolved.take.id), &settings, &self.agent)?;
+        let beginning = TurnRequest {
             prompt,
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,
             request: None,
         };
-        let outcome = context.watched((thread, None), |cancel, audience| {
+        let outcome = context.run_watched((thread, None), |cancel, observer| {
             let shared = if self.shared { SharedChanges::Undo } else { SharedChanges::Refuse };
             let (name, on_conflict) = (self.name, self.conflicts.into());
-            let again = Again { from: meant.take.id, at, name, on_conflict, shared };
-            shop.retry(thread, again, beginning, cancel, audience)
+            let again = RetryRequest { from: resolved.take.id, at, name, on_conflict, shared };
+            runtime.retry(thread, again, beginning, cancel, observer)
         })?;
         // The turn is over: failing to read the take's name is not an error.
-        let looking = context.timeline()?.look()?;
-        let take = looking.state(thread).ok().map(|state| state.take(&looking.queries(), outcome.take));
+        let reader = context.timeline()?.read()?;
+        let take = reader.state(thread).ok().map(|state| state.take(&reader.queries(), outcome.take));
         if let Some(Ok(Some(take))) = take {
-            context.remark(&format!(
+            context.note(&format!(
                 "Created take {}; `retake compare {} {}` compares the two.",
-                take.name, meant.take.name, take.name
+                take.name, resolved.take.name, take.name
             ))?;
         }
         Ok(exit(&outcome))

@@ -6,12 +6,12 @@ mod remove;
 
 use clap::{Args, Subcommand};
 use retake_model::id::ThreadId;
-use retake_timeline::Done;
+use retake_timeline::ChangeOutcome;
 use serde::Serialize;
 
-use super::defaulted::Defaulted;
+use super::defaulted::WithDefault;
 use crate::arguments::{Target, ThreadTarget};
-use crate::context::{Context, Meant};
+use crate::context::{Context, ResolvedTarget};
 use crate::failure::Failure;
 
 /// Manage the roles offered for new entries. The first one is the default.
@@ -27,7 +27,7 @@ Examples:
 All threads of a project share the list. An entry can have any role: see `retake entry role`.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    choice: Defaulted<Command, list::Arguments>,
+    choice: WithDefault<Command, list::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -62,11 +62,11 @@ struct Roles {
 fn change(
     context: &Context,
     target: ThreadTarget,
-    roles: impl Fn(&Meant) -> Vec<String>,
+    roles: impl Fn(&ResolvedTarget) -> Vec<String>,
 ) -> Result<(), Failure> {
     let target = Target { thread: target.thread, take: None, expect: target.expect };
-    let done: Done = super::seen::change_seen(context, &target, |meant| {
-        Ok(retake_timeline::Command::SetRoles { roles: roles(meant) })
+    let done: ChangeOutcome = super::retry_on_conflict::change_with_retry(context, &target, |resolved| {
+        Ok(retake_timeline::Command::SetRoles { roles: roles(resolved) })
     })?;
     context.report_done(&done)
 }

@@ -4,19 +4,19 @@ use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_agent::{Beginning, check_start_commit};
+use retake_agent::{TurnRequest, check_start_commit};
 use retake_model::command::{Prompt, check_prompt};
 use retake_model::entry::{EntryVersion, attachment_media_of, default_role, preview};
 use retake_model::settings::Settings;
-use retake_timeline::{ChangeError, Command, CreateError, Done, NewThread};
+use retake_timeline::{ChangeError, ChangeOutcome, Command, CreateError, NewThread};
 
 use super::entry::picture;
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
-use crate::context::{Context, Meant};
-use crate::desk::FileFlags;
+use crate::context::{Context, ResolvedTarget};
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
+use crate::working_copy::FileFlags;
 
 /// Run a turn: send a prompt to the agent and show its work.
 #[derive(Args)]
@@ -89,14 +89,19 @@ impl Arguments {
             }
             Prompt::Entry(entry)
         };
-        target.check_place(context)?;
-        let (meant, expected) = target.prepare(context, &self.target, &text)?;
-        let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
-        let beginning =
-            Beginning { prompt, settings: self.agent.settings(context, &settings), expected, request: None };
-        let (thread, take) = (meant.thread.summary.id, meant.take.id);
-        let outcome = context.watched((thread, Some(take)), |cancel, audience| {
-            shop.run(thread, take, beginning, cancel, audience)
+        target.check_folder(context)?;
+        let (resolved, expected) = target.prepare(context, &self.target, &text)?;
+        let runtime =
+            context.runtime_with(backend, (resolved.thread.summary.id, resolved.take.id), &self.agent)?;
+        let beginning = TurnRequest {
+            prompt,
+            settings: self.agent.settings(context, &settings),
+            expected,
+            request: None,
+        };
+        let (thread, take) = (resolved.thread.summary.id, resolved.take.id);
+        let outcome = context.run_watched((thread, Some(take)), |cancel, observer| {
+            runtime.run(thread, take, beginning, cancel, observer)
         })?;
         Ok(exit(&outcome))
     }
@@ -109,10 +114,10 @@ fn prompt(words: &[String]) -> Result<String, Failure> {
         text.clear();
     }
     // An idle pipe must not block if the prompt was given as an argument.
-    let piped = !io::stdin().is_terminal() && (text.is_empty() || something_is_piped());
+    let piped = !io::stdin().is_terminal() && (text.is_empty() || has_piped_input());
     if piped {
         let mut rest = String::new();
-        io::stdin().take(crate::ui::input::LIMIT).read_to_string(&mut rest)?;
+        io::stdin().take(crate::ui::input::MAX_CONTENT_BYTES).read_to_string(&mut rest)?;
         if !rest.trim().is_empty() {
             if !text.is_empty() {
                 text.push_str("\n\n");
@@ -124,7 +129,7 @@ fn prompt(words: &[String]) -> Result<String, Failure> {
 }
 
 /// Whether standard input is a pipe or a file, and not a null device or an inherited stream that never ends.
-fn something_is_piped() -> bool {
+fn has_piped_input() -> bool {
     use std::os::fd::AsFd;
     use std::os::unix::fs::FileTypeExt;
     let Ok(copy) = io::stdin().as_fd().try_clone_to_owned() else { return false };
@@ -135,7 +140,7 @@ fn something_is_piped() -> bool {
 /// The thread and take of a turn.
 pub(super) enum TurnTarget {
     /// Existing ones; the take may have to be switched to.
-    There(Box<Meant>),
+    Existing(Box<ResolvedTarget>),
     /// A thread that is created for the turn.
     NewThread,
 }
@@ -143,25 +148,25 @@ pub(super) enum TurnTarget {
 impl TurnTarget {
     /// Resolves the target without changing anything.
     pub(super) fn find(context: &Context, target: &Target, new: bool) -> Result<Self, Failure> {
-        let looking = context.timeline()?.look()?;
-        let in_use = |thread| looking.thread(thread).is_ok_and(|row| row.summary.deleted.is_none());
+        let reader = context.timeline()?.read()?;
+        let in_use = |thread| reader.thread(thread).is_ok_and(|row| row.summary.deleted.is_none());
         let chosen = environment("RETAKE_THREAD").is_some_and(|text| !text.trim().is_empty());
         let current = chosen || context.project()?.current.is_some_and(in_use);
         if new || (target.thread.is_none() && !current) {
             if target.take.is_some() || target.expect.is_some() {
                 // These options refer to an existing thread.
-                context.meant(&looking, target)?;
+                context.resolve(&reader, target)?;
             }
             return Ok(Self::NewThread);
         }
-        Ok(Self::There(Box::new(context.meant(&looking, target)?)))
+        Ok(Self::Existing(Box::new(context.resolve(&reader, target)?)))
     }
 
     /// The settings of the turn.
     pub(super) fn settings(&self, context: &Context) -> Result<Settings, Failure> {
         match self {
-            Self::There(meant) => {
-                Ok(context.timeline()?.look()?.effective_settings(meant.thread.summary.id)?)
+            Self::Existing(resolved) => {
+                Ok(context.timeline()?.read()?.effective_settings(resolved.thread.summary.id)?)
             }
             Self::NewThread => Ok(Settings::default()),
         }
@@ -170,8 +175,8 @@ impl TurnTarget {
     /// The role of the user's messages.
     pub(super) fn role(&self, context: &Context) -> Result<String, Failure> {
         let roles = match self {
-            Self::There(meant) => meant.roles.clone(),
-            Self::NewThread => context.timeline()?.look()?.project_roles(context.project()?.id)?,
+            Self::Existing(resolved) => resolved.roles.clone(),
+            Self::NewThread => context.timeline()?.read()?.project_roles(context.project()?.id)?,
         };
         Ok(default_role(&roles).to_owned())
     }
@@ -179,8 +184,8 @@ impl TurnTarget {
     /// Refuses unless the thread's start commit is checked out.
     pub(super) fn check_start_commit(&self, context: &Context) -> Result<(), Failure> {
         match self {
-            Self::There(meant) => {
-                Ok(check_start_commit(context.timeline()?, meant.thread.summary.id, meant.take.id)?)
+            Self::Existing(resolved) => {
+                Ok(check_start_commit(context.timeline()?, resolved.thread.summary.id, resolved.take.id)?)
             }
             Self::NewThread => Err(Failure::new(
                 Code::Refused,
@@ -190,9 +195,9 @@ impl TurnTarget {
     }
 
     /// Opens the folder of the turn without changing anything.
-    pub(super) fn check_place(&self, context: &Context) -> Result<(), Failure> {
-        context.check_place(match self {
-            Self::There(meant) => Some((meant.thread.summary.id, meant.take.id)),
+    pub(super) fn check_folder(&self, context: &Context) -> Result<(), Failure> {
+        context.check_folder(match self {
+            Self::Existing(resolved) => Some((resolved.thread.summary.id, resolved.take.id)),
             Self::NewThread => None,
         })
     }
@@ -200,8 +205,10 @@ impl TurnTarget {
     /// Refuses to send an empty draft, or one whose role is not a prompt role.
     fn check_draft(&self, role: &str) -> Result<(), Failure> {
         match self {
-            Self::There(meant) if !meant.take.draft.trim().is_empty() || !meant.take.attached.is_empty() => {
-                let entry = meant.take.clone().take_draft(role, meant.take.created);
+            Self::Existing(resolved)
+                if !resolved.take.draft.trim().is_empty() || !resolved.take.attached.is_empty() =>
+            {
+                let entry = resolved.take.clone().take_draft(role, resolved.take.created);
                 Ok(check_prompt(&entry).map_err(ChangeError::from)?)
             }
             _ => Err(Failure::new(Code::Refused, "the draft is empty; `retake draft set` writes one")),
@@ -215,35 +222,35 @@ impl TurnTarget {
         context: &Context,
         target: &Target,
         text: &str,
-    ) -> Result<(Meant, Option<u64>), Failure> {
-        let meant = match self {
-            Self::There(meant) => *meant,
+    ) -> Result<(ResolvedTarget, Option<u64>), Failure> {
+        let resolved = match self {
+            Self::Existing(resolved) => *resolved,
             Self::NewThread => {
                 // The title is taken from the first line of the prompt.
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 let done = new_thread(context, &preview(first))?;
-                context.remark(&format!("Created thread “{}”.", done.summary.title))?;
+                context.note(&format!("Created thread “{}”.", done.summary.title))?;
                 let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
-                return Ok((context.meant(&context.timeline()?.look()?, &target)?, None));
+                return Ok((context.resolve(&context.timeline()?.read()?, &target)?, None));
             }
         };
-        let open = context.timeline()?.look()?.apart_folder_of(meant.thread.summary.id, meant.take.id)?;
-        if meant.take.id == meant.state.active || open.is_some() {
-            return Ok((meant, target.expect));
+        let open = context.timeline()?.read()?.worktree_of(resolved.thread.summary.id, resolved.take.id)?;
+        if resolved.take.id == resolved.state.active || open.is_some() {
+            return Ok((resolved, target.expect));
         }
-        let switch = Command::Switch { take: meant.take.id };
-        context.change_takes(meant.thread.summary.id, switch, target.expect, FileFlags::default())?;
-        context.remark(&format!("Switched to take {}.", meant.take.name))?;
-        let meant = context.meant(&context.timeline()?.look()?, target)?;
-        let expected = target.expect.map(|_| meant.thread.summary.version);
-        Ok((meant, expected))
+        let switch = Command::Switch { take: resolved.take.id };
+        context.change_takes(resolved.thread.summary.id, switch, target.expect, FileFlags::default())?;
+        context.note(&format!("Switched to take {}.", resolved.take.name))?;
+        let resolved = context.resolve(&context.timeline()?.read()?, target)?;
+        let expected = target.expect.map(|_| resolved.thread.summary.version);
+        Ok((resolved, expected))
     }
 }
 
 /// Creates a thread titled after the prompt and makes it current.
-fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
+fn new_thread(context: &Context, title: &str) -> Result<ChangeOutcome, Failure> {
     // Characters that are not allowed in a title are dropped; the prompt is unchanged.
-    let title = retake_model::name::for_title(title);
+    let title = retake_model::name::strip_for_title(title);
     let project = context.project()?;
     let mut number = 1;
     loop {
@@ -259,7 +266,7 @@ fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
             other => {
                 let done = other?;
                 // A new folder becomes a project.
-                context.own_project()?;
+                context.project_or_create()?;
                 return Ok(done);
             }
         }

@@ -9,7 +9,7 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::counted;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Name the current version, or list the saved ones.
 #[derive(Args)]
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?;
+        let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?;
         let Some(given) = self.name.filter(|_| !self.list) else {
             return list(context, thread.summary.id);
         };
@@ -45,9 +45,9 @@ impl Arguments {
         context.warn_of_budget();
         context.report(&done, |out, styles| {
             let (muted, active) = (styles.muted, &done.summary.active);
-            let take = sanitize(&active.name, Lines::Fold);
+            let take = sanitize(&active.name, LineBreaks::Fold);
             let entries = counted(active.entries, "entry", "entries");
-            let name = sanitize(&name, Lines::Fold);
+            let name = sanitize(&name, LineBreaks::Fold);
             write!(out, "Saved version {} as “{name}”: on {take}, {entries}.", done.version)?;
             writeln!(out, " {muted}`retake jump \"{name}\"` returns to it{muted:#}")
         })
@@ -60,7 +60,7 @@ struct Saves {
 }
 
 fn list(context: &Context, thread: ThreadId) -> Result<(), Failure> {
-    let saved = context.timeline()?.look()?.saves(thread, None, usize::MAX)?;
+    let saved = context.timeline()?.read()?.saves(thread, None, usize::MAX)?;
     let answer = Saves { saved };
     context.answer(&answer, |out, styles| {
         let (id, muted) = (styles.id, styles.muted);
@@ -68,7 +68,7 @@ fn list(context: &Context, thread: ThreadId) -> Result<(), Failure> {
             return writeln!(out, "No saved versions. {muted}`retake save NAME` saves one{muted:#}");
         }
         for saved in &answer.saved {
-            let (name, ago) = (sanitize(&saved.name, Lines::Fold), context.ago(saved.time));
+            let (name, ago) = (sanitize(&saved.name, LineBreaks::Fold), context.ago(saved.time));
             writeln!(out, "{id}{:>6}{id:#}  {name}  {muted}{ago}{muted:#}", saved.version)?;
         }
         Ok(())

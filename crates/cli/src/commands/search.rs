@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
-use retake_store::{Deleted, Order, Scope, SearchIndex, SearchQuery, ThreadFilter};
+use retake_store::{DeletedFilter, SearchIndex, SearchOrder, SearchQuery, SearchScope, ThreadFilter};
 use retake_timeline::FoundEntry;
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::label::Label;
-use crate::ui::moment::{Edge, parse};
 use crate::ui::progress::Progress;
 use crate::ui::style::Styles;
+use crate::ui::time_input::{PeriodEnd, parse};
 
 /// Search entries in all takes.
 #[derive(Args)]
@@ -77,14 +77,16 @@ struct Line {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let looking = timeline.look()?;
+        let reader = timeline.read()?;
         let query = self.query(context)?;
         let index = SearchIndex::open(timeline.store().folder())?;
-        let mut progress = Progress::begin("Indexing", context.audience());
-        index.catch_up(&looking.queries(), &mut |at| progress.reach(at.reached as u64, at.goal as u64))?;
+        let mut progress = Progress::begin("Indexing", context.observer());
+        index.catch_up(&reader.queries(), &mut |at| {
+            progress.set_progress(at.reached as u64, at.goal as u64)
+        })?;
         drop(progress);
-        let mut progress = Progress::begin("Searching history", context.audience());
-        let found = looking.search(&index, &query, &mut |done, total| progress.reach(done, total))?;
+        let mut progress = Progress::begin("Searching history", context.observer());
+        let found = reader.search(&index, &query, &mut |done, total| progress.set_progress(done, total))?;
         drop(progress);
         let answer = Answer { hits: found.hits.into_iter().map(Line::of).collect(), more: found.more };
         context.answer(&answer, |out, styles| {
@@ -107,16 +109,16 @@ impl Arguments {
         };
         let project =
             if self.all { None } else { Some(context.timeline()?.project_if_known(context.directory())?.id) };
-        let deleted = if self.deleted { Deleted::Shown } else { Deleted::Hidden };
+        let deleted = if self.deleted { DeletedFilter::Shown } else { DeletedFilter::Hidden };
         Ok(SearchQuery {
             words: self.words.join(" "),
             roles: self.role.clone(),
             thread: None,
             threads: ThreadFilter { project, deleted, ..self.facets.filter() },
-            since: moment(&self.since, Edge::First)?,
-            until: moment(&self.until, Edge::Last)?,
-            scope: if self.history { Scope::History } else { Scope::Now },
-            order: if self.newest { Order::Newest } else { Order::Relevance },
+            since: moment(&self.since, PeriodEnd::First)?,
+            until: moment(&self.until, PeriodEnd::Last)?,
+            scope: if self.history { SearchScope::History } else { SearchScope::Now },
+            order: if self.newest { SearchOrder::Newest } else { SearchOrder::Relevance },
             limit: self.limit,
             offset: 0,
         })

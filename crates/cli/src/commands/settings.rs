@@ -6,9 +6,9 @@ mod set;
 mod unset;
 
 use clap::{Args, Subcommand};
-use retake_model::settings::{BadSetting, NAMES};
+use retake_model::settings::{InvalidSettingError, NAMES};
 
-use super::defaulted::Defaulted;
+use super::defaulted::WithDefault;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -32,7 +32,7 @@ them; an undo in that thread reverts them. With auto_add_history, an entry befor
 changed since the last turn.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    choice: Defaulted<Command, list::Arguments>,
+    choice: WithDefault<Command, list::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -61,5 +61,7 @@ impl Arguments {
 
 fn known(name: &str) -> Result<&'static str, Failure> {
     let found = NAMES.into_iter().find(|known| *known == name);
-    found.ok_or_else(|| Failure::new(Code::NotFound, BadSetting::Unknown(name.chars().take(40).collect())))
+    found.ok_or_else(|| {
+        Failure::new(Code::NotFound, InvalidSettingError::Unknown(name.chars().take(40).collect()))
+    })
 }

@@ -3,8 +3,8 @@
 use clap::Args;
 use retake_model::object::load;
 use retake_model::operation::OperationKind;
-use retake_model::tree::{Reason, Snapshot};
-use retake_timeline::{FileReport, LookError, NotHeld};
+use retake_model::tree::{ExclusionReason, Snapshot};
+use retake_timeline::{ExcludedFile, FileReport, ReadError};
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::describe::files::{write_recovered, write_report};
 use crate::failure::Failure;
 use crate::ui::bytes::{counted, size};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Show your changes since the last snapshot, and excluded files.
 #[derive(Args)]
@@ -35,36 +35,36 @@ struct Answer {
     snapshot: retake_model::content::ContentId,
     version: u64,
     /// Number and size of captured files and links.
-    files_held: u64,
-    bytes_held: u64,
+    captured_files: u64,
+    captured_bytes: u64,
     /// Changes since the last snapshot.
     changed: FileReport,
-    left_out: Vec<NotHeld>,
+    excluded: Vec<ExcludedFile>,
 }
 
-const YOURS: &str = "Your changes, now recorded:";
-const THEIRS: &str = "Changed by a running or crashed tool, now recorded:";
+const YOUR_CHANGES: &str = "Your changes, now recorded:";
+const TOOL_CHANGES: &str = "Changed by a running or crashed tool, now recorded:";
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
-        let desk = context.desk_of(thread)?;
-        let seen = desk.look(thread, context.caller(thread, self.target.expect)?)?;
-        let looking = context.timeline()?.look()?;
-        let snapshot: Snapshot = load(&looking.queries(), seen.snapshot).map_err(LookError::from)?;
+        let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?.summary.id;
+        let working_copy = context.working_copy_of(thread)?;
+        let seen = working_copy.record_changes(thread, context.caller(thread, self.target.expect)?)?;
+        let reader = context.timeline()?.read()?;
+        let snapshot: Snapshot = load(&reader.queries(), seen.snapshot).map_err(ReadError::from)?;
         let answer = Answer {
             snapshot: seen.snapshot,
             version: seen.version,
-            files_held: snapshot.files(),
-            bytes_held: snapshot.bytes(),
-            left_out: looking.left_out(&snapshot)?,
+            captured_files: snapshot.files(),
+            captured_bytes: snapshot.bytes(),
+            excluded: reader.excluded(&snapshot)?,
             changed: seen.files,
         };
         // Otherwise a running or crashed tool made the changes.
         let by_hand = seen
             .operation
             .as_ref()
-            .is_some_and(|done| matches!(done.kind, Some(OperationKind::FilesSeen { .. })));
+            .is_some_and(|done| matches!(done.kind, Some(OperationKind::ExternalEdits { .. })));
         context.answer(&answer, |out, styles| {
             if let Some(recovered) =
                 answer.changed.recovered.as_ref().filter(|_| answer.changed.paths.is_empty())
@@ -74,33 +74,35 @@ impl Arguments {
             if answer.changed.paths.is_empty() {
                 writeln!(out, "No changes since the last snapshot.")?;
             } else {
-                writeln!(out, "{}", if by_hand { YOURS } else { THEIRS })?;
+                writeln!(out, "{}", if by_hand { YOUR_CHANGES } else { TOOL_CHANGES })?;
                 write_report(out, context, &answer.changed)?;
             }
-            let (files, bytes) = (counted(answer.files_held, "file", "files"), size(answer.bytes_held));
+            let (files, bytes) =
+                (counted(answer.captured_files, "file", "files"), size(answer.captured_bytes));
             writeln!(out, "Captured: {files}, {bytes}.")?;
-            write_left_out(out, styles, &answer.left_out, self.excluded)
+            write_excluded(out, styles, &answer.excluded, self.excluded)
         })
     }
 }
 
-pub(crate) fn write_left_out(
+pub(crate) fn write_excluded(
     out: &mut dyn std::io::Write,
     styles: &crate::ui::style::Styles,
-    left: &[NotHeld],
+    left: &[ExcludedFile],
     all: bool,
 ) -> std::io::Result<()> {
     let muted = styles.muted;
     // Ignored files are excluded on purpose; the others are worth listing.
-    let (ignored, other): (Vec<&NotHeld>, Vec<&NotHeld>) =
-        left.iter().partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
+    let (ignored, other): (Vec<&ExcludedFile>, Vec<&ExcludedFile>) = left
+        .iter()
+        .partition(|left| matches!(left.reason, ExclusionReason::Ignored | ExclusionReason::Repository));
     for left in other.iter().chain(ignored.iter().filter(|_| all)) {
         let name =
             if left.root.is_empty() { left.path.clone() } else { format!("{}:{}", left.root, left.path) };
         writeln!(
             out,
             "  {muted}excluded{muted:#} {}  {muted}{}{muted:#}",
-            sanitize(&name, Lines::Fold),
+            sanitize(&name, LineBreaks::Fold),
             words(left.reason)
         )?;
     }
@@ -111,19 +113,19 @@ pub(crate) fn write_left_out(
     Ok(())
 }
 
-pub(crate) fn words(reason: Reason) -> &'static str {
+pub(crate) fn words(reason: ExclusionReason) -> &'static str {
     match reason {
-        Reason::Ignored => "ignored",
-        Reason::Secret => "likely a secret; `files.include` captures it anyway",
-        Reason::TooLarge => "larger than `files.largest`",
-        Reason::Special => "pipe, socket or device",
-        Reason::Unreadable => "not readable",
-        Reason::Changing => "kept changing while it was read",
-        Reason::Repository => "belongs to version control",
-        Reason::BadName => "the name cannot be restored",
-        Reason::Mounted => "another file system",
-        Reason::OtherProject => "another project, or the worktree of a take",
-        Reason::NotSealed => "not sealed on this machine",
-        Reason::ModeBits => "captured without its setuid, setgid or sticky bit",
+        ExclusionReason::Ignored => "ignored",
+        ExclusionReason::Secret => "likely a secret; `files.include` captures it anyway",
+        ExclusionReason::TooLarge => "larger than `files.largest`",
+        ExclusionReason::Special => "pipe, socket or device",
+        ExclusionReason::Unreadable => "not readable",
+        ExclusionReason::Changing => "kept changing while it was read",
+        ExclusionReason::Repository => "belongs to version control",
+        ExclusionReason::InvalidName => "the name cannot be restored",
+        ExclusionReason::Mounted => "another file system",
+        ExclusionReason::OtherProject => "another project, or the worktree of a take",
+        ExclusionReason::NotSealed => "not sealed on this machine",
+        ExclusionReason::ModeBits => "captured without its setuid, setgid or sticky bit",
     }
 }

@@ -1,7 +1,7 @@
 //! `retake steer`
 
 use clap::Args;
-use retake_agent::{Sender, Unreached};
+use retake_agent::{SendError, TurnHandle};
 use retake_model::id::EntryId;
 use serde::Serialize;
 
@@ -33,11 +33,11 @@ impl Arguments {
         if self.message.trim().is_empty() {
             return Err(Failure::new(Code::Usage, "the message is empty"));
         }
-        let meant = context.meant(&context.timeline()?.look()?, &Target::from(&self.target))?;
-        let sender = Sender::new(context.timeline()?)?;
-        match sender.steer(meant.take.id, &self.message) {
+        let resolved = context.resolve(&context.timeline()?.read()?, &Target::from(&self.target))?;
+        let sender = TurnHandle::new(context.timeline()?)?;
+        match sender.steer(resolved.take.id, &self.message) {
             Ok(entry) => context.report(&Answer { entry }, |out, _| writeln!(out, "Message sent.")),
-            Err(error @ Unreached::NothingRuns) => {
+            Err(error @ SendError::NoTurnRunning) => {
                 let message = format!("{error}; `retake run` starts one");
                 Err(Failure::new(Code::NotFound, message))
             }

@@ -1,7 +1,7 @@
 //! `retake stop`
 
 use clap::Args;
-use retake_agent::{Sender, Unreached};
+use retake_agent::{SendError, TurnHandle};
 use serde::Serialize;
 
 use crate::agent::AgentFlags;
@@ -32,18 +32,18 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &Target::from(&self.target))?;
-        let sender = Sender::new(context.timeline()?)?;
-        let answer = match sender.interrupt(meant.take.id) {
+        let resolved = context.resolve(&context.timeline()?.read()?, &Target::from(&self.target))?;
+        let sender = TurnHandle::new(context.timeline()?)?;
+        let answer = match sender.interrupt(resolved.take.id) {
             Ok(()) => Answer { stopped: true, closed: false },
-            Err(Unreached::NothingRuns) => {
-                let settings = context.timeline()?.look()?.effective_settings(meant.thread.summary.id)?;
-                let shop = context.workshop(
-                    (meant.thread.summary.id, meant.take.id),
+            Err(SendError::NoTurnRunning) => {
+                let settings = context.timeline()?.read()?.effective_settings(resolved.thread.summary.id)?;
+                let runtime = context.runtime(
+                    (resolved.thread.summary.id, resolved.take.id),
                     &settings,
                     &AgentFlags::default(),
                 )?;
-                let closed = shop.close(meant.thread.summary.id, meant.take.id)?;
+                let closed = runtime.close(resolved.thread.summary.id, resolved.take.id)?;
                 if !closed {
                     return Err(Failure::new(Code::NotFound, "no turn is running in this take"));
                 }

@@ -11,12 +11,12 @@ mod switch;
 use clap::Subcommand;
 use retake_model::operation::OperationKind;
 use retake_model::summary::TakeSummary;
-use retake_timeline::{Changed, Done, FileReport};
+use retake_timeline::{ChangeOutcome, ChangeReport, FileReport};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -52,9 +52,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
 
 /// The result of a command that may change the active take.
 #[derive(Serialize)]
-struct NowOn {
+struct TakeAnswer {
     #[serde(flatten)]
-    done: Done,
+    done: ChangeOutcome,
     /// The new take, or the active one.
     take: TakeSummary,
     /// File changes; `None` if only the conversation changed.
@@ -62,31 +62,31 @@ struct NowOn {
 }
 
 /// The new take, and a sentence about the active take.
-fn new_take(context: &Context, done: &Done) -> Result<(TakeSummary, String), Failure> {
+fn new_take(context: &Context, done: &ChangeOutcome) -> Result<(TakeSummary, String), Failure> {
     let active = done.summary.active.clone();
     let made = match &done.kind {
         Some(OperationKind::TakeForked { take, .. } | OperationKind::TakeBranched { take, .. }) => *take,
         _ => active.id,
     };
-    let looking = context.timeline()?.look()?;
-    let takes = looking.queries().takes_of(looking.thread(done.thread)?.number)?;
+    let reader = context.timeline()?.read()?;
+    let takes = reader.queries().takes_of(reader.thread(done.thread)?.number)?;
     match takes.into_iter().find(|take| take.summary.id == made && made != active.id) {
         None => Ok((active, "; it is now the active take".to_owned())),
         Some(take) => {
             let place = format!(
                 "; the active take is still {}, and no files moved. `retake worktree add {}` checks out the new take",
-                sanitize(&active.name, Lines::Fold),
-                sanitize(&take.summary.name, Lines::Fold)
+                sanitize(&active.name, LineBreaks::Fold),
+                sanitize(&take.summary.name, LineBreaks::Fold)
             );
             Ok((take.summary, place))
         }
     }
 }
 
-impl NowOn {
+impl TakeAnswer {
     /// Returns `None` for a dry run.
-    fn of(changed: Option<Changed>) -> Option<Self> {
-        let Changed { done, files } = changed?;
+    fn of(changed: Option<ChangeReport>) -> Option<Self> {
+        let ChangeReport { done, files } = changed?;
         let done = done?;
         Some(Self { take: done.summary.active.clone(), done, files })
     }

@@ -14,7 +14,7 @@ mod tag;
 
 use clap::Subcommand;
 
-pub(crate) use entry::{Manner, role_style, write_entry};
+pub(crate) use entry::{EntryFormat, role_style, write_entry};
 pub(crate) use list::Facets;
 
 use crate::context::Context;

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use clap::Args;
 use retake_model::id::ThreadId;
-use retake_store::Deleted;
+use retake_store::DeletedFilter;
 use retake_timeline::{PendingMove, Tree, TreeThread};
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ struct Answer<'tree> {
     current: Option<ThreadId>,
     /// With `--entries`: the tree of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    shape: Option<&'tree shape::Shape>,
+    shape: Option<&'tree shape::MessageTree>,
     /// File moves that were started and not finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
@@ -64,22 +64,22 @@ struct Answer<'tree> {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let project = context.project()?;
-        let looking = context.timeline()?.look()?;
+        let reader = context.timeline()?.read()?;
         let one = match &self.thread {
-            Some(text) => Some(context.thread(&looking, Some(text))?.summary),
-            None if self.entries => Some(context.thread(&looking, None)?.summary),
+            Some(text) => Some(context.thread(&reader, Some(text))?.summary),
+            None if self.entries => Some(context.thread(&reader, None)?.summary),
             None => None,
         };
         let deleted = self.deleted || one.as_ref().is_some_and(|thread| thread.deleted.is_some());
         // A named thread may belong to another project.
         let within = (!self.all && one.is_none()).then_some(project.id);
-        let deleted = if deleted { Deleted::Shown } else { Deleted::Hidden };
-        let mut tree = looking.tree(within, deleted)?;
+        let deleted = if deleted { DeletedFilter::Shown } else { DeletedFilter::Hidden };
+        let mut tree = reader.tree(within, deleted)?;
         if let Some(one) = &one {
-            keep_below(&mut tree, one.id);
+            retain_subtree(&mut tree, one.id);
         }
         let shape = match (self.entries, tree.threads.first()) {
-            (true, Some(thread)) => Some(shape::Shape::of(&looking, thread)?),
+            (true, Some(thread)) => Some(shape::MessageTree::of(&reader, thread)?),
             _ => None,
         };
         let shown = |id| tree.threads.iter().any(|thread| thread.summary.id == id);
@@ -101,7 +101,7 @@ impl Arguments {
 }
 
 /// Keeps only this thread, moved to the root, and its descendants.
-fn keep_below(tree: &mut Tree, thread: ThreadId) {
+fn retain_subtree(tree: &mut Tree, thread: ThreadId) {
     let below: HashMap<ThreadId, Option<ThreadId>> =
         tree.threads.iter().map(|thread| (thread.summary.id, thread.below)).collect();
     let belongs = |id: ThreadId| draw::ancestors(&below, id).any(|ancestor| ancestor == thread);

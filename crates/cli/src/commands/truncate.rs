@@ -24,8 +24,8 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        let truncate = Command::Truncate { take: meant.take.id, pairs: self.pairs };
-        context.change_and_report(meant.thread.summary.id, truncate, self.target.expect)
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        let truncate = Command::Truncate { take: resolved.take.id, pairs: self.pairs };
+        context.change_and_report(resolved.thread.summary.id, truncate, self.target.expect)
     }
 }

@@ -3,14 +3,14 @@
 mod models;
 
 use clap::Args;
-use retake_agent::{ModelUse, models_used};
-use retake_store::{BudgetState, Share, Usage};
+use retake_agent::{ModelUsage, models_used};
+use retake_store::{BudgetState, ProjectUsage, StoreUsage};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::{count, size};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Show storage use, and model use with its cost.
 #[derive(Args)]
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Line {
     #[serde(flatten)]
-    share: Share,
+    share: ProjectUsage,
     path: Option<String>,
     /// Whether it exceeds `files.budget`.
     over: bool,
@@ -38,11 +38,11 @@ struct Line {
 struct Answer {
     folder: String,
     #[serde(flatten)]
-    usage: Usage,
+    usage: StoreUsage,
     budget: Option<u64>,
     budget_status: Option<BudgetState>,
     /// Use of each model in all threads, as far back as the trace goes.
-    models: Vec<ModelUse>,
+    models: Vec<ModelUsage>,
     /// Use of each project, largest first, with `--projects`.
     #[serde(skip_serializing_if = "Option::is_none")]
     projects: Option<Vec<Line>>,
@@ -57,18 +57,18 @@ impl Arguments {
             folder: store.folder().to_string_lossy().into_owned(),
             usage,
             budget,
-            budget_status: budget.map(|budget| usage.against(budget)),
+            budget_status: budget.map(|budget| usage.budget_state(budget)),
             models: models_used(store, None)?,
             projects: if self.projects { Some(shares(context)?) } else { None },
         };
         context.answer(&answer, |out, styles| {
             let (muted, warning) = (styles.muted, styles.warning);
             for (name, value) in [
-                ("folder", sanitize(&answer.folder, Lines::Fold).into_owned()),
+                ("folder", sanitize(&answer.folder, LineBreaks::Fold).into_owned()),
                 ("database", size(usage.database)),
                 ("write-ahead log", size(usage.log)),
                 ("search index", size(usage.search)),
-                ("trace and turns", size(usage.ledger)),
+                ("trace and turns", size(usage.runtime_database)),
                 ("backups", size(usage.backups)),
                 ("files in packs", size(usage.packs)),
                 ("folder data", size(usage.folders)),
@@ -95,7 +95,8 @@ impl Arguments {
                 }
             }
             for Line { share, path, over } in answer.projects.iter().flatten() {
-                let path = sanitize(path.as_deref().unwrap_or("a project without a folder"), Lines::Fold);
+                let path =
+                    sanitize(path.as_deref().unwrap_or("a project without a folder"), LineBreaks::Fold);
                 let own = size(share.own_bytes);
                 write!(
                     out,
@@ -117,11 +118,11 @@ impl Arguments {
 
 fn shares(context: &Context) -> Result<Vec<Line>, Failure> {
     let timeline = context.timeline()?;
-    let mut shares = timeline.store().shares()?;
+    let mut shares = timeline.store().usage_by_project()?;
     shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
-    let projects = timeline.look()?.queries().projects()?;
+    let projects = timeline.read()?.queries().projects()?;
     let budget = context.config.files.budget;
-    let line = |share: Share| Line {
+    let line = |share: ProjectUsage| Line {
         path: projects.iter().find(|row| row.id == share.project).map(|row| row.path.clone()),
         over: budget.is_some_and(|budget| share.bytes > budget.0),
         share,

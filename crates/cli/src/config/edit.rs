@@ -2,7 +2,7 @@
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
-use super::keys::{Key, Takes};
+use super::keys::{Key, ValueType};
 use super::{Config, Size};
 use crate::failure::{Code, Failure};
 
@@ -59,27 +59,27 @@ pub(crate) fn unset(text: &str, name: &str) -> Result<Option<String>, Failure> {
 fn value(key: &Key, typed: &str) -> Result<Value, Failure> {
     let wrong = |why: String| Failure::new(Code::Usage, format!("{}: {why}", key.name));
     match key.value_type {
-        Takes::Flag => match typed {
+        ValueType::Flag => match typed {
             "true" | "yes" | "on" => Ok(true.into()),
             "false" | "no" | "off" => Ok(false.into()),
             _ => Err(wrong(format!("{typed:?} is neither true nor false"))),
         },
-        Takes::Number => match typed.parse::<i64>() {
+        ValueType::Number => match typed.parse::<i64>() {
             Ok(number) if number >= 0 => Ok(number.into()),
             _ => Err(wrong(format!("{typed:?} is not a whole number from 0 on"))),
         },
-        Takes::Size => {
+        ValueType::Size => {
             typed.parse::<Size>().map_err(wrong)?;
             Ok(typed.parse::<i64>().map_or_else(|_| typed.into(), Value::from))
         }
-        Takes::Text => Ok(typed.trim_matches('"').into()),
-        Takes::List => {
+        ValueType::Text => Ok(typed.trim_matches('"').into()),
+        ValueType::List => {
             let typed = typed.strip_prefix('[').and_then(|typed| typed.strip_suffix(']')).unwrap_or(typed);
             let texts =
                 typed.split(',').map(|text| text.trim().trim_matches('"')).filter(|text| !text.is_empty());
             Ok(texts.collect())
         }
-        Takes::Path => {
+        ValueType::Path => {
             let path = std::path::absolute(typed).map_err(|error| wrong(format!("{typed:?}: {error}")))?;
             let text = path.to_str().ok_or_else(|| wrong(format!("{typed:?} is not UTF-8")))?;
             Ok(text.into())

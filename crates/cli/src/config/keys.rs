@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 pub(crate) struct Key {
     /// Section and name.
     pub(crate) name: &'static str,
-    pub(crate) value_type: Takes,
+    pub(crate) value_type: ValueType,
     /// The default as TOML; `None` if there is none.
     pub(crate) default: Option<&'static str>,
     pub(crate) purpose: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct Key {
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum ValueType {
     Path,
     Size,
     Number,
@@ -24,9 +24,9 @@ pub(crate) enum Takes {
     List,
 }
 
-impl Takes {
+impl ValueType {
     /// The name of the type, for text and JSON output.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Path => "path",
             Self::Size => "size",
@@ -42,135 +42,140 @@ impl Takes {
 pub(crate) const KEYS: [Key; 24] = [
     Key {
         name: "storage.folder",
-        value_type: Takes::Path,
+        value_type: ValueType::Path,
         default: None,
         purpose: "folder of the store; RETAKE_HOME overrides it",
     },
     Key {
         name: "storage.budget",
-        value_type: Takes::Size,
+        value_type: ValueType::Size,
         default: None,
         purpose: "warn when the store approaches this size, such as \"5 GB\"; nothing is deleted",
     },
     Key {
         name: "storage.gc_grace_days",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: Some("14"),
         purpose: "how many days gc keeps unreferenced content",
     },
     Key {
         name: "history.depth",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: Some("0"),
         purpose: "how many changes undo can reach; 0 for all",
     },
     Key {
         name: "history.typing_pause_ms",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: Some("2000"),
         purpose: "typing with shorter pauses is one undo step",
     },
-    Key { name: "output.pager", value_type: Takes::Flag, default: Some("true"), purpose: "page long output" },
+    Key {
+        name: "output.pager",
+        value_type: ValueType::Flag,
+        default: Some("true"),
+        purpose: "page long output",
+    },
     Key {
         name: "output.entries",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: Some("50"),
         purpose: "how many entries `thread show` shows",
     },
     Key {
         name: "files.enabled",
-        value_type: Takes::Flag,
+        value_type: ValueType::Flag,
         default: Some("true"),
         purpose: "whether switching takes moves files; undo and redo always do",
     },
     Key {
         name: "files.confirm",
-        value_type: Takes::Flag,
+        value_type: ValueType::Flag,
         default: Some("true"),
         purpose: "in a terminal, preview file changes and ask first",
     },
     Key {
         name: "files.budget",
-        value_type: Takes::Size,
+        value_type: ValueType::Size,
         default: None,
         purpose: "maximum size of one project; see `usage --projects` and `purge --to-fit`",
     },
     Key {
         name: "files.largest",
-        value_type: Takes::Size,
+        value_type: ValueType::Size,
         default: Some("104857600"),
         purpose: "larger files are excluded",
     },
     Key {
         name: "files.include",
-        value_type: Takes::List,
+        value_type: ValueType::List,
         default: Some("[]"),
         purpose: "patterns, as in .gitignore, of files to capture even if ignored or likely secret",
     },
     Key {
         name: "files.exclude",
-        value_type: Takes::List,
+        value_type: ValueType::List,
         default: Some("[]"),
         purpose: "patterns of files to exclude, in addition to .gitignore, .ignore and .retakeignore",
     },
     Key {
         name: "files.secrets",
-        value_type: Takes::List,
+        value_type: ValueType::List,
         default: Some("[]"),
         purpose: "patterns of likely secrets, in addition to the built-in ones",
     },
     Key {
         name: "agent.provider",
-        value_type: Takes::Text,
+        value_type: ValueType::Text,
         default: None,
         purpose: "default provider; `retake models` lists them",
     },
-    Key { name: "agent.model", value_type: Takes::Text, default: None, purpose: "default model" },
+    Key { name: "agent.model", value_type: ValueType::Text, default: None, purpose: "default model" },
     Key {
         name: "agent.approval",
-        value_type: Takes::Text,
+        value_type: ValueType::Text,
         default: Some("\"ask\""),
         purpose: "what tools may do without approval: ask, edits, all or none",
     },
     Key {
         name: "agent.effort",
-        value_type: Takes::Text,
+        value_type: ValueType::Text,
         default: None,
         purpose: "how hard a model thinks: off, low, medium, high or max",
     },
     Key {
         name: "agent.thinking",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: None,
         purpose: "thinking budget in tokens, used where no effort is set",
     },
     Key {
         name: "agent.attempts",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: Some("5"),
         purpose: "how often a failed model call is tried",
     },
     Key {
         name: "agent.rounds",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: Some("200"),
         purpose: "maximum number of model calls in a turn",
     },
     Key {
         name: "agent.window",
-        value_type: Takes::Number,
+        value_type: ValueType::Number,
         default: None,
         purpose: "context window in tokens, for unknown models",
     },
     Key {
         name: "serve.listen",
-        value_type: Takes::Text,
+        value_type: ValueType::Text,
         default: Some("\"127.0.0.1:7878\""),
         purpose: "address that `retake serve` listens on",
     },
     Key {
         name: "serve.hosts",
-        value_type: Takes::List,
+        value_type: ValueType::List,
         default: Some("[]"),
         purpose: "accepted host names, in addition to local ones",
     },
@@ -179,17 +184,17 @@ pub(crate) const KEYS: [Key; 24] = [
 /// Finds a key by name; the error suggests similar keys.
 pub(crate) fn key(name: &str) -> Result<&'static Key, Failure> {
     KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
-        let near = near(name);
-        let hint = match near.as_slice() {
+        let similar_keys = similar_keys(name);
+        let hint = match similar_keys.as_slice() {
             [] => "`retake config list` shows all keys".to_owned(),
-            near => format!("did you mean {}?", near.join(" or ")),
+            similar_keys => format!("did you mean {}?", similar_keys.join(" or ")),
         };
-        Failure::new(Code::Usage, format!("unknown key {name:?}; {hint}")).with("suggestions", near)
+        Failure::new(Code::Usage, format!("unknown key {name:?}; {hint}")).with("suggestions", similar_keys)
     })
 }
 
 /// Keys similar to a name, the closest first.
-fn near(name: &str) -> Vec<&'static str> {
+fn similar_keys(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
     let mut found: Vec<(usize, usize, &'static str)> = KEYS
         .iter()
@@ -229,7 +234,7 @@ mod tests {
 
     #[test]
     fn misspelt_keys_get_suggestions() {
-        let check = |name: &str, expected: &[&str]| assert_eq!(near(name), expected, "{name}");
+        let check = |name: &str, expected: &[&str]| assert_eq!(similar_keys(name), expected, "{name}");
         check("storage.bugdet", &["storage.budget", "files.budget"]);
         check("budget", &["files.budget", "storage.budget"]);
         check("Output.Pager", &["output.pager"]);

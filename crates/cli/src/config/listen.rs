@@ -9,9 +9,9 @@ use crate::failure::{Code, Failure};
 
 /// An address, or a host name with a port. Names are resolved when needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listen(String);
+pub(crate) struct ListenAddress(String);
 
-impl Listen {
+impl ListenAddress {
     /// Resolves the address. Of several, prefers IPv4, which clients try first.
     pub(crate) fn address(&self) -> Result<SocketAddr, Failure> {
         let failed = |why: String| Failure::new(Code::Usage, format!("cannot listen on {}: {why}", self.0));
@@ -22,13 +22,13 @@ impl Listen {
     }
 }
 
-impl Default for Listen {
+impl Default for ListenAddress {
     fn default() -> Self {
         Self("127.0.0.1:7878".to_owned())
     }
 }
 
-impl FromStr for Listen {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -44,7 +44,7 @@ impl FromStr for Listen {
     }
 }
 
-impl<'de> Deserialize<'de> for Listen {
+impl<'de> Deserialize<'de> for ListenAddress {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn an_address_is_an_ip_or_a_name_with_a_port() {
         let check = |text: &str, expected: Option<&str>| {
-            let found = text.parse::<Listen>().ok().and_then(|listen| listen.address().ok());
+            let found = text.parse::<ListenAddress>().ok().and_then(|listen| listen.address().ok());
             assert_eq!(found.map(|address| address.to_string()).as_deref(), expected, "{text}");
         };
         check("127.0.0.1:7878", Some("127.0.0.1:7878"));

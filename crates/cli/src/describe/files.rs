@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use retake_timeline::{FileReport, Outcome, PathReport, Preview, Recovered, WorktreePreview};
+use retake_timeline::{FileReport, Outcome, PathReport, Preview, RecoveredMove, WorktreePreview};
 
 use crate::context::Context;
 use crate::ui::bytes::counted;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// How many paths are listed.
-const SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 /// Writes file changes, or a preview of them.
 pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &FileReport) -> io::Result<()> {
@@ -46,10 +46,10 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
     let (left, moved): (Vec<&PathReport>, Vec<&PathReport>) =
         told.into_iter().partition(|path| path.outcome.left());
     writeln!(out, "{}", summary(report.preview, &left, &moved))?;
-    for path in left.iter().chain(&moved).take(SHOWN) {
+    for path in left.iter().chain(&moved).take(MAX_SHOWN) {
         write_path(out, context, path)?;
     }
-    let more = (left.len() + moved.len()).saturating_sub(SHOWN);
+    let more = (left.len() + moved.len()).saturating_sub(MAX_SHOWN);
     if more > 0 {
         let muted = styles.muted;
         writeln!(out, "  {muted}… and {more} more; --json lists all{muted:#}")?;
@@ -72,10 +72,10 @@ pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Pr
     if !changed.is_empty() {
         let count = counted(changed.len() as u64, "change", "changes");
         writeln!(out, "{count} in the folder would be recorded first:")?;
-        for path in changed.iter().take(SHOWN) {
+        for path in changed.iter().take(MAX_SHOWN) {
             write_path(out, context, path)?;
         }
-        match changed.len().saturating_sub(SHOWN) {
+        match changed.len().saturating_sub(MAX_SHOWN) {
             0 => {}
             more => writeln!(out, "  {muted}… and {more} more; --json lists all{muted:#}")?,
         }
@@ -87,8 +87,8 @@ pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Pr
             out,
             "{warning}Author unknown:{warning:#} {files} changed while another command or tool was running:"
         )?;
-        for path in preview.shared.iter().take(SHOWN) {
-            writeln!(out, "  {}", sanitize(&path.to_string(), Lines::Fold))?;
+        for path in preview.shared.iter().take(MAX_SHOWN) {
+            writeln!(out, "  {}", sanitize(&path.to_string(), LineBreaks::Fold))?;
         }
     }
     match (&preview.worktree, &preview.files) {
@@ -103,7 +103,7 @@ fn write_worktree(out: &mut dyn Write, worktree: &WorktreePreview) -> io::Result
         WorktreePreview::Open(opened) => {
             let path = opened.path.display().to_string();
             let files = counted(opened.files, "file", "files");
-            writeln!(out, "Would create a worktree in {}: {files}.", sanitize(&path, Lines::Fold))
+            writeln!(out, "Would create a worktree in {}: {files}.", sanitize(&path, LineBreaks::Fold))
         }
         WorktreePreview::Close { path, gone, removed } => {
             let what = match (gone, removed) {
@@ -111,7 +111,7 @@ fn write_worktree(out: &mut dyn Write, worktree: &WorktreePreview) -> io::Result
                 (_, true) => "would no longer be a worktree, and its recorded files would be removed",
                 (_, false) => "would no longer be a worktree; its files would be kept",
             };
-            writeln!(out, "{} {what}.", sanitize(path, Lines::Fold))
+            writeln!(out, "{} {what}.", sanitize(path, LineBreaks::Fold))
         }
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn write_emptied(
     let restored = emptied.iter().filter(|path| path.outcome.moved()).count() as u64;
     let files = counted(emptied.len() as u64, "file", "files");
     writeln!(out, "{warning}Recovered:{warning:#} a power cut had emptied {files}; {restored} restored.")?;
-    for path in emptied.iter().take(SHOWN) {
+    for path in emptied.iter().take(MAX_SHOWN) {
         write_path(out, context, path)?;
     }
     Ok(())
@@ -155,11 +155,11 @@ pub(crate) fn write_emptied(
 pub(crate) fn write_recovered(
     out: &mut dyn Write,
     context: &Context,
-    recovered: &Recovered,
+    recovered: &RecoveredMove,
 ) -> io::Result<()> {
     let warning = context.styles.warning;
     let what = super::operation(&recovered.kind);
-    let what = sanitize(&what, Lines::Fold);
+    let what = sanitize(&what, LineBreaks::Fold);
     write_aside(out, context, &recovered.aside)?;
     if recovered.finished {
         let paths = counted(recovered.paths.len() as u64, "file was", "files were");
@@ -167,10 +167,10 @@ pub(crate) fn write_recovered(
             out,
             "{warning}Recovered:{warning:#} {what} was interrupted; {paths} moved to their place."
         )?;
-        for path in recovered.paths.iter().take(SHOWN) {
+        for path in recovered.paths.iter().take(MAX_SHOWN) {
             write_path(out, context, path)?;
         }
-        match recovered.paths.len().saturating_sub(SHOWN) {
+        match recovered.paths.len().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
             more => writeln!(out, "  {0}… and {more} more{0:#}", context.styles.muted),
         }
@@ -185,7 +185,7 @@ pub(crate) fn write_recovered(
 fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String]) -> io::Result<()> {
     let warning = context.styles.warning;
     for file in aside {
-        let file = sanitize(file, Lines::Fold);
+        let file = sanitize(file, LineBreaks::Fold);
         writeln!(
             out,
             "{warning}Moved aside:{warning:#} {file} contains an unrecorded version that another file replaced."
@@ -241,11 +241,11 @@ fn write_path(out: &mut dyn Write, context: &Context, path: &PathReport) -> io::
         None => why,
     };
     let name = path.path.to_string();
-    let name = sanitize(&name, Lines::Fold);
+    let name = sanitize(&name, LineBreaks::Fold);
     let muted = styles.muted;
     if why.is_empty() {
         writeln!(out, "  {style}{mark}{style:#} {name}")
     } else {
-        writeln!(out, "  {style}{mark}{style:#} {name}  {muted}{}{muted:#}", sanitize(&why, Lines::Fold))
+        writeln!(out, "  {style}{mark}{style:#} {name}  {muted}{}{muted:#}", sanitize(&why, LineBreaks::Fold))
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Program {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} is not a valid command: {value:?} has an unclosed quote")]
-pub(crate) struct NotACommand {
+pub(crate) struct CommandSyntaxError {
     variable: String,
     value: String,
 }
@@ -42,17 +42,17 @@ impl Program {
     pub(crate) fn from_variables(
         names: &[&str],
         environment: &impl Environment,
-    ) -> Result<Option<Chosen>, NotACommand> {
+    ) -> Result<Option<ProgramChoice>, CommandSyntaxError> {
         for &variable in names {
             let Some(value) = environment.get(variable) else {
                 continue;
             };
             let words = shell_words::split(&value)
-                .map_err(|_| NotACommand { variable: variable.to_owned(), value: value.clone() })?;
+                .map_err(|_| CommandSyntaxError { variable: variable.to_owned(), value: value.clone() })?;
             let mut words = words.into_iter();
             return Ok(Some(match words.next() {
-                Some(name) => Chosen::Program(Self { name, arguments: words.collect() }),
-                None => Chosen::Nothing,
+                Some(name) => ProgramChoice::Program(Self { name, arguments: words.collect() }),
+                None => ProgramChoice::Nothing,
             }));
         }
         Ok(None)
@@ -74,7 +74,7 @@ impl Program {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum ProgramChoice {
     Program(Program),
     /// A blank value: explicitly no program.
     Nothing,
@@ -84,7 +84,7 @@ pub(crate) enum Chosen {
 mod tests {
     use super::*;
 
-    fn chosen(value: &str) -> Result<Option<Chosen>, NotACommand> {
+    fn chosen(value: &str) -> Result<Option<ProgramChoice>, CommandSyntaxError> {
         Program::from_variables(&["UNSET", "SET", "LATER"], &|name: &str| match name {
             "SET" => Some(value.to_owned()),
             "LATER" => Some("later".to_owned()),
@@ -103,13 +103,13 @@ mod tests {
         ] {
             let arguments = arguments.iter().map(ToString::to_string).collect();
             let wanted = Program { name: name.to_owned(), arguments };
-            assert_eq!(chosen(value), Ok(Some(Chosen::Program(wanted))), "{value:?}");
+            assert_eq!(chosen(value), Ok(Some(ProgramChoice::Program(wanted))), "{value:?}");
         }
     }
 
     #[test]
     fn a_blank_value_means_no_program() {
-        assert_eq!(chosen("  "), Ok(Some(Chosen::Nothing)));
+        assert_eq!(chosen("  "), Ok(Some(ProgramChoice::Nothing)));
         assert_eq!(Program::from_variables(&["UNSET"], &|_: &str| None), Ok(None));
     }
 

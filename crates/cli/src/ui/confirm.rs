@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use super::sanitize::{Lines, sanitize};
+use super::sanitize::{LineBreaks, sanitize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
@@ -52,7 +52,7 @@ fn confirm_on(
 
 /// Asks until the answer is valid. An empty answer or the end of input means no.
 fn ask(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Answer> {
-    let question = sanitize(question, Lines::Keep);
+    let question = sanitize(question, LineBreaks::Keep);
     loop {
         write!(output, "{question} [y/N] ")?;
         output.flush()?;

@@ -12,14 +12,14 @@ use std::process::ExitStatus;
 
 use tempfile::TempDir;
 
-use super::command::{Chosen, Environment, NotACommand, Program};
+use super::command::{CommandSyntaxError, Environment, Program, ProgramChoice};
 use super::signals::Foreground;
 
 /// Markdown, so that the editor highlights it.
 const FILE: &str = "RETAKE_EDIT.md";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Edited {
+pub(crate) enum EditOutcome {
     Changed(String),
     /// The user did not change the text.
     Unchanged,
@@ -29,25 +29,25 @@ pub(crate) enum Edited {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EditError {
     #[error(transparent)]
-    NotACommand(#[from] NotACommand),
+    CommandSyntaxError(#[from] CommandSyntaxError),
     #[error("editor {editor:?} not found; set RETAKE_EDITOR, VISUAL or EDITOR to an installed one")]
     Missing { editor: String },
     #[error("editor {editor:?} cannot be started")]
     Start { editor: String, source: io::Error },
-    #[error("the editor failed ({status}); nothing was changed{}", whereabouts(.kept.as_deref()))]
+    #[error("the editor failed ({status}); nothing was changed{}", saved_location(.kept.as_deref()))]
     Failed { status: ExitStatus, kept: Option<PathBuf> },
-    #[error("the edited text is not valid UTF-8 (byte {offset}); nothing was changed{}", whereabouts(Some(.kept)))]
+    #[error("the edited text is not valid UTF-8 (byte {offset}); nothing was changed{}", saved_location(Some(.kept)))]
     NotText { offset: usize, kept: PathBuf },
     #[error("cannot access the editor's file")]
     File(#[from] io::Error),
 }
 
-fn whereabouts(path: Option<&Path>) -> String {
+fn saved_location(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |path| format!("; your text is in {}", path.display()))
 }
 
 /// Opens the text in the editor that the environment names.
-pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited, EditError> {
+pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<EditOutcome, EditError> {
     let editor = choose(environment)?;
     let folder =
         tempfile::Builder::new().prefix("retake-").permissions(Permissions::from_mode(0o700)).tempdir()?;
@@ -63,7 +63,7 @@ pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited,
         }
     })?;
     let (initial, place) = (text.to_owned(), folder.path().to_owned());
-    foreground.before_end(move || leave(&initial, &place));
+    foreground.on_termination(move || keep_on_signal(&initial, &place));
     foreground.started(child.id());
     let status = child.wait()?;
     foreground.end();
@@ -80,13 +80,13 @@ pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited,
         }
     };
     let saved = without_added_newline(text, saved);
-    Ok(if saved == text { Edited::Unchanged } else { Edited::Changed(saved) })
+    Ok(if saved == text { EditOutcome::Unchanged } else { EditOutcome::Changed(saved) })
 }
 
-fn choose(environment: &impl Environment) -> Result<Program, NotACommand> {
+fn choose(environment: &impl Environment) -> Result<Program, CommandSyntaxError> {
     for name in ["RETAKE_EDITOR", "VISUAL", "EDITOR"] {
         // Some systems set blank variables; treat them as unset.
-        if let Some(Chosen::Program(program)) = Program::from_variables(&[name], environment)? {
+        if let Some(ProgramChoice::Program(program)) = Program::from_variables(&[name], environment)? {
             return Ok(program);
         }
     }
@@ -106,7 +106,7 @@ fn keep(folder: TempDir, path: &Path) -> PathBuf {
 }
 
 /// Runs when a signal ends the program while the editor is open: keeps only files with user input.
-fn leave(initial: &str, folder: &Path) {
+fn keep_on_signal(initial: &str, folder: &Path) {
     let path = folder.join(FILE);
     let saved = fs::read(&path).is_ok_and(|saved| saved != initial.as_bytes());
     let others = fs::read_dir(folder).is_ok_and(|names| names.count() > 1);
@@ -131,7 +131,7 @@ fn without_added_newline(before: &str, mut saved: String) -> String {
 mod tests {
     use super::*;
 
-    fn with_script(text: &str, script: &str) -> Result<Edited, EditError> {
+    fn with_script(text: &str, script: &str) -> Result<EditOutcome, EditError> {
         // `sh -c SCRIPT sh PATH`: the script sees the file as $1.
         let command = format!("sh -c '{script}' sh");
         edit(text, &|name: &str| (name == "EDITOR").then(|| command.clone()))
@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn edited_text_is_returned() {
         for (before, script, wanted) in [
-            ("old", r#"printf "new" > "$1""#, Edited::Changed("new".to_owned())),
-            ("old", r#"printf "new\n" > "$1""#, Edited::Changed("new".to_owned())),
-            ("old\n", r#"printf "new\n" > "$1""#, Edited::Changed("new\n".to_owned())),
-            ("old", "true", Edited::Unchanged),
-            ("old", r#"echo >> "$1""#, Edited::Unchanged),
-            ("old", r#": > "$1""#, Edited::Changed(String::new())),
-            ("a\n", r#"test "$(cat "$1")" = a && printf b > "$1""#, Edited::Changed("b".to_owned())),
+            ("old", r#"printf "new" > "$1""#, EditOutcome::Changed("new".to_owned())),
+            ("old", r#"printf "new\n" > "$1""#, EditOutcome::Changed("new".to_owned())),
+            ("old\n", r#"printf "new\n" > "$1""#, EditOutcome::Changed("new\n".to_owned())),
+            ("old", "true", EditOutcome::Unchanged),
+            ("old", r#"echo >> "$1""#, EditOutcome::Unchanged),
+            ("old", r#": > "$1""#, EditOutcome::Changed(String::new())),
+            ("a\n", r#"test "$(cat "$1")" = a && printf b > "$1""#, EditOutcome::Changed("b".to_owned())),
         ] {
             assert_eq!(with_script(before, script).expect("the editor succeeds"), wanted, "{script}");
         }
@@ -157,7 +157,7 @@ mod tests {
         let script =
             r#"stat -c "%a %n" "$1" "$(dirname "$1")" | cut -d" " -f1 > "$1.modes"; cp "$1.modes" "$1""#;
         let edited = with_script("secret", script).expect("the editor succeeds");
-        assert_eq!(edited, Edited::Changed("600\n700".to_owned()));
+        assert_eq!(edited, EditOutcome::Changed("600\n700".to_owned()));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::command::Environment;
-use super::editor::{EditError, Edited, edit};
+use super::editor::{EditError, EditOutcome, edit};
 use crate::files::open_regular;
 
 /// The maximum size of an entry. Larger content belongs in files.
-pub(crate) const LIMIT: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_CONTENT_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -72,33 +72,37 @@ impl Source {
         }
     }
 
-    /// Reads the content; `Unchanged` if the user left the editor without changes.
-    pub(crate) fn read(self, stdin: impl Read, environment: &impl Environment) -> Result<Edited, InputError> {
+    /// Reads the content; `UnchangedFn` if the user left the editor without changes.
+    pub(crate) fn read(
+        self,
+        stdin: impl Read,
+        environment: &impl Environment,
+    ) -> Result<EditOutcome, InputError> {
         match self {
-            Self::Argument(text) => limited(text.into_bytes().as_slice(), LIMIT, "the argument"),
+            Self::Argument(text) => limited(text.into_bytes().as_slice(), MAX_CONTENT_BYTES, "the argument"),
             Self::File(path) => {
                 let name = path.display().to_string();
                 match open_regular(&path) {
-                    Ok(file) => limited(file, LIMIT, &name),
+                    Ok(file) => limited(file, MAX_CONTENT_BYTES, &name),
                     Err(source) => Err(InputError::Unreadable { from: name, source }),
                 }
             }
-            Self::Stdin => limited(stdin, LIMIT, "standard input"),
-            Self::Pipe => match limited(stdin, LIMIT, "standard input")? {
+            Self::Stdin => limited(stdin, MAX_CONTENT_BYTES, "standard input"),
+            Self::Pipe => match limited(stdin, MAX_CONTENT_BYTES, "standard input")? {
                 // For a script, missing input is more likely a mistake than an empty entry.
                 text if text.is_empty() => Err(InputError::Nothing),
                 text => Ok(text),
             },
             Self::Editor { initial } => {
                 return match edit(&initial, environment)? {
-                    Edited::Changed(text) if text.len() as u64 > LIMIT => {
+                    EditOutcome::Changed(text) if text.len() as u64 > MAX_CONTENT_BYTES => {
                         Err(InputError::TooLarge { from: "the text".to_owned() })
                     }
                     edited => Ok(edited),
                 };
             }
         }
-        .map(Edited::Changed)
+        .map(EditOutcome::Changed)
     }
 }
 
@@ -127,10 +131,10 @@ mod tests {
         None
     }
 
-    fn text(edited: Result<Edited, InputError>) -> String {
+    fn text(edited: Result<EditOutcome, InputError>) -> String {
         match edited.expect("there is content") {
-            Edited::Changed(text) => text,
-            Edited::Unchanged => panic!("no editor was asked"),
+            EditOutcome::Changed(text) => text,
+            EditOutcome::Unchanged => panic!("no editor was asked"),
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::ser::Formatter;
 
 /// Writes a value on one line.
 pub(crate) fn write(out: impl Write, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Harmless)).map_err(io::Error::from)
+    value.serialize(&mut Serializer::with_formatter(out, EscapingFormatter)).map_err(io::Error::from)
 }
 
 pub(crate) fn to_text(value: &impl Serialize) -> String {
@@ -21,9 +21,9 @@ pub(crate) fn to_text(value: &impl Serialize) -> String {
     String::from_utf8(bytes).expect("JSON is text")
 }
 
-struct Harmless;
+struct EscapingFormatter;
 
-impl Formatter for Harmless {
+impl Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         escape(out, fragment)
     }
@@ -36,7 +36,7 @@ impl Formatter for Harmless {
 
 fn escape<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
     let mut rest = text;
-    while let Some(at) = rest.find(acts) {
+    while let Some(at) = rest.find(is_unsafe) {
         out.write_all(&rest.as_bytes()[..at])?;
         let mut characters = rest[at..].chars();
         let character = characters.next().map_or(0, u32::from);
@@ -46,7 +46,7 @@ fn escape<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
     out.write_all(rest.as_bytes())
 }
 
-fn acts(character: char) -> bool {
+fn is_unsafe(character: char) -> bool {
     matches!(
         character,
         '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -65,7 +65,7 @@ mod tests {
     fn unsafe_characters_are_escaped_without_changing_the_value() {
         let value = json!({"a\u{9b}": "\u{1b}[2J\u{9b}2J\u{7f}\u{202e}evil\u{2028}", "plain": "日本 👩‍👩‍👧‍👦 é"});
         let text = to_text(&value);
-        assert!(!text.chars().any(|character| character.is_control() || acts(character)), "{text}");
+        assert!(!text.chars().any(|character| character.is_control() || is_unsafe(character)), "{text}");
         assert!(text.contains("日本 👩‍👩‍👧‍👦 é"), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), value);
 

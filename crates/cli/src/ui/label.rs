@@ -7,7 +7,7 @@ use std::fmt;
 
 use anstyle::Style;
 
-use super::sanitize::{Lines, sanitize};
+use super::sanitize::{LineBreaks, sanitize};
 use super::width;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Label {
     #[must_use]
     pub(crate) fn with(mut self, style: Style, text: &str) -> Self {
         if !text.is_empty() {
-            self.pieces.push((style, sanitize(text, Lines::Fold).into_owned()));
+            self.pieces.push((style, sanitize(text, LineBreaks::Fold).into_owned()));
         }
         self
     }

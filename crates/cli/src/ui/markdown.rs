@@ -9,8 +9,8 @@
 //! Every piece becomes a [`Label`], so all text goes through [`super::sanitize`], including control characters written
 //! as `&#27;`, which only exist after parsing.
 //!
-//! Input can be crafted to be slow. Text longer than [`READ_BYTES`] or nested deeper than [`DEEPEST`] is not rendered,
-//! and code is highlighted only up to [`CODE_BYTES`], which bounds the cost of an entry.
+//! Input can be crafted to be slow. Text longer than [`MAX_RENDERED_BYTES`] or nested deeper than [`MAX_NESTING`] is not rendered,
+//! and code is highlighted only up to [`MAX_HIGHLIGHTED_BYTES`], which bounds the cost of an entry.
 
 mod blocks;
 mod code;
@@ -21,17 +21,17 @@ use super::label::Label;
 use super::style::Styles;
 
 /// Longer texts are shown as source.
-pub(crate) const READ_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_RENDERED_BYTES: usize = 256 * 1024;
 /// Texts with deeper nesting are shown as source.
-pub(crate) const DEEPEST: usize = 32;
+pub(crate) const MAX_NESTING: usize = 32;
 /// Code beyond this size is not highlighted.
-pub(crate) const CODE_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_HIGHLIGHTED_BYTES: usize = 64 * 1024;
 /// Code blocks with longer lines are not highlighted.
-pub(crate) const CODE_LINE_BYTES: usize = 2000;
+pub(crate) const MAX_HIGHLIGHTED_LINE_BYTES: usize = 2000;
 
 /// How Markdown markers are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Marks {
+pub(crate) enum MarkerStyle {
     /// As terminal styles: bold, italic, colours.
     Styled,
     /// As source characters, if the terminal shows no styles.
@@ -39,15 +39,15 @@ pub(crate) enum Marks {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look<'styles> {
+pub(crate) struct RenderOptions<'styles> {
     pub(crate) columns: usize,
     pub(crate) styles: &'styles Styles,
-    pub(crate) marks: Marks,
+    pub(crate) marks: MarkerStyle,
 }
 
 /// Renders the text; `None` if it should be shown as source.
-pub(crate) fn render(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
-    if text.len() > READ_BYTES || text.lines().any(is_deep) {
+pub(crate) fn render(text: &str, look: RenderOptions<'_>) -> Option<Vec<Label>> {
+    if text.len() > MAX_RENDERED_BYTES || text.lines().any(is_deep) {
         return None;
     }
     blocks::lines(text, look)
@@ -68,7 +68,7 @@ fn is_deep(line: &str) -> bool {
             _ => break,
         }
     }
-    opened > DEEPEST
+    opened > MAX_NESTING
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@
 //!
 //! **A closed pipe is not an error.** Quitting the pager or piping into `head` ends the output: see [`pager`].
 
-pub(crate) use retake_words::number as bytes;
+pub(crate) use retake_render::number as bytes;
+pub(crate) mod cancellable_output;
 pub(crate) mod command;
 pub(crate) mod confirm;
 pub(crate) mod editor;
@@ -28,10 +29,9 @@ pub(crate) mod hidden_input;
 pub(crate) mod input;
 pub(crate) mod json;
 pub(crate) mod label;
+pub(crate) mod lock_watch;
 pub(crate) mod markdown;
-pub(crate) mod moment;
 pub(crate) mod pager;
-pub(crate) mod patient;
 pub(crate) mod progress;
 pub(crate) mod sanitize;
 pub(crate) mod screen;
@@ -39,6 +39,6 @@ pub(crate) mod signals;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod time;
+pub(crate) mod time_input;
 pub(crate) mod tree;
-pub(crate) mod waiting;
 pub(crate) mod width;

@@ -21,7 +21,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use anstream::ColorChoice;
 use anstream::adapter::{StripBytes, strip_bytes};
 
-use super::command::{Chosen, Environment, Program};
+use super::command::{Environment, Program, ProgramChoice};
 use super::screen::Screen;
 use super::signals::Foreground;
 use super::width;
@@ -35,7 +35,7 @@ pub(crate) enum Paging {
 
 #[derive(Debug)]
 pub(crate) struct Pager {
-    page: Page,
+    page: PagerOutput,
     /// Strips colours if they are unwanted. Keeps state across writes, for split sequences.
     strip: Option<StripBytes>,
 }
@@ -51,18 +51,18 @@ impl Pager {
         let state = match (screen, paging, choose(environment)) {
             (Screen::Terminal { columns, rows }, Paging::Allowed, Some(program)) => {
                 let less = environment.get("LESS").is_none().then_some(LESS_DEFAULTS);
-                State::Held { held: Vec::new(), line_start: 0, used: 0, columns, rows, program, less }
+                PagerState::Held { held: Vec::new(), line_start: 0, used: 0, columns, rows, program, less }
             }
-            _ => State::plain(),
+            _ => PagerState::plain(),
         };
-        Self { page: Page { state }, strip: (colours == ColorChoice::Never).then(StripBytes::new) }
+        Self { page: PagerOutput { state }, strip: (colours == ColorChoice::Never).then(StripBytes::new) }
     }
 
     /// Writes the buffered output, waits for the pager, and returns the result. A closed pager is not an error.
     pub(crate) fn finish(mut self, written: io::Result<()>) -> io::Result<()> {
         // After a failed write, the output so far is still shown.
         let shown = self.page.close();
-        reader_may_leave(written.and(shown))
+        ignore_closed_pipe(written.and(shown))
     }
 }
 
@@ -81,7 +81,7 @@ impl Write for Pager {
 }
 
 /// Treats a broken pipe as success.
-pub(crate) fn reader_may_leave(result: io::Result<()>) -> io::Result<()> {
+pub(crate) fn ignore_closed_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
@@ -95,20 +95,20 @@ const LESS_DEFAULTS: &str = "FRXK";
 fn choose(environment: &impl Environment) -> Option<Program> {
     match Program::from_variables(&["RETAKE_PAGER", "PAGER"], environment) {
         // `cat` conventionally means "no pager".
-        Ok(Some(Chosen::Program(program))) if program.name() == "cat" => None,
-        Ok(Some(Chosen::Program(program))) => Some(program),
+        Ok(Some(ProgramChoice::Program(program))) if program.name() == "cat" => None,
+        Ok(Some(ProgramChoice::Program(program))) => Some(program),
         Ok(None) => Some(Program::named("less")),
-        Ok(Some(Chosen::Nothing)) | Err(_) => None,
+        Ok(Some(ProgramChoice::Nothing)) | Err(_) => None,
     }
 }
 
 #[derive(Debug)]
-struct Page {
-    state: State,
+struct PagerOutput {
+    state: PagerState,
 }
 
 #[derive(Debug)]
-enum State {
+enum PagerState {
     Held {
         held: Vec<u8>,
         /// Start of the unfinished line.
@@ -130,32 +130,35 @@ enum State {
     Closed,
 }
 
-impl State {
+impl PagerState {
     /// Buffered, because standard output alone flushes every line.
     fn plain() -> Self {
         Self::Plain(BufWriter::new(io::stdout()))
     }
 }
 
-impl Page {
+impl PagerOutput {
     fn close(&mut self) -> io::Result<()> {
-        match mem::replace(&mut self.state, State::Closed) {
-            State::Held { held, .. } => io::stdout().write_all(&held).and_then(|()| io::stdout().flush()),
-            State::Paged { mut child, foreground, input } => {
+        match mem::replace(&mut self.state, PagerState::Closed) {
+            PagerState::Held { held, .. } => {
+                io::stdout().write_all(&held).and_then(|()| io::stdout().flush())
+            }
+            PagerState::Paged { mut child, foreground, input } => {
                 let shown = input.map_or(Ok(()), |mut input| input.flush());
                 // The pager's exit status is irrelevant.
                 child.wait()?;
                 foreground.end();
                 shown
             }
-            State::Plain(mut output) => output.flush(),
-            State::Closed => Ok(()),
+            PagerState::Plain(mut output) => output.flush(),
+            PagerState::Closed => Ok(()),
         }
     }
 
     /// Switches from buffering to output.
     fn open(&mut self) -> io::Result<()> {
-        let State::Held { held, program, less, .. } = mem::replace(&mut self.state, State::plain()) else {
+        let PagerState::Held { held, program, less, .. } = mem::replace(&mut self.state, PagerState::plain())
+        else {
             return Ok(());
         };
         let mut command = program.command();
@@ -168,17 +171,17 @@ impl Page {
         if let Ok(mut child) = command.spawn() {
             foreground.started(child.id());
             let input = child.stdin.take().map(BufWriter::new);
-            self.state = State::Paged { child, foreground, input };
+            self.state = PagerState::Paged { child, foreground, input };
         }
         self.write_all(&held)?;
         self.flush()
     }
 }
 
-impl Write for Page {
+impl Write for PagerOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.state {
-            State::Held { held, line_start, used, columns, rows, .. } => {
+            PagerState::Held { held, line_start, used, columns, rows, .. } => {
                 held.extend_from_slice(bytes);
                 while let Some(length) = held[*line_start..].iter().position(|&byte| byte == b'\n') {
                     *used += line_rows(&held[*line_start..*line_start + length], *columns);
@@ -191,23 +194,23 @@ impl Write for Page {
                 }
                 Ok(bytes.len())
             }
-            State::Paged { input, .. } => unless_left(input, |open| open.write(bytes)),
-            State::Plain(output) => output.write(bytes),
-            State::Closed => Err(io::ErrorKind::BrokenPipe.into()),
+            PagerState::Paged { input, .. } => unless_closed(input, |open| open.write(bytes)),
+            PagerState::Plain(output) => output.write(bytes),
+            PagerState::Closed => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.state {
-            State::Paged { input, .. } => unless_left(input, Write::flush),
-            State::Plain(output) => output.flush(),
-            State::Held { .. } | State::Closed => Ok(()),
+            PagerState::Paged { input, .. } => unless_closed(input, Write::flush),
+            PagerState::Plain(output) => output.flush(),
+            PagerState::Held { .. } | PagerState::Closed => Ok(()),
         }
     }
 }
 
 /// Runs an action on the pager's input, and closes it once the reader has quit.
-fn unless_left<Done>(
+fn unless_closed<Done>(
     input: &mut Option<BufWriter<ChildStdin>>,
     act: impl FnOnce(&mut BufWriter<ChildStdin>) -> io::Result<Done>,
 ) -> io::Result<Done> {
@@ -221,7 +224,7 @@ fn unless_left<Done>(
     result
 }
 
-impl Drop for Page {
+impl Drop for PagerOutput {
     fn drop(&mut self) {
         // Only reached after a failure that is already being reported.
         let _ = self.close();
@@ -247,7 +250,7 @@ mod tests {
     }
 
     fn is_held(pager: &Pager) -> bool {
-        matches!(pager.page.state, State::Held { .. })
+        matches!(pager.page.state, PagerState::Held { .. })
     }
 
     #[test]
@@ -279,7 +282,7 @@ mod tests {
         for number in 0..5 {
             writeln!(pager, "line {number}").expect("standard output is open");
         }
-        assert!(matches!(pager.page.state, State::Plain(_)));
+        assert!(matches!(pager.page.state, PagerState::Plain(_)));
         pager.finish(Ok(())).expect("standard output is open");
     }
 

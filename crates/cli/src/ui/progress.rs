@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::sanitize::{Lines, sanitize};
+use super::sanitize::{LineBreaks, sanitize};
 
-const PATIENCE: Duration = Duration::from_millis(500);
+const SHOW_AFTER: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audience {
+pub(crate) enum ProgressMode {
     Person,
     /// `--quiet`, `--json`, or standard error is not a terminal.
     Nobody,
 }
 
-impl Audience {
+impl ProgressMode {
     pub(crate) fn detect() -> Self {
         if io::stderr().is_terminal() { Self::Person } else { Self::Nobody }
     }
@@ -29,11 +29,11 @@ impl Audience {
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    shown: Shown,
+    shown: BarState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum BarState {
     Yes,
     NotBefore(Instant),
     Never,
@@ -41,33 +41,33 @@ enum Shown {
 
 impl Progress {
     /// Starts an operation whose total is not known yet.
-    pub(crate) fn begin(what: &str, audience: Audience) -> Self {
+    pub(crate) fn begin(what: &str, observer: ProgressMode) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let template = "{msg} {wide_bar} {human_pos}/{human_len} {eta}";
         bar.set_style(ProgressStyle::with_template(template).expect("the template above is well formed"));
-        bar.set_message(sanitize(what, Lines::Fold).into_owned());
-        let shown = match audience {
-            Audience::Person => Shown::NotBefore(Instant::now() + PATIENCE),
-            Audience::Nobody => Shown::Never,
+        bar.set_message(sanitize(what, LineBreaks::Fold).into_owned());
+        let shown = match observer {
+            ProgressMode::Person => BarState::NotBefore(Instant::now() + SHOW_AFTER),
+            ProgressMode::Nobody => BarState::Never,
         };
         Self { bar, shown }
     }
 
-    pub(crate) fn reach(&mut self, done: u64, total: u64) {
+    pub(crate) fn set_progress(&mut self, done: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(done);
         self.shown = match self.shown {
-            Shown::NotBefore(moment) if Instant::now() >= moment => {
+            BarState::NotBefore(moment) if Instant::now() >= moment => {
                 self.bar.set_draw_target(ProgressDrawTarget::stderr());
-                Shown::Yes
+                BarState::Yes
             }
             other => other,
         };
     }
 
     /// Starts the next stage of the operation.
-    pub(crate) fn turn_to(&mut self, what: &str) {
-        self.bar.set_message(sanitize(what, Lines::Fold).into_owned());
+    pub(crate) fn set_stage(&mut self, what: &str) {
+        self.bar.set_message(sanitize(what, LineBreaks::Fold).into_owned());
         self.bar.set_position(0);
     }
 }
@@ -84,20 +84,22 @@ mod tests {
 
     #[test]
     fn quick_work_shows_nothing() {
-        let mut progress = Progress::begin("Verifying", Audience::Person);
-        progress.reach(2, 3);
-        assert!(matches!(progress.shown, Shown::NotBefore(_)));
+        let mut progress = Progress::begin("Verifying", ProgressMode::Person);
+        progress.set_progress(2, 3);
+        assert!(matches!(progress.shown, BarState::NotBefore(_)));
         assert_eq!(progress.bar.position(), 2);
     }
 
     #[test]
     fn long_work_shows_a_bar_only_on_a_terminal() {
-        for (audience, wanted) in [(Audience::Person, Shown::Yes), (Audience::Nobody, Shown::Never)] {
-            let mut progress = Progress::begin("Verifying", audience);
-            if let Shown::NotBefore(moment) = &mut progress.shown {
+        for (observer, wanted) in
+            [(ProgressMode::Person, BarState::Yes), (ProgressMode::Nobody, BarState::Never)]
+        {
+            let mut progress = Progress::begin("Verifying", observer);
+            if let BarState::NotBefore(moment) = &mut progress.shown {
                 *moment = Instant::now();
             }
-            progress.reach(1, 2);
+            progress.set_progress(1, 2);
             assert_eq!(progress.shown, wanted);
         }
     }

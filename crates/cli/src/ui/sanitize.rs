@@ -19,7 +19,7 @@ use std::fmt::Write;
 
 /// How line breaks and tabs are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lines {
+pub(crate) enum LineBreaks {
     /// Kept, for multi-line text. `\r\n` becomes `\n`.
     Keep,
     /// Line breaks with surrounding blanks, and tabs, become one space, for single lines.
@@ -27,7 +27,7 @@ pub(crate) enum Lines {
 }
 
 /// Makes everything visible that could affect the terminal or deceive the reader.
-pub(crate) fn sanitize(text: &str, lines: Lines) -> Cow<'_, str> {
+pub(crate) fn sanitize(text: &str, lines: LineBreaks) -> Cow<'_, str> {
     if is_plain(text, lines) {
         return Cow::Borrowed(text);
     }
@@ -49,20 +49,20 @@ pub(crate) fn sanitize(text: &str, lines: Lines) -> Cow<'_, str> {
         }
         after_fold = false;
         match (character, lines) {
-            ('\n' | '\t', Lines::Keep) => safe.push(character),
-            ('\t', Lines::Fold) => safe.push(' '),
-            ('\n', Lines::Fold) => {
+            ('\n' | '\t', LineBreaks::Keep) => safe.push(character),
+            ('\t', LineBreaks::Fold) => safe.push(' '),
+            ('\n', LineBreaks::Fold) => {
                 safe.truncate(safe.trim_end_matches(' ').len());
                 safe.push(' ');
                 after_fold = true;
             }
             _ => {
                 let stays = match kind(character) {
-                    Kind::Visible => character.len_utf8(),
-                    Kind::Unsafe => 0,
-                    Kind::Joiner => stays_if(may_join(safe.chars().next_back()), character),
-                    Kind::Selector => stays_if(may_select(safe.chars().next_back()), character),
-                    Kind::Tag => flag_length(safe.chars().next_back(), character, tail),
+                    CharacterClass::Visible => character.len_utf8(),
+                    CharacterClass::Unsafe => 0,
+                    CharacterClass::Joiner => length_if(may_join(safe.chars().next_back()), character),
+                    CharacterClass::Selector => length_if(may_select(safe.chars().next_back()), character),
+                    CharacterClass::Tag => flag_length(safe.chars().next_back(), character, tail),
                 };
                 if stays == 0 {
                     show(&mut safe, character);
@@ -78,13 +78,14 @@ pub(crate) fn sanitize(text: &str, lines: Lines) -> Cow<'_, str> {
 }
 
 /// Fast path: printable ASCII is returned without a copy.
-fn is_plain(text: &str, lines: Lines) -> bool {
-    text.bytes()
-        .all(|byte| matches!(byte, b' '..=b'~') || (lines == Lines::Keep && matches!(byte, b'\n' | b'\t')))
+fn is_plain(text: &str, lines: LineBreaks) -> bool {
+    text.bytes().all(|byte| {
+        matches!(byte, b' '..=b'~') || (lines == LineBreaks::Keep && matches!(byte, b'\n' | b'\t'))
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CharacterClass {
     Visible,
     Unsafe,
     Joiner,
@@ -92,7 +93,7 @@ enum Kind {
     Tag,
 }
 
-fn kind(character: char) -> Kind {
+fn kind(character: char) -> CharacterClass {
     match character {
         // C0, DEL and C1: terminal control, including 8-bit CSI and OSC.
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
@@ -107,16 +108,16 @@ fn kind(character: char) -> Kind {
         // Blank letters: Hangul fillers, inherent Khmer vowels.
         | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{17b4}' | '\u{17b5}'
         // Format controls of shorthand and musical notation.
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => Kind::Unsafe,
-        '\u{200c}' | '\u{200d}' => Kind::Joiner,
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => CharacterClass::Unsafe,
+        '\u{200c}' | '\u{200d}' => CharacterClass::Joiner,
         '\u{34f}' | '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{e0100}'..='\u{e01ef}' => Kind::Selector,
-        '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}' => Kind::Tag,
-        _ => Kind::Visible,
+        | '\u{e0100}'..='\u{e01ef}' => CharacterClass::Selector,
+        '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}' => CharacterClass::Tag,
+        _ => CharacterClass::Visible,
     }
 }
 
-fn stays_if(allowed: bool, character: char) -> usize {
+fn length_if(allowed: bool, character: char) -> usize {
     if allowed { character.len_utf8() } else { 0 }
 }
 
@@ -124,29 +125,29 @@ fn may_join(before: Option<char>) -> bool {
     before.is_some_and(|before| {
         !before.is_ascii()
             && !before.is_whitespace()
-            && !matches!(kind(before), Kind::Joiner | Kind::Tag)
+            && !matches!(kind(before), CharacterClass::Joiner | CharacterClass::Tag)
             // An emoji may have a variation selector before its joiner: ❤️‍🔥.
-            && (kind(before) != Kind::Selector || before == '\u{fe0f}')
+            && (kind(before) != CharacterClass::Selector || before == '\u{fe0f}')
     })
 }
 
 fn may_select(before: Option<char>) -> bool {
     // ASCII too: the keycap 1️⃣ is a digit, a selector and a frame.
-    before.is_some_and(|before| !before.is_whitespace() && kind(before) == Kind::Visible)
+    before.is_some_and(|before| !before.is_whitespace() && kind(before) == CharacterClass::Visible)
 }
 
 /// The length in bytes of a regional flag's tags that start with `character`, or 0.
 fn flag_length(before: Option<char>, character: char, tail: &str) -> usize {
     const BLACK_FLAG: char = '\u{1f3f4}';
     const CANCEL: char = '\u{e007f}';
-    const LONGEST_REGION: usize = 6;
+    const MAX_REGION_TAGS: usize = 6;
     let is_region = |tag: char| matches!(tag, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
     if before != Some(BLACK_FLAG) || !is_region(character) {
         return 0;
     }
     let region = tail.chars().take_while(|&tag| is_region(tag)).count();
     let ends = tail.chars().nth(region) == Some(CANCEL);
-    if ends && region < LONGEST_REGION { (region + 2) * CANCEL.len_utf8() } else { 0 }
+    if ends && region < MAX_REGION_TAGS { (region + 2) * CANCEL.len_utf8() } else { 0 }
 }
 
 fn show(safe: &mut String, character: char) {
@@ -179,7 +180,7 @@ mod tests {
             ("a\u{2028}b\u{85}c", "a\\u{2028}b\\u{85}c"),
             ("pay\u{200b}pal \u{feff}", "pay\\u{200b}pal \\u{feff}"),
         ] {
-            assert_eq!(sanitize(text, Lines::Keep), shown, "{text:?}");
+            assert_eq!(sanitize(text, LineBreaks::Keep), shown, "{text:?}");
         }
     }
 
@@ -194,8 +195,8 @@ mod tests {
             "עברית العربية",
             "␛ is a picture",
         ] {
-            assert_eq!(sanitize(text, Lines::Keep), text);
-            assert_eq!(sanitize(text, Lines::Fold), text);
+            assert_eq!(sanitize(text, LineBreaks::Keep), text);
+            assert_eq!(sanitize(text, LineBreaks::Fold), text);
         }
     }
 
@@ -210,7 +211,7 @@ mod tests {
             ("hi\u{e0068}\u{e0069}", "hi\\u{e0068}\\u{e0069}"),
             ("🏴\u{e0067}", "🏴\\u{e0067}"),
         ] {
-            assert_eq!(sanitize(text, Lines::Keep), shown, "{text:?}");
+            assert_eq!(sanitize(text, LineBreaks::Keep), shown, "{text:?}");
         }
     }
 
@@ -224,8 +225,8 @@ mod tests {
             ("a  b", "a  b", "a  b"),
             ("\n", "\n", " "),
         ] {
-            assert_eq!(sanitize(text, Lines::Keep), kept, "{text:?}");
-            assert_eq!(sanitize(text, Lines::Fold), folded, "{text:?}");
+            assert_eq!(sanitize(text, LineBreaks::Keep), kept, "{text:?}");
+            assert_eq!(sanitize(text, LineBreaks::Fold), folded, "{text:?}");
         }
     }
 
@@ -245,16 +246,16 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_unsafe_remains(text in hostile()) {
-            for lines in [Lines::Keep, Lines::Fold] {
+            for lines in [LineBreaks::Keep, LineBreaks::Fold] {
                 let safe = sanitize(&text, lines);
                 let mut before = None;
                 for character in safe.chars() {
                     let allowed = match kind(character) {
-                        Kind::Visible => true,
-                        Kind::Unsafe => lines == Lines::Keep && matches!(character, '\n' | '\t'),
-                        Kind::Joiner => may_join(before),
-                        Kind::Selector => may_select(before),
-                        Kind::Tag => before.is_some_and(|before| before == '🏴' || kind(before) == Kind::Tag),
+                        CharacterClass::Visible => true,
+                        CharacterClass::Unsafe => lines == LineBreaks::Keep && matches!(character, '\n' | '\t'),
+                        CharacterClass::Joiner => may_join(before),
+                        CharacterClass::Selector => may_select(before),
+                        CharacterClass::Tag => before.is_some_and(|before| before == '🏴' || kind(before) == CharacterClass::Tag),
                     };
                     prop_assert!(allowed, "{character:?} in {safe:?}");
                     before = Some(character);
@@ -264,7 +265,7 @@ mod tests {
 
         #[test]
         fn safe_text_stays_as_it_is(text in hostile()) {
-            for lines in [Lines::Keep, Lines::Fold] {
+            for lines in [LineBreaks::Keep, LineBreaks::Fold] {
                 let once = sanitize(&text, lines).into_owned();
                 prop_assert_eq!(sanitize(&once, lines), once.as_str());
             }

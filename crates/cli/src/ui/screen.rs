@@ -37,8 +37,8 @@ impl Screen {
 
     /// The width for running text, capped for readability.
     pub(crate) fn text_columns(self) -> usize {
-        const READABLE: usize = 100;
-        self.columns().unwrap_or(READABLE).min(READABLE)
+        const COMFORTABLE_WIDTH: usize = 100;
+        self.columns().unwrap_or(COMFORTABLE_WIDTH).min(COMFORTABLE_WIDTH)
     }
 }
 

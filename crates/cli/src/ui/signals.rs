@@ -21,13 +21,13 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 
-pub(crate) const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+pub(crate) const TERMINATION_SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
-const LOOK: Duration = Duration::from_millis(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(30);
 /// How long a child has to exit after a signal.
-const GRACE: Duration = Duration::from_millis(500);
+const TERMINATION_GRACE: Duration = Duration::from_millis(500);
 
-struct Defaults {
+struct DefaultHandlers {
     /// Whether signals end the program.
     active: Arc<AtomicBool>,
     /// How many guards are alive.
@@ -35,19 +35,19 @@ struct Defaults {
 }
 
 /// While this value is alive, signals do not end the program.
-pub(crate) struct Held(&'static Defaults);
+pub(crate) struct SignalHold(&'static DefaultHandlers);
 
-impl Held {
+impl SignalHold {
     pub(crate) fn new() -> io::Result<Self> {
-        static DEFAULTS: OnceLock<Defaults> = OnceLock::new();
+        static DEFAULTS: OnceLock<DefaultHandlers> = OnceLock::new();
         let defaults = if let Some(defaults) = DEFAULTS.get() {
             defaults
         } else {
             let active = Arc::new(AtomicBool::new(false));
-            for signal in ENDING {
+            for signal in TERMINATION_SIGNALS {
                 flag::register_conditional_default(signal, Arc::clone(&active))?;
             }
-            DEFAULTS.get_or_init(|| Defaults { active, held: AtomicUsize::new(0) })
+            DEFAULTS.get_or_init(|| DefaultHandlers { active, held: AtomicUsize::new(0) })
         };
         defaults.held.fetch_add(1, Ordering::SeqCst);
         defaults.active.store(false, Ordering::SeqCst);
@@ -55,7 +55,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for SignalHold {
     fn drop(&mut self) {
         if self.0.held.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.active.store(true, Ordering::SeqCst);
@@ -67,20 +67,20 @@ impl Drop for Held {
 pub(crate) struct Foreground {
     shared: Arc<Shared>,
     actions: Vec<SigId>,
-    held: Option<Held>,
+    held: Option<SignalHold>,
 }
 
 struct Shared {
     /// The received signal; 0 for none.
-    came: Arc<AtomicUsize>,
+    received: Arc<AtomicUsize>,
     over: AtomicBool,
     /// The terminal settings before the child started.
     terminal: Option<Termios>,
     /// Runs before the signal ends the program. Whoever ends the program holds the lock until then.
-    last_act: Mutex<Option<LastAct>>,
+    clean_up: Mutex<Option<CleanUp>>,
 }
 
-type LastAct = Box<dyn FnOnce() + Send>;
+type CleanUp = Box<dyn FnOnce() + Send>;
 
 impl std::fmt::Debug for Foreground {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -91,21 +91,25 @@ impl std::fmt::Debug for Foreground {
 impl Foreground {
     /// Call before the child starts.
     pub(crate) fn begin() -> io::Result<Self> {
-        let held = Held::new()?;
-        let came = Arc::new(AtomicUsize::new(0));
+        let held = SignalHold::new()?;
+        let received = Arc::new(AtomicUsize::new(0));
         let mut actions = Vec::new();
         for signal in [SIGHUP, SIGTERM] {
-            actions.push(flag::register_usize(signal, Arc::clone(&came), signal.unsigned_abs() as usize)?);
+            actions.push(flag::register_usize(
+                signal,
+                Arc::clone(&received),
+                signal.unsigned_abs() as usize,
+            )?);
         }
         let terminal = tcgetattr(io::stdin()).or_else(|_| tcgetattr(io::stdout())).ok();
         let shared =
-            Arc::new(Shared { came, over: AtomicBool::new(false), terminal, last_act: Mutex::default() });
+            Arc::new(Shared { received, over: AtomicBool::new(false), terminal, clean_up: Mutex::default() });
         Ok(Self { shared, actions, held: Some(held) })
     }
 
     /// Registers an action to run before a signal ends the program.
-    pub(crate) fn before_end(&self, act: impl FnOnce() + Send + 'static) {
-        *self.shared.last_act.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+    pub(crate) fn on_termination(&self, act: impl FnOnce() + Send + 'static) {
+        *self.shared.clean_up.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
     }
 
     pub(crate) fn started(&self, process: u32) {
@@ -113,14 +117,14 @@ impl Foreground {
         let process = i32::try_from(process).ok().and_then(Pid::from_raw);
         thread::spawn(move || {
             while !shared.over.load(Ordering::SeqCst) {
-                if shared.came.load(Ordering::SeqCst) != 0 {
+                if shared.received.load(Ordering::SeqCst) != 0 {
                     if let Some(process) = process {
                         stop(process, &shared.over);
                     }
                     shared.end();
                     return;
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         });
     }
@@ -146,14 +150,14 @@ impl Drop for Foreground {
 impl Shared {
     /// Ends the process with the received signal, if any.
     fn end(&self) {
-        let Ok(signal @ 1..) = i32::try_from(self.came.load(Ordering::SeqCst)) else { return };
-        let mut last_act = self.last_act.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(signal @ 1..) = i32::try_from(self.received.load(Ordering::SeqCst)) else { return };
+        let mut clean_up = self.clean_up.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(terminal) = &self.terminal {
             // The killed child may have disabled echo.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal)
                 .or_else(|_| tcsetattr(io::stdout(), OptionalActions::Now, terminal));
         }
-        if let Some(act) = last_act.take() {
+        if let Some(act) = clean_up.take() {
             act();
         }
         let _ = low_level::emulate_default_handler(signal);
@@ -163,12 +167,12 @@ impl Shared {
 /// Terminates a child, forcibly after the grace period.
 fn stop(process: Pid, over: &AtomicBool) {
     let _ = kill_process(process, Signal::TERM);
-    let until = Instant::now() + GRACE;
+    let until = Instant::now() + TERMINATION_GRACE;
     while Instant::now() < until && !over.load(Ordering::SeqCst) {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     if !over.load(Ordering::SeqCst) {
         let _ = kill_process(process, Signal::KILL);
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }

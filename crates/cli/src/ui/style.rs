@@ -106,14 +106,14 @@ const fn color(color: AnsiColor) -> Style {
 
 /// What the choice of colours depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Surroundings {
-    pub(crate) shown: Shown,
+pub(crate) struct StreamEnvironment {
+    pub(crate) target: StreamTarget,
     /// The first applicable preference in the environment.
-    pub(crate) wish: Wish,
+    pub(crate) preference: ColorPreference,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum StreamTarget {
     Terminal,
     /// A pipe, a file, or a terminal without colour support.
     #[default]
@@ -121,7 +121,7 @@ pub(crate) enum Shown {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum ColorPreference {
     /// None: the terminal decides.
     #[default]
     None,
@@ -131,7 +131,7 @@ pub(crate) enum Wish {
     Forced,
 }
 
-impl Surroundings {
+impl StreamEnvironment {
     pub(crate) fn of_stdout() -> Self {
         Self::read(io::stdout().is_terminal(), |name| env::var_os(name))
     }
@@ -143,26 +143,27 @@ impl Surroundings {
     fn read<Value: AsRef<OsStr>>(terminal: bool, variable: impl Fn(&str) -> Option<Value>) -> Self {
         let set = |name| variable(name).is_some_and(|value| !value.as_ref().is_empty());
         let is = |name, wanted: &str| variable(name).is_some_and(|value| value.as_ref() == wanted);
-        let wish = if set("NO_COLOR") {
-            Wish::Plain
+        let preference = if set("NO_COLOR") {
+            ColorPreference::Plain
         } else if set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0") {
-            Wish::Forced
+            ColorPreference::Forced
         } else if is("CLICOLOR", "0") {
-            Wish::Plain
+            ColorPreference::Plain
         } else {
-            Wish::None
+            ColorPreference::None
         };
-        let shown = if terminal && !is("TERM", "dumb") { Shown::Terminal } else { Shown::Elsewhere };
-        Self { shown, wish }
+        let target =
+            if terminal && !is("TERM", "dumb") { StreamTarget::Terminal } else { StreamTarget::Elsewhere };
+        Self { target, preference }
     }
 }
 
 /// Whether to use colours: the option overrides the environment, which overrides the terminal.
-pub(crate) fn decide(when: ColorWhen, surroundings: Surroundings) -> ColorChoice {
-    match (when, surroundings.wish, surroundings.shown) {
+pub(crate) fn decide(when: ColorWhen, environment: StreamEnvironment) -> ColorChoice {
+    match (when, environment.preference, environment.target) {
         (ColorWhen::Always, _, _)
-        | (ColorWhen::Auto, Wish::Forced, _)
-        | (ColorWhen::Auto, Wish::None, Shown::Terminal) => ColorChoice::Always,
+        | (ColorWhen::Auto, ColorPreference::Forced, _)
+        | (ColorWhen::Auto, ColorPreference::None, StreamTarget::Terminal) => ColorChoice::Always,
         _ => ColorChoice::Never,
     }
 }
@@ -173,7 +174,7 @@ pub(crate) fn stderr(when: ColorWhen) -> AutoStream<io::Stderr> {
 }
 
 pub(crate) fn stderr_choice(when: ColorWhen) -> ColorChoice {
-    decide(when, Surroundings::of_stderr())
+    decide(when, StreamEnvironment::of_stderr())
 }
 
 #[cfg(test)]
@@ -184,7 +185,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
         };
-        decide(when, Surroundings::read(terminal, variable))
+        decide(when, StreamEnvironment::read(terminal, variable))
     }
 
     #[test]

@@ -12,9 +12,9 @@ use super::width::Align;
 
 const GAP: usize = 2;
 /// The minimum width of a flexible column.
-const NARROWEST: usize = 8;
+const MIN_FLEXIBLE_WIDTH: usize = 8;
 /// Dispensable columns are dropped before a flexible one gets narrower than this.
-const READABLE: usize = 16;
+const COMFORTABLE_WIDTH: usize = 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
@@ -104,7 +104,10 @@ impl<const N: usize> Table<N> {
         // Flexible columns shrink first, so no column is dropped needlessly.
         let spare = |widths: &[Option<usize>; N]| -> usize {
             let flexible = (0..N).filter(|&index| is(index, Stretch::Flexible));
-            flexible.filter_map(|index| widths[index]).map(|width| width.saturating_sub(READABLE)).sum()
+            flexible
+                .filter_map(|index| widths[index])
+                .map(|width| width.saturating_sub(COMFORTABLE_WIDTH))
+                .sum()
         };
         for index in (0..N).filter(|&index| is(index, Stretch::Dispensable)) {
             if excess(&widths) > spare(&widths) {
@@ -113,7 +116,7 @@ impl<const N: usize> Table<N> {
         }
         for _ in 0..excess(&widths) {
             let widest = (0..N)
-                .filter(|&index| is(index, Stretch::Flexible) && widths[index] > Some(NARROWEST))
+                .filter(|&index| is(index, Stretch::Flexible) && widths[index] > Some(MIN_FLEXIBLE_WIDTH))
                 .max_by_key(|&index| widths[index]);
             let Some(widest) = widest else { break };
             widths[widest] = widths[widest].map(|width| width - 1);

@@ -25,15 +25,15 @@ use anstyle::Style;
 use super::label::Label;
 use super::width::Align;
 
-const LEVEL: usize = 3;
+const LEVEL_WIDTH: usize = 3;
 /// The maximum width of gutters if the screen width is unlimited.
-const UNLIMITED_ROOM: usize = 60;
+const MAX_GUTTER_WIDTH: usize = 60;
 /// The gap between a label and its tail.
 const GAP: usize = 2;
 /// If the label would get narrower than this, the tail is dropped.
-const SHORTEST_LABEL: usize = 16;
+const MIN_LABEL_WIDTH: usize = 16;
 /// The maximum position of tails without a screen, so that one long label does not push them away.
-const LATEST_TAIL: usize = 100;
+const MAX_TAIL_COLUMN: usize = 100;
 
 /// Nodes under zero or more roots. Nodes are added below existing ones, so there are no cycles.
 #[derive(Clone, Debug, Default)]
@@ -55,8 +55,8 @@ struct Node {
 }
 
 impl Node {
-    fn new(label: Label, tail: Label, here: Here) -> Self {
-        let active = here == Here::Yes;
+    fn new(label: Label, tail: Label, position: NodePosition) -> Self {
+        let active = position == NodePosition::Yes;
         Self { label, tail, active, aside: false, parent: None, children: Vec::new() }
     }
 }
@@ -66,7 +66,7 @@ impl Node {
 pub(crate) struct NodeKey(usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Here {
+pub(crate) enum NodePosition {
     Yes,
     No,
 }
@@ -77,8 +77,8 @@ impl Forest {
     }
 
     /// Adds a node after its siblings, below `parent` or as a root.
-    pub(crate) fn add(&mut self, parent: Option<NodeKey>, label: Label, here: Here) -> NodeKey {
-        self.add_with_tail(parent, label, Label::new(), here)
+    pub(crate) fn add(&mut self, parent: Option<NodeKey>, label: Label, position: NodePosition) -> NodeKey {
+        self.add_with_tail(parent, label, Label::new(), position)
     }
 
     /// Adds a node with a tail.
@@ -87,17 +87,23 @@ impl Forest {
         parent: Option<NodeKey>,
         label: Label,
         tail: Label,
-        here: Here,
+        position: NodePosition,
     ) -> NodeKey {
-        self.grow(parent, Node::new(label, tail, here))
+        self.insert(parent, Node::new(label, tail, position))
     }
 
     /// Adds a node that is indented even if it is an only child.
-    pub(crate) fn add_aside(&mut self, parent: NodeKey, label: Label, tail: Label, here: Here) -> NodeKey {
-        self.grow(Some(parent), Node { aside: true, ..Node::new(label, tail, here) })
+    pub(crate) fn add_aside(
+        &mut self,
+        parent: NodeKey,
+        label: Label,
+        tail: Label,
+        position: NodePosition,
+    ) -> NodeKey {
+        self.insert(Some(parent), Node { aside: true, ..Node::new(label, tail, position) })
     }
 
-    fn grow(&mut self, parent: Option<NodeKey>, node: Node) -> NodeKey {
+    fn insert(&mut self, parent: Option<NodeKey>, node: Node) -> NodeKey {
         let index = self.nodes.len();
         let parent = parent.map(|NodeKey(parent)| parent);
         match parent {
@@ -111,7 +117,7 @@ impl Forest {
     /// Draws one line per node, within `columns` if there is a limit.
     pub(crate) fn draw(mut self, columns: Option<usize>, gutter: Style) -> String {
         self.mark_paths();
-        let room = columns.map_or(UNLIMITED_ROOM, |columns| columns / 2);
+        let room = columns.map_or(MAX_GUTTER_WIDTH, |columns| columns / 2);
         let tails = self.tails(columns, room);
         let mut drawing = String::new();
         for_each_node(&self, |node, levels| {
@@ -137,9 +143,9 @@ impl Forest {
             }
         });
         let width = self.nodes.iter().map(|node| node.tail.width()).max().unwrap_or(0);
-        let latest = columns.map_or(LATEST_TAIL, |columns| columns.saturating_sub(width));
+        let latest = columns.map_or(MAX_TAIL_COLUMN, |columns| columns.saturating_sub(width));
         let start = (widest + GAP).min(latest);
-        (start >= widest.min(SHORTEST_LABEL) + GAP).then_some(Tails { start, width })
+        (start >= widest.min(MIN_LABEL_WIDTH) + GAP).then_some(Tails { start, width })
     }
 
     /// Marks the ancestors of the current node, and moves that branch to the front.
@@ -169,7 +175,7 @@ impl Tails {
         let label = node.label.clone();
         let left = self.start.saturating_sub(GAP + used);
         // If there is no room for both, the label wins.
-        let crowded = columns.is_some() && left < label.width().min(SHORTEST_LABEL);
+        let crowded = columns.is_some() && left < label.width().min(MIN_LABEL_WIDTH);
         if node.tail.width() == 0 || crowded {
             return fit(label, used, columns);
         }
@@ -223,7 +229,7 @@ impl Level {
     }
 }
 
-struct Waiting {
+struct PendingNode {
     node: usize,
     /// Number of levels, including its own.
     depth: usize,
@@ -234,15 +240,15 @@ struct Waiting {
 /// Visits nodes in drawing order. Uses an explicit stack, because a thread can be a million entries deep.
 fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
     let mut levels: Vec<Level> = Vec::new();
-    let mut waiting = Vec::new();
+    let mut pending = Vec::new();
     // Bare roots are unambiguous; only roots with children need a common parent.
     let bare = forest.roots.iter().all(|&root| forest.nodes[root].children.is_empty());
     if bare {
-        waiting.extend(forest.roots.iter().rev().map(|&node| Waiting { node, depth: 0, own: None }));
+        pending.extend(forest.roots.iter().rev().map(|&node| PendingNode { node, depth: 0, own: None }));
     } else {
-        push_siblings(forest, &mut waiting, &forest.roots, 0);
+        push_siblings(forest, &mut pending, &forest.roots, 0);
     }
-    while let Some(Waiting { node, depth, own }) = waiting.pop() {
+    while let Some(PendingNode { node, depth, own }) = pending.pop() {
         match own {
             Some(own) => {
                 levels.truncate(depth - 1);
@@ -255,17 +261,17 @@ fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
         if let Some(last) = levels.last_mut() {
             *last = last.below();
         }
-        push_siblings(forest, &mut waiting, &node.children, depth);
+        push_siblings(forest, &mut pending, &node.children, depth);
     }
 }
 
-fn push_siblings(forest: &Forest, waiting: &mut Vec<Waiting>, siblings: &[usize], depth: usize) {
+fn push_siblings(forest: &Forest, pending: &mut Vec<PendingNode>, siblings: &[usize], depth: usize) {
     match *siblings {
         [] => {}
-        [only] if !forest.nodes[only].aside => waiting.push(Waiting { node: only, depth, own: None }),
-        [.., last] => waiting.extend(siblings.iter().rev().map(|&node| {
+        [only] if !forest.nodes[only].aside => pending.push(PendingNode { node: only, depth, own: None }),
+        [.., last] => pending.extend(siblings.iter().rev().map(|&node| {
             let own = if node == last { Level::Corner } else { Level::Fork };
-            Waiting { node, depth: depth + 1, own: Some(own) }
+            PendingNode { node, depth: depth + 1, own: Some(own) }
         })),
     }
 }
@@ -273,12 +279,12 @@ fn push_siblings(forest: &Forest, waiting: &mut Vec<Waiting>, siblings: &[usize]
 /// The gutters of a line and their width: all levels, or the innermost that fit.
 fn gutters(levels: &[Level], room: usize) -> (String, usize) {
     let mut text = String::new();
-    let mut used = levels.len() * LEVEL;
+    let mut used = levels.len() * LEVEL_WIDTH;
     let mut shown = levels;
     if used > room {
-        let fit = room.saturating_sub(1) / LEVEL;
+        let fit = room.saturating_sub(1) / LEVEL_WIDTH;
         shown = &levels[levels.len() - fit..];
-        used = fit * LEVEL;
+        used = fit * LEVEL_WIDTH;
         if room > 0 {
             text.push('⋯');
             used += 1;
@@ -300,8 +306,12 @@ mod tests {
         for line in outline.lines() {
             let text = line.trim_start();
             ancestors.truncate((line.len() - text.len()) / 2);
-            let here = if text.ends_with('*') { Here::Yes } else { Here::No };
-            ancestors.push(forest.add(ancestors.last().copied(), text.trim_end_matches('*').into(), here));
+            let position = if text.ends_with('*') { NodePosition::Yes } else { NodePosition::No };
+            ancestors.push(forest.add(
+                ancestors.last().copied(),
+                text.trim_end_matches('*').into(),
+                position,
+            ));
         }
         forest
     }
@@ -452,7 +462,7 @@ a
         for parent in [&straight as &dyn Fn(usize) -> Option<usize>, &broad, &comb] {
             let mut forest = Forest::new();
             for index in 0..100_000 {
-                forest.add(parent(index).map(NodeKey), "node".into(), Here::No);
+                forest.add(parent(index).map(NodeKey), "node".into(), NodePosition::No);
             }
             assert_eq!(forest.draw(None, Style::new()).lines().count(), 100_000);
         }

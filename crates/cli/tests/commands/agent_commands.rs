@@ -44,7 +44,7 @@ fn events_are_one_a_line_and_the_last_says_how_it_ended() {
     let events = events(&sandbox, &["run", "--approve", "all", "think hm\nlist\nsay done"]);
     let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
     assert_eq!(names.first(), Some(&"started"));
-    for name in ["calling", "thinking", "text", "tool_runs", "tool_ended", "answered"] {
+    for name in ["calling", "thinking", "text", "tool_started", "tool_ended", "answered"] {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
     let last = events.last().expect("events");
@@ -233,7 +233,7 @@ fn an_edit_says_what_the_model_reads_again() {
     sandbox.done(&["run", "say two"]);
     let first = sandbox.json(&["entry", "edit", "1", "say something else"]);
     let last = sandbox.json(&["entry", "edit", "last", "two, then"]);
-    let tokens = |answer: &Value| answer["reread_tokens"].as_u64().expect("a number");
+    let tokens = |answer: &Value| answer["uncached_tokens"].as_u64().expect("a number");
     assert!(tokens(&first) > tokens(&last), "{first} {last}");
 }
 
@@ -284,8 +284,8 @@ fn commands_in_a_chat_mean_its_thread() {
 fn a_damaged_ledger_is_found_and_put_aside() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "say hello"]);
-    let ledger = sandbox.project().with_file_name("store").join("ledger.db");
-    std::fs::write(&ledger, [7; 4096]).expect("it is ours");
+    let runtime_database = sandbox.project().with_file_name("store").join("ledger.db");
+    std::fs::write(&runtime_database, [7; 4096]).expect("it is ours");
     assert_eq!(sandbox.run(&["verify"]).code, 6);
     assert!(sandbox.done(&["repair"]).contains("ledger"));
     sandbox.done(&["verify"]);

@@ -144,7 +144,7 @@ fn redacting_a_picture_keeps_a_file_with_the_same_content() {
         std::fs::remove_file(sandbox.project().join("c.gif")).expect("it is ours");
         sandbox.done(&["entry", "add", "--draft"]);
         let redacted = sandbox.json(&["redact", "last", "--yes"]);
-        assert_eq!(redacted["kept_pictures"].as_array().map(Vec::len), Some(kept), "{name}: {redacted}");
+        assert_eq!(redacted["retained_pictures"].as_array().map(Vec::len), Some(kept), "{name}: {redacted}");
     }
     sandbox.done(&["exec", "--", "rm", "a.gif"]);
     sandbox.done(&["undo", "--yes"]);

@@ -23,7 +23,7 @@ fn apart(sandbox: &Sandbox) -> PathBuf {
     sandbox.project().with_file_name("apart")
 }
 
-fn open_apart(sandbox: &Sandbox, take: &str) {
+fn open_worktree(sandbox: &Sandbox, take: &str) {
     sandbox.done(&["worktree", "add", take, &apart(sandbox).to_string_lossy()]);
 }
 
@@ -87,7 +87,7 @@ fn the_active_take_is_not_promoted_away_from_its_files() {
 fn a_take_that_is_open_apart_stays_where_it_is() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
-    open_apart(&sandbox, "second");
+    open_worktree(&sandbox, "second");
     let place = apart(&sandbox).to_string_lossy().into_owned();
     let check = |arguments: &[&str]| {
         let (code, error) = sandbox.refused(arguments);
@@ -122,7 +122,7 @@ fn a_thread_with_an_open_worktree_is_neither_deleted_nor_purged() {
     sandbox.done(&["take", "switch", "main"]);
     sandbox.done(&["take", "delete", "second"]);
     sandbox.done(&["undo"]);
-    open_apart(&sandbox, "second");
+    open_worktree(&sandbox, "second");
     sandbox.done(&["thread", "new", "Another"]);
     let place = apart(&sandbox).to_string_lossy().into_owned();
     let thread = ["-t", "Fix the login"];
@@ -147,7 +147,7 @@ fn a_thread_with_an_open_worktree_is_neither_deleted_nor_purged() {
 fn a_worktree_is_not_closed_under_a_command_that_runs_in_it() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
-    open_apart(&sandbox, "second");
+    open_worktree(&sandbox, "second");
     let there = apart(&sandbox);
     let close =
         format!("{} worktree remove second 2> ../said; echo $? > ../code", env!("CARGO_BIN_EXE_retake"));
@@ -231,7 +231,7 @@ fn opening_and_closing_a_take_can_be_previewed() {
     // A preview is refused if the command would be.
     let (code, _) = sandbox.refused(&["worktree", "add", "second", "inner", "--dry-run"]);
     assert_eq!(code, 5);
-    open_apart(&sandbox, "second");
+    open_worktree(&sandbox, "second");
     fs::write(there.join("late"), "new\n").expect("its folder");
     let close = ["worktree", "remove", "second", "--delete-files", "--dry-run"];
     let said = sandbox.done(&close);
@@ -264,7 +264,7 @@ fn a_dry_run_does_not_clean_up_after_others() {
 fn in_the_folder_of_a_take_that_take_is_named() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
-    open_apart(&sandbox, "second");
+    open_worktree(&sandbox, "second");
     let there = apart(&sandbox);
     let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", "echo more > b"], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -405,7 +405,7 @@ fn a_budget_is_a_plan_and_nothing_goes_unasked() {
 #[test]
 fn a_worktree_that_was_renamed_is_used_where_it_is() {
     let sandbox = two_takes();
-    open_apart(&sandbox, "main");
+    open_worktree(&sandbox, "main");
     let renamed = apart(&sandbox).with_file_name("renamed");
     fs::rename(apart(&sandbox), &renamed).expect("a rename");
     let there = renamed.to_string_lossy().into_owned();
@@ -443,7 +443,7 @@ fn a_version_is_not_saved_without_files_because_a_folder_cannot_be_used() {
 #[test]
 fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
     let sandbox = two_takes();
-    open_apart(&sandbox, "main");
+    open_worktree(&sandbox, "main");
     let there = apart(&sandbox).to_string_lossy().into_owned();
     sandbox.done(&["-C", &there, "exec", "--", "sh", "-c", "echo there > a"]);
     let added = sandbox.json(&["entry", "add", "A word"]);

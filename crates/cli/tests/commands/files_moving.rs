@@ -152,7 +152,7 @@ fn status_names_what_is_not_held() {
     sandbox.write("a.log", "noise\n");
     let answer = sandbox.json(&["status"]);
     let reason = |path: &str| {
-        let left = answer["left_out"].as_array().expect("a list");
+        let left = answer["excluded"].as_array().expect("a list");
         left.iter().find(|left| left["path"] == path).map(|left| left["reason"].clone())
     };
     assert_eq!(reason(".env"), Some("secret".into()));

@@ -43,8 +43,8 @@ fn a_folder_that_is_not_there_keeps_its_move() {
     fs::create_dir(&elsewhere).expect("our folder");
     let thread = {
         let timeline = Timeline::open(&store(&sandbox), Rules::default()).expect("a store");
-        let looking = timeline.look().expect("a look");
-        looking.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0).summary.id
+        let reader = timeline.read().expect("a look");
+        reader.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0).summary.id
     };
     let thread = thread.to_string();
     let add = ["entry", "add", "go on", "-t", thread.as_str()];

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use retake_agent::fault_server::{Act, FaultServer, Script};
+use retake_agent::fault_server::{FaultServer, Script, ScriptStep};
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, Look};
@@ -186,7 +186,7 @@ fn nothing_runs_while_a_model_writes_it() {
     events.push(chunk(call, Value::Null));
     events.push(chunk(json!({}), json!("tool_calls")));
     events.push("data: [DONE]\n\n".to_owned());
-    let script = Script::events(events).with(40, Act::Pause(Duration::from_secs(6)));
+    let script = Script::events(events).with(40, ScriptStep::Pause(Duration::from_secs(6)));
     let model = FaultServer::with(vec![script]).expect("a port is free");
 
     let studio = Studio::answered_by(&model);

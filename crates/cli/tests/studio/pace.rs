@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use retake_agent::fault_server::{Act, FaultServer, Script};
+use retake_agent::fault_server::{FaultServer, Script, ScriptStep};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
@@ -227,9 +227,9 @@ fn written(answer: usize, words: usize) -> Script {
     let word = |word: usize| chunk(json!({"content": format!("answer{answer}word{word} ")}), Value::Null);
     let mut script = Script::events((0..words).map(word));
     script.acts =
-        script.acts.into_iter().flat_map(|act| [act, Act::Pause(Duration::from_millis(20))]).collect();
-    script.acts.push(Act::Send(chunk(json!({}), json!("stop")).into_bytes()));
-    script.acts.push(Act::Send(b"data: [DONE]\n\n".to_vec()));
+        script.acts.into_iter().flat_map(|act| [act, ScriptStep::Pause(Duration::from_millis(20))]).collect();
+    script.acts.push(ScriptStep::Send(chunk(json!({}), json!("stop")).into_bytes()));
+    script.acts.push(ScriptStep::Send(b"data: [DONE]\n\n".to_vec()));
     script
 }
 

@@ -24,9 +24,9 @@ pub(crate) fn changed() -> Sandbox {
 /// Leaves the state of a process that was killed during an undo, before the first file moved.
 pub(crate) fn interrupt(sandbox: &Sandbox) {
     let timeline = Timeline::open(&store(sandbox), Rules::default()).expect("a store");
-    let looking = timeline.look().expect("a look");
-    let row = looking.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0);
-    let queries = looking.queries();
+    let reader = timeline.read().expect("a look");
+    let row = reader.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0);
+    let queries = reader.queries();
     let head = queries.head(row.number).expect("readable").expect("a head");
     let folder = queries.folders().expect("readable").remove(0);
     let was = head.operation.files.expect("files");
@@ -42,12 +42,12 @@ pub(crate) fn interrupt(sandbox: &Sandbox) {
         place,
         chains: Some(chains),
         files: Some(files),
-        filed: Some(version),
+        last_file_operation: Some(version),
         request: None,
         ..head.operation
     };
     let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
-    drop(looking);
+    drop(reader);
     let write = timeline.store().write(move |writing| writing.put_intent(&intent));
     write.expect("an intent");
 }

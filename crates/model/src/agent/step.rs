@@ -1,8 +1,8 @@
 //! State transitions. An event that does not apply to a state leaves it unchanged.
 
-use super::{Action, AgentState, Ended, Event, Fault, Policy, ToolOutcome, ToolRun, ToolStatus};
+use super::{Action, AgentState, Event, Fault, RetryPolicy, ToolOutcome, ToolRun, ToolStatus, TurnEnd};
 
-type Next = (AgentState, Vec<Action>);
+type Transition = (AgentState, Vec<Action>);
 
 /// Longer error messages are truncated.
 const MESSAGE_BYTES: usize = 4_096;
@@ -11,7 +11,7 @@ const INTERRUPTED: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::In
 /// Returns the next state for an event, and the actions to run once that state is on disk.
 ///
 /// `jitter` is any number; it spreads the delays between attempts.
-pub fn step(state: &AgentState, event: Event, policy: &Policy, dice: u64) -> Next {
+pub fn step(state: &AgentState, event: Event, policy: &RetryPolicy, jitter: u64) -> Transition {
     let stay = || (state.clone(), Vec::new());
     if let AgentState::ShuttingDown { unfinished } = state {
         return match event {
@@ -34,7 +34,7 @@ pub fn step(state: &AgentState, event: Event, policy: &Policy, dice: u64) -> Nex
             }
             _ => stay(),
         },
-        Event::Faulted { fault } => faulted(state, fault, policy, dice),
+        Event::Faulted { fault } => faulted(state, fault, policy, jitter),
         Event::RetryDue => match state {
             AgentState::Failed { attempts, retry_in: Some(_), .. } => call(attempts.saturating_add(1)),
             _ => stay(),
@@ -62,7 +62,7 @@ pub fn step(state: &AgentState, event: Event, policy: &Policy, dice: u64) -> Nex
         Event::Interrupted if *state == AgentState::Waiting => stay(),
         Event::Interrupted => {
             let mut actions = stop(state);
-            actions.push(Action::EndTurn { how: Ended::Interrupted });
+            actions.push(Action::EndTurn { how: TurnEnd::Interrupted });
             (AgentState::Waiting, actions)
         }
         Event::Resumed => resumed(state),
@@ -74,7 +74,7 @@ pub fn step(state: &AgentState, event: Event, policy: &Policy, dice: u64) -> Nex
     }
 }
 
-fn call(attempt: u32) -> Next {
+fn call(attempt: u32) -> Transition {
     (AgentState::Calling { attempt, steered: false }, vec![Action::CallModel])
 }
 
@@ -82,7 +82,7 @@ fn undecided(status: ToolStatus) -> bool {
     matches!(status, ToolStatus::Pending | ToolStatus::Asking)
 }
 
-fn prompted(state: &AgentState) -> Next {
+fn prompted(state: &AgentState) -> Transition {
     match state {
         AgentState::Waiting | AgentState::Failed { .. } => call(1),
         AgentState::Calling { attempt, .. } => {
@@ -98,7 +98,7 @@ fn prompted(state: &AgentState) -> Next {
     }
 }
 
-fn answered(calls: Vec<(String, String)>, steered: bool) -> Next {
+fn answered(calls: Vec<(String, String)>, steered: bool) -> Transition {
     let mut runs: Vec<ToolRun> = Vec::with_capacity(calls.len());
     for (call, name) in calls {
         // Two calls with one id would be ambiguous, so the second never runs.
@@ -110,13 +110,13 @@ fn answered(calls: Vec<(String, String)>, steered: bool) -> Next {
         let actions = runs.iter().map(|run| Action::Decide { call: run.call.clone() }).collect();
         return (AgentState::Executing { calls: runs }, actions);
     }
-    if steered { call(1) } else { (AgentState::Waiting, vec![Action::EndTurn { how: Ended::Completed }]) }
+    if steered { call(1) } else { (AgentState::Waiting, vec![Action::EndTurn { how: TurnEnd::Completed }]) }
 }
 
-fn faulted(state: &AgentState, fault: Fault, policy: &Policy, dice: u64) -> Next {
+fn faulted(state: &AgentState, fault: Fault, policy: &RetryPolicy, jitter: u64) -> Transition {
     let (attempts, retry_in) = match state {
         AgentState::Calling { attempt, .. } | AgentState::Processing { attempt, .. } => {
-            (*attempt, policy.pause(&fault, *attempt, dice))
+            (*attempt, policy.pause(&fault, *attempt, jitter))
         }
         AgentState::Executing { .. } | AgentState::PostTools { .. } => (1, None),
         AgentState::Waiting | AgentState::Failed { .. } | AgentState::ShuttingDown { .. } => {
@@ -127,7 +127,7 @@ fn faulted(state: &AgentState, fault: Fault, policy: &Policy, dice: u64) -> Next
     let mut actions = close(state.calls());
     actions.push(match retry_in {
         Some(millis) => Action::Wait { millis },
-        None => Action::EndTurn { how: Ended::Failed },
+        None => Action::EndTurn { how: TurnEnd::Failed },
     });
     let Fault { origin, mut message, .. } = fault;
     // Some providers return whole HTML pages, and every state stores this message.
@@ -142,7 +142,7 @@ fn tool(
     from: impl Fn(ToolStatus) -> bool,
     to: ToolStatus,
     action: Option<Action>,
-) -> Next {
+) -> Transition {
     let AgentState::Executing { calls } = state else { return (state.clone(), Vec::new()) };
     let Some(index) = calls.iter().position(|run| run.call == call && from(run.status)) else {
         return (state.clone(), Vec::new());
@@ -154,7 +154,7 @@ fn tool(
     (state, actions)
 }
 
-fn executing(calls: Vec<ToolRun>) -> Next {
+fn executing(calls: Vec<ToolRun>) -> Transition {
     if calls.iter().all(|run| run.status.is_completed()) {
         (AgentState::PostTools { calls }, vec![Action::RunHook])
     } else {
@@ -181,7 +181,7 @@ fn close(calls: &[ToolRun]) -> Vec<Action> {
     actions
 }
 
-fn resumed(state: &AgentState) -> Next {
+fn resumed(state: &AgentState) -> Transition {
     match state {
         AgentState::Waiting | AgentState::ShuttingDown { .. } => (state.clone(), Vec::new()),
         AgentState::Calling { .. } | AgentState::Processing { .. } | AgentState::Failed { .. } => call(1),

@@ -6,13 +6,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-const POLICY: Policy = Policy { most_attempts: 3, first_delay: 1_000, longest_delay: 8_000 };
+const POLICY: RetryPolicy = RetryPolicy { max_attempts: 3, initial_delay: 1_000, max_delay: 8_000 };
 
 fn run(call: &str, status: ToolStatus) -> ToolRun {
     ToolRun { call: call.to_owned(), name: "shell".to_owned(), status }
 }
 
-fn fault(origin: Origin) -> Fault {
+fn fault(origin: FaultOrigin) -> Fault {
     Fault { origin, message: "no".to_owned(), retryable: true, retry_after: None }
 }
 
@@ -21,7 +21,7 @@ const DONE: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::Succeeded
 /// One state of each kind, with its name in the table.
 fn states() -> Vec<(&'static str, AgentState)> {
     let failed = |retry_in| AgentState::Failed {
-        origin: Origin::Network,
+        origin: FaultOrigin::Network,
         message: "no".to_owned(),
         attempts: 2,
         retry_in,
@@ -56,8 +56,8 @@ fn events() -> Vec<(&'static str, Event)> {
         ("began", Event::AnswerBegan),
         ("answered", Event::Answered { calls: vec![] }),
         ("calls", Event::Answered { calls: vec![(call(), "shell".to_owned()), (call(), "read".to_owned())] }),
-        ("network", Event::Faulted { fault: fault(Origin::Network) }),
-        ("store", Event::Faulted { fault: fault(Origin::Store) }),
+        ("network", Event::Faulted { fault: fault(FaultOrigin::Network) }),
+        ("store", Event::Faulted { fault: fault(FaultOrigin::Store) }),
         ("due", Event::RetryDue),
         ("asked", Event::ToolAsked { call: call() }),
         ("allowed", Event::ToolAllowed { call: call() }),
@@ -96,7 +96,7 @@ fn shown(state: &AgentState) -> String {
     }
 }
 
-fn told(action: &Action) -> String {
+fn describe(action: &Action) -> String {
     match action {
         Action::Decide { call } => format!("Decide {call}"),
         Action::RunTool { call } => format!("RunTool {call}"),
@@ -191,8 +191,9 @@ fn every_state_with_every_event() {
     for (name, state) in states() {
         for (event_name, event) in events() {
             let (next, actions) = step(&state, event, &POLICY, 7);
-            let told = actions.iter().map(told).collect::<Vec<_>>().join(", ");
-            let found = if told.is_empty() { shown(&next) } else { format!("{}; {told}", shown(&next)) };
+            let describe = actions.iter().map(describe).collect::<Vec<_>>().join(", ");
+            let found =
+                if describe.is_empty() { shown(&next) } else { format!("{}; {describe}", shown(&next)) };
             match expected.remove(&(name, event_name)) {
                 Some(expected) => assert_eq!(found, expected, "{name} × {event_name}"),
                 None => {
@@ -208,7 +209,12 @@ fn any_event() -> impl Strategy<Value = Event> {
     let call = prop::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned);
     let calls = prop::collection::vec((call.clone(), Just("shell".to_owned())), 0..3);
     let outcome = prop::sample::select(vec![ToolOutcome::Succeeded, ToolOutcome::Failed]);
-    let origin = prop::sample::select(vec![Origin::Model, Origin::Network, Origin::Tool, Origin::Store]);
+    let origin = prop::sample::select(vec![
+        FaultOrigin::Model,
+        FaultOrigin::Network,
+        FaultOrigin::Tool,
+        FaultOrigin::Store,
+    ]);
     prop_oneof![
         2 => Just(Event::Prompted),
         1 => Just(Event::AnswerBegan),
@@ -228,7 +234,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 /// The next event on the way to the end of a turn.
-fn homewards(state: &AgentState) -> Option<Event> {
+fn next_event_to_end(state: &AgentState) -> Option<Event> {
     Some(match state {
         AgentState::Waiting => return None,
         AgentState::Calling { .. } | AgentState::Processing { .. } => Event::Answered { calls: vec![] },
@@ -253,15 +259,15 @@ fn again(state: &AgentState) -> AgentState {
 
 proptest! {
     #[test]
-    fn along_every_path(events in prop::collection::vec(any_event(), 0..60), dice: u64) {
+    fn along_every_path(events in prop::collection::vec(any_event(), 0..60), jitter: u64) {
         let mut state = AgentState::Waiting;
         // Calls of different rounds may share ids, so each round is checked separately.
         let mut ran: Vec<String> = Vec::new();
         let mut closed: Vec<String> = Vec::new();
         for event in events {
             let new_round = matches!(event, Event::Answered { .. });
-            let (next, actions) = step(&state, event.clone(), &POLICY, dice);
-            prop_assert_eq!(step(&again(&state), event, &POLICY, dice), (next.clone(), actions.clone()));
+            let (next, actions) = step(&state, event.clone(), &POLICY, jitter);
+            prop_assert_eq!(step(&again(&state), event, &POLICY, jitter), (next.clone(), actions.clone()));
             if new_round && matches!(next, AgentState::Executing { .. }) && state.calls().is_empty() {
                 ran.clear();
                 closed.clear();
@@ -296,8 +302,8 @@ proptest! {
             state = next;
         }
         let mut steps = 0;
-        while let Some(event) = homewards(&state) {
-            state = step(&state, event, &POLICY, dice).0;
+        while let Some(event) = next_event_to_end(&state) {
+            state = step(&state, event, &POLICY, jitter).0;
             steps += 1;
             prop_assert!(steps < 20, "never ends: {:?}", state);
         }
@@ -307,9 +313,9 @@ proptest! {
 #[test]
 fn agent_state_serializes_to_json() {
     let state = AgentState::Executing { calls: vec![run("a", DONE)] };
-    let agent = Agent::kept(TurnId::from_bytes([0; 16]), state).expect("the state is not idle");
+    let agent = Agent::unless_idle(TurnId::from_bytes([0; 16]), state).expect("the state is not idle");
     let shown = serde_json::to_value(&agent).expect("agents serialize");
     assert_eq!(shown["state"], "executing");
     assert_eq!(shown["calls"][0]["outcome"], "succeeded");
-    assert_eq!(Agent::kept(TurnId::from_bytes([0; 16]), AgentState::Waiting), None);
+    assert_eq!(Agent::unless_idle(TurnId::from_bytes([0; 16]), AgentState::Waiting), None);
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::{BadContent, at_most};
+use super::{InvalidContentError, at_most};
 use crate::agent::{Agent, AgentState, ToolRun};
 use crate::limits::ENTRY_BYTES;
 
-pub(super) fn agent(agent: &Agent) -> Result<(), BadContent> {
+pub(super) fn agent(agent: &Agent) -> Result<(), InvalidContentError> {
     let good = match &agent.state {
         // An idle take stores no agent; otherwise the same take would have two encodings.
         AgentState::Waiting | AgentState::ShuttingDown { unfinished: false } => false,
@@ -17,17 +17,17 @@ pub(super) fn agent(agent: &Agent) -> Result<(), BadContent> {
             *attempts > 0
         }
         AgentState::Executing { calls } => {
-            told_apart(calls)? && calls.iter().any(|run| !run.status.is_completed())
+            have_distinct_names(calls)? && calls.iter().any(|run| !run.status.is_completed())
         }
         AgentState::PostTools { calls } => {
-            told_apart(calls)? && calls.iter().all(|run| run.status.is_completed())
+            have_distinct_names(calls)? && calls.iter().all(|run| run.status.is_completed())
         }
     };
-    if good { Ok(()) } else { Err(BadContent::Agent) }
+    if good { Ok(()) } else { Err(InvalidContentError::Agent) }
 }
 
 /// Whether there are calls, and their ids differ. One entry made all of them.
-fn told_apart(calls: &[ToolRun]) -> Result<bool, BadContent> {
+fn have_distinct_names(calls: &[ToolRun]) -> Result<bool, InvalidContentError> {
     let size = calls.iter().map(|run| run.call.len() + run.name.len()).sum();
     at_most("bytes of calls", size, ENTRY_BYTES)?;
     let names: HashSet<&str> = calls.iter().map(|run| run.call.as_str()).collect();
@@ -37,7 +37,7 @@ fn told_apart(calls: &[ToolRun]) -> Result<bool, BadContent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::{Origin, ToolOutcome, ToolStatus};
+    use crate::agent::{FaultOrigin, ToolOutcome, ToolStatus};
     use crate::id::TurnId;
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
         check(AgentState::Calling { attempt: 1, steered: true }, true);
         check(AgentState::Processing { attempt: 0, steered: false }, false);
         let failed = |attempts| AgentState::Failed {
-            origin: Origin::Model,
+            origin: FaultOrigin::Model,
             message: "no".to_owned(),
             attempts,
             retry_in: None,

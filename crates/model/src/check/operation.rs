@@ -1,14 +1,14 @@
 //! Validation of a single operation. The ids in it may be dangling, because their targets may have been
 //! deleted.
 
-use super::{BadContent, at_most, clock_time, name, take_name};
+use super::{InvalidContentError, at_most, clock_time, name, take_name};
 use crate::limits::OBSERVATION_BYTES;
-use crate::name::{Naming, check};
+use crate::name::{NameKind, check};
 use crate::operation::{Actor, Operation, OperationKind};
-use crate::settings::{BadSetting, NAMES};
+use crate::settings::{InvalidSettingError, NAMES};
 
 /// Checks the time, the actor and the names of an operation.
-pub fn operation(operation: &Operation) -> Result<(), BadContent> {
+pub fn operation(operation: &Operation) -> Result<(), InvalidContentError> {
     clock_time(operation.time)?;
     if let Actor::ToolCall { call: text } | Actor::Client { name: text } = &operation.actor {
         at_most("bytes of an actor's name", text.len(), OBSERVATION_BYTES)?;
@@ -16,18 +16,18 @@ pub fn operation(operation: &Operation) -> Result<(), BadContent> {
     let makes =
         matches!(operation.kind, OperationKind::ThreadCreated { .. } | OperationKind::ThreadPromoted { .. });
     if makes != (operation.version == 1) {
-        return Err(BadContent::NotTheFirst);
+        return Err(InvalidContentError::NotFirstOperation);
     }
     names(&operation.kind)
 }
 
-fn names(kind: &OperationKind) -> Result<(), BadContent> {
+fn names(kind: &OperationKind) -> Result<(), InvalidContentError> {
     use OperationKind as Kind;
     match kind {
         Kind::RoleChanged { from, to, .. } => {
             // The old role may come from a client, with surrounding white space.
-            check(Naming::Role, from)?;
-            name(Naming::Role, to)
+            check(NameKind::Role, from)?;
+            name(NameKind::Role, to)
         }
         Kind::TakeBranched { name, .. }
         | Kind::TakeForked { name, .. }
@@ -38,24 +38,24 @@ fn names(kind: &OperationKind) -> Result<(), BadContent> {
             take_name(to)
         }
         Kind::Renamed { from, to } => {
-            name(Naming::Title, from)?;
-            name(Naming::Title, to)
+            name(NameKind::Title, from)?;
+            name(NameKind::Title, to)
         }
-        Kind::Tagged { added, removed } => all(Naming::Tag, added, removed),
-        Kind::RolesChanged { added, removed } => all(Naming::Role, added, removed),
+        Kind::Tagged { added, removed } => all(NameKind::Tag, added, removed),
+        Kind::RolesChanged { added, removed } => all(NameKind::Role, added, removed),
         Kind::SettingsChanged { names } => names.iter().try_for_each(|name| {
             if NAMES.contains(&name.as_str()) {
                 Ok(())
             } else {
-                Err(BadSetting::Unknown(name.chars().take(40).collect()).into())
+                Err(InvalidSettingError::Unknown(name.chars().take(40).collect()).into())
             }
         }),
-        Kind::Saved { name: given } => name(Naming::Save, given),
+        Kind::Saved { name: given } => name(NameKind::Save, given),
         _ => Ok(()),
     }
 }
 
-fn all(naming: Naming, added: &[String], removed: &[String]) -> Result<(), BadContent> {
+fn all(naming: NameKind, added: &[String], removed: &[String]) -> Result<(), InvalidContentError> {
     let limit = crate::limits::NAMES;
     at_most("names in one change", added.len().max(removed.len()), limit)?;
     added.iter().chain(removed).try_for_each(|text| name(naming, text))

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::BadContent;
+use super::InvalidContentError;
 use crate::content::ContentId;
 use crate::id::TakeId;
 use crate::list::{CheckedList, EntryCell, TakeCell};
@@ -15,11 +15,11 @@ use crate::take::Take;
 
 /// The number of takes whose entries are cached: users work on a few takes at a time, and each cached take
 /// costs memory for all its entries. Other takes are read from the start.
-const REMEMBERED: usize = 8;
+const REMEMBERED_TAKES: usize = 8;
 
 /// The accepted states of one thread so far.
 #[derive(Debug, Default)]
-pub struct Accepted {
+pub struct StateChecker {
     states: HashSet<ContentId>,
     /// Accepted takes by content id.
     takes: HashMap<ContentId, (TakeId, String)>,
@@ -29,48 +29,60 @@ pub struct Accepted {
     entries: VecDeque<(TakeId, CheckedList<EntryCell>)>,
 }
 
-impl Accepted {
+impl StateChecker {
     /// Checks a whole state. Its objects must have passed their own checks first.
     ///
     /// After an error the cache is invalid; discard the checker.
-    pub fn state<O: Objects + ?Sized>(&mut self, objects: &O, id: ContentId) -> Result<(), BadContent> {
+    pub fn state<O: Objects + ?Sized>(
+        &mut self,
+        objects: &O,
+        id: ContentId,
+    ) -> Result<(), InvalidContentError> {
         if self.states.contains(&id) {
             return Ok(());
         }
         let state: ThreadState = load(objects, id)?;
-        let turnover = self.listed.advance(objects, state.takes)?;
+        let delta = self.listed.advance(objects, state.takes)?;
         // Removals come first, because a name may pass from one take to another.
-        for cell in &turnover.gone {
+        for cell in &delta.removed {
             if let Some((_, name)) = self.takes.get(&cell.content) {
                 self.names.remove(name);
             }
         }
-        for cell in &turnover.come {
+        for cell in &delta.added {
             let name = self.take(objects, cell)?;
             if !self.names.insert(name) {
-                return Err(BadContent::TakeName);
+                return Err(InvalidContentError::TakeName);
             }
         }
         if !self.listed.has(state.active.bytes()) {
-            return Err(BadContent::NoActiveTake);
+            return Err(InvalidContentError::NoActiveTake);
         }
         self.states.insert(id);
         Ok(())
     }
 
     /// Checks a take and returns its name.
-    fn take<O: Objects + ?Sized>(&mut self, objects: &O, cell: &TakeCell) -> Result<String, BadContent> {
+    fn take<O: Objects + ?Sized>(
+        &mut self,
+        objects: &O,
+        cell: &TakeCell,
+    ) -> Result<String, InvalidContentError> {
         if let Some((take, name)) = self.takes.get(&cell.content) {
-            return if *take == cell.take { Ok(name.clone()) } else { Err(BadContent::TakeIdentity) };
+            return if *take == cell.take {
+                Ok(name.clone())
+            } else {
+                Err(InvalidContentError::TakeIdentity)
+            };
         }
         let take: Take = load(objects, cell.content)?;
         if take.id != cell.take {
-            return Err(BadContent::TakeIdentity);
+            return Err(InvalidContentError::TakeIdentity);
         }
         let mut entries = self.nearest(&take);
         entries.advance(objects, take.entries)?;
         self.entries.push_back((take.id, entries));
-        if self.entries.len() > REMEMBERED {
+        if self.entries.len() > REMEMBERED_TAKES {
             self.entries.pop_front();
         }
         self.takes.insert(cell.content, (take.id, take.name.clone()));

@@ -1,20 +1,20 @@
 //! Names for new takes.
 
-use super::{Context, Refusal};
-use crate::id::Fresh;
+use super::{CommandContext, CommandError};
+use crate::id::IdSource;
 use crate::limits::NAME_CHARS;
-use crate::name::{Naming, base, check};
+use crate::name::{NameKind, base, check};
 use crate::object::Objects;
 use crate::state::ThreadState;
 
 /// Returns the requested name if it is free; otherwise the next free name, made of the source's base name
 /// and a number. A long base is shortened to make room for the number.
-pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn name_for_take<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     source: &str,
     asked: Option<String>,
-    context: &Context<'_, '_, O, F>,
-) -> Result<String, Refusal> {
+    context: &CommandContext<'_, '_, O, F>,
+) -> Result<String, CommandError> {
     if let Some(asked) = asked {
         return free_name(&asked, context);
     }
@@ -37,13 +37,13 @@ pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
 }
 
 /// Returns the trimmed name if no take has it.
-pub(super) fn free_name<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn free_name<O: Objects + ?Sized, F: IdSource>(
     asked: &str,
-    context: &Context<'_, '_, O, F>,
-) -> Result<String, Refusal> {
-    let name = check(Naming::Take, asked)?;
+    context: &CommandContext<'_, '_, O, F>,
+) -> Result<String, CommandError> {
+    let name = check(NameKind::Take, asked)?;
     if (context.take_named)(&name)? {
-        return Err(Refusal::NameTaken(name));
+        return Err(CommandError::NameTaken(name));
     }
     Ok(name)
 }

@@ -9,8 +9,8 @@
 //!
 //! Reset is one operation, so one undo reverts all of it.
 
-use super::{Applied, Context, Refusal, take_cell};
-use crate::id::Fresh;
+use super::{CommandContext, CommandError, CommandOutcome, take_cell};
+use crate::id::IdSource;
 use crate::list::List;
 use crate::object::{Objects, load};
 use crate::operation::OperationKind;
@@ -18,10 +18,10 @@ use crate::settings::Settings;
 use crate::state::ThreadState;
 use crate::take::Take;
 
-pub(super) fn reset<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn reset<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
     let mut cells = Vec::new();
     for take in state.all_takes(context.additions)? {
         let Take { id, name, created, parent, git_commit, .. } = take;
@@ -34,7 +34,7 @@ pub(super) fn reset<O: Objects + ?Sized, F: Fresh>(
     let settings = context.additions.add(&settings.after_reset());
     let after = ThreadState { takes, settings, ..state.clone() };
     if after == *state {
-        return Ok(Applied::Unchanged);
+        return Ok(CommandOutcome::Unchanged);
     }
-    Ok(Applied::Changed { state: after, kind: OperationKind::Reset })
+    Ok(CommandOutcome::Changed { state: after, kind: OperationKind::Reset })
 }

@@ -5,132 +5,133 @@
 
 use super::entries::{check_version, store_entries, with_entries};
 use super::{
-    Advance, Applied, Compression, Context, Prompt, Refusal, SentText, Spot, Start, find_take, takes, thread,
-    with_take,
+    CommandContext, CommandError, CommandOutcome, Compression, InsertPosition, Prompt, SentContextText,
+    TurnAdvance, TurnStart, find_take, takes, thread, with_take,
 };
 use crate::agent::{Agent, AgentState};
 use crate::content::Kind;
 use crate::entry::{Block, EntryVersion, RoleKind, default_role};
-use crate::id::{EntryId, Fresh, TakeId};
+use crate::id::{EntryId, IdSource, TakeId};
 use crate::list::List;
 use crate::object::{Objects, load};
-use crate::operation::{Forked, OperationKind, TurnStep};
+use crate::operation::{ForkOrigin, OperationKind, TurnStep};
 use crate::state::ThreadState;
-use crate::take::{Sent, Take};
+use crate::take::{SentContext, Take};
 
-pub(super) fn start<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn start<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     take: TakeId,
-    start: Start,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
+    start: TurnStart,
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
     let take = find_take(state, take, context)?;
     if take.agent.as_ref().is_some_and(|agent| agent.state.is_running()) {
-        return Err(Refusal::TurnUnfinished);
+        return Err(CommandError::TurnUnfinished);
     }
     begin(state, take, start, None, context)
 }
 
-pub(super) fn retry<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn retry<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     from: TakeId,
     at: EntryId,
     name: Option<String>,
-    mut start: Start,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
-    if start.prompt == Prompt::Same {
+    mut start: TurnStart,
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
+    if start.prompt == Prompt::Original {
         let source = find_take(state, from, context)?;
-        let (_, cell) = source.entries.find(context.additions, at.bytes())?.ok_or(Refusal::NoSuchEntry)?;
+        let (_, cell) =
+            source.entries.find(context.additions, at.bytes())?.ok_or(CommandError::NoSuchEntry)?;
         let message: EntryVersion = load(context.additions, cell.version)?;
         // A retry copies the message into a new entry, so that each can be edited separately.
         start.prompt = Prompt::Entry(EntryVersion { created: context.fresh.now(), ..message }.into());
     }
-    let Applied::Changed { state, kind } = takes::fork(state, from, at, name, context)? else {
-        return Err(Refusal::NoSuchEntry);
+    let CommandOutcome::Changed { state, kind } = takes::fork(state, from, at, name, context)? else {
+        return Err(CommandError::NoSuchEntry);
     };
-    let OperationKind::TakeForked { take, name, .. } = kind else { return Err(Refusal::NoSuchTake) };
+    let OperationKind::TakeForked { take, name, .. } = kind else { return Err(CommandError::NoSuchTake) };
     // The message is sent again at once, so it does not also stay as the draft.
     let mut take = find_take(&state, take, context)?;
     (take.draft, take.attached) = Default::default();
-    begin(&state, take, start, Some(Forked { from, at, name }), context)
+    begin(&state, take, start, Some(ForkOrigin { from, at, name }), context)
 }
 
-fn begin<O: Objects + ?Sized, F: Fresh>(
+fn begin<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     mut take: Take,
-    start: Start,
-    forked: Option<Forked>,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
-    let Start { turn, context: mut entries, prompt, settings, sent } = start;
+    start: TurnStart,
+    forked: Option<ForkOrigin>,
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
+    let TurnStart { turn, context: mut entries, prompt, settings, sent } = start;
     entries.push(match prompt {
         Prompt::Entry(entry) => entry,
         Prompt::Draft { role } => {
             let role = role.as_deref().unwrap_or_else(|| default_role(&state.roles));
             take.take_draft(role, context.fresh.now()).into()
         }
-        Prompt::Same => return Err(Refusal::EmptyPrompt),
+        Prompt::Original => return Err(CommandError::EmptyPrompt),
     });
     check_prompt(&entries.last().expect("the prompt was just added").version)?;
     let state = match thread::set(state, &settings, context)? {
-        Applied::Changed { state, .. } => state,
-        Applied::Unchanged => state.clone(),
+        CommandOutcome::Changed { state, .. } => state,
+        CommandOutcome::Unchanged => state.clone(),
     };
-    if let Some(SentText { markdown, system_prompt }) = sent {
+    if let Some(SentContextText { markdown, system_prompt }) = sent {
         let mut blob = |text: String| context.additions.add_bytes(Kind::Blob, text.into_bytes());
-        take.sent = Some(Sent { markdown: blob(markdown), system_prompt: blob(system_prompt) });
+        take.sent = Some(SentContext { markdown: blob(markdown), system_prompt: blob(system_prompt) });
     }
-    take.agent = Agent::kept(turn, AgentState::Calling { attempt: 1, steered: false });
-    let (take, added) = with_entries(take, Spot::End, entries, context)?;
+    take.agent = Agent::unless_idle(turn, AgentState::Calling { attempt: 1, steered: false });
+    let (take, added) = with_entries(take, InsertPosition::End, entries, context)?;
     let kind = OperationKind::TurnAdvanced { take: take.id, step: TurnStep::Started { forked }, added };
-    Ok(Applied::Changed { state: with_take(&state, &take, context)?, kind })
+    Ok(CommandOutcome::Changed { state: with_take(&state, &take, context)?, kind })
 }
 
-pub(super) fn advance<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn advance<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     take: TakeId,
-    advance: Advance,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
+    advance: TurnAdvance,
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
     // A deleted take has no turn either.
     let take = find_take(state, take, context).map_err(|refusal| match refusal {
-        Refusal::NoSuchTake => Refusal::TurnGone,
+        CommandError::NoSuchTake => CommandError::TurnGone,
         other => other,
     })?;
-    let Advance { turn, entries, settings, state: stands, step } = advance;
+    let TurnAdvance { turn, entries, settings, state: agent_state, step } = advance;
     if take.agent.as_ref().map(|agent| agent.turn) != Some(turn) {
-        return Err(Refusal::TurnGone);
+        return Err(CommandError::TurnGone);
     }
     let state = match thread::set(state, &settings, context)? {
-        Applied::Changed { state, .. } => state,
-        Applied::Unchanged => state.clone(),
+        CommandOutcome::Changed { state, .. } => state,
+        CommandOutcome::Unchanged => state.clone(),
     };
-    let take = Take { agent: Agent::kept(turn, stands), ..take };
-    let (take, added) = with_entries(take, Spot::End, entries, context)?;
+    let take = Take { agent: Agent::unless_idle(turn, agent_state), ..take };
+    let (take, added) = with_entries(take, InsertPosition::End, entries, context)?;
     let kind = OperationKind::TurnAdvanced { take: take.id, step, added };
-    Ok(Applied::Changed { state: with_take(&state, &take, context)?, kind })
+    Ok(CommandOutcome::Changed { state: with_take(&state, &take, context)?, kind })
 }
 
-pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn compress<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     take: TakeId,
     compression: Compression,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
     let Compression { turn, seen, end, kept, summary } = compression;
     let take = find_take(state, take, context)?;
     if turn.is_some() && turn != take.agent.as_ref().map(|agent| agent.turn) {
-        return Err(Refusal::TurnGone);
+        return Err(CommandError::TurnGone);
     }
     // Replacing an entry that was edited after the summary was written would lose the edit.
     let changes = List::diff(context.additions, &seen, &take.entries)?;
     if end > seen.len() || changes.first().is_some_and(|change| change.old_start < end) {
-        return Err(Refusal::SummaryOutdated);
+        return Err(CommandError::SummaryOutdated);
     }
     let mut staying = Vec::with_capacity(kept.len());
     for entry in &kept {
-        let found = take.entries.find(context.additions, entry.bytes())?.ok_or(Refusal::NoSuchEntry)?;
+        let found = take.entries.find(context.additions, entry.bytes())?.ok_or(CommandError::NoSuchEntry)?;
         if found.0 < end {
             staying.push(found);
         }
@@ -139,31 +140,31 @@ pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
     staying.dedup();
     let removed = end - staying.len() as u64;
     if removed == 0 {
-        return Err(Refusal::NothingToCompress);
+        return Err(CommandError::NothingToCompress);
     }
-    if !says_something(&summary.version) {
-        return Err(Refusal::EmptySummary);
+    if !has_content(&summary.version) {
+        return Err(CommandError::EmptySummary);
     }
     let cell = store_entries(vec![summary], context)?[0];
     let cells = staying.into_iter().map(|(_, cell)| cell).chain([cell]).collect();
     let entries = take.entries.splice(context.additions, 0..end, cells)?;
     let kind = OperationKind::Compressed { take: take.id, entry: cell.entry, version: cell.version, removed };
     let take = Take { entries, ..take };
-    Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
+    Ok(CommandOutcome::Changed { state: with_take(state, &take, context)?, kind })
 }
 
 /// Rejects an entry that cannot start a turn. Callers that prepare a turn check here first.
-pub fn check_prompt(prompt: &EntryVersion) -> Result<(), Refusal> {
-    if !says_something(prompt) {
-        return Err(Refusal::EmptyPrompt);
+pub fn check_prompt(prompt: &EntryVersion) -> Result<(), CommandError> {
+    if !has_content(prompt) {
+        return Err(CommandError::EmptyPrompt);
     }
     if RoleKind::of(&prompt.role) == RoleKind::Assistant {
-        return Err(Refusal::AssistantPrompt { role: prompt.role.clone() });
+        return Err(CommandError::AssistantPrompt { role: prompt.role.clone() });
     }
     check_version(prompt)
 }
 
-fn says_something(entry: &EntryVersion) -> bool {
+fn has_content(entry: &EntryVersion) -> bool {
     entry.blocks.iter().any(|block| match block {
         Block::Text { text, .. } => !text.trim().is_empty(),
         Block::Image { .. } => true,

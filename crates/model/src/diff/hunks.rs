@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Change, Run, lines, words};
+use super::{LineChange, WordRun, lines, words};
 
 /// Neighboring changes with context lines around them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub struct Hunk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HunkLine {
     /// The text or texts that contain the line.
-    pub side: Side,
+    pub side: LineSide,
     /// The parts of the line, including the line feed, if any. Joined, they are the whole line.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LinePart>,
 }
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct LinePart {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// Whether the other text differs here. Always false if the whole line was added or removed.
@@ -37,7 +37,7 @@ pub struct Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LineSide"))]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum LineSide {
     /// In both texts.
     Both,
     /// Only in the first text: removed.
@@ -47,7 +47,7 @@ pub enum Side {
 }
 
 /// Groups changes into hunks with up to `context` lines around each.
-pub fn hunks(before: &[u8], after: &[u8], changes: &[Change], context: usize) -> Vec<Hunk> {
+pub fn hunks(before: &[u8], after: &[u8], changes: &[LineChange], context: usize) -> Vec<Hunk> {
     let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(before).collect(), lines(after).collect());
     // Two changes share a hunk if their context lines meet.
     let apart = context.saturating_mul(2);
@@ -59,8 +59,8 @@ pub fn hunks(before: &[u8], after: &[u8], changes: &[Change], context: usize) ->
 
 impl Hunk {
     /// Returns the text of all lines on one side.
-    pub fn text(&self, side: Side) -> Vec<u8> {
-        let lines = self.lines.iter().filter(|line| line.side == side || line.side == Side::Both);
+    pub fn text(&self, side: LineSide) -> Vec<u8> {
+        let lines = self.lines.iter().filter(|line| line.side == side || line.side == LineSide::Both);
         lines.flat_map(HunkLine::bytes).collect()
     }
 }
@@ -77,7 +77,7 @@ impl HunkLine {
     }
 }
 
-fn hunk(old: &[&[u8]], new: &[&[u8]], changes: &[Change], context: usize) -> Hunk {
+fn hunk(old: &[&[u8]], new: &[&[u8]], changes: &[LineChange], context: usize) -> Hunk {
     let (first, last) = (&changes[0], &changes[changes.len() - 1]);
     // Outside of changes both texts have the same lines, so the context has the same length in both.
     let above = context.min(first.before.start);
@@ -90,54 +90,54 @@ fn hunk(old: &[&[u8]], new: &[&[u8]], changes: &[Change], context: usize) -> Hun
     let mut found = Vec::new();
     let mut done = whole.before.start;
     for change in changes {
-        found.extend(old[done..change.before.start].iter().map(|line| plain(Side::Both, line)));
+        found.extend(old[done..change.before.start].iter().map(|line| plain(LineSide::Both, line)));
         found.extend(changed(&old[change.before.clone()], &new[change.after.clone()]));
         done = change.before.end;
     }
-    found.extend(old[done..whole.before.end].iter().map(|line| plain(Side::Both, line)));
+    found.extend(old[done..whole.before.end].iter().map(|line| plain(LineSide::Both, line)));
     Hunk { lines: found, ..whole }
 }
 
-fn plain(side: Side, line: &[u8]) -> HunkLine {
-    HunkLine { side, parts: vec![Part { bytes: line.to_vec(), changed: false }] }
+fn plain(side: LineSide, line: &[u8]) -> HunkLine {
+    HunkLine { side, parts: vec![LinePart { bytes: line.to_vec(), changed: false }] }
 }
 
 /// Returns the lines of one change: first the removed, then the added ones.
 fn changed(old: &[&[u8]], new: &[&[u8]]) -> Vec<HunkLine> {
     let (before, after) = (old.concat(), new.concat());
     let Some(runs) = words(&before, &after) else {
-        let went = old.iter().map(|line| plain(Side::Removed, line));
-        return went.chain(new.iter().map(|line| plain(Side::Added, line))).collect();
+        let went = old.iter().map(|line| plain(LineSide::Removed, line));
+        return went.chain(new.iter().map(|line| plain(LineSide::Added, line))).collect();
     };
-    let mut went = Pieces::new(Side::Removed);
-    let mut came = Pieces::new(Side::Added);
+    let mut went = LineBuilder::new(LineSide::Removed);
+    let mut came = LineBuilder::new(LineSide::Added);
     for run in runs {
         match run {
-            Run::Same(text) => {
+            WordRun::Same(text) => {
                 went.push(text, false);
                 came.push(text, false);
             }
-            Run::Removed(text) => went.push(text, true),
-            Run::Added(text) => came.push(text, true),
+            WordRun::Removed(text) => went.push(text, true),
+            WordRun::Added(text) => came.push(text, true),
         }
     }
     went.lines.into_iter().chain(came.lines).collect()
 }
 
 /// Builds lines from parts.
-struct Pieces {
-    side: Side,
+struct LineBuilder {
+    side: LineSide,
     lines: Vec<HunkLine>,
 }
 
-impl Pieces {
-    fn new(side: Side) -> Self {
+impl LineBuilder {
+    fn new(side: LineSide) -> Self {
         Self { side, lines: Vec::new() }
     }
 
     fn push(&mut self, text: &[u8], changed: bool) {
         for piece in lines(text) {
-            let part = Part { bytes: piece.to_vec(), changed };
+            let part = LinePart { bytes: piece.to_vec(), changed };
             match self.lines.last_mut() {
                 Some(line) if !line.is_ended() => match line.parts.last_mut() {
                     Some(last) if last.changed == changed => last.bytes.extend_from_slice(piece),

@@ -11,18 +11,18 @@
 //! A word is a run of letters, digits and underscores. A run of white space is one piece, and so is every
 //! other character. Scripts written without spaces are compared by character.
 
-use super::{Change, compare};
+use super::{LineChange, compare};
 
 /// The maximum length of a text that is compared by word, in bytes.
-pub const LONGEST_WORDS: usize = 64 * 1024;
+pub const MAX_WORD_BYTES: usize = 64 * 1024;
 /// The maximum number of words in a text that is compared by word.
-pub const MOST_WORDS: usize = 8 * 1024;
+pub const MAX_WORDS: usize = 8 * 1024;
 /// Texts that share less than this percentage of their bytes are treated as entirely different.
-const LEAST_COMMON: usize = 30;
+const MIN_COMMON_PERCENT: usize = 30;
 
 /// A run of words in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run<'text> {
+pub enum WordRun<'text> {
     /// In both texts.
     Same(&'text [u8]),
     /// Only in the first text.
@@ -33,12 +33,12 @@ pub enum Run<'text> {
 
 /// Compares two texts by word. Returns `None` if they are too long, or share so little that a diff by word
 /// would not help the reader.
-pub fn words<'text>(before: &'text [u8], after: &'text [u8]) -> Option<Vec<Run<'text>>> {
-    if before.is_empty() || after.is_empty() || before.len().max(after.len()) > LONGEST_WORDS {
+pub fn words<'text>(before: &'text [u8], after: &'text [u8]) -> Option<Vec<WordRun<'text>>> {
+    if before.is_empty() || after.is_empty() || before.len().max(after.len()) > MAX_WORD_BYTES {
         return None;
     }
     let (old, new) = (split(before), split(after));
-    if old.len().max(new.len()) > MOST_WORDS {
+    if old.len().max(new.len()) > MAX_WORDS {
         return None;
     }
     let changes = compare(&old, &new);
@@ -47,7 +47,7 @@ pub fn words<'text>(before: &'text [u8], after: &'text [u8]) -> Option<Vec<Run<'
     };
     let whole = visible(&old).max(visible(&new));
     let gone: usize = changes.iter().map(|change| visible(&old[change.before.clone()])).sum();
-    if (visible(&old) - gone) * 100 < whole * LEAST_COMMON {
+    if (visible(&old) - gone) * 100 < whole * MIN_COMMON_PERCENT {
         return None;
     }
     Some(runs(before, &old, &new, after, &changes))
@@ -58,24 +58,24 @@ fn runs<'text>(
     old: &[&'text [u8]],
     new: &[&'text [u8]],
     after: &'text [u8],
-    changes: &[Change],
-) -> Vec<Run<'text>> {
+    changes: &[LineChange],
+) -> Vec<WordRun<'text>> {
     let (old_ends, new_ends) = (ends(old), ends(new));
     let mut runs = Vec::with_capacity(changes.len() * 3 + 1);
-    let mut push = |run: Run<'text>| {
-        let (Run::Same(text) | Run::Removed(text) | Run::Added(text)) = run;
+    let mut push = |run: WordRun<'text>| {
+        let (WordRun::Same(text) | WordRun::Removed(text) | WordRun::Added(text)) = run;
         if !text.is_empty() {
             runs.push(run);
         }
     };
     let mut done = 0;
     for change in changes {
-        push(Run::Same(&after[new_ends[done]..new_ends[change.after.start]]));
-        push(Run::Removed(&before[old_ends[change.before.start]..old_ends[change.before.end]]));
-        push(Run::Added(&after[new_ends[change.after.start]..new_ends[change.after.end]]));
+        push(WordRun::Same(&after[new_ends[done]..new_ends[change.after.start]]));
+        push(WordRun::Removed(&before[old_ends[change.before.start]..old_ends[change.before.end]]));
+        push(WordRun::Added(&after[new_ends[change.after.start]..new_ends[change.after.end]]));
         done = change.after.end;
     }
-    push(Run::Same(&after[new_ends[done]..]));
+    push(WordRun::Same(&after[new_ends[done]..]));
     runs
 }
 
@@ -92,41 +92,41 @@ fn ends(pieces: &[&[u8]]) -> Vec<usize> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     Word,
     Space,
     Single,
 }
 
-fn class(character: char) -> Class {
+fn class(character: char) -> CharacterClass {
     match character {
         // Each line feed is a separate piece, so that a joined line does not look like changed indentation.
-        '\n' => Class::Single,
-        _ if character.is_whitespace() => Class::Space,
-        '_' => Class::Word,
+        '\n' => CharacterClass::Single,
+        _ if character.is_whitespace() => CharacterClass::Space,
+        '_' => CharacterClass::Word,
         _ if character.is_ascii() => {
             if character.is_ascii_alphanumeric() {
-                Class::Word
+                CharacterClass::Word
             } else {
-                Class::Single
+                CharacterClass::Single
             }
         }
         // Scripts from this code point on are mostly written without spaces.
-        '\u{2e80}'.. => Class::Single,
+        '\u{2e80}'.. => CharacterClass::Single,
         // Combining accents belong to the preceding letter.
-        _ => Class::Word,
+        _ => CharacterClass::Word,
     }
 }
 
 fn split(text: &[u8]) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
-    let mut last = Class::Single;
+    let mut last = CharacterClass::Single;
     for chunk in text.utf8_chunks() {
-        let bytes = chunk.invalid().iter().map(|_| (Class::Single, 1));
+        let bytes = chunk.invalid().iter().map(|_| (CharacterClass::Single, 1));
         let characters = chunk.valid().chars().map(|character| (class(character), character.len_utf8()));
         for (class, length) in characters.chain(bytes) {
-            if at > start && (class != last || class == Class::Single) {
+            if at > start && (class != last || class == CharacterClass::Single) {
                 pieces.push(&text[start..at]);
                 start = at;
             }
@@ -152,9 +152,9 @@ mod tests {
     fn check(before: &str, after: &str, expected: Option<&str>) {
         let found = words(before.as_bytes(), after.as_bytes()).map(|runs| {
             let told = runs.into_iter().map(|run| match run {
-                Run::Same(text) => String::from_utf8_lossy(text).into_owned(),
-                Run::Removed(text) => format!("[-{}-]", String::from_utf8_lossy(text)),
-                Run::Added(text) => format!("{{+{}+}}", String::from_utf8_lossy(text)),
+                WordRun::Same(text) => String::from_utf8_lossy(text).into_owned(),
+                WordRun::Removed(text) => format!("[-{}-]", String::from_utf8_lossy(text)),
+                WordRun::Added(text) => format!("{{+{}+}}", String::from_utf8_lossy(text)),
             });
             told.collect::<String>()
         });
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn oversized_texts_have_no_word_diff() {
-        let long = "word ".repeat(LONGEST_WORDS / 5 + 1);
+        let long = "word ".repeat(MAX_WORD_BYTES / 5 + 1);
         check(&long, "word", None);
-        let many = "+".repeat(MOST_WORDS + 1);
+        let many = "+".repeat(MAX_WORDS + 1);
         check(&many, "+", None);
     }
 }

@@ -7,12 +7,12 @@ pub const PDF: &str = "application/pdf";
 pub fn attachment_media_of(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [b'%', b'P', b'D', b'F', b'-', ..] => Some(PDF),
-        _ => media_of(beginning),
+        _ => detect_media_type(beginning),
     }
 }
 
 /// Detects the media type of a picture; `None` if models do not support the format.
-pub fn media_of(beginning: &[u8]) -> Option<&'static str> {
+pub fn detect_media_type(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

@@ -54,7 +54,7 @@ impl Usage {
     }
 
     /// Returns all input tokens, cached or not.
-    pub fn read(&self) -> u64 {
+    pub fn total_input(&self) -> u64 {
         self.input_tokens
             .saturating_add(self.cache_read_input_tokens)
             .saturating_add(self.cache_creation_input_tokens)
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Usage {
             *count = read.unwrap_or_default();
         }
         let kept = |(name, raw): (String, Box<RawValue>)| Ok((name, Json::new(raw.get())?));
-        let extra: Result<Fields, crate::json::NotJson> = fields.into_iter().map(kept).collect();
+        let extra: Result<Fields, crate::json::InvalidJsonError> = fields.into_iter().map(kept).collect();
         let [input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens] = counts;
         Ok(Self {
             input_tokens,

@@ -16,13 +16,13 @@ mod jump;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Log, Step, Unit, distance, next_on, steps_between, take_position, thread_position};
+use super::{LogStep, OperationLog, Unit, distance, next_on, steps_between, take_position, thread_position};
 use crate::id::TakeId;
 use crate::operation::{ChainMoves, ChainPosition, ChainRun, TakePosition, Version};
 
 /// The take in which a move takes place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct HistoryView {
     /// The take.
     pub take: TakeId,
     /// Whether the take is not the active one, and has a worktree or no folder. The cursor then stays on
@@ -51,8 +51,8 @@ impl RouteStep {
 
 /// The current positions of the chains, and the route from their original positions.
 #[derive(Clone, Debug)]
-pub struct Cursor {
-    view: View,
+pub struct HistoryCursor {
+    view: HistoryView,
     head: Version,
     thread: ChainPosition,
     thread_before: ChainPosition,
@@ -74,9 +74,9 @@ enum Direction {
     Forward,
 }
 
-impl Cursor {
+impl HistoryCursor {
     /// Creates a cursor at the positions after the operation `head`.
-    pub fn new<L: Log>(log: &L, head: Version, view: View) -> Result<Self, L::Error> {
+    pub fn new<L: OperationLog>(log: &L, head: Version, view: HistoryView) -> Result<Self, L::Error> {
         let thread = thread_position(&log.step(head)?, head);
         let (takes, route, order) = (BTreeMap::new(), Vec::new(), Vec::new());
         Ok(Self { view, head, thread, thread_before: thread, takes, route, order })
@@ -84,7 +84,12 @@ impl Cursor {
 
     /// Moves to the positions at an older version, without a route. Redo then leads to the thread's current
     /// position and to the change `tip` of the take.
-    pub fn starting_at<L: Log>(mut self, log: &L, version: Version, tip: Version) -> Result<Self, L::Error> {
+    pub fn starting_at<L: OperationLog>(
+        mut self,
+        log: &L,
+        version: Version,
+        tip: Version,
+    ) -> Result<Self, L::Error> {
         let now = self.take(log)?;
         self.takes.insert(self.view.take, ChainPosition { position: tip, tip, undone: 0, ..now });
         self.jump(log, version)?;
@@ -99,7 +104,7 @@ impl Cursor {
 
     /// Returns the newest change that can be undone from here; before a take's first change, the version
     /// directly before it.
-    pub fn position<L: Log>(&mut self, log: &L) -> Result<Version, L::Error> {
+    pub fn position<L: OperationLog>(&mut self, log: &L) -> Result<Version, L::Error> {
         let (take, thread) = (self.take(log)?.position, self.thread.position);
         let is_first = log.step(thread)?.place.parent == 0;
         if is_first || !self.is_blocked(log, thread, Direction::Back)? {
@@ -113,7 +118,7 @@ impl Cursor {
     }
 
     /// Returns the take in view, the position of its chain, and the position of the thread's chain.
-    pub fn place<L: Log>(&mut self, log: &L) -> Result<(TakeId, Version, Version), L::Error> {
+    pub fn place<L: OperationLog>(&mut self, log: &L) -> Result<(TakeId, Version, Version), L::Error> {
         Ok((self.view.take, self.take(log)?.position, self.thread.position))
     }
 
@@ -123,7 +128,7 @@ impl Cursor {
     }
 
     /// Returns the number of changes that redo needs to reach the tips.
-    pub fn distance<L: Log>(&mut self, log: &L) -> Result<u64, L::Error> {
+    pub fn distance<L: OperationLog>(&mut self, log: &L) -> Result<u64, L::Error> {
         let take = self.take(log)?;
         Ok(distance(log, take)? + distance(log, self.thread)?)
     }
@@ -138,13 +143,13 @@ impl Cursor {
     }
 
     /// Returns the chain moves for the next operation.
-    pub fn moves<L: Log>(&self, log: &L) -> Result<ChainMoves, L::Error> {
+    pub fn moves<L: OperationLog>(&self, log: &L) -> Result<ChainMoves, L::Error> {
         let order = (self.order.len() > 1).then(|| self.order.clone());
         Ok(ChainMoves { thread: self.thread(), takes: self.takes(log)?, order })
     }
 
     /// Returns the positions of the takes on the route if the next operation makes the move.
-    pub fn takes<L: Log>(&self, log: &L) -> Result<Vec<TakePosition>, L::Error> {
+    pub fn takes<L: OperationLog>(&self, log: &L) -> Result<Vec<TakePosition>, L::Error> {
         let mut moved = Vec::new();
         for (take, at) in &self.takes {
             let before = take_position(log, self.head, *take)?;
@@ -158,10 +163,10 @@ impl Cursor {
 
     /// Whether the route includes a step of the thread that may have changed any take: a reset, or a step
     /// from before takes had chains.
-    pub fn reaches_all_takes<L: Log>(&self, log: &L) -> Result<bool, L::Error> {
+    pub fn reaches_all_takes<L: OperationLog>(&self, log: &L) -> Result<bool, L::Error> {
         for step in &self.route {
             let step = log.step(step.version())?;
-            if step.resets || step.chains.is_none() {
+            if step.resets_takes || step.chains.is_none() {
                 return Ok(true);
             }
         }
@@ -171,12 +176,12 @@ impl Cursor {
     /// Returns the operation whose state has the take as it is at this cursor: the newest one in effect
     /// that changed it. Steps of the thread change a take if they create or reset it; in logs from before
     /// takes had chains, every step may.
-    pub fn origin<L: Log>(&self, log: &L, take: TakeId) -> Result<Version, L::Error> {
+    pub fn origin<L: OperationLog>(&self, log: &L, take: TakeId) -> Result<Version, L::Error> {
         let position = self.position_of(log, take)?.position;
         let mut version = self.thread.position;
         while version > position {
             let step = log.step(version)?;
-            if step.resets || step.made == Some(take) || step.chains.is_none() {
+            if step.resets_takes || step.created_take == Some(take) || step.chains.is_none() {
                 return Ok(version);
             }
             version = step.place.parent;
@@ -185,16 +190,21 @@ impl Cursor {
     }
 
     /// Undoes one unit; returns whether there was one.
-    pub fn undo<L: Log>(&mut self, log: &L, unit: Unit) -> Result<bool, L::Error> {
-        self.go(log, unit, Direction::Back)
+    pub fn undo<L: OperationLog>(&mut self, log: &L, unit: Unit) -> Result<bool, L::Error> {
+        self.move_by(log, unit, Direction::Back)
     }
 
     /// Redoes one unit; returns whether there was one.
-    pub fn redo<L: Log>(&mut self, log: &L, unit: Unit) -> Result<bool, L::Error> {
-        self.go(log, unit, Direction::Forward)
+    pub fn redo<L: OperationLog>(&mut self, log: &L, unit: Unit) -> Result<bool, L::Error> {
+        self.move_by(log, unit, Direction::Forward)
     }
 
-    fn go<L: Log>(&mut self, log: &L, unit: Unit, direction: Direction) -> Result<bool, L::Error> {
+    fn move_by<L: OperationLog>(
+        &mut self,
+        log: &L,
+        unit: Unit,
+        direction: Direction,
+    ) -> Result<bool, L::Error> {
         let Some((first, chain)) = self.candidates(log, direction)?.into_iter().next() else {
             return Ok(false);
         };
@@ -208,7 +218,9 @@ impl Cursor {
             let mut same = None;
             for (at, (version, chain)) in candidates.iter().copied().enumerate() {
                 let is_same = log.step(version)?.turn == turn;
-                if is_same && (at == 0 || !self.waits(log, (version, chain), candidates[0].0, direction)?) {
+                if is_same
+                    && (at == 0 || !self.must_wait(log, (version, chain), candidates[0].0, direction)?)
+                {
                     same = Some((version, chain));
                     break;
                 }
@@ -230,7 +242,7 @@ impl Cursor {
     ///
     ///   undo from the end:  6    5    4 3 2            3 moves with its part of the turn
     /// ```
-    fn waits<L: Log>(
+    fn must_wait<L: OperationLog>(
         &mut self,
         log: &L,
         (version, chain): (Version, Chain),
@@ -260,7 +272,7 @@ impl Cursor {
     }
 
     /// Returns the next change of each chain in view, in the order in which they move.
-    fn candidates<L: Log>(
+    fn candidates<L: OperationLog>(
         &mut self,
         log: &L,
         direction: Direction,
@@ -305,7 +317,7 @@ impl Cursor {
     ///
     ///   undone  9  8  5  7  6  4        redone  4  6  7  5  8  9
     /// ```
-    fn take_goes_first<L: Log>(
+    fn take_goes_first<L: OperationLog>(
         &self,
         log: &L,
         (take_undone, of_take): (Version, Version),
@@ -347,12 +359,17 @@ impl Cursor {
 
     /// Whether a step of the thread cannot move here: it affects another folder or another take's turn,
     /// would remove a take with changes, or is the thread's first step.
-    fn is_blocked<L: Log>(&self, log: &L, version: Version, direction: Direction) -> Result<bool, L::Error> {
+    fn is_blocked<L: OperationLog>(
+        &self,
+        log: &L,
+        version: Version,
+        direction: Direction,
+    ) -> Result<bool, L::Error> {
         let step = log.step(version)?;
         if step.place.parent == 0 {
             return Ok(true);
         }
-        if let Some(made) = step.made {
+        if let Some(made) = step.created_take {
             let worked_on = direction == Direction::Back && self.position_of(log, made)?.position != 0;
             let is_seen = self.view.worktree && made == self.view.take;
             if worked_on || is_seen || self.view.worktrees.contains(&made) {
@@ -368,9 +385,9 @@ impl Cursor {
         // A step from before takes had chains may belong to any take.
         let is_old = step.chains.is_none();
         if self.view.worktree {
-            return Ok(before != after || step.in_project || is_old);
+            return Ok(before != after || step.changes_project_files || is_old);
         }
-        if is_old && step.worked_in.is_some_and(|take| self.view.worktrees.contains(&take)) {
+        if is_old && step.touched_take.is_some_and(|take| self.view.worktrees.contains(&take)) {
             return Ok(true);
         }
         let becomes = if direction == Direction::Back { before } else { after };
@@ -379,10 +396,10 @@ impl Cursor {
 
     /// Whether a step of the thread, such as a setting, belongs to a turn of another take. It moves only
     /// with that turn, in both directions, so that a redo here repeats exactly what an undo here reverted.
-    fn is_in_turn_of_another<L: Log>(
+    fn is_in_turn_of_another<L: OperationLog>(
         &self,
         log: &L,
-        (version, step): (Version, &Step),
+        (version, step): (Version, &LogStep),
         seen: TakeId,
     ) -> Result<bool, L::Error> {
         let next = version + 1;
@@ -391,11 +408,11 @@ impl Cursor {
         }
         let after = log.step(next)?;
         let is_of_another = after.take().is_some_and(|take| take != seen);
-        Ok(is_of_another && !after.moves_only && after.turn == step.turn)
+        Ok(is_of_another && !after.is_not_undoable && after.turn == step.turn)
     }
 
     /// Moves a chain over one change.
-    fn pass<L: Log>(
+    fn pass<L: OperationLog>(
         &mut self,
         log: &L,
         version: Version,
@@ -407,7 +424,7 @@ impl Cursor {
             Direction::Forward => (version, RouteStep::Forward(version)),
         };
         self.route.push(step);
-        self.note_order((chain == Chain::Take).then_some(self.view.take), direction);
+        self.record_order((chain == Chain::Take).then_some(self.view.take), direction);
         let (take, thread) = (self.take(log)?, self.thread);
         match chain {
             Chain::Take => {
@@ -432,7 +449,7 @@ impl Cursor {
     }
 
     /// Counts an undone step of a chain; a redone step is subtracted again.
-    fn note_order(&mut self, take: Option<TakeId>, direction: Direction) {
+    fn record_order(&mut self, take: Option<TakeId>, direction: Direction) {
         let last = match direction {
             Direction::Back => self.order.len().checked_sub(1).filter(|last| self.order[*last].take == take),
             Direction::Forward => self.order.iter().rposition(|run| run.take == take),
@@ -476,13 +493,13 @@ impl Cursor {
     }
 
     /// Returns the position of the chain of the take in view.
-    fn take<L: Log>(&mut self, log: &L) -> Result<ChainPosition, L::Error> {
+    fn take<L: OperationLog>(&mut self, log: &L) -> Result<ChainPosition, L::Error> {
         let at = self.position_of(log, self.view.take)?;
         self.takes.insert(self.view.take, at);
         Ok(at)
     }
 
-    fn position_of<L: Log>(&self, log: &L, take: TakeId) -> Result<ChainPosition, L::Error> {
+    fn position_of<L: OperationLog>(&self, log: &L, take: TakeId) -> Result<ChainPosition, L::Error> {
         match self.takes.get(&take) {
             Some(at) => Ok(*at),
             None => take_position(log, self.head, take),
@@ -491,6 +508,6 @@ impl Cursor {
 }
 
 /// Whether a step switches the active take.
-fn switches<L: Log>(log: &L, version: Version) -> Result<bool, L::Error> {
+fn switches<L: OperationLog>(log: &L, version: Version) -> Result<bool, L::Error> {
     Ok(log.active(version - 1)? != log.active(version)?)
 }

@@ -8,16 +8,16 @@ use super::*;
 
 /// A log that records the active take after each operation.
 struct Steps {
-    all: Vec<Step>,
+    all: Vec<LogStep>,
     active: Vec<TakeId>,
     worktrees: BTreeSet<TakeId>,
     reads: Cell<usize>,
 }
 
-impl Log for Steps {
+impl OperationLog for Steps {
     type Error = Infallible;
 
-    fn step(&self, version: Version) -> Result<Step, Infallible> {
+    fn step(&self, version: Version) -> Result<LogStep, Infallible> {
         self.reads.set(self.reads.get() + 1);
         Ok(self.all[version as usize - 1].clone())
     }
@@ -32,15 +32,15 @@ const B: TakeId = TakeId::from_bytes([2; 16]);
 
 impl Steps {
     fn new() -> Self {
-        let first = Step {
+        let first = LogStep {
             place: FIRST,
             turn: turn(0),
             chains: None,
-            moves_only: false,
-            made: None,
-            resets: false,
-            in_project: false,
-            worked_in: None,
+            is_not_undoable: false,
+            created_take: None,
+            resets_takes: false,
+            changes_project_files: false,
+            touched_take: None,
         };
         Self { all: vec![first], active: vec![A], worktrees: BTreeSet::new(), reads: Cell::new(0) }
     }
@@ -49,17 +49,17 @@ impl Steps {
         self.all.len() as Version
     }
 
-    fn push(&mut self, linked: (Place, Chains), number: u8, moves_only: bool, active: TakeId) {
+    fn push(&mut self, linked: (Provenance, Chains), number: u8, is_not_undoable: bool, active: TakeId) {
         let (place, chains) = (linked.0, Some(linked.1));
-        let step = Step {
+        let step = LogStep {
             place,
             turn: turn(number),
             chains,
-            moves_only,
-            made: None,
-            resets: false,
-            in_project: false,
-            worked_in: None,
+            is_not_undoable,
+            created_take: None,
+            resets_takes: false,
+            changes_project_files: false,
+            touched_take: None,
         };
         self.all.push(step);
         self.active.push(active);
@@ -82,18 +82,18 @@ impl Steps {
         self.head()
     }
 
-    fn cursor(&self, worktree: Option<TakeId>) -> Cursor {
-        let view = View {
+    fn cursor(&self, worktree: Option<TakeId>) -> HistoryCursor {
+        let view = HistoryView {
             take: worktree.unwrap_or_else(|| self.now_active()),
             worktree: worktree.is_some(),
             worktrees: self.worktrees.clone(),
         };
-        let Ok(cursor) = Cursor::new(self, self.head(), view);
+        let Ok(cursor) = HistoryCursor::new(self, self.head(), view);
         cursor
     }
 
     /// Publishes the move; returns the newest change in effect after it.
-    fn go(&mut self, worktree: Option<TakeId>, mut cursor: Cursor) -> Version {
+    fn go(&mut self, worktree: Option<TakeId>, mut cursor: HistoryCursor) -> Version {
         let (Ok(moves), Ok(position)) = (cursor.moves(self), cursor.position(self));
         let Ok(linked) = link_move(self, self.head(), cursor.view(), moves);
         let active = if worktree.is_some() { self.now_active() } else { cursor.view() };
@@ -285,7 +285,7 @@ fn logs_without_chains_form_one_chain() {
     for version in 2..=4 {
         let Ok(place) = place_of_change(&log, version - 1, version);
         let first = log.all[0].clone();
-        log.all.push(Step { place, turn: turn(version as u8), ..first });
+        log.all.push(LogStep { place, turn: turn(version as u8), ..first });
         log.active.push(A);
     }
     log.change(Some(A), 5); // 5

@@ -23,29 +23,29 @@ use super::cell::Cell;
 use super::chunk::{Item, is_one_chunk};
 use super::node::{Child, Node, damaged, open, open_root};
 use crate::content::ContentId;
-use crate::object::{Objects, Unavailable};
+use crate::object::{ObjectError, Objects};
 
 /// Reason why a list is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum BadList {
+pub enum InvalidListError {
     /// A node does not end at a chunk boundary.
     #[error("list node {} is not cut where lists are cut", .0.short())]
     Cut(ContentId),
     /// A key occurs twice in the list.
     #[error("a list holds the same thing twice")]
-    Twice,
+    Duplicate,
     /// A node could not be read or does not match its summary in the parent.
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    Unavailable(#[from] ObjectError),
 }
 
 /// The cells that differ between two versions of a list. At the right edge, unchanged cells may be in both.
 #[derive(Clone, Debug)]
-pub struct Turnover<C> {
+pub struct ListDelta<C> {
     /// Removed cells.
-    pub gone: Vec<C>,
+    pub removed: Vec<C>,
     /// Added cells.
-    pub come: Vec<C>,
+    pub added: Vec<C>,
 }
 
 /// A validated list, ready to validate its next version.
@@ -77,10 +77,10 @@ impl<C: Cell> CheckedList<C> {
         &mut self,
         objects: &O,
         list: List<C>,
-    ) -> Result<Turnover<C>, BadList> {
-        let mut turnover = Turnover { gone: Vec::new(), come: Vec::new() };
+    ) -> Result<ListDelta<C>, InvalidListError> {
+        let mut delta = ListDelta { removed: Vec::new(), added: Vec::new() };
         if list == self.list {
-            return Ok(turnover);
+            return Ok(delta);
         }
         let mut walk = Walk {
             objects,
@@ -88,53 +88,53 @@ impl<C: Cell> CheckedList<C> {
             kept: HashSet::new(),
             opened: HashSet::new(),
             newly_closed: Vec::new(),
-            come: Vec::new(),
+            added: Vec::new(),
         };
         if let Some(root) = list.root {
             walk.node(root, open_root(objects, &list, root)?, true)?;
         }
-        let Walk { mut kept, newly_closed, come, .. } = walk;
-        turnover.come = come;
+        let Walk { mut kept, newly_closed, added, .. } = walk;
+        delta.added = added;
         if let Some(root) = self.list.root {
             let node = open_root(objects, &self.list, root)?;
-            self.leave(objects, root, node, &mut kept, &mut turnover.gone)?;
+            self.forget_version(objects, root, node, &mut kept, &mut delta.removed)?;
         }
         // A retained node that the walk did not reach lies below another retained one, so its cells occur
         // twice.
         if !kept.is_empty() {
-            return Err(BadList::Twice);
+            return Err(InvalidListError::Duplicate);
         }
-        for cell in &turnover.gone {
+        for cell in &delta.removed {
             self.keys.remove(cell.key());
         }
-        for cell in &turnover.come {
+        for cell in &delta.added {
             if !self.keys.insert(*cell.key()) {
-                return Err(BadList::Twice);
+                return Err(InvalidListError::Duplicate);
             }
         }
         self.closed.extend(newly_closed);
         self.list = list;
-        Ok(turnover)
+        Ok(delta)
     }
 
     /// Forgets the nodes of the previous version that the next does not retain; removes retained ones from
     /// the set.
-    fn leave<O: Objects + ?Sized>(
+    fn forget_version<O: Objects + ?Sized>(
         &mut self,
         objects: &O,
         id: ContentId,
         node: Node<C>,
         kept: &mut HashSet<ContentId>,
-        gone: &mut Vec<C>,
-    ) -> Result<(), BadList> {
+        removed: &mut Vec<C>,
+    ) -> Result<(), InvalidListError> {
         self.closed.remove(&id);
         match node {
-            Node::Leaf(cells) => gone.extend(cells),
+            Node::Leaf(cells) => removed.extend(cells),
             Node::Branch(branch) => {
                 for child in &branch.children {
                     if !kept.remove(&child.id) {
                         let below = open(objects, child, branch.level - 1)?;
-                        self.leave(objects, child.id, below, kept, gone)?;
+                        self.forget_version(objects, child.id, below, kept, removed)?;
                     }
                 }
             }
@@ -150,15 +150,15 @@ struct Walk<'check, C, O: ?Sized> {
     kept: HashSet<ContentId>,
     opened: HashSet<ContentId>,
     newly_closed: Vec<(ContentId, (u8, Child))>,
-    come: Vec<C>,
+    added: Vec<C>,
 }
 
 impl<C: Cell, O: Objects + ?Sized> Walk<'_, C, O> {
-    fn child(&mut self, child: &Child, level: u8, last: bool) -> Result<(), BadList> {
+    fn child(&mut self, child: &Child, level: u8, last: bool) -> Result<(), InvalidListError> {
         match self.closed.get(&child.id) {
             Some(known) if *known != (level, *child) => Err(damaged::<C>(child.id).into()),
             Some(_) if self.kept.insert(child.id) => Ok(()),
-            Some(_) => Err(BadList::Twice),
+            Some(_) => Err(InvalidListError::Duplicate),
             None => {
                 self.node(child.id, open(self.objects, child, level)?, last)?;
                 if !last {
@@ -170,18 +170,18 @@ impl<C: Cell, O: Objects + ?Sized> Walk<'_, C, O> {
     }
 
     /// Checks an opened node and everything below it; `last` means that it is the last node of its level.
-    fn node(&mut self, id: ContentId, node: Node<C>, last: bool) -> Result<(), BadList> {
+    fn node(&mut self, id: ContentId, node: Node<C>, last: bool) -> Result<(), InvalidListError> {
         // This check precedes the descent, so that repeated references to one node stop here.
         if !self.opened.insert(id) {
-            return Err(BadList::Twice);
+            return Err(InvalidListError::Duplicate);
         }
         match node {
             Node::Leaf(cells) => {
-                cut_right::<C, C>(id, &cells, last)?;
-                self.come.extend(cells);
+                check_cut::<C, C>(id, &cells, last)?;
+                self.added.extend(cells);
             }
             Node::Branch(branch) => {
-                cut_right::<C, Child>(id, &branch.children, last)?;
+                check_cut::<C, Child>(id, &branch.children, last)?;
                 let end = branch.children.len() - 1;
                 for (index, child) in branch.children.iter().enumerate() {
                     self.child(child, branch.level - 1, last && index == end)?;
@@ -192,8 +192,8 @@ impl<C: Cell, O: Objects + ?Sized> Walk<'_, C, O> {
     }
 }
 
-fn cut_right<C: Cell, T: Item<C>>(id: ContentId, items: &[T], last: bool) -> Result<(), BadList> {
-    if is_one_chunk::<C, T>(items, last) { Ok(()) } else { Err(BadList::Cut(id)) }
+fn check_cut<C: Cell, T: Item<C>>(id: ContentId, items: &[T], last: bool) -> Result<(), InvalidListError> {
+    if is_one_chunk::<C, T>(items, last) { Ok(()) } else { Err(InvalidListError::Cut(id)) }
 }
 
 #[cfg(test)]

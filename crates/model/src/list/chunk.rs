@@ -13,9 +13,9 @@ use crate::content::{ContentId, encode};
 use crate::object::{Additions, Objects};
 
 /// A chunk never ends after its first item, so that every level is shorter than the one below.
-const LEAST_ITEMS: usize = 2;
+const MIN_ITEMS: usize = 2;
 /// Maximum size of a chunk, as a multiple of the average.
-const MOST_AVERAGES: usize = 8;
+const MAX_AVERAGES: usize = 8;
 
 /// An item of a node: a cell in a leaf, a child in a branch.
 pub(super) trait Item<C: Cell>: Clone + PartialEq + Encode<()> {
@@ -28,8 +28,8 @@ pub(super) trait Item<C: Cell>: Clone + PartialEq + Encode<()> {
     fn of_node(node: Node<C>) -> Option<Vec<Self>>;
 }
 
-pub(super) const fn most_items<C: Cell>() -> usize {
-    C::AVERAGE as usize * MOST_AVERAGES
+pub(super) const fn max_items<C: Cell>() -> usize {
+    C::AVERAGE as usize * MAX_AVERAGES
 }
 
 /// Whether the low bits of a hash mark a boundary, which happens once in `C::AVERAGE` times.
@@ -90,9 +90,9 @@ impl<C: Cell> Item<C> for Child {
 pub(super) fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T], last: bool) -> bool {
     let mut scratch = Vec::new();
     let Some((end, before)) = items.split_last() else { return false };
-    let full = items.len() >= most_items::<C>();
-    let ends = full || (items.len() >= LEAST_ITEMS && end.ends_chunk(&mut scratch));
-    let inner = before.get(LEAST_ITEMS - 1..).unwrap_or_default();
+    let full = items.len() >= max_items::<C>();
+    let ends = full || (items.len() >= MIN_ITEMS && end.ends_chunk(&mut scratch));
+    let inner = before.get(MIN_ITEMS - 1..).unwrap_or_default();
     (last || ends) && !inner.iter().any(|item| item.ends_chunk(&mut scratch))
 }
 
@@ -111,7 +111,7 @@ impl<T> Chunker<T> {
     }
 
     /// Marks a node as stored, so that it is not added again.
-    pub(super) fn know(&mut self, id: ContentId) {
+    pub(super) fn mark_stored(&mut self, id: ContentId) {
         self.stored.insert(id);
     }
 
@@ -126,7 +126,7 @@ impl<T> Chunker<T> {
         O: Objects + ?Sized,
     {
         let items = self.open.len() + 1;
-        let ends = items >= most_items::<C>() || (items >= LEAST_ITEMS && item.ends_chunk(&mut self.scratch));
+        let ends = items >= max_items::<C>() || (items >= MIN_ITEMS && item.ends_chunk(&mut self.scratch));
         self.open.push(item);
         if ends {
             self.close(additions);
@@ -163,7 +163,7 @@ impl<T> Chunker<T> {
 }
 
 /// Adds levels on top of these nodes until one remains: the root. `None` if there are no nodes.
-pub(super) fn grow<C: Cell, O: Objects + ?Sized>(
+pub(super) fn build_levels<C: Cell, O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     mut level: u8,
     mut nodes: Vec<Child>,
@@ -185,10 +185,10 @@ mod tests {
     use super::super::{List, NodeContents, parse_node};
     use super::*;
     use crate::id::TakeId;
-    use crate::object::Memory;
+    use crate::object::MemoryObjects;
 
     /// Cells selected as an attacker would: all of them end a chunk, or none does.
-    fn ground(ends: impl Fn(bool) -> bool, count: usize) -> Vec<TakeCell> {
+    fn select_cells(ends: impl Fn(bool) -> bool, count: usize) -> Vec<TakeCell> {
         let mut scratch = Vec::new();
         (0u128..)
             .map(|number| TakeCell {
@@ -202,7 +202,7 @@ mod tests {
 
     /// Number of nodes, and number of cells of each leaf.
     fn leaf_sizes(cells: Vec<TakeCell>) -> (usize, Vec<usize>) {
-        let base = Memory::default();
+        let base = MemoryObjects::default();
         let mut additions = Additions::new(&base);
         List::from_cells(&mut additions, cells);
         let nodes = additions.into_new();
@@ -218,24 +218,24 @@ mod tests {
 
     #[test]
     fn cells_that_never_end_a_chunk_are_split_at_the_limit() {
-        let (_, sizes) = leaf_sizes(ground(|ends| !ends, 1000));
+        let (_, sizes) = leaf_sizes(select_cells(|ends| !ends, 1000));
         assert_eq!(sizes.iter().sum::<usize>(), 1000);
-        assert!(sizes.iter().all(|size| *size <= most_items::<TakeCell>()));
-        assert_eq!(sizes.len(), 1000usize.div_ceil(most_items::<TakeCell>()));
+        assert!(sizes.iter().all(|size| *size <= max_items::<TakeCell>()));
+        assert_eq!(sizes.len(), 1000usize.div_ceil(max_items::<TakeCell>()));
     }
 
     #[test]
     fn cells_that_always_end_a_chunk_still_share_leaves() {
-        let (nodes, sizes) = leaf_sizes(ground(|ends| ends, 1000));
-        assert!(sizes.iter().all(|size| *size == LEAST_ITEMS));
+        let (nodes, sizes) = leaf_sizes(select_cells(|ends| ends, 1000));
+        assert!(sizes.iter().all(|size| *size == MIN_ITEMS));
         assert!(nodes < 1000);
     }
 
     #[test]
     fn edits_of_adversarial_cells_stay_canonical() {
         for keep in [true, false] {
-            let mut cells = ground(|ends| ends == keep, 600);
-            let base = Memory::default();
+            let mut cells = select_cells(|ends| ends == keep, 600);
+            let base = MemoryObjects::default();
             let mut additions = Additions::new(&base);
             let mut list = List::from_cells(&mut additions, cells.clone());
             for position in [0, 1, 300, 31, 590] {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn node_with_two_chunks_is_refused() {
-        let cells = ground(|ends| ends, 4);
+        let cells = select_cells(|ends| ends, 4);
         let bytes = encode(&Node::Leaf(cells.clone()));
         assert!(parse_node::<TakeCell>(&bytes).is_err());
         let bytes = encode(&Node::Leaf(cells[..2].to_vec()));

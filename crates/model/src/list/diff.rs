@@ -16,7 +16,7 @@ use super::List;
 use super::cell::Cell;
 use super::chunk::Item;
 use super::node::{Child, Node, damaged, open, open_root};
-use crate::object::{Objects, Unavailable};
+use crate::object::{ObjectError, Objects};
 
 /// A range where two lists differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl<C: Cell> List<C> {
         objects: &O,
         old: &Self,
         new: &Self,
-    ) -> Result<Vec<Hunk<C>>, Unavailable> {
+    ) -> Result<Vec<Hunk<C>>, ObjectError> {
         if old == new {
             return Ok(Vec::new());
         }
@@ -69,7 +69,7 @@ struct Gap<T> {
 }
 
 /// The root of a list as a run of one node, and its level.
-fn top<C: Cell, O: Objects + ?Sized>(objects: &O, list: &List<C>) -> Result<(u8, Vec<Child>), Unavailable> {
+fn top<C: Cell, O: Objects + ?Sized>(objects: &O, list: &List<C>) -> Result<(u8, Vec<Child>), ObjectError> {
     let Some(root) = list.root else {
         return Ok((0, Vec::new()));
     };
@@ -81,7 +81,7 @@ fn open_all<C: Cell, T: Item<C>, O: Objects + ?Sized>(
     objects: &O,
     nodes: &[Child],
     level: u8,
-) -> Result<Vec<T>, Unavailable> {
+) -> Result<Vec<T>, ObjectError> {
     let mut items = Vec::new();
     for node in nodes {
         items.extend(T::of_node(open(objects, node, level)?).ok_or_else(|| damaged::<C>(node.id))?);
@@ -94,7 +94,7 @@ fn below<C: Cell, T: Item<C>, O: Objects + ?Sized>(
     objects: &O,
     gaps: Vec<Gap<Child>>,
     level: u8,
-) -> Result<Vec<Gap<T>>, Unavailable> {
+) -> Result<Vec<Gap<T>>, ObjectError> {
     gaps.into_iter()
         .flat_map(Gap::narrowed::<C>)
         .map(|gap| {

@@ -6,13 +6,13 @@
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use super::cell::Cell;
-use super::chunk::{is_one_chunk, most_items};
-use super::{List, MOST_CELLS};
-use crate::content::{self, Content, ContentId, Kind, Malformed};
-use crate::object::{Objects, Unavailable, load};
+use super::chunk::{is_one_chunk, max_items};
+use super::{List, MAX_CELLS};
+use crate::content::{self, Content, ContentId, Kind, MalformedError};
+use crate::object::{ObjectError, Objects, load};
 
 /// Every level has at most half the nodes of the level below, so no list needs more levels than this.
-const HIGHEST_LEVEL: u8 = 64;
+const MAX_LEVEL: u8 = 64;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node<C> {
@@ -56,7 +56,7 @@ pub enum NodeContents<C> {
 ///
 /// Children are checked against their summaries when they are opened. Whether the boundary is right for the
 /// position of the node is checked with the [whole list](super::CheckedList).
-pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, Malformed> {
+pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, MalformedError> {
     let node: Node<C> = content::decode(bytes)?;
     let (contents, well_chunked) = match node {
         Node::Leaf(cells) => {
@@ -68,7 +68,7 @@ pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, Malformed> {
             (NodeContents::Nodes(children.iter().map(|child| child.id).collect()), well_chunked)
         }
     };
-    if well_chunked { Ok(contents) } else { Err(Malformed { kind: C::KIND }) }
+    if well_chunked { Ok(contents) } else { Err(MalformedError { kind: C::KIND }) }
 }
 
 /// The prefix of a key that spans consist of.
@@ -83,7 +83,7 @@ pub(super) fn open<C: Cell>(
     objects: &(impl Objects + ?Sized),
     child: &Child,
     level: u8,
-) -> Result<Node<C>, Unavailable> {
+) -> Result<Node<C>, ObjectError> {
     let node: Node<C> = load(objects, child.id)?;
     if node.level() == level && node.summary(child.id) == *child {
         Ok(node)
@@ -97,14 +97,14 @@ pub(super) fn open_root<C: Cell>(
     objects: &(impl Objects + ?Sized),
     list: &List<C>,
     root: ContentId,
-) -> Result<Node<C>, Unavailable> {
+) -> Result<Node<C>, ObjectError> {
     let node: Node<C> = load(objects, root)?;
     let lonely = matches!(&node, Node::Branch(branch) if branch.children.len() < 2);
     if node.summary(root).count == list.count && !lonely { Ok(node) } else { Err(damaged::<C>(root)) }
 }
 
-pub(super) fn damaged<C: Cell>(id: ContentId) -> Unavailable {
-    Unavailable::Damaged { kind: C::KIND, id }
+pub(super) fn damaged<C: Cell>(id: ContentId) -> ObjectError {
+    ObjectError::Damaged { kind: C::KIND, id }
 }
 
 impl<C: Cell> Node<C> {
@@ -149,10 +149,10 @@ impl<C: Cell> Node<C> {
             Self::Leaf(_) => true,
             Self::Branch(branch) => branch.children.iter().all(|child| child.count > 0),
         };
-        (1..=most_items::<C>()).contains(&items)
+        (1..=max_items::<C>()).contains(&items)
             && filled
-            && self.level() <= HIGHEST_LEVEL
-            && self.summary(ContentId::from_bytes([0; 32])).count <= MOST_CELLS
+            && self.level() <= MAX_LEVEL
+            && self.summary(ContentId::from_bytes([0; 32])).count <= MAX_CELLS
     }
 }
 

@@ -9,24 +9,24 @@ use super::List;
 use super::cell::Cell;
 use super::node::{Child, Node, open, open_root};
 use crate::content::ContentId;
-use crate::object::{Objects, Unavailable};
+use crate::object::{ObjectError, Objects};
 
 /// The path to one node, without the node itself.
 #[derive(Clone)]
-pub(super) struct Path {
+pub(super) struct NodePath {
     root: ContentId,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 /// One branch on the path, and the index of the child that the path follows.
 #[derive(Clone)]
-pub(super) struct Step {
+pub(super) struct PathStep {
     pub(super) level: u8,
     pub(super) children: Vec<Child>,
     pub(super) taken: usize,
 }
 
-impl Step {
+impl PathStep {
     fn child(&self) -> &Child {
         &self.children[self.taken]
     }
@@ -36,14 +36,14 @@ impl Step {
     }
 }
 
-impl Path {
+impl NodePath {
     /// The path to the leaf with `position`, that leaf, and the offset in it. A position beyond the end leads
     /// to the end of the last leaf. `None` if the list is empty.
     pub(super) fn to<C: Cell>(
         objects: &(impl Objects + ?Sized),
         list: &List<C>,
         position: u64,
-    ) -> Result<Option<(Self, Vec<C>, usize)>, Unavailable> {
+    ) -> Result<Option<(Self, Vec<C>, usize)>, ObjectError> {
         let Some(root) = list.root else { return Ok(None) };
         let mut path = Self { root, steps: Vec::new() };
         let mut node = open_root(objects, list, root)?;
@@ -61,7 +61,7 @@ impl Path {
                         taken += 1;
                     }
                     node = open(objects, &branch.children[taken], branch.level - 1)?;
-                    path.steps.push(Step { level: branch.level, children: branch.children, taken });
+                    path.steps.push(PathStep { level: branch.level, children: branch.children, taken });
                 }
             }
         }
@@ -79,11 +79,11 @@ impl Path {
 
     /// Whether this is the last node of its level.
     pub(super) fn is_last(&self) -> bool {
-        self.steps.iter().all(Step::is_last)
+        self.steps.iter().all(PathStep::is_last)
     }
 
     /// Moves to the branch above and returns it. `None` at the root.
-    pub(super) fn up(&mut self) -> Option<Step> {
+    pub(super) fn up(&mut self) -> Option<PathStep> {
         self.steps.pop()
     }
 
@@ -92,7 +92,7 @@ impl Path {
     pub(super) fn forward<C: Cell>(
         &mut self,
         objects: &(impl Objects + ?Sized),
-    ) -> Result<Option<Node<C>>, Unavailable> {
+    ) -> Result<Option<Node<C>>, ObjectError> {
         let Some(turn) = self.steps.iter().rposition(|step| !step.is_last()) else {
             return Ok(None);
         };
@@ -105,7 +105,7 @@ impl Path {
     pub(super) fn backward<C: Cell>(
         &mut self,
         objects: &(impl Objects + ?Sized),
-    ) -> Result<Option<Node<C>>, Unavailable> {
+    ) -> Result<Option<Node<C>>, ObjectError> {
         let Some(turn) = self.steps.iter().rposition(|step| step.taken > 0) else {
             return Ok(None);
         };
@@ -119,7 +119,7 @@ impl Path {
         objects: &(impl Objects + ?Sized),
         turn: usize,
         take: impl Fn(&[Child]) -> usize,
-    ) -> Result<Node<C>, Unavailable> {
+    ) -> Result<Node<C>, ObjectError> {
         let depth = self.steps.len();
         self.steps.truncate(turn + 1);
         loop {
@@ -128,7 +128,7 @@ impl Path {
             match node {
                 Node::Branch(branch) if self.steps.len() < depth => {
                     let taken = take(&branch.children);
-                    self.steps.push(Step { level: branch.level, children: branch.children, taken });
+                    self.steps.push(PathStep { level: branch.level, children: branch.children, taken });
                 }
                 node => return Ok(node),
             }

@@ -5,17 +5,17 @@ use std::ops::Range;
 use super::List;
 use super::cell::Cell;
 use super::node::{Node, key_start, open, open_root};
-use super::path::Path;
-use crate::object::{Objects, Unavailable};
+use super::path::NodePath;
+use crate::object::{ObjectError, Objects};
 
 impl<C: Cell> List<C> {
     /// The cell at that position; `None` beyond the end.
-    pub fn get<O: Objects + ?Sized>(&self, objects: &O, position: u64) -> Result<Option<C>, Unavailable> {
+    pub fn get<O: Objects + ?Sized>(&self, objects: &O, position: u64) -> Result<Option<C>, ObjectError> {
         self.iter(objects, position).next().transpose()
     }
 
     /// The cells in that range, clipped to the list.
-    pub fn page<O: Objects + ?Sized>(&self, objects: &O, range: Range<u64>) -> Result<Vec<C>, Unavailable> {
+    pub fn page<O: Objects + ?Sized>(&self, objects: &O, range: Range<u64>) -> Result<Vec<C>, ObjectError> {
         let wanted = range.end.saturating_sub(range.start);
         self.iter(objects, range.start).take(usize::try_from(wanted).unwrap_or(usize::MAX)).collect()
     }
@@ -26,7 +26,7 @@ impl<C: Cell> List<C> {
         objects: &'objects O,
         start: u64,
     ) -> Forward<'objects, C, O> {
-        Forward { objects, place: Place::starting(*self, start, start < self.count) }
+        Forward { objects, state: IterState::starting(*self, start, start < self.count) }
     }
 
     /// The cells before `end`, backward; nodes are read on demand.
@@ -36,7 +36,7 @@ impl<C: Cell> List<C> {
         end: u64,
     ) -> Backward<'objects, C, O> {
         let end = end.min(self.count);
-        Backward { objects, place: Place::starting(*self, end.saturating_sub(1), end > 0) }
+        Backward { objects, state: IterState::starting(*self, end.saturating_sub(1), end > 0) }
     }
 
     /// The cell with that key, and its position. If several match, any of them.
@@ -44,7 +44,7 @@ impl<C: Cell> List<C> {
         &self,
         objects: &O,
         key: &[u8; 16],
-    ) -> Result<Option<(u64, C)>, Unavailable> {
+    ) -> Result<Option<(u64, C)>, ObjectError> {
         match self.root {
             Some(root) => find_below(objects, open_root(objects, self, root)?, key, 0),
             None => Ok(None),
@@ -57,7 +57,7 @@ fn find_below<C: Cell, O: Objects + ?Sized>(
     node: Node<C>,
     key: &[u8; 16],
     start: u64,
-) -> Result<Option<(u64, C)>, Unavailable> {
+) -> Result<Option<(u64, C)>, ObjectError> {
     match node {
         Node::Leaf(cells) => Ok((start..).zip(cells).find(|(_, cell)| cell.key() == key)),
         Node::Branch(branch) => {
@@ -86,40 +86,40 @@ fn find_below<C: Cell, O: Objects + ?Sized>(
 /// Iterator over the cells in order. It ends after an error.
 pub struct Forward<'objects, C, O: ?Sized> {
     objects: &'objects O,
-    place: Place<C>,
+    state: IterState<C>,
 }
 
 /// Iterator over the cells in reverse order. It ends after an error.
 pub struct Backward<'objects, C, O: ?Sized> {
     objects: &'objects O,
-    place: Place<C>,
+    state: IterState<C>,
 }
 
-enum Place<C> {
+enum IterState<C> {
     /// Nothing is read yet; the first cell to return is at this position.
-    Unread(List<C>, u64),
+    Start(List<C>, u64),
     /// In a leaf, with the cells that remain.
-    Within(Path, std::vec::IntoIter<C>),
-    Over,
+    Within(NodePath, std::vec::IntoIter<C>),
+    End,
 }
 
-impl<C: Cell> Place<C> {
+impl<C: Cell> IterState<C> {
     fn starting(list: List<C>, position: u64, exists: bool) -> Self {
-        if exists { Self::Unread(list, position) } else { Self::Over }
+        if exists { Self::Start(list, position) } else { Self::End }
     }
 
     /// The next cell. `open` finds the first leaf and its remaining cells, `turn` the next leaf, and `take`
     /// the next cell of a leaf.
     fn advance(
         &mut self,
-        open: impl Fn(&List<C>, u64) -> Result<Option<(Path, Vec<C>)>, Unavailable>,
-        turn: impl Fn(&mut Path) -> Result<Option<Node<C>>, Unavailable>,
+        open: impl Fn(&List<C>, u64) -> Result<Option<(NodePath, Vec<C>)>, ObjectError>,
+        turn: impl Fn(&mut NodePath) -> Result<Option<Node<C>>, ObjectError>,
         take: impl Fn(&mut std::vec::IntoIter<C>) -> Option<C>,
-    ) -> Option<Result<C, Unavailable>> {
+    ) -> Option<Result<C, ObjectError>> {
         loop {
-            let (mut path, mut cells) = match std::mem::replace(self, Self::Over) {
-                Self::Over => return None,
-                Self::Unread(list, position) => match open(&list, position) {
+            let (mut path, mut cells) = match std::mem::replace(self, Self::End) {
+                Self::End => return None,
+                Self::Start(list, position) => match open(&list, position) {
                     Ok(found) => found.map(|(path, cells)| (path, cells.into_iter()))?,
                     Err(unavailable) => return Some(Err(unavailable)),
                 },
@@ -139,13 +139,13 @@ impl<C: Cell> Place<C> {
 }
 
 impl<C: Cell, O: Objects + ?Sized> Iterator for Forward<'_, C, O> {
-    type Item = Result<C, Unavailable>;
+    type Item = Result<C, ObjectError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let objects = self.objects;
-        self.place.advance(
+        self.state.advance(
             |list, position| {
-                let found = Path::to(objects, list, position)?;
+                let found = NodePath::to(objects, list, position)?;
                 Ok(found.map(|(path, mut cells, offset)| (path, cells.split_off(offset))))
             },
             |path| path.forward(objects),
@@ -155,13 +155,13 @@ impl<C: Cell, O: Objects + ?Sized> Iterator for Forward<'_, C, O> {
 }
 
 impl<C: Cell, O: Objects + ?Sized> Iterator for Backward<'_, C, O> {
-    type Item = Result<C, Unavailable>;
+    type Item = Result<C, ObjectError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let objects = self.objects;
-        self.place.advance(
+        self.state.advance(
             |list, position| {
-                let found = Path::to(objects, list, position)?;
+                let found = NodePath::to(objects, list, position)?;
                 Ok(found.map(|(path, mut cells, offset)| {
                     cells.truncate(offset + 1);
                     (path, cells)

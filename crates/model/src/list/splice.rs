@@ -17,11 +17,11 @@ use std::ops::Range;
 
 use super::List;
 use super::cell::Cell;
-use super::chunk::{Chunker, Item, grow};
+use super::chunk::{Chunker, Item, build_levels};
 use super::node::{Child, Node, damaged, open};
-use super::path::Path;
+use super::path::NodePath;
 use crate::content::ContentId;
-use crate::object::{Additions, Objects, Unavailable};
+use crate::object::{Additions, ObjectError, Objects};
 
 impl<C: Cell> List<C> {
     /// Replaces a range by these cells: covers append, insert, edit, delete and truncate.
@@ -32,7 +32,7 @@ impl<C: Cell> List<C> {
         additions: &mut Additions<'_, O>,
         range: Range<u64>,
         cells: Vec<C>,
-    ) -> Result<Self, Unavailable> {
+    ) -> Result<Self, ObjectError> {
         let start = range.start.min(self.count);
         let end = range.end.clamp(start, self.count);
         if start == end && cells.is_empty() {
@@ -41,13 +41,13 @@ impl<C: Cell> List<C> {
         if start == 0 && end == self.count {
             return Ok(Self::from_cells(additions, cells));
         }
-        let Some((left, mut items, kept)) = Path::to(additions, self, start)? else {
+        let Some((left, mut items, kept)) = NodePath::to(additions, self, start)? else {
             return Ok(*self);
         };
         let (right, rest) = match usize::try_from(end - start) {
             Ok(removed) if removed <= items.len() - kept => (left.clone(), items.split_off(kept + removed)),
             // Uses the last cell of the range, not the one after it, to avoid opening one leaf more.
-            _ => match Path::to(additions, self, end - 1)? {
+            _ => match NodePath::to(additions, self, end - 1)? {
                 Some((right, mut cells, last)) => (right, cells.split_off(last + 1)),
                 None => return Ok(*self),
             },
@@ -56,7 +56,7 @@ impl<C: Cell> List<C> {
         items.truncate(kept);
         items.extend(cells);
         items.extend(rest);
-        let root = Replacement { additions, left, right }.carry_up(items)?;
+        let root = Replacement { additions, left, right }.propagate(items)?;
         Ok(root.map_or_else(Self::empty, |root| Self::rooted(root, count)))
     }
 }
@@ -64,13 +64,13 @@ impl<C: Cell> List<C> {
 /// A run of replaced nodes of one level, from the node at `left` to the node at `right`.
 struct Replacement<'a, 'base, O: Objects + ?Sized> {
     additions: &'a mut Additions<'base, O>,
-    left: Path,
-    right: Path,
+    left: NodePath,
+    right: NodePath,
 }
 
 impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
     /// Replaces the leaves, then their parents, up to the root, and returns the new root.
-    fn carry_up<C: Cell>(mut self, cells: Vec<C>) -> Result<Option<ContentId>, Unavailable> {
+    fn propagate<C: Cell>(mut self, cells: Vec<C>) -> Result<Option<ContentId>, ObjectError> {
         let mut level = 0;
         let mut nodes = self.rechunk(level, cells)?;
         while let (Some(left), Some(right)) = (self.left.up(), self.right.up()) {
@@ -84,14 +84,14 @@ impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
             }
             nodes = self.rechunk::<C, Child>(level, children)?;
         }
-        Ok(grow::<C, O>(self.additions, level, nodes))
+        Ok(build_levels::<C, O>(self.additions, level, nodes))
     }
 
     /// Splits these items into nodes, then the following nodes until old and new boundaries match.
-    fn rechunk<C: Cell, T: Item<C>>(&mut self, level: u8, items: Vec<T>) -> Result<Vec<Child>, Unavailable> {
+    fn rechunk<C: Cell, T: Item<C>>(&mut self, level: u8, items: Vec<T>) -> Result<Vec<Child>, ObjectError> {
         let mut chunker = Chunker::new(level);
-        chunker.know(self.left.id());
-        chunker.know(self.right.id());
+        chunker.mark_stored(self.left.id());
+        chunker.mark_stored(self.right.id());
         let mut items = items;
         loop {
             for item in items {
@@ -103,7 +103,7 @@ impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
             let Some(next) = self.right.forward(self.additions)? else {
                 break;
             };
-            chunker.know(self.right.id());
+            chunker.mark_stored(self.right.id());
             items = T::of_node(next).ok_or_else(|| damaged::<C>(self.right.id()))?;
         }
         Ok(chunker.finish(self.additions))
@@ -111,7 +111,7 @@ impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
 
     /// One node remains at this level: the root is this node, or the first node below it with more than one
     /// child.
-    fn lowest_root<C: Cell>(&self, mut level: u8, mut only: Child) -> Result<ContentId, Unavailable> {
+    fn lowest_root<C: Cell>(&self, mut level: u8, mut only: Child) -> Result<ContentId, ObjectError> {
         loop {
             match open::<C>(self.additions, &only, level)? {
                 Node::Branch(branch) if branch.children.len() == 1 => {

@@ -4,7 +4,7 @@ use super::List;
 use super::cell::Cell;
 use super::node::{Node, open, open_root};
 use crate::content::ContentId;
-use crate::object::{Objects, Unavailable};
+use crate::object::{ObjectError, Objects};
 
 impl<C: Cell> List<C> {
     /// Visits every node, from the root down and from left to right, and the cells of the leaves.
@@ -16,7 +16,7 @@ impl<C: Cell> List<C> {
         objects: &O,
         descend: &mut impl FnMut(ContentId) -> bool,
         cell: &mut impl FnMut(&C),
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), ObjectError> {
         match self.root {
             Some(root) if descend(root) => visit(objects, &open_root(objects, self, root)?, descend, cell),
             _ => Ok(()),
@@ -29,7 +29,7 @@ fn visit<C: Cell, O: Objects + ?Sized>(
     node: &Node<C>,
     descend: &mut impl FnMut(ContentId) -> bool,
     cell: &mut impl FnMut(&C),
-) -> Result<(), Unavailable> {
+) -> Result<(), ObjectError> {
     match node {
         Node::Leaf(cells) => cells.iter().for_each(cell),
         Node::Branch(branch) => {

@@ -1,6 +1,6 @@
 //! Properties of an operation kind: its take, the entries it added, and whether undo covers it.
 
-use super::{Added, OperationKind, TurnStep};
+use super::{AddedEntries, OperationKind, TurnStep};
 use crate::id::TakeId;
 
 impl OperationKind {
@@ -34,7 +34,7 @@ impl OperationKind {
     }
 
     /// The take that this step created.
-    pub fn made(&self) -> Option<TakeId> {
+    pub fn created_take(&self) -> Option<TakeId> {
         match self {
             Self::TakeBranched { take, .. }
             | Self::TakeForked { take, .. }
@@ -44,10 +44,10 @@ impl OperationKind {
     }
 
     /// The entries it added to a take, if any.
-    pub fn added(&self) -> Option<Added> {
+    pub fn added(&self) -> Option<AddedEntries> {
         match self {
             Self::EntriesAdded { entry, version, count, position, .. } => {
-                Some(Added { entry: *entry, version: *version, count: *count, position: *position })
+                Some(AddedEntries { entry: *entry, version: *version, count: *count, position: *position })
             }
             Self::TurnAdvanced { added, .. } => *added,
             _ => None,
@@ -61,14 +61,14 @@ impl OperationKind {
 
     /// Whether undo skips the operation: it only moves along the log, names a version, changes sharing, or
     /// records edits that the user made outside Retake. Undoing those edits is up to the user.
-    pub fn moves_only(&self) -> bool {
+    pub fn is_not_undoable(&self) -> bool {
         matches!(
             self,
             Self::Undone { .. }
                 | Self::Redone { .. }
                 | Self::Jumped { .. }
                 | Self::Saved { .. }
-                | Self::FilesSeen { .. }
+                | Self::ExternalEdits { .. }
                 | Self::SharingSet { .. }
         )
     }

@@ -10,7 +10,7 @@ use crate::id::{EntryId, TakeId};
 /// Entries appended to a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Added {
+pub struct AddedEntries {
     /// The first of them.
     #[n(0)]
     pub entry: EntryId,
@@ -35,7 +35,7 @@ pub enum TurnStep {
     Started {
         /// The origin of the take, if it was forked for this turn.
         #[n(0)]
-        forked: Option<Forked>,
+        forked: Option<ForkOrigin>,
     },
     /// The model answered.
     #[n(1)]
@@ -52,7 +52,7 @@ pub enum TurnStep {
     },
     /// A tool is about to run.
     #[n(3)]
-    ToolRuns {
+    ToolStarted {
         /// The call.
         #[n(0)]
         call: String,
@@ -94,7 +94,7 @@ pub enum TurnStep {
 /// The origin of a take that was forked for a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Forked {
+pub struct ForkOrigin {
     /// The source take.
     #[n(0)]
     pub from: TakeId,

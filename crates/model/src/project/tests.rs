@@ -28,10 +28,10 @@ fn on_device(device: u64, folder: Folder) -> Folder {
 }
 
 /// A project last seen as that folder, with the folder now at its path.
-fn known(number: u8, seen: Folder, there: Option<Folder>) -> Candidate {
+fn known(number: u8, seen: Folder, there: Option<Folder>) -> ProjectCandidate {
     let Folder { path, device, inode, born, remote, .. } = seen;
     let last_seen = Timestamp::from_millis(i64::from(number));
-    Candidate {
+    ProjectCandidate {
         record: ProjectRecord { id: id(number), path, device, inode, born, remote, last_seen },
         there,
         renamed: false,
@@ -39,30 +39,30 @@ fn known(number: u8, seen: Folder, there: Option<Folder>) -> Candidate {
 }
 
 /// The same candidate, with its recorded folder renamed within the same parent folder.
-fn renamed(candidate: Candidate) -> Candidate {
-    Candidate { renamed: true, ..candidate }
+fn renamed(candidate: ProjectCandidate) -> ProjectCandidate {
+    ProjectCandidate { renamed: true, ..candidate }
 }
 
 #[track_caller]
-fn check(what: &str, folder: &Folder, known: &[Candidate], expected: Verdict<'_>) {
+fn check(what: &str, folder: &Folder, known: &[ProjectCandidate], expected: ProjectVerdict<'_>) {
     assert_eq!(decide(folder, known), expected, "{what}");
     // Skipping irrelevant candidates must not change the verdict.
-    let relevant: Vec<Candidate> =
-        known.iter().filter(|candidate| candidate.record.may_be(folder)).cloned().collect();
+    let relevant: Vec<ProjectCandidate> =
+        known.iter().filter(|candidate| candidate.record.is_relevant_to(folder)).cloned().collect();
     assert_eq!(decide(folder, &relevant), expected, "{what}, without the irrelevant");
-    let reversed: Vec<Candidate> = known.iter().rev().cloned().collect();
+    let reversed: Vec<ProjectCandidate> = known.iter().rev().cloned().collect();
     assert_eq!(decide(folder, &reversed), expected, "{what}, in another order");
 }
 
-fn same(number: u8) -> Verdict<'static> {
-    Verdict::Same(id(number))
+fn same(number: u8) -> ProjectVerdict<'static> {
+    ProjectVerdict::Same(id(number))
 }
 
-fn moved(number: u8, from: &'static str) -> Verdict<'static> {
-    Verdict::Moved { project: id(number), from }
+fn moved(number: u8, from: &'static str) -> ProjectVerdict<'static> {
+    ProjectVerdict::Moved { project: id(number), from }
 }
 
-const NEW: Verdict<'static> = Verdict::New { perhaps: None };
+const NEW: ProjectVerdict<'static> = ProjectVerdict::New { perhaps: None };
 
 #[test]
 fn unmoved_folder_is_the_same_project() {
@@ -139,7 +139,7 @@ fn one_folder_under_two_paths_is_one_project() {
 
 #[test]
 fn copy_with_an_existing_original_is_a_new_project() {
-    let copied = Verdict::Copied { of: id(1) };
+    let copied = ProjectVerdict::Copied { of: id(1) };
     let seen = folder("/a", 7, BORN, None, ORIGIN);
     let copy = folder("/b", 8, LATER, Some(1), ORIGIN);
     let marked = Some(folder("/a", 7, BORN, Some(1), ORIGIN));
@@ -179,7 +179,7 @@ fn copy_with_an_existing_original_is_a_new_project() {
 
 #[test]
 fn another_folder_at_a_known_path() {
-    let replaced = Verdict::Replaced { formerly: id(1) };
+    let replaced = ProjectVerdict::Replaced { formerly: id(1) };
     let record =
         |born, remote, now: &Folder| known(1, folder("/a", 7, born, None, remote), Some(now.clone()));
     for (what, born, remote, now, expected) in [
@@ -202,7 +202,7 @@ fn another_folder_at_a_known_path() {
 
 #[test]
 fn reused_inode_does_not_identify_a_project() {
-    let hint = Verdict::New { perhaps: Some(id(1)) };
+    let hint = ProjectVerdict::New { perhaps: Some(id(1)) };
     let record = |born, remote, there| known(1, folder("/a", 7, born, None, remote), there);
     let stranger = || Some(folder("/a", 8, None, None, ORIGIN));
     for (what, now, candidate, expected) in [
@@ -252,7 +252,7 @@ fn last_seen_of_several_projects_at_one_path_wins() {
 
 #[test]
 fn copy_does_not_replace_a_renamed_project() {
-    let copied = Verdict::Copied { of: id(1) };
+    let copied = ProjectVerdict::Copied { of: id(1) };
     let gone = |born| known(1, folder("/a", 7, born, None, ORIGIN), None);
     check("another inode", &folder("/c", 8, LATER, Some(1), ORIGIN), &[gone(BORN)], copied);
     check("inode reused, born later", &folder("/c", 7, LATER, Some(1), ORIGIN), &[gone(BORN)], copied);
@@ -285,5 +285,10 @@ fn no_two_folders_share_a_project() {
     // one.
     check("copy first", &copy, &[known(1, original.clone(), None)], moved(1, "/a"));
     // The disk is attached again: the project now belongs to the copy.
-    check("original later", &original, &[known(1, copy.clone(), Some(copy))], Verdict::Copied { of: id(1) });
+    check(
+        "original later",
+        &original,
+        &[known(1, copy.clone(), Some(copy))],
+        ProjectVerdict::Copied { of: id(1) },
+    );
 }

@@ -18,7 +18,7 @@ use super::converse::NO_RESULT;
 use super::sample::{Dice, Entry, models, picture, random_entries};
 use super::{
     Ask, Conversation, Dialect, EffortWords, Part, Speaker, Thinking, ThinkingField, Thoughts, ToolSpec,
-    Wire, converse, request, reread_tokens, rules,
+    Wire, converse, request, rules, uncached_tokens,
 };
 use crate::entry::{Block, EntryVersion, RoleKind};
 use crate::id::EntryId;
@@ -196,7 +196,7 @@ fn appended(
     }
     let after = converse(&longer);
     let again = request(&after, ask, &picture);
-    if reread_tokens(conversation, &after) != 0 {
+    if uncached_tokens(conversation, &after) != 0 {
         return Err("appending makes something be read again".to_owned());
     }
     // An answer without calls may allow thinking again, and then the thoughts are back.

@@ -84,15 +84,16 @@ fn think(body: &mut Value, ask: &Ask<'_>) {
 struct CallIds<'a>(HashMap<&'a str, String>);
 
 impl<'a> CallIds<'a> {
-    const LETTERS: usize = 9;
+    const MESSAGE_POLL_INTERVAL: usize = 9;
 
     fn new(said: &'a Said<'_>, ask: &Ask<'_>) -> Self {
-        let fits =
-            |call: &str| call.len() == Self::LETTERS && call.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let fits = |call: &str| {
+            call.len() == Self::MESSAGE_POLL_INTERVAL && call.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
         let parts = said.messages.iter().flat_map(|message| &message.parts);
         let foreign = parts.filter_map(|part| match part {
             Part::Call { call, model, .. } if model.as_deref() != Some(ask.model) && !fits(call) => {
-                let short = blake3::hash(call.as_bytes()).to_hex()[..Self::LETTERS].to_owned();
+                let short = blake3::hash(call.as_bytes()).to_hex()[..Self::MESSAGE_POLL_INTERVAL].to_owned();
                 Some((call.as_str(), short))
             }
             _ => None,

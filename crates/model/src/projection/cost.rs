@@ -27,7 +27,7 @@ pub fn shared_prefix(before: &Conversation, after: &Conversation) -> usize {
 
 /// About how many tokens a provider that has read `before` must read again because of what was changed: all behind
 /// the first difference. Nothing, if all that was done is to append.
-pub fn reread_tokens(before: &Conversation, after: &Conversation) -> u64 {
+pub fn uncached_tokens(before: &Conversation, after: &Conversation) -> u64 {
     let mut read = parts(before);
     let mut reading = parts(after).peekable();
     loop {

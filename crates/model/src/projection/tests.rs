@@ -508,10 +508,10 @@ fn an_edit_says_what_must_be_read_again() {
         converse(&entries(&json!(list)))
     };
     let before = list("question", &[]);
-    assert_eq!(reread_tokens(&before, &list("question", &[])), 0);
-    assert_eq!(reread_tokens(&before, &list("question", &[answer(json!([text("yes")]))])), 0);
-    assert_eq!(reread_tokens(&before, &list("other", &[])), 2 + 100 + 1);
+    assert_eq!(uncached_tokens(&before, &list("question", &[])), 0);
+    assert_eq!(uncached_tokens(&before, &list("question", &[answer(json!([text("yes")]))])), 0);
+    assert_eq!(uncached_tokens(&before, &list("other", &[])), 2 + 100 + 1);
     assert_eq!(shared_prefix(&before, &list("question", &[user("more")])), 2);
-    assert_eq!(reread_tokens(&before, &list("question", &[user("more")])), 0);
+    assert_eq!(uncached_tokens(&before, &list("question", &[user("more")])), 0);
     assert_eq!(estimate_tokens(&long), 100);
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{How, OnConflict, Touched, same};
+use super::{OnConflict, PathOutcome, PathState, same};
 use crate::content::{ContentId, Kind};
-use crate::merge::{Labels, Merged, merge};
-use crate::object::{Additions, Objects, Unavailable};
+use crate::merge::{MergeLabels, MergeResult, merge};
+use crate::object::{Additions, ObjectError, Objects};
 use crate::path::RootPath;
 use crate::tree::{Difference, Node, PART, Snapshot, SnapshotCursor, SnapshotRoot, TreeCursor};
 
@@ -14,17 +14,22 @@ pub(super) fn carry<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     root: &SnapshotRoot,
     now: &mut TreeCursor,
-    touched: &mut BTreeMap<RootPath, Touched>,
+    touched: &mut BTreeMap<RootPath, PathState>,
     difference: Difference,
     on_conflict: OnConflict,
-    labels: Labels<'_>,
-) -> Result<(), Unavailable> {
+    labels: MergeLabels<'_>,
+) -> Result<(), ObjectError> {
     let path = RootPath { root: root.name.clone(), path: difference.path };
     let touched = match touched.entry(path) {
         std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
         std::collections::btree_map::Entry::Vacant(free) => {
             let present = now.get(additions, &free.key().path)?;
-            free.insert(Touched { wanted: present.clone(), present, how: How::Exact, settled: false })
+            free.insert(PathState {
+                wanted: present.clone(),
+                present,
+                how: PathOutcome::Exact,
+                settled: false,
+            })
         }
     };
     if touched.is_settled() {
@@ -33,15 +38,15 @@ pub(super) fn carry<O: Objects + ?Sized>(
     let (from, to) = (difference.before, difference.after);
     let now = touched.wanted.take();
     let (wanted, how) = if same(now.as_ref(), from.as_ref()) {
-        (to, How::Exact)
+        (to, PathOutcome::Exact)
     } else if same(now.as_ref(), to.as_ref()) {
-        (now, How::Exact)
+        (now, PathOutcome::Exact)
     } else {
-        between(additions, from.as_ref(), now, to, on_conflict, labels)?
+        merge_path(additions, from.as_ref(), now, to, on_conflict, labels)?
     };
     touched.wanted = wanted;
     // A merged path stays reported as merged, regardless of later steps.
-    if how != How::Exact {
+    if how != PathOutcome::Exact {
         touched.how = how;
     }
     Ok(())
@@ -53,30 +58,30 @@ pub(super) fn report_changed<O: Objects + ?Sized>(
     present: &Snapshot,
     left: &Snapshot,
     passed_over: BTreeMap<RootPath, Option<Node>>,
-    touched: &mut BTreeMap<RootPath, Touched>,
-) -> Result<(), Unavailable> {
+    touched: &mut BTreeMap<RootPath, PathState>,
+) -> Result<(), ObjectError> {
     let (mut left, mut present) = (SnapshotCursor::new(left), SnapshotCursor::new(present));
     for (path, theirs) in passed_over {
         let (left, now) = (left.get(additions, &path)?, present.get(additions, &path)?);
         // The content of folders has its own paths.
         let folder = [&now, &theirs].into_iter().flatten().any(Node::is_folder);
         if !folder && !same(now.as_ref(), left.as_ref()) && !same(now.as_ref(), theirs.as_ref()) {
-            let how = How::Conflict { theirs };
-            touched.insert(path, Touched { present: now.clone(), wanted: now, how, settled: true });
+            let how = PathOutcome::Conflict { theirs };
+            touched.insert(path, PathState { present: now.clone(), wanted: now, how, settled: true });
         }
     }
     Ok(())
 }
 
 /// The result for a path with other changes.
-fn between<O: Objects + ?Sized>(
+fn merge_path<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     from: Option<&Node>,
     now: Option<Node>,
     to: Option<Node>,
     on_conflict: OnConflict,
-    labels: Labels<'_>,
-) -> Result<(Option<Node>, How), Unavailable> {
+    labels: MergeLabels<'_>,
+) -> Result<(Option<Node>, PathOutcome), ObjectError> {
     let mut marked = None;
     if let (
         Some(Node::File { content: base, size: base_size, mode: base_mode }),
@@ -91,18 +96,18 @@ fn between<O: Objects + ?Sized>(
             Some((*ours, *our_size))
         } else if [base_size, our_size, their_size].iter().all(|size| **size <= PART) {
             match merge_texts(additions, [*base, *ours, *theirs], labels)? {
-                Text::Clean(content, size) => Some((content, size)),
-                Text::Marked(content, size) => {
+                TextMerge::Clean(content, size) => Some((content, size)),
+                TextMerge::Marked(content, size) => {
                     marked = Some(Node::File { content, size, mode });
                     None
                 }
-                Text::Other => None,
+                TextMerge::Other => None,
             }
         } else {
             None
         };
         if let Some((content, size)) = merged {
-            return Ok((Some(Node::File { content, size, mode }), How::Merged));
+            return Ok((Some(Node::File { content, size, mode }), PathOutcome::Merged));
         }
     }
     let wanted = match on_conflict {
@@ -110,10 +115,10 @@ fn between<O: Objects + ?Sized>(
         OnConflict::Take => to.clone(),
         OnConflict::Mark => marked.or(now),
     };
-    Ok((wanted, How::Conflict { theirs: to }))
+    Ok((wanted, PathOutcome::Conflict { theirs: to }))
 }
 
-enum Text {
+enum TextMerge {
     Clean(ContentId, u64),
     Marked(ContentId, u64),
     Other,
@@ -122,8 +127,8 @@ enum Text {
 fn merge_texts<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     [base, ours, theirs]: [ContentId; 3],
-    labels: Labels<'_>,
-) -> Result<Text, Unavailable> {
+    labels: MergeLabels<'_>,
+) -> Result<TextMerge, ObjectError> {
     let read = |id| additions.bytes(Kind::Blob, id);
     let (base, ours, theirs) = (read(base)?, read(ours)?, read(theirs)?);
     let merged = merge(&base, &ours, &theirs, labels);
@@ -133,10 +138,12 @@ fn merge_texts<O: Objects + ?Sized>(
         (size <= PART).then(|| (additions.add_bytes(Kind::Blob, bytes), size))
     };
     Ok(match merged {
-        Merged::Clean(bytes) => add(bytes).map_or(Text::Other, |(content, size)| Text::Clean(content, size)),
-        Merged::Conflict { marked, .. } => {
-            add(marked).map_or(Text::Other, |(content, size)| Text::Marked(content, size))
+        MergeResult::Clean(bytes) => {
+            add(bytes).map_or(TextMerge::Other, |(content, size)| TextMerge::Clean(content, size))
         }
-        Merged::Binary => Text::Other,
+        MergeResult::Conflict { marked, .. } => {
+            add(marked).map_or(TextMerge::Other, |(content, size)| TextMerge::Marked(content, size))
+        }
+        MergeResult::Binary => TextMerge::Other,
     })
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::{How, OnConflict, ReplayedPath, Selection, Way};
-use crate::object::{Additions, Objects, Unavailable, load};
+use super::{OnConflict, PathOutcome, ReplayPath, ReplayPlan, Selection};
+use crate::object::{Additions, ObjectError, Objects, load};
 use crate::path::{RootPath, TreePath};
 use crate::sealed::{SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
-use crate::tree::{Reason, Snapshot, SnapshotRoot, TreeCursor};
+use crate::tree::{ExclusionReason, Snapshot, SnapshotRoot, TreeCursor};
 
 /// The state of a sealed path after the steps applied so far.
-struct Carried {
+struct SealedPathState {
     present: Option<SealedState>,
     wanted: SealedState,
     /// Whether it is captured now like any other file, because it is no longer excluded.
     captured: bool,
-    how: How,
+    how: PathOutcome,
     settled: bool,
 }
 
@@ -24,17 +24,17 @@ pub(super) fn carry<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
     wanted: &mut Snapshot,
-    way: &Way,
+    plan: &ReplayPlan,
     on_conflict: OnConflict,
-) -> Result<Vec<ReplayedPath>, Unavailable> {
+) -> Result<Vec<ReplayPath>, ObjectError> {
     let mut paths = Vec::new();
     for root in &present.roots {
         let here = sealed_of(additions, Some(root))?;
-        let mut carried: BTreeMap<TreePath, Carried> = BTreeMap::new();
+        let mut carried: BTreeMap<TreePath, SealedPathState> = BTreeMap::new();
         let mut passed_over = SealedMap::new();
         let mut now = TreeCursor::new(root.tree);
-        for (number, step) in way.back.iter().chain(&way.steps).enumerate() {
-            if number == way.back.len() {
+        for (number, step) in plan.back.iter().chain(&plan.steps).enumerate() {
+            if number == plan.back.len() {
                 for carried in carried.values_mut() {
                     carried.settled = true;
                 }
@@ -47,30 +47,33 @@ pub(super) fn carry<O: Objects + ?Sized>(
             let to = sealed_of(additions, to.root(&root.name))?;
             for (path, before, after) in sealed_changes(&from, &to) {
                 // Paths that the reversed move skipped stay, as for all other files.
-                if way.is_exact(number) && on_conflict == OnConflict::Keep {
+                if plan.is_exact(number) && on_conflict == OnConflict::Keep {
                     passed_over.insert(path, after);
                     continue;
                 }
                 let captured = !here.contains_key(&path) && now.get(additions, &path)?.is_some();
-                let found = carried.entry(path.clone()).or_insert_with(|| Carried {
+                let found = carried.entry(path.clone()).or_insert_with(|| SealedPathState {
                     present: here.get(&path).cloned(),
                     wanted: here.get(&path).unwrap_or(&before).clone(),
                     captured,
-                    how: How::Exact,
+                    how: PathOutcome::Exact,
                     settled: false,
                 });
                 found.step(&before, after, on_conflict);
             }
         }
-        if let Some(first) = way.back.first() {
+        if let Some(first) = plan.back.first() {
             let left: Snapshot = load(additions, first.from)?;
             let left = sealed_of(additions, left.root(&root.name))?;
             for (path, theirs) in passed_over {
                 let (Some(left), Some(now)) = (left.get(&path), here.get(&path)) else { continue };
                 if !carried.contains_key(&path) && !now.same(left) && !now.same(&theirs) {
-                    let how = How::Conflict { theirs: theirs.node() };
+                    let how = PathOutcome::Conflict { theirs: theirs.node() };
                     let (present, wanted) = (Some(now.clone()), now.clone());
-                    carried.insert(path, Carried { present, wanted, captured: false, how, settled: true });
+                    carried.insert(
+                        path,
+                        SealedPathState { present, wanted, captured: false, how, settled: true },
+                    );
                 }
             }
         }
@@ -80,13 +83,13 @@ pub(super) fn carry<O: Objects + ?Sized>(
 }
 
 /// Restores the sealed files of a selection from another snapshot.
-pub(super) fn take_over<O: Objects + ?Sized>(
+pub(super) fn restore_paths<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
     target: &Snapshot,
     wanted: &mut Snapshot,
     selection: &Selection,
-) -> Result<Vec<ReplayedPath>, Unavailable> {
+) -> Result<Vec<ReplayPath>, ObjectError> {
     let mut paths = Vec::new();
     for root in &present.roots {
         let here = sealed_of(additions, Some(root))?;
@@ -95,11 +98,11 @@ pub(super) fn take_over<O: Objects + ?Sized>(
             |path: &TreePath| selection.covers(&RootPath { root: root.name.clone(), path: path.clone() });
         let carried = sealed_changes(&here, &there).into_iter().filter(|(path, ..)| meant(path));
         let carried = carried.map(|(path, before, after)| {
-            let mut found = Carried {
+            let mut found = SealedPathState {
                 present: Some(before.clone()),
                 wanted: before.clone(),
                 captured: false,
-                how: How::Exact,
+                how: PathOutcome::Exact,
                 settled: false,
             };
             found.step(&before, after, OnConflict::Keep);
@@ -110,18 +113,18 @@ pub(super) fn take_over<O: Objects + ?Sized>(
     Ok(paths)
 }
 
-impl Carried {
+impl SealedPathState {
     fn step(&mut self, before: &SealedState, after: SealedState, on_conflict: OnConflict) {
-        if self.settled || !matches!(self.how, How::Exact) || self.wanted.same(&after) {
+        if self.settled || !matches!(self.how, PathOutcome::Exact) || self.wanted.same(&after) {
             return;
         }
-        if (self.present.is_none() && !self.captured) || matches!(after, SealedState::NotKept { .. }) {
-            self.how = How::NotHeld(Reason::NotSealed);
+        if (self.present.is_none() && !self.captured) || matches!(after, SealedState::NotStored { .. }) {
+            self.how = PathOutcome::NotCaptured(ExclusionReason::NotSealed);
         } else if self.wanted.same(before) && !self.captured {
             self.wanted = after;
         } else {
             // Writing both versions of a secret between markers would be worse than either.
-            self.how = How::Conflict { theirs: after.node() };
+            self.how = PathOutcome::Conflict { theirs: after.node() };
             if on_conflict == OnConflict::Take {
                 self.wanted = after;
             }
@@ -133,13 +136,13 @@ fn settle<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     root: &SnapshotRoot,
     wanted: &mut Snapshot,
-    carried: BTreeMap<TreePath, Carried>,
+    carried: BTreeMap<TreePath, SealedPathState>,
     mut states: SealedMap,
-) -> Vec<ReplayedPath> {
+) -> Vec<ReplayPath> {
     let mut paths = Vec::new();
-    for (path, Carried { present, wanted, how, .. }) in carried {
+    for (path, SealedPathState { present, wanted, how, .. }) in carried {
         let report = |state: Option<&SealedState>| state.and_then(SealedState::node);
-        paths.push(ReplayedPath {
+        paths.push(ReplayPath {
             path: RootPath { root: root.name.clone(), path: path.clone() },
             present: report(present.as_ref()),
             wanted: report(Some(&wanted)),

@@ -3,19 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{How, Touched};
-use crate::object::{Additions, Objects, Unavailable, load};
+use super::{PathOutcome, PathState};
+use crate::object::{Additions, ObjectError, Objects, load};
 use crate::path::{RootPath, TreePath};
 use crate::sealed::sealed_of;
-use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotCursor, Tree};
+use crate::tree::{Excluded, ExclusionReason, Node, Snapshot, SnapshotCursor, Tree};
 
 /// Makes the resulting paths consistent. Paths that cannot be consistent become conflicts and stay as they
 /// are.
 pub(super) fn settle<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
-    touched: &mut BTreeMap<RootPath, Touched>,
-) -> Result<(), Unavailable> {
+    touched: &mut BTreeMap<RootPath, PathState>,
+) -> Result<(), ObjectError> {
     let mut now = SnapshotCursor::new(present);
     let others = other_projects(additions, present)?;
     let holders = holders_of_excluded(additions, present)?;
@@ -25,7 +25,7 @@ pub(super) fn settle<O: Objects + ?Sized>(
     // Each round can only turn more paths into ones that stay, so the loop terminates.
     loop {
         let mut staying = Vec::new();
-        let mut above = Above::default();
+        let mut above = AncestorFolders::default();
         for (path, at) in touched.iter() {
             let moves = at.wanted != at.present;
             let comes = moves && at.wanted.is_some();
@@ -55,12 +55,12 @@ pub(super) fn settle<O: Objects + ?Sized>(
 fn other_projects<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
-) -> Result<Vec<RootPath>, Unavailable> {
+) -> Result<Vec<RootPath>, ObjectError> {
     let mut others = Vec::new();
     for root in &present.roots {
-        let Some(id) = root.left_out else { continue };
-        let left_out: LeftOut = load(additions, id)?;
-        let found = left_out.0.iter().filter(|left| left.reason == Reason::OtherProject);
+        let Some(id) = root.excluded else { continue };
+        let excluded: Excluded = load(additions, id)?;
+        let found = excluded.0.iter().filter(|left| left.reason == ExclusionReason::OtherProject);
         let paths = found.filter_map(|left| TreePath::new(&left.path).ok());
         others.extend(paths.map(|path| RootPath { root: root.name.clone(), path }));
     }
@@ -72,12 +72,12 @@ fn other_projects<O: Objects + ?Sized>(
 fn holders_of_excluded<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     present: &Snapshot,
-) -> Result<BTreeSet<RootPath>, Unavailable> {
+) -> Result<BTreeSet<RootPath>, ObjectError> {
     let mut holders = BTreeSet::new();
     for root in &present.roots {
-        let Some(id) = root.left_out else { continue };
-        let (left_out, sealed): (LeftOut, _) = (load(additions, id)?, sealed_of(additions, Some(root))?);
-        for left in &left_out.0 {
+        let Some(id) = root.excluded else { continue };
+        let (excluded, sealed): (Excluded, _) = (load(additions, id)?, sealed_of(additions, Some(root))?);
+        for left in &excluded.0 {
             let is_sealed = TreePath::new(&left.path).is_ok_and(|path| sealed.contains_key(&path));
             let slash = left.path.iter().rposition(|byte| *byte == b'/');
             let folder = slash.and_then(|slash| TreePath::new(&left.path[..slash]).ok());
@@ -91,28 +91,28 @@ fn holders_of_excluded<O: Objects + ?Sized>(
 
 /// Lets a path stay as it is. A folder that stays because it is not empty is no conflict: no step removes its
 /// content.
-fn stay(at: &mut Touched) {
+fn stay(at: &mut PathState) {
     let theirs = std::mem::replace(&mut at.wanted, at.present.clone());
     let only_not_empty = at.present.as_ref().is_some_and(Node::is_folder) && theirs.is_none();
-    at.how = if only_not_empty { How::Merged } else { How::Conflict { theirs } };
+    at.how = if only_not_empty { PathOutcome::Merged } else { PathOutcome::Conflict { theirs } };
 }
 
 /// The folders above the last path, and whether one of them stops being a folder. With sorted paths this
 /// costs one lookup per folder; walking up from each path would be cubic in the depth.
 #[derive(Default)]
-struct Above {
+struct AncestorFolders {
     folders: Vec<(RootPath, bool)>,
 }
 
-impl Above {
+impl AncestorFolders {
     /// Whether a path is below a node that is not a folder.
     fn blocks<O: Objects + ?Sized>(
         &mut self,
         additions: &Additions<'_, O>,
         now: &mut SnapshotCursor,
-        touched: &BTreeMap<RootPath, Touched>,
+        touched: &BTreeMap<RootPath, PathState>,
         path: &RootPath,
-    ) -> Result<bool, Unavailable> {
+    ) -> Result<bool, ObjectError> {
         let is_above = |folder: &RootPath| {
             folder.root == path.root && folder.path != path.path && path.path.starts_with(&folder.path)
         };
@@ -148,11 +148,11 @@ impl Above {
 /// Whether a folder to be removed or replaced contains a node that stays.
 fn holds_more<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
-    touched: &BTreeMap<RootPath, Touched>,
+    touched: &BTreeMap<RootPath, PathState>,
     holders: &BTreeSet<RootPath>,
     path: &RootPath,
-    at: &Touched,
-) -> Result<bool, Unavailable> {
+    at: &PathState,
+) -> Result<bool, ObjectError> {
     let Some(Node::Folder { tree, .. }) = &at.present else { return Ok(false) };
     if at.wanted.as_ref().is_some_and(Node::is_folder) {
         return Ok(false);
@@ -172,7 +172,7 @@ fn holds_more<O: Objects + ?Sized>(
 /// one keeps its content.
 pub(super) fn as_grafted<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
-    touched: &Touched,
+    touched: &PathState,
 ) -> Option<Node> {
     match (&touched.present, &touched.wanted) {
         (Some(Node::Folder { tree, .. }), Some(Node::Folder { mode, .. })) => {

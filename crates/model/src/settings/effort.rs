@@ -5,7 +5,7 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-use super::BadSetting;
+use super::InvalidSettingError;
 
 /// How hard a model thinks before it answers. Each wire maps it to the fields that its provider has.
 #[derive(
@@ -48,14 +48,14 @@ impl Effort {
     }
 
     /// The level of that name; nothing for `default` and for a blank text, which leave it to the model.
-    pub fn parse(name: &str) -> Result<Option<Self>, BadSetting> {
+    pub fn parse(name: &str) -> Result<Option<Self>, InvalidSettingError> {
         let name = name.trim();
         if name.is_empty() || name == "default" {
             return Ok(None);
         }
         let found = Self::ALL.into_iter().find(|effort| effort.name() == name);
         let expected = "off, low, medium, high, max or default";
-        found.map(Some).ok_or(BadSetting::Value { name: "effort", expected })
+        found.map(Some).ok_or(InvalidSettingError::Value { name: "effort", expected })
     }
 
     /// The level that a number of thinking tokens stands for.

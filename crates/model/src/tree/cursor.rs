@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Node, Snapshot, Tree};
 use crate::content::ContentId;
-use crate::object::{Objects, Unavailable, load};
+use crate::object::{ObjectError, Objects, load};
 use crate::path::{FileName, RootPath, TreePath};
 
 /// Looks up paths of a tree and caches the folders of the last path. Sorted paths cost one read per folder;
@@ -35,7 +35,7 @@ impl SnapshotCursor {
         &mut self,
         objects: &(impl Objects + ?Sized),
         path: &RootPath,
-    ) -> Result<Option<Node>, Unavailable> {
+    ) -> Result<Option<Node>, ObjectError> {
         match self.roots.get_mut(&path.root) {
             Some(root) => root.get(objects, &path.path),
             None => Ok(None),
@@ -54,7 +54,7 @@ impl TreeCursor {
         &mut self,
         objects: &(impl Objects + ?Sized),
         path: &TreePath,
-    ) -> Result<Option<Node>, Unavailable> {
+    ) -> Result<Option<Node>, ObjectError> {
         if self.folders.is_empty() {
             self.folders.push(load(objects, self.root)?);
         }

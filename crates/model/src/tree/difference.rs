@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{LeftOut, LeftOutPath, Node, Reason, SnapshotRoot, Tree, TreeEntry};
+use super::{Excluded, ExcludedPath, ExclusionReason, Node, SnapshotRoot, Tree, TreeEntry};
 use crate::content::ContentId;
-use crate::object::{Objects, Unavailable, load};
+use crate::object::{ObjectError, Objects, load};
 use crate::path::{FileName, TreePath};
 
 /// One path that differs between two trees. An added or removed folder gives one difference for itself and
@@ -25,7 +25,7 @@ pub fn differences(
     objects: &(impl Objects + ?Sized),
     before: Option<ContentId>,
     after: Option<ContentId>,
-) -> Result<Vec<Difference>, Unavailable> {
+) -> Result<Vec<Difference>, ObjectError> {
     let mut found = Vec::new();
     descend(objects, before, after, &mut found)?;
     Ok(found)
@@ -38,18 +38,18 @@ pub fn changes(
     objects: &(impl Objects + ?Sized),
     before: Option<&SnapshotRoot>,
     after: Option<&SnapshotRoot>,
-) -> Result<Vec<Difference>, Unavailable> {
+) -> Result<Vec<Difference>, ObjectError> {
     Ok(compare(objects, before, after)?.known)
 }
 
 /// The differences between two snapshots of a root, as far as both sides are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct SnapshotComparison {
     /// The paths known to differ.
     pub known: Vec<Difference>,
     /// The paths that one side captures and the other excludes, with the reason; for an excluded folder, only
     /// the folder. Their state on the excluding side is unknown.
-    pub unknown: BTreeMap<TreePath, Reason>,
+    pub unknown: BTreeMap<TreePath, ExclusionReason>,
     /// The unknown paths that certainly changed: a captured file became too large, a pipe or unreadable, or
     /// the reverse. A side that is `None` was excluded, not absent.
     pub excluded: Vec<Difference>,
@@ -60,10 +60,10 @@ pub fn compare(
     objects: &(impl Objects + ?Sized),
     before: Option<&SnapshotRoot>,
     after: Option<&SnapshotRoot>,
-) -> Result<Compared, Unavailable> {
+) -> Result<SnapshotComparison, ObjectError> {
     let found = differences(objects, before.map(|root| root.tree), after.map(|root| root.tree))?;
-    let (unknown_before, unknown_after) = (left_out(objects, before)?, left_out(objects, after)?);
-    let mut compared = Compared::default();
+    let (unknown_before, unknown_after) = (excluded(objects, before)?, excluded(objects, after)?);
+    let mut comparison = SnapshotComparison::default();
     for difference in found {
         let unknown = match (&difference.before, &difference.after) {
             (None, _) => unknown_before.covering(&difference.path.bytes()),
@@ -71,34 +71,34 @@ pub fn compare(
             _ => None,
         };
         match unknown {
-            None => compared.known.push(difference),
-            Some(LeftOutPath { path, reason }) => {
+            None => comparison.known.push(difference),
+            Some(ExcludedPath { path, reason }) => {
                 // The exclusion is of a captured path or of a folder above it.
                 let covering = TreePath::new(path).unwrap_or_else(|_| difference.path.clone());
                 if is_certain_change(&covering, *reason, &difference) {
-                    compared.excluded.push(difference);
+                    comparison.excluded.push(difference);
                 }
-                compared.unknown.insert(covering, *reason);
+                comparison.unknown.insert(covering, *reason);
             }
         }
     }
-    Ok(compared)
+    Ok(comparison)
 }
 
 /// Whether a path captured on one side only must have changed. A new ignore rule is no evidence of a change;
 /// a file that is now too large to capture is.
-fn is_certain_change(covering: &TreePath, reason: Reason, difference: &Difference) -> bool {
+fn is_certain_change(covering: &TreePath, reason: ExclusionReason, difference: &Difference) -> bool {
     let folder = difference.before.iter().chain(&difference.after).any(Node::is_folder);
     match reason {
         // Such a node is not a folder, so nothing below it exists any more.
-        Reason::TooLarge | Reason::Special => true,
+        ExclusionReason::TooLarge | ExclusionReason::Special => true,
         // The content of an unreadable folder is unknown.
-        reason => reason.is_of_content() && *covering == difference.path && !folder,
+        reason => reason.is_about_content() && *covering == difference.path && !folder,
     }
 }
 
-fn left_out(objects: &(impl Objects + ?Sized), root: Option<&SnapshotRoot>) -> Result<LeftOut, Unavailable> {
-    root.and_then(|root| root.left_out).map_or_else(|| Ok(LeftOut::default()), |id| load(objects, id))
+fn excluded(objects: &(impl Objects + ?Sized), root: Option<&SnapshotRoot>) -> Result<Excluded, ObjectError> {
+    root.and_then(|root| root.excluded).map_or_else(|| Ok(Excluded::default()), |id| load(objects, id))
 }
 
 /// A folder whose two sides are being compared.
@@ -116,8 +116,8 @@ impl Level {
         at: Option<TreePath>,
         before: Option<ContentId>,
         after: Option<ContentId>,
-    ) -> Result<Self, Unavailable> {
-        let read = |id: Option<ContentId>| -> Result<Entries, Unavailable> {
+    ) -> Result<Self, ObjectError> {
+        let read = |id: Option<ContentId>| -> Result<Entries, ObjectError> {
             let tree: Tree = id.map_or_else(|| Ok(Tree::default()), |id| load(objects, id))?;
             Ok(tree.0.into_iter().peekable())
         };
@@ -145,7 +145,7 @@ fn descend(
     before: Option<ContentId>,
     after: Option<ContentId>,
     found: &mut Vec<Difference>,
-) -> Result<(), Unavailable> {
+) -> Result<(), ObjectError> {
     let mut levels = Vec::new();
     if before != after {
         levels.push(Level::read(objects, None, before, after)?);

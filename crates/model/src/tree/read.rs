@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::{Node, PART, Parts, Tree};
 use crate::content::{ContentId, Kind};
-use crate::object::{Objects, Unavailable, load};
+use crate::object::{ObjectError, Objects, load};
 use crate::path::TreePath;
 
 /// The nodes at a path before and after a change.
 pub type BeforeAfter = (Option<Node>, Option<Node>);
 
 /// All bytes of a file, or the target of a link; a folder has none. Check the size first.
-pub fn read(objects: &(impl Objects + ?Sized), node: &Node) -> Result<Vec<u8>, Unavailable> {
+pub fn read(objects: &(impl Objects + ?Sized), node: &Node) -> Result<Vec<u8>, ObjectError> {
     match node {
         Node::File { content, size, .. } => match Node::kind_of(*size) {
             Kind::Parts => {
@@ -35,7 +35,7 @@ pub fn read_piece(
     objects: &(impl Objects + ?Sized),
     node: &Node,
     range: Range<u64>,
-) -> Result<Vec<u8>, Unavailable> {
+) -> Result<Vec<u8>, ObjectError> {
     let Node::File { content, size, .. } = node else { return Ok(cut(&read(objects, node)?, 0, &range)) };
     if Node::kind_of(*size) != Kind::Parts {
         return Ok(cut(&objects.bytes(Kind::Blob, *content)?, 0, &range));
@@ -67,7 +67,7 @@ pub fn difference_at(
     before: Option<ContentId>,
     after: Option<ContentId>,
     path: &TreePath,
-) -> Result<Option<BeforeAfter>, Unavailable> {
+) -> Result<Option<BeforeAfter>, ObjectError> {
     let (mut before, mut after) = (before, after);
     let mut names = path.names().iter();
     loop {
@@ -75,7 +75,7 @@ pub fn difference_at(
             return Ok(None);
         }
         let Some(name) = names.next() else { return Ok(None) };
-        let get = |tree: Option<ContentId>| -> Result<Option<Node>, Unavailable> {
+        let get = |tree: Option<ContentId>| -> Result<Option<Node>, ObjectError> {
             let Some(tree) = tree else { return Ok(None) };
             Ok(load::<Tree>(objects, tree)?.get(name).cloned())
         };

@@ -16,19 +16,19 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::{Difference, Node, read};
-use crate::object::{Objects, Unavailable};
+use crate::object::{ObjectError, Objects};
 use crate::path::TreePath;
 
 /// Maximum number of files on each side to compare by similarity.
-pub const MOST_COMPARED: usize = 256;
+pub const MAX_COMPARED: usize = 256;
 /// Maximum size of a file to compare by similarity, in bytes.
-pub const LARGEST_COMPARED: u64 = 1024 * 1024;
+pub const MAX_COMPARED_BYTES: u64 = 1024 * 1024;
 /// Maximum number of bytes to read in total.
-pub const MOST_READ: u64 = 64 * 1024 * 1024;
+pub const MAX_READ: u64 = 64 * 1024 * 1024;
 /// Minimum similarity of a renamed file, in percent.
-pub const LIKE: u64 = 50;
+pub const MIN_SIMILARITY: u64 = 50;
 /// Size of the pieces in which content without line ends is compared.
-const LONGEST_PIECE: usize = 64;
+const MAX_PIECE: usize = 64;
 
 /// One path that differs between two trees, with its previous name if it was renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct PathChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Happened {
+pub enum PathChangeKind {
     /// The path was added.
     Added,
     /// Its content changed, and possibly its permissions.
@@ -64,18 +64,18 @@ pub enum Happened {
 
 impl PathChange {
     /// The kind of this change.
-    pub fn happened(&self) -> Happened {
+    pub fn kind(&self) -> PathChangeKind {
         match (&self.before, &self.after) {
-            _ if self.from.is_some() => Happened::Renamed,
-            (None, _) => Happened::Added,
-            (_, None) => Happened::Removed,
+            _ if self.from.is_some() => PathChangeKind::Renamed,
+            (None, _) => PathChangeKind::Added,
+            (_, None) => PathChangeKind::Removed,
             (Some(Node::File { content: old, .. }), Some(Node::File { content: new, .. })) if old == new => {
-                Happened::ModeChanged
+                PathChangeKind::ModeChanged
             }
-            (Some(Node::Folder { .. }), Some(Node::Folder { .. })) => Happened::ModeChanged,
+            (Some(Node::Folder { .. }), Some(Node::Folder { .. })) => PathChangeKind::ModeChanged,
             (Some(Node::File { .. }), Some(Node::File { .. }))
-            | (Some(Node::Link { .. }), Some(Node::Link { .. })) => Happened::Changed,
-            _ => Happened::TypeChanged,
+            | (Some(Node::Link { .. }), Some(Node::Link { .. })) => PathChangeKind::Changed,
+            _ => PathChangeKind::TypeChanged,
         }
     }
 }
@@ -91,7 +91,7 @@ impl From<Difference> for PathChange {
 pub fn pair_renames(
     objects: &(impl Objects + ?Sized),
     differences: Vec<Difference>,
-) -> Result<Vec<PathChange>, Unavailable> {
+) -> Result<Vec<PathChange>, ObjectError> {
     let held = |node: &Option<Node>| node.as_ref().is_some_and(|node| !node.is_folder());
     let (mut went, mut came, mut rest) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     for difference in differences {
@@ -106,9 +106,9 @@ pub fn pair_renames(
         }
     }
     let mut pairs = same_content(&went, &came);
-    take_out(&pairs, &mut went, &mut came, &mut rest);
-    pairs = alike(objects, &went, &came)?;
-    take_out(&pairs, &mut went, &mut came, &mut rest);
+    move_pairs(&pairs, &mut went, &mut came, &mut rest);
+    pairs = similar_content(objects, &went, &came)?;
+    move_pairs(&pairs, &mut went, &mut came, &mut rest);
     let gone =
         went.into_iter().map(|(path, node)| PathChange { path, from: None, before: Some(node), after: None });
     rest.extend(gone);
@@ -126,7 +126,7 @@ type Nodes = BTreeMap<TreePath, Node>;
 /// The previous path and the new one.
 type Pair = (TreePath, TreePath);
 
-fn take_out(pairs: &[Pair], went: &mut Nodes, came: &mut Nodes, done: &mut Vec<PathChange>) {
+fn move_pairs(pairs: &[Pair], went: &mut Nodes, came: &mut Nodes, done: &mut Vec<PathChange>) {
     for (from, path) in pairs {
         let (before, after) = (went.remove(from), came.remove(path));
         done.push(PathChange { path: path.clone(), from: Some(from.clone()), before, after });
@@ -135,24 +135,24 @@ fn take_out(pairs: &[Pair], went: &mut Nodes, came: &mut Nodes, done: &mut Vec<P
 
 /// Nodes with the same key have the same content.
 #[derive(PartialEq, Eq, Hash)]
-enum Key<'node> {
+enum ContentKey<'node> {
     Content(crate::content::ContentId),
     Target(&'node [u8]),
     /// Empty files all have the same content, so they count as renamed only if the file name is the same.
     Empty(&'node crate::path::FileName),
 }
 
-fn key<'node>(path: &'node TreePath, node: &'node Node) -> Option<Key<'node>> {
+fn key<'node>(path: &'node TreePath, node: &'node Node) -> Option<ContentKey<'node>> {
     match node {
-        Node::File { size: 0, .. } => Some(Key::Empty(path.name())),
-        Node::File { content, .. } => Some(Key::Content(*content)),
-        Node::Link { target } => Some(Key::Target(target)),
+        Node::File { size: 0, .. } => Some(ContentKey::Empty(path.name())),
+        Node::File { content, .. } => Some(ContentKey::Content(*content)),
+        Node::Link { target } => Some(ContentKey::Target(target)),
         Node::Folder { .. } => None,
     }
 }
 
 fn same_content(went: &Nodes, came: &Nodes) -> Vec<Pair> {
-    let mut known: HashMap<Key<'_>, Vec<&TreePath>> = HashMap::new();
+    let mut known: HashMap<ContentKey<'_>, Vec<&TreePath>> = HashMap::new();
     for (path, node) in went {
         if let Some(key) = key(path, node) {
             known.entry(key).or_default().push(path);
@@ -175,10 +175,14 @@ fn nearness(left: &TreePath, right: &TreePath) -> (bool, usize, std::cmp::Revers
     (left.name() == right.name(), shared, std::cmp::Reverse(left.clone()))
 }
 
-fn alike(objects: &(impl Objects + ?Sized), went: &Nodes, came: &Nodes) -> Result<Vec<Pair>, Unavailable> {
+fn similar_content(
+    objects: &(impl Objects + ?Sized),
+    went: &Nodes,
+    came: &Nodes,
+) -> Result<Vec<Pair>, ObjectError> {
     let worth = |nodes: &Nodes| -> Vec<(TreePath, Node, u64)> {
         let sized = nodes.iter().filter_map(|(path, node)| match node {
-            Node::File { size, .. } if (1..=LARGEST_COMPARED).contains(size) => {
+            Node::File { size, .. } if (1..=MAX_COMPARED_BYTES).contains(size) => {
                 Some((path.clone(), node.clone(), *size))
             }
             _ => None,
@@ -187,19 +191,19 @@ fn alike(objects: &(impl Objects + ?Sized), went: &Nodes, came: &Nodes) -> Resul
     };
     let (went, came) = (worth(went), worth(came));
     let bytes: u64 = went.iter().chain(&came).map(|(_, _, size)| size).sum();
-    if went.is_empty() || came.is_empty() || went.len().max(came.len()) > MOST_COMPARED || bytes > MOST_READ {
+    if went.is_empty() || came.is_empty() || went.len().max(came.len()) > MAX_COMPARED || bytes > MAX_READ {
         return Ok(Vec::new());
     }
-    let sketch = |nodes: &[(TreePath, Node, u64)]| -> Result<Vec<Sketch>, Unavailable> {
+    let sketch = |nodes: &[(TreePath, Node, u64)]| -> Result<Vec<Sketch>, ObjectError> {
         nodes.iter().map(|(_, node, _)| Ok(Sketch::of(&read(objects, node)?))).collect()
     };
     let (old, new) = (sketch(&went)?, sketch(&came)?);
     let mut found = Vec::new();
     for (left, (from, _, _)) in went.iter().enumerate() {
         for (right, (path, _, _)) in came.iter().enumerate() {
-            let likeness = old[left].likeness(&new[right]);
-            if likeness >= LIKE {
-                found.push((likeness, nearness(from, path), left, right));
+            let similarity = old[left].similarity(&new[right]);
+            if similarity >= MIN_SIMILARITY {
+                found.push((similarity, nearness(from, path), left, right));
             }
         }
     }
@@ -228,7 +232,7 @@ impl Sketch {
     fn of(content: &[u8]) -> Self {
         let mut lines: HashMap<[u8; 32], u64> = HashMap::new();
         for line in crate::diff::lines(content) {
-            for piece in line.chunks(LONGEST_PIECE) {
+            for piece in line.chunks(MAX_PIECE) {
                 *lines.entry(*blake3::hash(piece).as_bytes()).or_default() += piece.len() as u64;
             }
         }
@@ -236,9 +240,9 @@ impl Sketch {
     }
 
     /// The share of the larger content that both have, in percent.
-    fn likeness(&self, other: &Self) -> u64 {
+    fn similarity(&self, other: &Self) -> u64 {
         let larger = self.bytes.max(other.bytes).max(1);
-        if self.bytes.min(other.bytes) * 100 < larger * LIKE {
+        if self.bytes.min(other.bytes) * 100 < larger * MIN_SIMILARITY {
             return 0;
         }
         let (fewer, more) = if self.lines.len() <= other.lines.len() { (self, other) } else { (other, self) };

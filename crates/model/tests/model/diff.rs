@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 use retake_model::diff::{
-    Change, Counts, Hunk, Incomparable, LONGEST_TEXT, MOST_LINES, Side, changes, hunks, lines,
+    DiffError, Hunk, LineChange, LineCounts, LineSide, MAX_LINES, MAX_TEXT_BYTES, changes, hunks, lines,
 };
 
 /// Applies the hunks to the first text.
@@ -14,8 +14,8 @@ fn apply(before: &[u8], hunks: &[Hunk]) -> Vec<u8> {
     let mut done = 0;
     for hunk in hunks {
         made.extend_from_slice(&lines[done..hunk.before.start].concat());
-        assert_eq!(hunk.text(Side::Removed), lines[hunk.before.clone()].concat(), "what was there");
-        made.extend(hunk.text(Side::Added));
+        assert_eq!(hunk.text(LineSide::Removed), lines[hunk.before.clone()].concat(), "what was there");
+        made.extend(hunk.text(LineSide::Added));
         done = hunk.before.end;
     }
     made.extend_from_slice(&lines[done..].concat());
@@ -30,9 +30,9 @@ fn draw(before: &str, after: &str, context: usize) -> String {
         writeln!(drawn, "@ {:?} {:?}", hunk.before, hunk.after).expect("writing into memory");
         for line in &hunk.lines {
             drawn.push(match line.side {
-                Side::Both => ' ',
-                Side::Removed => '-',
-                Side::Added => '+',
+                LineSide::Both => ' ',
+                LineSide::Removed => '-',
+                LineSide::Added => '+',
             });
             for part in &line.parts {
                 let text = str::from_utf8(&part.bytes).expect("valid UTF-8").trim_end_matches('\n');
@@ -65,15 +65,15 @@ fn changed_words_and_a_missing_final_newline_are_marked() {
 
 #[test]
 fn incomparable_texts_are_reported() {
-    assert_eq!(changes(b"a\0", b"a"), Err(Incomparable::Binary));
-    assert_eq!(changes(b"a", &vec![b'x'; LONGEST_TEXT + 1]), Err(Incomparable::TooLarge));
-    assert_eq!(changes(&b"\n".repeat(MOST_LINES + 1), b"a"), Err(Incomparable::TooLarge));
+    assert_eq!(changes(b"a\0", b"a"), Err(DiffError::Binary));
+    assert_eq!(changes(b"a", &vec![b'x'; MAX_TEXT_BYTES + 1]), Err(DiffError::TooLarge));
+    assert_eq!(changes(&b"\n".repeat(MAX_LINES + 1), b"a"), Err(DiffError::TooLarge));
 }
 
 #[test]
 fn added_and_removed_lines_are_counted() {
-    let changes = vec![Change { before: 0..1, after: 0..3 }, Change { before: 4..6, after: 6..6 }];
-    assert_eq!(Counts::of(&changes), Counts { added: 3, removed: 3 });
+    let changes = vec![LineChange { before: 0..1, after: 0..3 }, LineChange { before: 4..6, after: 6..6 }];
+    assert_eq!(LineCounts::of(&changes), LineCounts { added: 3, removed: 3 });
 }
 
 /// Texts with few distinct lines, so that they have many in common.
@@ -113,12 +113,12 @@ proptest! {
             prop_assert!(pair[0].before.end <= pair[1].before.start);
         }
         for hunk in &hunks {
-            prop_assert!(hunk.lines.iter().any(|line| line.side != Side::Both));
-            let count = |side| hunk.lines.iter().filter(|l| l.side == side || l.side == Side::Both).count();
-            prop_assert_eq!(count(Side::Removed), hunk.before.len());
-            prop_assert_eq!(count(Side::Added), hunk.after.len());
+            prop_assert!(hunk.lines.iter().any(|line| line.side != LineSide::Both));
+            let count = |side| hunk.lines.iter().filter(|l| l.side == side || l.side == LineSide::Both).count();
+            prop_assert_eq!(count(LineSide::Removed), hunk.before.len());
+            prop_assert_eq!(count(LineSide::Added), hunk.after.len());
         }
-        let counts = Counts::of(&changes);
+        let counts = LineCounts::of(&changes);
         let (old, new) = (lines(&before).count() as u64, lines(&after).count() as u64);
         prop_assert_eq!(old + counts.added, new + counts.removed);
         prop_assert_eq!(changes.is_empty(), before == after);

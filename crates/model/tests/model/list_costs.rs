@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use retake_model::content::{ContentId, Kind};
 use retake_model::id::EntryId;
 use retake_model::list::{Cell, EntryCell, List, NodeContents, parse_node};
-use retake_model::object::{Additions, Memory, Objects, Unavailable};
+use retake_model::object::{Additions, MemoryObjects, ObjectError, Objects};
 
 const ENTRIES: u64 = 100_000;
 /// With an average of eight, 100,000 cells need six levels, sometimes seven.
@@ -29,23 +29,23 @@ fn entry(number: u64, version: u64) -> EntryCell {
 }
 
 /// A long list, built once for all tests.
-static LONG: LazyLock<(Memory, List<EntryCell>)> = LazyLock::new(|| {
-    let mut memory = Memory::default();
-    let nothing = Memory::default();
+static LONG: LazyLock<(MemoryObjects, List<EntryCell>)> = LazyLock::new(|| {
+    let mut memory = MemoryObjects::default();
+    let nothing = MemoryObjects::default();
     let mut additions = Additions::new(&nothing);
     let list = List::from_cells(&mut additions, (0..ENTRIES).map(|number| entry(number, 0)));
-    memory.keep(additions.into_new());
+    memory.insert_all(additions.into_new());
     (memory, list)
 });
 
 /// Counts node reads.
 struct Counted<'a> {
-    objects: &'a Memory,
+    objects: &'a MemoryObjects,
     reads: Counter<usize>,
 }
 
 impl<'a> Counted<'a> {
-    fn new(objects: &'a Memory) -> Self {
+    fn new(objects: &'a MemoryObjects) -> Self {
         Self { objects, reads: Counter::new(0) }
     }
 
@@ -58,7 +58,7 @@ impl<'a> Counted<'a> {
 }
 
 impl Objects for Counted<'_> {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         self.reads.set(self.reads.get() + 1);
         self.objects.bytes(kind, id)
     }
@@ -143,7 +143,7 @@ fn finding_opens_one_path_even_after_inserts_everywhere() {
         list = list.splice(&mut additions, position..position, late).expect("all nodes are stored");
     }
     let mut memory = memory.clone();
-    memory.keep(additions.into_new());
+    memory.insert_all(additions.into_new());
     let counted = Counted::new(&memory);
     for number in [0, 1, 4711, 31_415, ENTRIES - 1] {
         let (found, reads) =
@@ -164,7 +164,7 @@ fn comparing_opens_only_differing_nodes() {
             new = new.splice(&mut additions, range, vec![entry(*place, 9)]).expect("all nodes are stored");
         }
         let mut both = memory.clone();
-        both.keep(additions.into_new());
+        both.insert_all(additions.into_new());
         let counted = Counted::new(&both);
         let (hunks, reads) =
             counted.during(|| List::diff(&counted, list, &new).expect("all nodes are stored"));

@@ -8,8 +8,8 @@ use minicbor::Encoder;
 use proptest::prelude::*;
 use retake_model::content::{ContentId, Kind};
 use retake_model::id::TakeId;
-use retake_model::list::{Cell, List, MOST_CELLS, TakeCell, parse_node};
-use retake_model::object::{Additions, Memory, NewObject, Objects, Unavailable};
+use retake_model::list::{Cell, List, MAX_CELLS, TakeCell, parse_node};
+use retake_model::object::{Additions, MemoryObjects, NewObject, ObjectError, Objects};
 
 fn take(number: u64) -> TakeCell {
     let mut id = [0; 16];
@@ -18,7 +18,7 @@ fn take(number: u64) -> TakeCell {
 }
 
 fn list_of(count: u64) -> (Vec<NewObject>, List<TakeCell>) {
-    let nothing = Memory::default();
+    let nothing = MemoryObjects::default();
     let mut additions = Additions::new(&nothing);
     let list = List::from_cells(&mut additions, (0..count).map(take));
     (additions.into_new(), list)
@@ -42,7 +42,7 @@ fn use_everything(objects: &impl Objects, list: &List<TakeCell>, other: &List<Ta
         List::diff(objects, other, list).err(),
         list.visit_nodes(objects, &mut |_| true, &mut |_| ()).err(),
     ];
-    results.iter().flatten().any(|error| matches!(error, Unavailable::Damaged { .. }))
+    results.iter().flatten().any(|error| matches!(error, ObjectError::Damaged { .. }))
 }
 
 proptest! {
@@ -67,9 +67,9 @@ proptest! {
         }
         let _ = parse_node::<TakeCell>(&bytes);
         objects[node].bytes = bytes.into();
-        let mut memory = Memory::default();
-        memory.keep(others);
-        memory.keep(objects);
+        let mut memory = MemoryObjects::default();
+        memory.insert_all(others);
+        memory.insert_all(objects);
         use_everything(&memory, &list, &other);
     }
 
@@ -84,7 +84,7 @@ proptest! {
 struct Same(Arc<[u8]>, Counter<usize>);
 
 impl Objects for Same {
-    fn bytes(&self, _: Kind, _: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+    fn bytes(&self, _: Kind, _: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         self.1.set(self.1.get() + 1);
         assert!(self.1.get() < 10_000, "reads without end");
         Ok(Arc::clone(&self.0))
@@ -131,7 +131,7 @@ fn claimed(root: ContentId, count: u64) -> List<TakeCell> {
 
 #[test]
 fn nodes_that_contradict_each_other_are_damaged() {
-    let nothing = Memory::default();
+    let nothing = MemoryObjects::default();
     let mut additions = Additions::new(&nothing);
     let leaf = List::from_cells(&mut additions, [take(1)]);
     let leaf_id = leaf.root().expect("one cell has a leaf");
@@ -157,7 +157,7 @@ fn nodes_that_contradict_each_other_are_damaged() {
 }
 
 /// A list of one cell doubled this many times, with one node per doubling.
-fn doubled(additions: &mut Additions<'_, Memory>, doublings: u8) -> List<TakeCell> {
+fn doubled(additions: &mut Additions<'_, MemoryObjects>, doublings: u8) -> List<TakeCell> {
     let mut id = List::from_cells(additions, [take(1)]).root().expect("one cell has a leaf");
     let mut count = 1;
     for level in 1..=doublings {
@@ -169,23 +169,23 @@ fn doubled(additions: &mut Additions<'_, Memory>, doublings: u8) -> List<TakeCel
 
 #[test]
 fn a_few_nodes_can_claim_a_long_list() {
-    let nothing = Memory::default();
+    let nothing = MemoryObjects::default();
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 24);
-    assert_eq!(list.len(), MOST_CELLS);
-    assert_eq!(list.get(&additions, MOST_CELLS - 1).expect("all nodes are stored"), Some(take(1)));
+    assert_eq!(list.len(), MAX_CELLS);
+    assert_eq!(list.get(&additions, MAX_CELLS - 1).expect("all nodes are stored"), Some(take(1)));
     let mut seen = HashSet::new();
     list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are stored");
     assert_eq!(seen.len(), 25);
 
-    let (id, half) = (list.root().expect("not empty"), MOST_CELLS);
+    let (id, half) = (list.root().expect("not empty"), MAX_CELLS);
     let root = additions.add_bytes(Kind::Takes, branch(25, &[(id, half, 1, 1), (id, half, 1, 1)]));
-    assert!(claimed(root, MOST_CELLS).get(&additions, 0).is_err(), "more than a list can have");
+    assert!(claimed(root, MAX_CELLS).get(&additions, 0).is_err(), "more than a list can have");
 }
 
 #[test]
 fn chunks_that_never_realign_only_cost_time() {
-    let nothing = Memory::default();
+    let nothing = MemoryObjects::default();
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 12);
     let changed = list.splice(&mut additions, 5..6, vec![take(2)]).expect("all nodes are stored");

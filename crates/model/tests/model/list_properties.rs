@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use retake_model::content::Kind;
 use retake_model::list::{Cell, Hunk, List};
-use retake_model::object::{Additions, Memory};
+use retake_model::object::{Additions, MemoryObjects};
 
 /// A small cell with a small average, so that few cells already make a tall list.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -54,7 +54,7 @@ fn change() -> impl Strategy<Value = Change> {
 
 /// Applies the change to both and returns the resulting list.
 fn make(
-    additions: &mut Additions<'_, Memory>,
+    additions: &mut Additions<'_, MemoryObjects>,
     list: &List<Number>,
     expected: &mut Vec<Number>,
     change: &Change,
@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn equal_cells_have_the_same_root_regardless_of_edits(first in numbers(400), changes in vec(change(), 1..12)) {
-        let base = Memory::default();
+        let base = MemoryObjects::default();
         let mut additions = Additions::new(&base);
         let mut list = List::from_cells(&mut additions, first.clone());
         let mut expected = first;
@@ -100,7 +100,7 @@ proptest! {
 
     #[test]
     fn reading_agrees_with_a_vector(cells in numbers(400), a in 0u64..450, b in 0u64..450) {
-        let base = Memory::default();
+        let base = MemoryObjects::default();
         let mut additions = Additions::new(&base);
         let list = List::from_cells(&mut additions, cells.clone());
         let (low, high) = (a.min(b), a.max(b));
@@ -120,7 +120,7 @@ proptest! {
 
     #[test]
     fn find_is_correct_in_any_order(cells in numbers(300), absent in any::<u16>()) {
-        let base = Memory::default();
+        let base = MemoryObjects::default();
         let mut additions = Additions::new(&base);
         let list = List::from_cells(&mut additions, cells.clone());
         for key in cells.iter().map(Cell::key).chain([number(absent, 1).key()]) {
@@ -136,7 +136,7 @@ proptest! {
 
     #[test]
     fn a_diff_leads_from_old_to_new(first in numbers(400), changes in vec(change(), 0..6)) {
-        let base = Memory::default();
+        let base = MemoryObjects::default();
         let mut additions = Additions::new(&base);
         let old = List::from_cells(&mut additions, first.clone());
         let mut new = old;

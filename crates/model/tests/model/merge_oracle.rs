@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
-use retake_model::merge::{Labels, Merged, merge};
+use retake_model::merge::{MergeLabels, MergeResult, merge};
 
-const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
+const LABELS: MergeLabels<'static> = MergeLabels { ours: "ours", theirs: "theirs" };
 
 /// Texts of few lines of few kinds, so that most changes touch.
 fn text() -> impl Strategy<Value = Vec<u8>> {
@@ -45,16 +45,16 @@ proptest! {
 
     #[test]
     fn unchanged_side_yields_the_other((base, ours, _) in changes()) {
-        prop_assert_eq!(merge(&base, &ours, &base, LABELS), Merged::Clean(ours.clone()));
-        prop_assert_eq!(merge(&base, &base, &ours, LABELS), Merged::Clean(ours.clone()));
-        prop_assert_eq!(merge(&base, &ours, &ours, LABELS), Merged::Clean(ours));
+        prop_assert_eq!(merge(&base, &ours, &base, LABELS), MergeResult::Clean(ours.clone()));
+        prop_assert_eq!(merge(&base, &base, &ours, LABELS), MergeResult::Clean(ours.clone()));
+        prop_assert_eq!(merge(&base, &ours, &ours, LABELS), MergeResult::Clean(ours));
     }
 
     #[test]
     fn the_order_of_the_sides_does_not_matter((base, ours, theirs) in changes()) {
         match (merge(&base, &ours, &theirs, LABELS), merge(&base, &theirs, &ours, LABELS)) {
-            (Merged::Clean(one), Merged::Clean(other)) => prop_assert_eq!(one, other),
-            (Merged::Conflict { count: one, .. }, Merged::Conflict { count: other, .. }) => {
+            (MergeResult::Clean(one), MergeResult::Clean(other)) => prop_assert_eq!(one, other),
+            (MergeResult::Conflict { count: one, .. }, MergeResult::Conflict { count: other, .. }) => {
                 prop_assert_eq!(one, other);
             }
             (one, other) => prop_assert!(false, "{:?} {:?}", one, other),
@@ -63,7 +63,7 @@ proptest! {
 
     #[test]
     fn merge_invents_no_lines((base, ours, theirs) in (text(), text(), text())) {
-        let (Merged::Clean(merged) | Merged::Conflict { marked: merged, .. }) =
+        let (MergeResult::Clean(merged) | MergeResult::Conflict { marked: merged, .. }) =
             merge(&base, &ours, &theirs, LABELS) else { return Ok(()) };
         for line in merged.split(|byte| *byte == b'\n') {
             let known = [&base, &ours, &theirs].iter().any(|text| {
@@ -104,9 +104,9 @@ fn clean_merges_equal_those_of_git() {
     for _ in 0..2500 {
         let (base, ours, theirs) = changes().new_tree(&mut runner).expect("a generated value").current();
         let found = match merge(&base, &ours, &theirs, LABELS) {
-            Merged::Clean(bytes) => Some(bytes),
-            Merged::Conflict { .. } => None,
-            Merged::Binary => unreachable!("these are texts"),
+            MergeResult::Clean(bytes) => Some(bytes),
+            MergeResult::Conflict { .. } => None,
+            MergeResult::Binary => unreachable!("these are texts"),
         };
         match (found, git(&folder, &base, &ours, &theirs)) {
             (Some(found), Some(expected)) if found == expected => both += 1,

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::{Additions, Memory};
+use retake_model::object::{Additions, MemoryObjects};
 use retake_model::path::TreePath;
 use retake_model::tree::{
-    Happened, Node, PathChange, Tree, difference_at, differences, graft, pair_renames, resolve,
+    Node, PathChange, PathChangeKind, Tree, difference_at, differences, graft, pair_renames, resolve,
 };
 
 /// Path, content, permissions. A path that ends with `@` is a link, one that ends with `/` an empty folder.
@@ -17,7 +17,7 @@ fn path(text: &str) -> TreePath {
     TreePath::new(text.as_bytes()).expect("a valid path")
 }
 
-fn tree(memory: &mut Memory, files: Files<'_>) -> ContentId {
+fn tree(memory: &mut MemoryObjects, files: Files<'_>) -> ContentId {
     let mut additions = Additions::new(&*memory);
     let mut nodes = BTreeMap::new();
     for (name, text, mode) in files {
@@ -34,12 +34,12 @@ fn tree(memory: &mut Memory, files: Files<'_>) -> ContentId {
     let empty = additions.add(&Tree::default());
     let made = graft(&mut additions, empty, &nodes).expect("content is in memory");
     let new = additions.into_new();
-    memory.keep(new);
+    memory.insert_all(new);
     made
 }
 
 fn changes(before: Files<'_>, after: Files<'_>) -> Vec<PathChange> {
-    let mut memory = Memory::default();
+    let mut memory = MemoryObjects::default();
     let (before, after) = (tree(&mut memory, before), tree(&mut memory, after));
     let found = differences(&memory, Some(before), Some(after)).expect("content is in memory");
     pair_renames(&memory, found).expect("content is in memory")
@@ -51,7 +51,7 @@ fn check(before: Files<'_>, after: Files<'_>, expected: &[&str]) {
         .iter()
         .map(|change| {
             let from = change.from.as_ref().map(|from| format!("{from} → ")).unwrap_or_default();
-            format!("{:?} {from}{}", change.happened(), change.path)
+            format!("{:?} {from}{}", change.kind(), change.path)
         })
         .collect();
     assert_eq!(told, expected);
@@ -97,7 +97,7 @@ fn permission_and_type_changes_are_distinguished() {
     check(&[("a/", "", 0o755)], &[("a/", "", 0o700)], &["ModeChanged a"]);
     check(&[("a@", "b", 0)], &[("a@", "c", 0)], &["Changed a"]);
     assert_eq!(changes(&[], &[]), []);
-    assert_eq!(changes(&[], &[("a", "", 0o644)])[0].happened(), Happened::Added);
+    assert_eq!(changes(&[], &[("a", "", 0o644)])[0].kind(), PathChangeKind::Added);
 }
 
 fn files() -> impl Strategy<Value = BTreeMap<String, (String, u16)>> {
@@ -110,12 +110,12 @@ fn files() -> impl Strategy<Value = BTreeMap<String, (String, u16)>> {
 proptest! {
     #[test]
     fn every_difference_is_in_exactly_one_change(before in files(), after in files()) {
-        let mut memory = Memory::default();
+        let mut memory = MemoryObjects::default();
         let listed = |files: &BTreeMap<String, (String, u16)>| -> Vec<(String, String, u16)> {
             files.iter().map(|(name, (text, mode))| (name.clone(), text.clone(), *mode)).collect()
         };
         let (before, after) = (listed(&before), listed(&after));
-        let borrow = |files: &[(String, String, u16)], memory: &mut Memory| {
+        let borrow = |files: &[(String, String, u16)], memory: &mut MemoryObjects| {
             let files: Vec<_> = files.iter().map(|(name, text, mode)| (&**name, &**text, *mode)).collect();
             tree(memory, &files)
         };

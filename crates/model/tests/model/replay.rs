@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use retake_model::content::{ContentId, Kind};
-use retake_model::merge::Labels;
-use retake_model::object::{Additions, Memory, Objects, Unavailable, load};
+use retake_model::merge::MergeLabels;
+use retake_model::object::{Additions, MemoryObjects, ObjectError, Objects, load};
 use retake_model::path::{RootPath, TreePath};
-use retake_model::replay::{How, OnConflict, Replayed, Step, Way, replay, take_over};
+use retake_model::replay::{
+    FileStep, OnConflict, PathOutcome, ReplayPlan, ReplayResult, replay, restore_paths,
+};
 use retake_model::sealed::{SealedFile, SealedFiles, SealedState};
 use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, differences, graft, resolve};
 
-const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
+const LABELS: MergeLabels<'static> = MergeLabels { ours: "ours", theirs: "theirs" };
 
 /// A folder as pairs of path and text; a path that ends with a slash is an empty folder.
 type Files<'text> = &'text [(&'text str, &'text str)];
 
 #[derive(Default)]
 struct World {
-    memory: Memory,
+    memory: MemoryObjects,
 }
 
 impl World {
@@ -39,10 +41,10 @@ impl World {
         let empty = additions.add(&Tree::default());
         let tree = graft(&mut additions, empty, &nodes).expect("content is in memory");
         let root =
-            SnapshotRoot { name: String::new(), tree, left_out: None, files: 0, bytes: 0, sealed: None };
+            SnapshotRoot { name: String::new(), tree, excluded: None, files: 0, bytes: 0, sealed: None };
         let id = additions.add(&Snapshot { roots: vec![root] });
         let new = additions.into_new();
-        self.memory.keep(new);
+        self.memory.insert_all(new);
         id
     }
 
@@ -50,14 +52,19 @@ impl World {
         load(&self.memory, id).expect("just created")
     }
 
-    fn replay(&mut self, present: ContentId, steps: &[(ContentId, ContentId)], on: OnConflict) -> Replayed {
-        let steps: Vec<Step> = steps.iter().map(|&(from, to)| Step::new(from, to)).collect();
-        let way = Way { back: Vec::new(), steps };
+    fn replay(
+        &mut self,
+        present: ContentId,
+        steps: &[(ContentId, ContentId)],
+        on: OnConflict,
+    ) -> ReplayResult {
+        let steps: Vec<FileStep> = steps.iter().map(|&(from, to)| FileStep::new(from, to)).collect();
+        let way = ReplayPlan { back: Vec::new(), steps };
         let mut additions = Additions::new(&self.memory);
         let replayed =
             replay(&mut additions, &self.load(present), &way, on, LABELS).expect("content is in memory");
         let new = additions.into_new();
-        self.memory.keep(new);
+        self.memory.insert_all(new);
         replayed
     }
 
@@ -101,7 +108,7 @@ fn check(before: Files<'_>, after: Files<'_>, present: Files<'_>, expected: File
     let found: Vec<String> = replayed
         .paths
         .iter()
-        .filter(|path| matches!(path.how, How::Conflict { .. }))
+        .filter(|path| matches!(path.how, PathOutcome::Conflict { .. }))
         .map(|path| path.path.to_string())
         .collect();
     assert_eq!(found, conflicts);
@@ -152,7 +159,7 @@ fn conflicts_can_be_resolved() {
     let text = &world.files(&marked.snapshot)[0].1;
     assert!(text.contains("<<<<<<< ours\n3\n") && text.contains("1\n>>>>>>> theirs"), "{text}");
     for replayed in [taken, marked] {
-        assert!(matches!(replayed.paths[0].how, How::Conflict { .. }));
+        assert!(matches!(replayed.paths[0].how, PathOutcome::Conflict { .. }));
     }
 }
 
@@ -174,9 +181,9 @@ fn restoring_makes_the_chosen_paths_exact() {
     let mut check = |only: &[&str], expected: Files<'_>| {
         let only: Vec<RootPath> = only.iter().map(|text| RootPath::main(path(text))).collect();
         let mut additions = Additions::new(&world.memory);
-        let restored = take_over(&mut additions, &present, &target, &only).expect("content is in memory");
+        let restored = restore_paths(&mut additions, &present, &target, &only).expect("content is in memory");
         let new = additions.into_new();
-        world.memory.keep(new);
+        world.memory.insert_all(new);
         let expected: Vec<(String, String)> =
             expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         assert_eq!(world.files(&restored.snapshot), expected);
@@ -222,12 +229,12 @@ proptest! {
 
 /// Objects in memory that count the bytes read.
 struct Counted<'memory> {
-    memory: &'memory Memory,
+    memory: &'memory MemoryObjects,
     read: std::cell::Cell<usize>,
 }
 
 impl Objects for Counted<'_> {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<std::sync::Arc<[u8]>, Unavailable> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<std::sync::Arc<[u8]>, ObjectError> {
         let bytes = self.memory.bytes(kind, id)?;
         self.read.set(self.read.get() + bytes.len());
         Ok(bytes)
@@ -242,9 +249,9 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&files));
     let counted = Counted { memory: &world.memory, read: std::cell::Cell::new(0) };
-    let step = Step::new;
-    let undo = Way { back: Vec::new(), steps: vec![step(full, empty)] };
-    let redo = Way { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
+    let step = FileStep::new;
+    let undo = ReplayPlan { back: Vec::new(), steps: vec![step(full, empty)] };
+    let redo = ReplayPlan { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
     for (present, way) in [(full, undo), (empty, redo)] {
         let mut additions = Additions::new(&counted);
         let present = load(&counted, present).expect("just created");
@@ -271,8 +278,8 @@ fn time_of_deep_folders(depth: usize) -> std::time::Duration {
     let mut world = World::default();
     let deep = format!("{}file", "d/".repeat(depth));
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&[(&deep, "1\n")]));
-    let undo = Way { back: Vec::new(), steps: vec![Step::new(full, empty)] };
-    let redo = Way { back: vec![Step::new(empty, full)], steps: vec![Step::new(empty, full)] };
+    let undo = ReplayPlan { back: Vec::new(), steps: vec![FileStep::new(full, empty)] };
+    let redo = ReplayPlan { back: vec![FileStep::new(empty, full)], steps: vec![FileStep::new(empty, full)] };
     let run = |_| {
         let started = std::time::Instant::now();
         for (present, way) in [(full, &undo), (empty, &redo)] {
@@ -304,15 +311,15 @@ fn a_step_between_folders_leaves_sealed_files_alone() {
         snapshot.roots[0].sealed = Some(additions.add(&list));
         let id = additions.add(&snapshot);
         let new = additions.into_new();
-        world.memory.keep(new);
+        world.memory.insert_all(new);
         id
     };
     let file = SealedFile { parts: Vec::new(), digest: [1; 32], size: 1, mode: 0o600 };
     let project = sealed(&mut world, SealedState::File(file));
     let worktree = sealed(&mut world, SealedState::Nothing);
-    let step = Step::between_folders(project, worktree);
-    for (step, paths) in [(step, 0), (Step::new(project, worktree), 1)] {
-        let way = Way { back: Vec::new(), steps: vec![step] };
+    let step = FileStep::between_folders(project, worktree);
+    for (step, paths) in [(step, 0), (FileStep::new(project, worktree), 1)] {
+        let way = ReplayPlan { back: Vec::new(), steps: vec![step] };
         let mut additions = Additions::new(&world.memory);
         let present = world.load(project);
         let replayed =

@@ -7,21 +7,21 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::reference::Reference;
 use retake_model::time::Timestamp;
 
-use super::forget::{Row, put_pack};
-use super::format::{FILE_HEAD, Head, contents};
+use super::format::{FILE_HEADER, FrameHeader, contents};
 use super::index::INSERT;
 use super::read::read_frame;
+use super::remove::{PackedRow, put_pack};
 use super::{number_of, path};
-use crate::budget::files_of;
+use crate::budget::list_files;
 use crate::queries::Queries;
-use crate::{Problem, StoreError, Writing};
+use crate::{Problem, StoreError, WriteTransaction};
 
 /// The blobs of a frame: name, offset and length.
 type Blobs = Vec<(ContentId, u32, u32)>;
 
 /// The result of checking packs.
 #[derive(Default)]
-pub(crate) struct Checked {
+pub(crate) struct PackCheck {
     /// Intact blobs with a row.
     pub(crate) present: Vec<ContentId>,
     pub(crate) bytes: u64,
@@ -30,12 +30,12 @@ pub(crate) struct Checked {
 
 impl Queries<'_> {
     /// Reads every frame that a row refers to once; reports the number of rows done.
-    pub(crate) fn check_packs(&self, rows: Vec<Row>, progress: &mut dyn FnMut(u64)) -> Checked {
-        let mut frames: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
+    pub(crate) fn check_packs(&self, rows: Vec<PackedRow>, progress: &mut dyn FnMut(u64)) -> PackCheck {
+        let mut frames: BTreeMap<(i64, i64), Vec<PackedRow>> = BTreeMap::new();
         for row in rows {
             frames.entry((row.pack, row.frame)).or_default().push(row);
         }
-        let mut checked = Checked::default();
+        let mut checked = PackCheck::default();
         let mut files: HashMap<i64, Option<File>> = HashMap::new();
         let mut done = 0;
         for ((pack, frame), rows) in frames {
@@ -81,10 +81,10 @@ impl Queries<'_> {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Rebuilds the rows of all packs from the files, without doomed and redacted blobs. Returns the intact blobs and
     /// the number of wrong rows.
-    pub(crate) fn mend_packs(
+    pub(crate) fn rebuild_pack_rows(
         &self,
         needed: &HashSet<Reference>,
         now: Timestamp,
@@ -96,7 +96,7 @@ impl Writing<'_> {
             rows.collect::<Result<_, _>>()?
         };
         let folder = self.cache.packs.folder();
-        let before: BTreeSet<Row> = self.packed_rows(None)?.into_iter().collect();
+        let before: BTreeSet<PackedRow> = self.packed_rows(None)?.into_iter().collect();
         let named: HashSet<i64> = {
             let mut statement = self.connection.prepare("SELECT number FROM pack")?;
             let rows = statement.query_map([], |row| row.get(0))?;
@@ -104,7 +104,7 @@ impl Writing<'_> {
         };
         let mut wanted = BTreeSet::new();
         let mut whole = HashSet::new();
-        for file in files_of(folder)? {
+        for file in list_files(folder)? {
             let Some(pack) = number_of(&file) else { continue };
             let Ok(open) = File::open(&file) else { continue };
             // A pack without a row that is locked is still being written.
@@ -119,7 +119,7 @@ impl Writing<'_> {
                 }
                 for (id, start, length) in blobs {
                     let (start, length) = (i64::from(start), i64::from(length));
-                    let row = Row { pack, frame: frame as i64, start, length, prefix: id.prefix() };
+                    let row = PackedRow { pack, frame: frame as i64, start, length, prefix: id.prefix() };
                     // A blob without a row was removed, unless something needs it or the pack has no rows left.
                     let kept = before.contains(&row) || needed.contains(&(Kind::Blob, id));
                     if !redacted.contains(&id) && (kept || !named.contains(&pack)) {
@@ -134,9 +134,9 @@ impl Writing<'_> {
                 put_pack(self, [pack, now.millis() / 1000, bytes, raw])?;
             }
         }
-        let mut mended = 0;
+        let mut repaired = 0;
         for row in before.difference(&wanted) {
-            mended += self
+            repaired += self
                 .connection
                 .prepare_cached(
                     "DELETE FROM packed WHERE prefix = ?1 AND pack = ?2 AND frame = ?3 AND start = ?4",
@@ -144,12 +144,12 @@ impl Writing<'_> {
                 .execute([row.prefix, row.pack, row.frame, row.start])?;
         }
         for row in wanted.difference(&before) {
-            mended += self
+            repaired += self
                 .connection
                 .prepare_cached(INSERT)?
                 .execute([row.prefix, row.pack, row.frame, row.start, row.length])?;
         }
-        Ok((whole, mended as u64))
+        Ok((whole, repaired as u64))
     }
 }
 
@@ -157,18 +157,19 @@ impl Writing<'_> {
 fn frames(file: &File) -> Vec<(u64, Blobs)> {
     let Ok(end) = file.metadata().map(|found| found.len()) else { return Vec::new() };
     let mut found = Vec::new();
-    let mut at = FILE_HEAD.len() as u64;
+    let mut at = FILE_HEADER.len() as u64;
     while at < end {
         let frame = read_frame(file, at);
-        let blobs =
-            frame.as_deref().and_then(|frame| Some((Head::parse(frame)?.frame_length(), contents(frame)?)));
+        let blobs = frame
+            .as_deref()
+            .and_then(|frame| Some((FrameHeader::parse(frame)?.frame_length(), contents(frame)?)));
         match blobs {
             Some((length, blobs)) => {
                 found.push((at, blobs));
                 at += length as u64;
             }
             // Damage, or a hole: search for the next header.
-            None => match super::read::next_sign(file, at + 1, end) {
+            None => match super::read::find_next_magic(file, at + 1, end) {
                 Some(next) => at = next,
                 None => break,
             },

@@ -14,15 +14,15 @@ use retake_model::content::{ContentId, Kind};
 use zstd::bulk::{Compressor, Decompressor};
 
 /// The header of a pack file.
-pub(super) const FILE_HEAD: &[u8; 16] = b"retake pack 1\n\0\0";
+pub(super) const FILE_HEADER: &[u8; 16] = b"retake pack 1\n\0\0";
 /// The bytes before the lengths.
-pub(super) const HEAD: usize = 24;
+pub(super) const HEADER_BYTES: usize = 24;
 /// The first bytes of a frame.
-pub(super) const SIGN: &[u8; 4] = b"rtk\x01";
+pub(super) const FRAME_MAGIC: &[u8; 4] = b"rtk\x01";
 /// The fastest level, which gains most of what is possible on text.
 const LEVEL: i32 = 1;
 /// Limits the size, so that damage cannot exhaust memory.
-const LARGEST: usize = 64 * 1024 * 1024;
+const MAX_FRAME: usize = 64 * 1024 * 1024;
 
 thread_local! {
     static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
@@ -30,17 +30,17 @@ thread_local! {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct FrameHeader {
     pub(super) blobs: usize,
     raw: usize,
     packed: usize,
     check: [u8; 8],
 }
 
-impl Head {
+impl FrameHeader {
     /// Parses the header at the start of these bytes.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; HEAD] = bytes.first_chunk()?;
+        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
         let number = |at: usize| {
             let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
             u32::from_le_bytes(four) as usize
@@ -51,21 +51,21 @@ impl Head {
             packed: number(12),
             check: std::array::from_fn(|index| bytes[16 + index]),
         };
-        let sensible = bytes.starts_with(SIGN)
-            && head.blobs <= LARGEST
-            && head.raw <= LARGEST
+        let sensible = bytes.starts_with(FRAME_MAGIC)
+            && head.blobs <= MAX_FRAME
+            && head.raw <= MAX_FRAME
             && head.packed <= head.raw;
         sensible.then_some(head)
     }
 
     /// The length of the whole frame.
     pub(super) fn frame_length(&self) -> usize {
-        HEAD + 4 * self.blobs + self.packed
+        HEADER_BYTES + 4 * self.blobs + self.packed
     }
 
     /// The lengths of the blobs; `None` if any byte of the frame is damaged.
     fn lengths(&self, frame: &[u8]) -> Option<Vec<usize>> {
-        let (head, rest) = frame.get(..self.frame_length())?.split_at(HEAD);
+        let (head, rest) = frame.get(..self.frame_length())?.split_at(HEADER_BYTES);
         if check(&head[..16], rest) != self.check {
             return None;
         }
@@ -79,7 +79,7 @@ impl Head {
 
     /// The bytes of all blobs, concatenated; `None` if they are damaged.
     pub(super) fn unpack(&self, frame: &[u8]) -> Option<Vec<u8>> {
-        let packed = frame.get(HEAD + 4 * self.blobs..self.frame_length())?;
+        let packed = frame.get(HEADER_BYTES + 4 * self.blobs..self.frame_length())?;
         if self.packed == self.raw {
             return Some(packed.to_vec());
         }
@@ -103,22 +103,22 @@ pub(super) fn encode(lengths: &[u32], raw: &[u8]) -> std::io::Result<Vec<u8>> {
         packer.compress(raw)
     })?;
     let body = if packed.len() < raw.len() { &packed[..] } else { raw };
-    let mut frame = Vec::with_capacity(HEAD + 4 * lengths.len() + body.len());
-    frame.extend(SIGN);
+    let mut frame = Vec::with_capacity(HEADER_BYTES + 4 * lengths.len() + body.len());
+    frame.extend(FRAME_MAGIC);
     for number in [lengths.len(), raw.len(), body.len()] {
         frame.extend((number as u32).to_le_bytes());
     }
     frame.extend([0; 8]);
     frame.extend(lengths.iter().flat_map(|length| length.to_le_bytes()));
     frame.extend(body);
-    let check = check(&frame[..16], &frame[HEAD..]);
-    frame[16..HEAD].copy_from_slice(&check);
+    let check = check(&frame[..16], &frame[HEADER_BYTES..]);
+    frame[16..HEADER_BYTES].copy_from_slice(&check);
     Ok(frame)
 }
 
 /// The blobs of a frame: name, offset and length; `None` if the frame is damaged.
 pub(super) fn contents(frame: &[u8]) -> Option<Vec<(ContentId, u32, u32)>> {
-    let head = Head::parse(frame)?;
+    let head = FrameHeader::parse(frame)?;
     let lengths = head.lengths(frame)?;
     let raw = head.unpack(frame)?;
     let mut start = 0;

@@ -4,13 +4,13 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::object::NewObject;
 use retake_model::time::Timestamp;
 
-use super::forget::put_pack;
-use super::write::{PackedBatch, Place};
-use crate::index::Part;
+use super::remove::put_pack;
+use super::write::{BlobLocation, PackedBatch};
+use crate::index::IndexPart;
 use crate::queries::Queries;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Stores objects that are missing, without an operation. Returns the number of bytes added.
     ///
     /// Objects that no later operation refers to are garbage, and collected when they are old.
@@ -26,7 +26,7 @@ impl Writing<'_> {
     pub(super) fn put_packed_at(&self, batch: &PackedBatch, born: i64) -> Result<u64, StoreError> {
         let folder = self.cache.packs.folder();
         for pack in &batch.packs {
-            if !pack.is_there(folder) {
+            if !pack.is_same_file(folder) {
                 return Err(StoreError::File {
                     path: super::path(folder, pack.number),
                     error: std::io::ErrorKind::NotFound.into(),
@@ -35,7 +35,7 @@ impl Writing<'_> {
             let raw: u64 = pack.blobs.iter().map(|place| u64::from(place.length)).sum();
             put_pack(self, [pack.number, born, pack.bytes as i64, raw as i64])?;
             // In table order, so that pages fill one after the other.
-            let mut places: Vec<&Place> = pack.blobs.iter().collect();
+            let mut places: Vec<&BlobLocation> = pack.blobs.iter().collect();
             places.sort_unstable_by_key(|place| place.id.prefix());
             let mut insert = self.connection.prepare_cached(INSERT)?;
             for place in places {
@@ -57,16 +57,17 @@ pub(super) const INSERT: &str =
 
 impl Queries<'_> {
     /// The number of erasures when this transaction began. Caches of another epoch must be checked again.
-    pub fn erasures(&self) -> i64 {
+    pub fn erasure_epoch(&self) -> i64 {
         self.epoch
     }
 
     /// Whether the index contains this name. The object is not read, so damage goes unnoticed; this is meant for
     /// checking many objects.
-    pub fn knows(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
+    pub fn is_indexed(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
         // The cache of recent names may contain some that were never committed.
-        let stored = !self.places(id.prefix(), Part::Sorted)?.is_empty()
-            || (!self.places(id.prefix(), Part::Recent)?.is_empty() && self.holds(kind, id)?);
+        let stored = !self.rows_with_prefix(id.prefix(), IndexPart::Sorted)?.is_empty()
+            || (!self.rows_with_prefix(id.prefix(), IndexPart::Recent)?.is_empty()
+                && self.contains(kind, id)?);
         if stored {
             return Ok(true);
         }

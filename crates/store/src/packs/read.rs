@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_model::content::{ContentId, Kind};
 
-use super::format::{HEAD, Head, SIGN};
+use super::format::{FRAME_MAGIC, FrameHeader, HEADER_BYTES};
 use super::path;
 use crate::StoreError;
 use crate::queries::Queries;
 
-const OPEN: usize = 64;
-const KEPT: usize = 16;
+const MAX_OPEN_FILES: usize = 64;
+const CACHED_FRAMES: usize = 16;
 /// Longer frames contain a single blob, which is rarely read twice.
-const WORTH_KEEPING: usize = 512 * 1024;
+const MAX_CACHED_FRAME: usize = 512 * 1024;
 /// The first read; most frames are shorter.
 const FIRST_READ: usize = 96 * 1024;
 
@@ -26,22 +26,22 @@ const FIRST_READ: usize = 96 * 1024;
 #[derive(Default)]
 pub(crate) struct PackFiles {
     folder: PathBuf,
-    kept: Mutex<Kept>,
+    cache: Mutex<OpenPacks>,
 }
 
 /// A pack, and the offset of a frame in it.
-type Where = (i64, i64);
+type FrameKey = (i64, i64);
 
 #[derive(Default)]
-struct Kept {
+struct OpenPacks {
     files: HashMap<i64, Arc<File>>,
-    frames: VecDeque<(Where, Arc<Vec<u8>>)>,
+    frames: VecDeque<(FrameKey, Arc<Vec<u8>>)>,
 }
 
 impl PackFiles {
     /// The packs of the store in this folder.
     pub(crate) fn of(store: &std::path::Path) -> Self {
-        Self { folder: super::folder(store), kept: Mutex::default() }
+        Self { folder: super::folder(store), cache: Mutex::default() }
     }
 
     pub(super) fn folder(&self) -> &std::path::Path {
@@ -49,25 +49,25 @@ impl PackFiles {
     }
 
     /// Drops everything: files may have been replaced, or content destroyed.
-    pub(crate) fn forget(&self) {
-        *self.kept() = Kept::default();
+    pub(crate) fn clear(&self) {
+        *self.cache() = OpenPacks::default();
     }
 
     /// The unpacked bytes of a frame; `None` if they cannot be read.
     fn frame(&self, pack: i64, at: i64) -> Option<Arc<Vec<u8>>> {
         let found = {
-            let kept = self.kept();
-            kept.frames.iter().find(|(key, _)| *key == (pack, at)).map(|(_, bytes)| Arc::clone(bytes))
+            let cache = self.cache();
+            cache.frames.iter().find(|(key, _)| *key == (pack, at)).map(|(_, bytes)| Arc::clone(bytes))
         };
         if found.is_some() {
             return found;
         }
         let frame = read_frame(&*self.file(pack)?, u64::try_from(at).ok()?)?;
-        let raw = Arc::new(Head::parse(&frame)?.unpack(&frame)?);
-        if raw.len() <= WORTH_KEEPING {
-            let mut kept = self.kept();
-            kept.frames.push_front(((pack, at), Arc::clone(&raw)));
-            kept.frames.truncate(KEPT);
+        let raw = Arc::new(FrameHeader::parse(&frame)?.unpack(&frame)?);
+        if raw.len() <= MAX_CACHED_FRAME {
+            let mut cache = self.cache();
+            cache.frames.push_front(((pack, at), Arc::clone(&raw)));
+            cache.frames.truncate(CACHED_FRAMES);
         }
         Some(raw)
     }
@@ -81,20 +81,20 @@ impl PackFiles {
     }
 
     fn file(&self, pack: i64) -> Option<Arc<File>> {
-        if let Some(file) = self.kept().files.get(&pack) {
+        if let Some(file) = self.cache().files.get(&pack) {
             return Some(Arc::clone(file));
         }
         let file = Arc::new(File::open(path(&self.folder, pack)).ok()?);
-        let mut kept = self.kept();
-        if kept.files.len() >= OPEN {
-            kept.files.clear();
+        let mut cache = self.cache();
+        if cache.files.len() >= MAX_OPEN_FILES {
+            cache.files.clear();
         }
-        kept.files.insert(pack, Arc::clone(&file));
+        cache.files.insert(pack, Arc::clone(&file));
         Some(file)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, OpenPacks> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,7 +102,7 @@ impl PackFiles {
 pub(super) fn read_frame(file: &File, at: u64) -> Option<Vec<u8>> {
     let mut frame = vec![0; FIRST_READ];
     let mut filled = read_some(file, &mut frame, at)?;
-    let length = Head::parse(frame.get(..filled.min(HEAD))?)?.frame_length();
+    let length = FrameHeader::parse(frame.get(..filled.min(HEADER_BYTES))?)?.frame_length();
     frame.resize(length, 0);
     if filled < length {
         filled += read_some(file, &mut frame[filled..], at + filled as u64)?;
@@ -111,21 +111,21 @@ pub(super) fn read_frame(file: &File, at: u64) -> Option<Vec<u8>> {
 }
 
 /// The offset of the next frame magic.
-pub(super) fn next_sign(file: &File, from: u64, end: u64) -> Option<u64> {
+pub(super) fn find_next_magic(file: &File, from: u64, end: u64) -> Option<u64> {
     const STEP: usize = 1024 * 1024;
     let mut buffer = vec![0; STEP];
     let mut at = from;
     while at < end {
         let filled = read_some(file, &mut buffer, at)?;
-        let sign = buffer[..filled].windows(SIGN.len()).position(|bytes| bytes == SIGN);
+        let sign = buffer[..filled].windows(FRAME_MAGIC.len()).position(|bytes| bytes == FRAME_MAGIC);
         if let Some(sign) = sign {
             return Some(at + sign as u64);
         }
-        if filled < SIGN.len() {
+        if filled < FRAME_MAGIC.len() {
             return None;
         }
         // The magic may span the end of the buffer.
-        at += (filled - (SIGN.len() - 1)) as u64;
+        at += (filled - (FRAME_MAGIC.len() - 1)) as u64;
     }
     None
 }
@@ -153,7 +153,7 @@ impl Queries<'_> {
         }
         let found = look().or_else(|| {
             // The number of a deleted pack may be reused, so the open file may be the old one.
-            self.cache.packs.forget();
+            self.cache.packs.clear();
             look()
         });
         Ok(found)

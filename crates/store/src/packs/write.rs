@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_model::content::ContentId;
 
-use super::format::{FILE_HEAD, encode};
+use super::format::{FILE_HEADER, encode};
 use super::{folder, number_of, path};
-use crate::budget::files_of;
+use crate::budget::list_files;
 use crate::location::{Permissions, private_folder, sync_folder};
 use crate::{Store, StoreError};
 
 /// Blobs accumulate until a frame has this many bytes.
-const FRAME: usize = 256 * 1024;
+const FRAME_BYTES: usize = 256 * 1024;
 /// A longer pack is followed by another, which bounds what `gc` copies at once.
-const LONGEST_PACK: u64 = 64 * 1024 * 1024;
+const MAX_PACK: u64 = 64 * 1024 * 1024;
 
 /// Writes blobs into packs that nothing refers to yet.
 ///
@@ -43,12 +43,12 @@ pub(super) struct Pack {
     /// Locked while the batch exists, so that no collection deletes it.
     file: Arc<File>,
     pub(super) bytes: u64,
-    pub(super) blobs: Vec<Place>,
+    pub(super) blobs: Vec<BlobLocation>,
 }
 
 /// The location of a blob in a pack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct BlobLocation {
     pub(super) id: ContentId,
     pub(super) frame: u64,
     pub(super) start: u32,
@@ -89,15 +89,15 @@ impl PackWriter {
             if !pending.seen.insert(id) {
                 return Ok(());
             }
-            if bytes.len() >= FRAME {
+            if bytes.len() >= FRAME_BYTES {
                 // A separate frame, compressed without blocking other threads.
-                let mut alone = Blobs::default();
+                let mut single = Blobs::default();
                 drop(pending);
-                alone.push(id, bytes);
-                alone
+                single.push(id, bytes);
+                single
             } else {
                 pending.blobs.push(id, bytes);
-                if pending.blobs.bytes.len() < FRAME {
+                if pending.blobs.bytes.len() < FRAME_BYTES {
                     return Ok(());
                 }
                 std::mem::take(&mut pending.blobs)
@@ -125,7 +125,7 @@ impl PackWriter {
             .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;
         let (file, number, at) = {
             let mut packs = lock(&self.output);
-            if packs.last().is_none_or(|last| last.bytes >= LONGEST_PACK) {
+            if packs.last().is_none_or(|last| last.bytes >= MAX_PACK) {
                 packs.push(create(&self.folder)?);
             }
             let pack = packs.last_mut().expect("a pack was pushed");
@@ -133,7 +133,7 @@ impl PackWriter {
             pack.bytes += frame.len() as u64;
             let mut start = 0;
             for (&id, &length) in blobs.ids.iter().zip(&blobs.lengths) {
-                pack.blobs.push(Place { id, frame: at, start, length });
+                pack.blobs.push(BlobLocation { id, frame: at, start, length });
                 start += length;
             }
             (Arc::clone(&pack.file), pack.number, at)
@@ -169,7 +169,7 @@ impl PackedBatch {
 
 impl Pack {
     /// Whether the file is still the one that was written.
-    pub(super) fn is_there(&self, folder: &Path) -> bool {
+    pub(super) fn is_same_file(&self, folder: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let found = std::fs::symlink_metadata(path(folder, self.number));
         match (found, self.file.metadata()) {
@@ -189,7 +189,7 @@ impl Blobs {
 
 /// Creates a pack with an unused number.
 fn create(folder: &Path) -> Result<Pack, StoreError> {
-    let taken = files_of(folder)?.iter().filter_map(|file| number_of(file)).max().unwrap_or(0);
+    let taken = list_files(folder)?.iter().filter_map(|file| number_of(file)).max().unwrap_or(0);
     for number in taken + 1.. {
         let path = path(folder, number);
         let new =
@@ -199,10 +199,10 @@ fn create(folder: &Path) -> Result<Pack, StoreError> {
                 let head = || {
                     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(Permissions::FILE))?;
                     file.lock()?;
-                    file.write_all_at(FILE_HEAD, 0)
+                    file.write_all_at(FILE_HEADER, 0)
                 };
                 head().map_err(|error| failed(&path, error))?;
-                let bytes = FILE_HEAD.len() as u64;
+                let bytes = FILE_HEADER.len() as u64;
                 return Ok(Pack { number, file: Arc::new(file), bytes, blobs: Vec::new() });
             }
             // Another process was faster.

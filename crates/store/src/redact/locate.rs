@@ -22,7 +22,7 @@ use crate::{Store, StoreError};
 /// The first bytes of a zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The most that a compressed piece is unpacked to.
-const MOST_UNPACKED: u64 = 64 << 20;
+const MAX_UNPACKED: u64 = 64 << 20;
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
 
@@ -66,7 +66,7 @@ impl Queries<'_> {
             return Ok(found);
         }
         self.each_stored(Some(Kind::Entry), &mut |_, bytes| {
-            if is_held_by(Kind::Entry, bytes, secrets) {
+            if content_matches(Kind::Entry, bytes, secrets) {
                 found.insert(ContentId::of(Kind::Entry, bytes));
             }
         })?;
@@ -111,11 +111,11 @@ impl Queries<'_> {
     }
 }
 
-fn is_held_by(kind: Kind, bytes: &[u8], secrets: &Secrets) -> bool {
+fn content_matches(kind: Kind, bytes: &[u8], secrets: &Secrets) -> bool {
     match kind {
         Kind::Entry => decode::<EntryVersion>(bytes)
-            .map_or_else(|_| secrets.stand_in(bytes), |entry| secrets.are_in_entry(&entry, bytes)),
-        _ => secrets.stand_in(bytes),
+            .map_or_else(|_| secrets.occur_verbatim_in(bytes), |entry| secrets.occur_in_entry(&entry, bytes)),
+        _ => secrets.occur_verbatim_in(bytes),
     }
 }
 
@@ -130,12 +130,12 @@ impl Store {
         let queries = reading.queries();
         queries.each_stored(None, &mut |kind, bytes| {
             let Some(kind) = KINDS.into_iter().find(|known| *known as i64 == kind) else { return };
-            if is_held_by(kind, bytes, secrets) {
+            if content_matches(kind, bytes, secrets) {
                 found.insert(SecretLocation::content("retake.db", kind, ContentId::of(kind, bytes)));
             }
         })?;
         for row in queries.packed_rows(None)? {
-            if let Some(bytes) = queries.packed_bytes(&row).filter(|bytes| secrets.stand_in(bytes)) {
+            if let Some(bytes) = queries.packed_bytes(&row).filter(|bytes| secrets.occur_verbatim_in(bytes)) {
                 let id = ContentId::of(Kind::Blob, &bytes);
                 found.insert(SecretLocation::content(&row.file(), Kind::Blob, id));
             }
@@ -158,7 +158,9 @@ impl Store {
             // its rows are all it contains.
             let is_live = !is_aside && [".db", ".db-shm"].iter().any(|ending| name.ends_with(ending));
             let known = is_live || found.iter().any(|location| location.file == name);
-            if !known && (stands_in_file(&file, secrets)? || (is_aside && is_packed_in(&file, secrets)?)) {
+            if !known
+                && (occurs_in_file(&file, secrets)? || (is_aside && occurs_compressed_in(&file, secrets)?))
+            {
                 found.insert(SecretLocation::file(name));
             }
         }
@@ -174,12 +176,12 @@ const KINDS: [Kind; 15] = [
     Kind::Takes,
     Kind::Settings,
     Kind::State,
-    Kind::Surroundings,
+    Kind::Environment,
     Kind::Operation,
     Kind::Tree,
     Kind::Parts,
     Kind::Snapshot,
-    Kind::LeftOut,
+    Kind::Excluded,
     Kind::Sealed,
     Kind::SealedFiles,
 ];
@@ -222,8 +224,8 @@ fn tables_holding(database: &Connection, secrets: &Secrets, but: &[&str]) -> Res
         while let Some(row) = rows.next()? {
             for column in 0..columns {
                 let (ValueRef::Text(value) | ValueRef::Blob(value)) = row.get_ref(column)? else { continue };
-                holds |=
-                    secrets.stand_in(value) || (value.starts_with(&ZSTD_MAGIC) && unpacks_to(value, secrets));
+                holds |= secrets.occur_verbatim_in(value)
+                    || (value.starts_with(&ZSTD_MAGIC) && unpacks_to(value, secrets));
             }
         }
         if holds {
@@ -234,7 +236,7 @@ fn tables_holding(database: &Connection, secrets: &Secrets, but: &[&str]) -> Res
 }
 
 /// Whether a file contains a secret uncompressed.
-fn stands_in_file(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
+fn occurs_in_file(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
     let fail = |error| StoreError::File { path: path.to_owned(), error };
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -245,7 +247,7 @@ fn stands_in_file(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
     let mut window = Vec::new();
     loop {
         let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut window).map_err(fail)?;
-        if secrets.stand_in(&window) {
+        if secrets.occur_verbatim_in(&window) {
             return Ok(true);
         }
         if read == 0 {
@@ -257,7 +259,7 @@ fn stands_in_file(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
 }
 
 /// Whether compressed data anywhere in a file contains a secret.
-fn is_packed_in(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
+fn occurs_compressed_in(path: &Path, secrets: &Secrets) -> Result<bool, StoreError> {
     let bytes = fs::read(path).map_err(|error| StoreError::File { path: path.to_owned(), error })?;
     Ok(memmem::find_iter(&bytes, &ZSTD_MAGIC).any(|start| unpacks_to(&bytes[start..], secrets)))
 }
@@ -266,9 +268,9 @@ fn unpacks_to(packed: &[u8], secrets: &Secrets) -> bool {
     let mut plain = Vec::new();
     if let Ok(decoder) = zstd::stream::read::Decoder::new(packed) {
         // A truncated frame is searched as far as it can be read.
-        let _ = decoder.single_frame().take(MOST_UNPACKED).read_to_end(&mut plain);
+        let _ = decoder.single_frame().take(MAX_UNPACKED).read_to_end(&mut plain);
     }
-    secrets.stand_in(&plain)
+    secrets.occur_verbatim_in(&plain)
 }
 
 fn files_below(folder: &Path) -> Result<Vec<std::path::PathBuf>, StoreError> {

@@ -16,29 +16,29 @@ use std::collections::{HashMap, HashSet};
 
 use retake_model::agent::AgentState;
 use retake_model::content::{Content, ContentId, Kind, encode};
+use retake_model::environment::Environment;
 use retake_model::id::ThreadId;
 use retake_model::json::Json;
 use retake_model::list::{List, NodeContents, TakeCell, parse_node};
-use retake_model::object::{Additions, Objects, Unavailable, load};
+use retake_model::object::{Additions, ObjectError, Objects, load};
 use retake_model::operation::{Actor, OperationKind, TurnStep};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
-use retake_model::surroundings::Surroundings;
-use retake_model::take::{FileItem, Sent, Take};
+use retake_model::take::{FileItem, SentContext, Take};
 use retake_model::time::Timestamp;
 use rusqlite::params;
 
 use super::Secrets;
 use crate::objects::unpack;
 use crate::queries::Queries;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 
 /// Replaces redacted text.
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// The result of a rewrite.
 #[derive(Default)]
-pub(super) struct Rewritten {
+pub(super) struct RewriteReport {
     pub(super) operations: u64,
     /// Objects that are no longer needed: those that contained a secret, and those that referred to them.
     pub(super) replaced: HashSet<(Kind, ContentId)>,
@@ -46,7 +46,7 @@ pub(super) struct Rewritten {
     pub(super) sent: HashSet<ContentId>,
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Rewrites the logs of all threads that contain a secret.
     ///
     /// In `threads`, a title or draft that is part of a secret counts too, because it is derived from it. In other
@@ -56,8 +56,8 @@ impl Writing<'_> {
         secrets: &Secrets,
         threads: &[ThreadId],
         now: Timestamp,
-    ) -> Result<Rewritten, StoreError> {
-        let mut rewritten = Rewritten::default();
+    ) -> Result<RewriteReport, StoreError> {
+        let mut rewritten = RewriteReport::default();
         let numbers: Vec<i64> = {
             let mut statement =
                 self.connection.prepare("SELECT DISTINCT thread FROM operation WHERE version > 0")?;
@@ -66,8 +66,8 @@ impl Writing<'_> {
         };
         for number in numbers {
             let own = self.head(number)?.is_some_and(|head| threads.contains(&head.operation.thread));
-            let held = if own { Secrets::cover } else { Secrets::are_in };
-            self.rewrite_log(number, (secrets, held), now, &mut rewritten)?;
+            let matches = if own { Secrets::match_excerpt } else { Secrets::occur_in };
+            self.rewrite_log(number, (secrets, matches), now, &mut rewritten)?;
         }
         Ok(rewritten)
     }
@@ -75,15 +75,15 @@ impl Writing<'_> {
     fn rewrite_log(
         &self,
         number: i64,
-        (secrets, held): (&Secrets, Held),
+        (secrets, matches): (&Secrets, MatchFn),
         now: Timestamp,
-        rewritten: &mut Rewritten,
+        rewritten: &mut RewriteReport,
     ) -> Result<(), StoreError> {
         let last = self.head(number)?.map_or(0, |head| head.operation.version);
         let mut rewriter = Rewriter {
             additions: Additions::new(&**self),
             secrets,
-            held,
+            matches,
             known: HashMap::new(),
             takes: HashMap::new(),
             rewritten,
@@ -94,12 +94,12 @@ impl Writing<'_> {
             let Some(stored) = self.operation(number, version)? else { continue };
             let mut operation = stored.operation.clone();
             operation.after = rewriter.state(operation.after)?;
-            clean(&mut operation.kind, secrets, held);
+            clean(&mut operation.kind, secrets, matches);
             if let Actor::Client { name } | Actor::ToolCall { call: name } = &mut operation.actor {
-                redact(name, secrets, Secrets::are_in);
+                redact(name, secrets, Secrets::occur_in);
             }
-            operation.surroundings =
-                operation.surroundings.map(|around| rewriter.surroundings(around)).transpose()?;
+            operation.environment =
+                operation.environment.map(|around| rewriter.environment(around)).transpose()?;
             operation.previous = previous.or(operation.previous);
             let body = encode(&operation);
             let id = ContentId::of(Kind::Operation, &body);
@@ -122,7 +122,7 @@ impl Writing<'_> {
     }
 
     /// Removes quarantined rows that contain a secret.
-    pub(super) fn forget_quarantined(&self, secrets: &Secrets) -> Result<(), StoreError> {
+    pub(super) fn purge_quarantined(&self, secrets: &Secrets) -> Result<(), StoreError> {
         let mut doomed = Vec::new();
         {
             let mut statement = self
@@ -132,7 +132,7 @@ impl Writing<'_> {
             while let Some(row) = rows.next()? {
                 let (packing, body): (Option<i64>, Vec<u8>) = (row.get(1)?, row.get(2)?);
                 let unpacked = packing.and_then(|packing| unpack(packing, &body));
-                let holds = |bytes: &[u8]| secrets.are_in_bytes(bytes);
+                let holds = |bytes: &[u8]| secrets.occur_in_bytes(bytes);
                 if holds(&body) || unpacked.is_some_and(|bytes| holds(&bytes)) {
                     doomed.push(row.get::<_, i64>(0)?);
                 }
@@ -149,12 +149,12 @@ struct Rewriter<'rewrite, 'store, 'transaction> {
     additions: Additions<'store, Queries<'transaction>>,
     secrets: &'rewrite Secrets,
     /// Decides whether a title or draft contains a secret.
-    held: Held,
+    matches: MatchFn,
     /// Visited states, takes and settings, with their replacements.
     known: HashMap<ContentId, ContentId>,
     /// Visited lists of takes.
     takes: HashMap<ContentId, List<TakeCell>>,
-    rewritten: &'rewrite mut Rewritten,
+    rewritten: &'rewrite mut RewriteReport,
 }
 
 impl Rewriter<'_, '_, '_> {
@@ -169,7 +169,7 @@ impl Rewriter<'_, '_, '_> {
         }
         let mut content: C = match load(&self.additions, id) {
             Ok(content) => content,
-            Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
+            Err(error @ ObjectError::Unreadable(_)) => return Err(error.into()),
             Err(_) => return Ok(id),
         };
         let before = encode(&content);
@@ -186,9 +186,9 @@ impl Rewriter<'_, '_, '_> {
 
     fn state(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
         self.replace(id, |this, state: &mut ThreadState| {
-            redact(&mut state.title, this.secrets, this.held);
-            state.tags.retain(|tag| !this.secrets.are_in(tag));
-            state.roles.retain(|role| !this.secrets.are_in(role));
+            redact(&mut state.title, this.secrets, this.matches);
+            state.tags.retain(|tag| !this.secrets.occur_in(tag));
+            state.roles.retain(|role| !this.secrets.occur_in(role));
             state.settings = this.settings(state.settings)?;
             state.takes = this.list(state.takes)?;
             Ok(())
@@ -202,26 +202,26 @@ impl Rewriter<'_, '_, '_> {
                 &mut settings.global_system_prompt,
                 &mut settings.base_system_prompt,
             ] {
-                if this.secrets.are_in(prompt) {
+                if this.secrets.occur_in(prompt) {
                     REDACTED.clone_into(prompt);
                 }
             }
             // An unknown name would fail every turn; without one the default applies.
             for name in [&mut settings.provider, &mut settings.model] {
-                name.take_if(|name| this.secrets.are_in(name));
+                name.take_if(|name| this.secrets.occur_in(name));
             }
             Ok(())
         })
     }
 
-    fn surroundings(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
-        self.replace(id, |this, around: &mut Surroundings| {
-            let Surroundings { workspace_root, working_directory, git_branch, git_remote, .. } = around;
+    fn environment(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
+        self.replace(id, |this, around: &mut Environment| {
+            let Environment { workspace_root, working_directory, git_branch, git_remote, .. } = around;
             for text in [workspace_root, working_directory, git_branch, git_remote].into_iter().flatten() {
-                redact(text, this.secrets, Secrets::are_in);
+                redact(text, this.secrets, Secrets::occur_in);
             }
             for text in around.environment.iter_mut().flat_map(|variables| variables.values_mut()) {
-                redact(text, this.secrets, Secrets::are_in);
+                redact(text, this.secrets, Secrets::occur_in);
             }
             Ok(())
         })
@@ -240,7 +240,7 @@ impl Rewriter<'_, '_, '_> {
             cell.content = content;
         }
         let new = if changed {
-            self.doom(root)?;
+            self.mark_replaced_nodes(root)?;
             List::from_cells(&mut self.additions, cells)
         } else {
             list
@@ -250,9 +250,9 @@ impl Rewriter<'_, '_, '_> {
     }
 
     /// Marks list nodes that lead to a replaced take: no remaining list contains them.
-    fn doom(&mut self, node: ContentId) -> Result<bool, StoreError> {
+    fn mark_replaced_nodes(&mut self, node: ContentId) -> Result<bool, StoreError> {
         let bytes = self.additions.bytes(Kind::Takes, node)?;
-        let damaged = |_| Unavailable::Damaged { kind: Kind::Takes, id: node };
+        let damaged = |_| ObjectError::Damaged { kind: Kind::Takes, id: node };
         let doomed = match parse_node::<TakeCell>(&bytes).map_err(damaged)? {
             NodeContents::Cells(cells) => cells.iter().any(|cell| {
                 self.known.get(&cell.content).is_some_and(|replacement| *replacement != cell.content)
@@ -260,7 +260,7 @@ impl Rewriter<'_, '_, '_> {
             NodeContents::Nodes(nodes) => {
                 let mut any = false;
                 for child in nodes {
-                    any |= self.doom(child)?;
+                    any |= self.mark_replaced_nodes(child)?;
                 }
                 any
             }
@@ -273,10 +273,10 @@ impl Rewriter<'_, '_, '_> {
 
     fn take(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
         self.replace(id, |this, take: &mut Take| {
-            if (this.held)(this.secrets, &take.draft) {
+            if (this.matches)(this.secrets, &take.draft) {
                 take.draft.clear();
             }
-            if this.secrets.are_in(&take.name) {
+            if this.secrets.occur_in(&take.name) {
                 // Take names are unique in a thread.
                 take.name = format!("redacted-{}", take.id.short());
             }
@@ -286,11 +286,11 @@ impl Rewriter<'_, '_, '_> {
             if let Some(agent) = &mut take.agent
                 && let AgentState::Failed { message, .. } = &mut agent.state
             {
-                redact(message, this.secrets, Secrets::are_in);
+                redact(message, this.secrets, Secrets::occur_in);
             }
-            if let Some(Sent { markdown, system_prompt }) = take.sent {
+            if let Some(SentContext { markdown, system_prompt }) = take.sent {
                 for blob in [markdown, system_prompt] {
-                    let holds = |bytes: &[u8]| this.secrets.are_in_bytes(bytes);
+                    let holds = |bytes: &[u8]| this.secrets.occur_in_bytes(bytes);
                     if this.additions.bytes(Kind::Blob, blob).is_ok_and(|bytes| holds(&bytes)) {
                         this.rewritten.sent.insert(blob);
                     }
@@ -302,29 +302,29 @@ impl Rewriter<'_, '_, '_> {
 }
 
 /// Redacts the description of an operation.
-fn clean(kind: &mut OperationKind, secrets: &Secrets, held: Held) {
+fn clean(kind: &mut OperationKind, secrets: &Secrets, matches: MatchFn) {
     match kind {
         OperationKind::Renamed { from, to } => {
-            redact(from, secrets, held);
-            redact(to, secrets, held);
+            redact(from, secrets, matches);
+            redact(to, secrets, matches);
         }
         OperationKind::TakeRenamed { from, to, .. } | OperationKind::RoleChanged { from, to, .. } => {
-            redact(from, secrets, Secrets::are_in);
-            redact(to, secrets, Secrets::are_in);
+            redact(from, secrets, Secrets::occur_in);
+            redact(to, secrets, Secrets::occur_in);
         }
         OperationKind::TakeBranched { name, .. }
         | OperationKind::TakeForked { name, .. }
         | OperationKind::TakeDeleted { name, .. }
         | OperationKind::TakePromoted { name, .. }
         | OperationKind::Saved { name } => {
-            redact(name, secrets, Secrets::are_in);
+            redact(name, secrets, Secrets::occur_in);
         }
         OperationKind::Tagged { added, removed } | OperationKind::RolesChanged { added, removed } => {
-            added.retain(|tag| !secrets.are_in(tag));
-            removed.retain(|tag| !secrets.are_in(tag));
+            added.retain(|tag| !secrets.occur_in(tag));
+            removed.retain(|tag| !secrets.occur_in(tag));
         }
         OperationKind::TurnAdvanced { step: TurnStep::Failed { message }, .. } => {
-            redact(message, secrets, Secrets::are_in);
+            redact(message, secrets, Secrets::occur_in);
         }
         _ => {}
     }
@@ -332,20 +332,21 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, held: Held) {
 
 /// Whether a file item contains a secret.
 pub(crate) fn item_holds(item: &FileItem, secrets: &Secrets) -> bool {
-    let holds = |(name, value): (&String, &Json)| secrets.are_in(name) || secrets.are_in_json(value.as_str());
-    secrets.are_in(&item.path) || item.extra.iter().any(holds)
+    let holds =
+        |(name, value): (&String, &Json)| secrets.occur_in(name) || secrets.occur_in_json(value.as_str());
+    secrets.occur_in(&item.path) || item.extra.iter().any(holds)
 }
 
-type Held = fn(&Secrets, &str) -> bool;
+type MatchFn = fn(&Secrets, &str) -> bool;
 
 /// Replaces a text that contains a secret.
-fn redact(text: &mut String, secrets: &Secrets, held: Held) {
-    if held(secrets, text) {
+fn redact(text: &mut String, secrets: &Secrets, matches: MatchFn) {
+    if matches(secrets, text) {
         REDACTED.clone_into(text);
     }
 }
 
 /// Whether logs may be rewritten: a pending file move contains an unpublished operation.
-pub(super) fn is_settled(queries: &Queries<'_>) -> Result<bool, StoreError> {
+pub(super) fn has_no_pending_moves(queries: &Queries<'_>) -> Result<bool, StoreError> {
     Ok(queries.intents()?.is_empty())
 }

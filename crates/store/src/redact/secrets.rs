@@ -7,7 +7,7 @@ use retake_model::id::ProjectId;
 use serde_json::Value;
 
 /// A shorter secret may occur by coincidence, so only an exact match counts.
-const TELLING: usize = 8;
+const MIN_DISTINCTIVE: usize = 8;
 
 /// Fields of a tool call with file paths. Snapshots and file lists contain the same paths for other reasons.
 const PATH_FIELDS: [&str; 2] = ["path", "directory"];
@@ -27,7 +27,7 @@ struct Secret {
     /// As JSON escapes it.
     escaped: String,
     /// Whether an occurrence inside other text counts.
-    telling: bool,
+    distinctive: bool,
 }
 
 impl Secret {
@@ -37,7 +37,7 @@ impl Secret {
         let secret = Self {
             folded: fold(text),
             escaped: quoted[1..quoted.len() - 1].to_owned(),
-            telling: is_passage || text.len() >= TELLING,
+            distinctive: is_passage || text.len() >= MIN_DISTINCTIVE,
             text: text.to_owned(),
         };
         (!text.is_empty()).then_some(secret)
@@ -61,7 +61,7 @@ impl Secrets {
 
     /// Adds all texts and tool calls of an entry.
     pub fn add_entry(&mut self, entry: &EntryVersion) {
-        for text in Self::of_entry(entry) {
+        for text in Self::entry_texts(entry) {
             self.add(&text, false);
         }
         for block in &entry.blocks {
@@ -85,7 +85,7 @@ impl Secrets {
     }
 
     /// All texts of an entry: text, thinking, and the input and output of tool calls.
-    pub fn of_entry(entry: &EntryVersion) -> Vec<String> {
+    pub fn entry_texts(entry: &EntryVersion) -> Vec<String> {
         let mut found = vec![entry.text()];
         for block in &entry.blocks {
             match block {
@@ -107,32 +107,32 @@ impl Secrets {
     }
 
     /// Whether a text contains a whole secret, ignoring whitespace.
-    pub fn are_in(&self, text: &str) -> bool {
-        let within = |secret: &Secret| secret.telling && text.contains(secret.text.as_str());
+    pub fn occur_in(&self, text: &str) -> bool {
+        let within = |secret: &Secret| secret.distinctive && text.contains(secret.text.as_str());
         if self.texts.iter().any(|secret| secret.text == text.trim() || within(secret)) {
             return true;
         }
         let folded = fold(text);
         let is_within = |secret: &Secret| {
-            secret.telling && !secret.folded.is_empty() && folded.contains(secret.folded.as_str())
+            secret.distinctive && !secret.folded.is_empty() && folded.contains(secret.folded.as_str())
         };
         self.texts.iter().any(is_within)
     }
 
     /// Whether an entry contains a secret.
-    pub fn are_in_entry(&self, entry: &EntryVersion, encoded: &[u8]) -> bool {
-        self.stand_in(encoded) || Self::of_entry(entry).iter().any(|text| self.are_in(text))
+    pub fn occur_in_entry(&self, entry: &EntryVersion, encoded: &[u8]) -> bool {
+        self.occur_verbatim_in(encoded) || Self::entry_texts(entry).iter().any(|text| self.occur_in(text))
     }
 
     /// Whether bytes contain a whole secret, ignoring whitespace.
-    pub(crate) fn are_in_bytes(&self, bytes: &[u8]) -> bool {
-        self.are_in(&String::from_utf8_lossy(bytes))
+    pub(crate) fn occur_in_bytes(&self, bytes: &[u8]) -> bool {
+        self.occur_in(&String::from_utf8_lossy(bytes))
     }
 
     /// Whether bytes contain a secret verbatim or JSON-escaped. For bulk content, where ignoring whitespace would be
     /// too slow.
-    pub(crate) fn stand_in(&self, bytes: &[u8]) -> bool {
-        self.texts.iter().filter(|secret| secret.telling).any(|secret| {
+    pub(crate) fn occur_verbatim_in(&self, bytes: &[u8]) -> bool {
+        self.texts.iter().filter(|secret| secret.distinctive).any(|secret| {
             memmem::find(bytes, secret.text.as_bytes()).is_some()
                 || (secret.escaped != secret.text && memmem::find(bytes, secret.escaped.as_bytes()).is_some())
         })
@@ -144,8 +144,8 @@ impl Secrets {
     }
 
     /// Whether a short text is derived from a secret: it contains one, or is part of one, like a title or a draft.
-    pub fn cover(&self, text: &str) -> bool {
-        if self.are_in(text) {
+    pub fn match_excerpt(&self, text: &str) -> bool {
+        if self.occur_in(text) {
             return true;
         }
         let folded = fold(text);
@@ -154,39 +154,40 @@ impl Secrets {
             let whole = secret.folded.as_str();
             // A second thread with the same prompt has a number after its title.
             let numbered = folded.strip_prefix(whole).is_some_and(|rest| rest.starts_with(" ("));
-            (part.len() >= TELLING && whole.contains(part))
+            (part.len() >= MIN_DISTINCTIVE && whole.contains(part))
                 || (!whole.is_empty() && (numbered || folded == *whole))
-                || ends_in_beginning(part, whole)
+                || ends_with_prefix_of(part, whole)
         })
     }
 
     /// Whether a JSON text contains a secret, in any escaping.
-    pub(crate) fn are_in_json(&self, json: &str) -> bool {
+    pub(crate) fn occur_in_json(&self, json: &str) -> bool {
         let mut found = Vec::new();
         match serde_json::from_str(json) {
             Ok(value) => strings(&value, &mut found),
             Err(_) => found.push(json.to_owned()),
         }
-        self.stand_in(json.as_bytes()) || found.iter().any(|text| self.are_in(text))
+        self.occur_verbatim_in(json.as_bytes()) || found.iter().any(|text| self.occur_in(text))
     }
 
     /// Whether an approval is of a redacted call, or its description contains a line of a secret.
-    pub(crate) fn are_in_approval(&self, project: ProjectId, name: &[u8], shown: &str) -> bool {
+    pub(crate) fn match_approval(&self, project: ProjectId, name: &[u8], shown: &str) -> bool {
         let project = project.to_string();
         let is_call = self.calls.iter().any(|(tool, input)| {
             (1..=TOOLS_VERSION).any(|version| fingerprint(tool, input, &project, version).bytes() == name)
         });
-        is_call || self.cover(shown) || self.have_line_in(shown)
+        is_call || self.match_excerpt(shown) || self.share_line_with(shown)
     }
 
     /// Approvals show texts line by line after a marker, with invisible characters as escapes.
-    fn have_line_in(&self, shown: &str) -> bool {
+    fn share_line_with(&self, shown: &str) -> bool {
         let shown: Vec<String> = shown.lines().map(|line| fold(&unescape(line))).collect();
         self.texts.iter().any(|secret| {
             let mut lines = secret.text.lines().map(fold);
             lines.any(|line| {
-                let telling = line.len() >= TELLING || (secret.telling && line == secret.folded);
-                telling && shown.iter().any(|shown| shown.contains(&line))
+                let distinctive =
+                    line.len() >= MIN_DISTINCTIVE || (secret.distinctive && line == secret.folded);
+                distinctive && shown.iter().any(|shown| shown.contains(&line))
             })
         })
     }
@@ -194,14 +195,14 @@ impl Secrets {
 
 /// A text in the form of a title.
 fn fold(text: &str) -> String {
-    let shown = retake_model::name::for_title(&text.replace(['\n', '\t'], " "));
+    let shown = retake_model::name::strip_for_title(&text.replace(['\n', '\t'], " "));
     shown.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a text ends within a secret, like a draft that was saved while typing.
-fn ends_in_beginning(text: &str, secret: &str) -> bool {
+fn ends_with_prefix_of(text: &str, secret: &str) -> bool {
     let longest = secret.len().min(text.len());
-    (TELLING..=longest).any(|length| {
+    (MIN_DISTINCTIVE..=longest).any(|length| {
         secret.is_char_boundary(length) && text.as_bytes().ends_with(&secret.as_bytes()[..length])
     })
 }
@@ -230,7 +231,7 @@ fn unescape(line: &str) -> String {
 /// All strings in a JSON value that are long enough to be distinctive.
 fn strings(value: &Value, found: &mut Vec<String>) {
     match value {
-        Value::String(text) if text.len() >= TELLING => found.push(text.clone()),
+        Value::String(text) if text.len() >= MIN_DISTINCTIVE => found.push(text.clone()),
         Value::Array(values) => values.iter().for_each(|value| strings(value, found)),
         Value::Object(fields) => fields.values().for_each(|value| strings(value, found)),
         _ => {}
@@ -254,10 +255,10 @@ mod tests {
             "short",
             "short (3)",
         ] {
-            assert!(secrets.cover(made), "{made}");
+            assert!(secrets.match_excerpt(made), "{made}");
         }
         for other in ["", "the", "shorter", "Fix the login", "a short one", "…"] {
-            assert!(!secrets.cover(other), "{other}");
+            assert!(!secrets.match_excerpt(other), "{other}");
         }
     }
 
@@ -265,10 +266,10 @@ mod tests {
     fn a_passage_matches_anywhere_however_short() {
         let mut secrets = Secrets::new(["pin".to_owned()]);
         secrets.add_passage("hunter2");
-        assert!(secrets.are_in("use hunter2 there") && secrets.stand_in(b"\0hunter2\0"));
-        assert!(!secrets.are_in("a pinned thread") && !secrets.stand_in(b"pin"));
+        assert!(secrets.occur_in("use hunter2 there") && secrets.occur_verbatim_in(b"\0hunter2\0"));
+        assert!(!secrets.occur_in("a pinned thread") && !secrets.occur_verbatim_in(b"pin"));
         secrets.add_passage("two\n\"lines\"");
-        assert!(secrets.stand_in(br#"{"a":"two\n\"lines\""}"#));
+        assert!(secrets.occur_verbatim_in(br#"{"a":"two\n\"lines\""}"#));
     }
 
     #[test]
@@ -277,17 +278,13 @@ mod tests {
         let text = "export A=1\nTOKEN=\u{200b}tk-4711-abc\tcurl x";
         let secrets = Secrets::new([text.to_owned()]);
         let shown = "shell: $ export A=1\n> TOKEN=\\u{200b}tk-4711-abc    curl x";
-        assert!(secrets.are_in_approval(project, &[], shown));
-        assert!(!secrets.are_in_approval(project, &[], "shell: $ cargo test"));
+        assert!(secrets.match_approval(project, &[], shown));
+        assert!(!secrets.match_approval(project, &[], "shell: $ cargo test"));
         let input: Value = serde_json::json!({"command": "ls\nrm x"});
         let mut secrets = Secrets::default();
         secrets.calls.push(("shell".to_owned(), input.clone()));
         let name = fingerprint("shell", &input, &project.to_string(), TOOLS_VERSION);
-        assert!(secrets.are_in_approval(project, name.bytes(), "shell: $ ls\n> rm x"));
-        assert!(!secrets.are_in_approval(
-            ProjectId::from_bytes([2; 16]),
-            name.bytes(),
-            "shell: $ ls\n> rm x"
-        ));
+        assert!(secrets.match_approval(project, name.bytes(), "shell: $ ls\n> rm x"));
+        assert!(!secrets.match_approval(ProjectId::from_bytes([2; 16]), name.bytes(), "shell: $ ls\n> rm x"));
     }
 }

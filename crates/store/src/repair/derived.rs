@@ -1,39 +1,40 @@
 //! Repairs derived rows, which lists, trees and filters read.
 
-use retake_model::object::Unavailable;
+use retake_model::object::ObjectError;
 use retake_model::time::Timestamp;
 use rusqlite::params;
 
-use super::Change;
-use crate::derive::{Derived, derive};
+use super::RepairChange;
+use crate::derive::{DerivedRows, derive};
 use crate::projects;
 use crate::queries::hexadecimal;
-use crate::verify::{Logs, MaintenanceProgress, Stage, WhichThread, differences};
-use crate::{StoreError, Writing};
+use crate::verify::{Logs, MaintenanceProgress, MaintenanceStage, ThreadRef, differences};
+use crate::{StoreError, WriteTransaction};
 
 /// Rebuilds the rows of every thread that differ from its log.
-pub(super) fn mend(
-    writing: &Writing<'_>,
+pub(super) fn repair(
+    writing: &WriteTransaction<'_>,
     logs: &Logs,
     progress: &mut dyn FnMut(MaintenanceProgress),
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<(), StoreError> {
     let total = logs.threads.len() as u64;
     for (done, log) in logs.threads.values().enumerate() {
-        progress(MaintenanceProgress { done: done as u64, total, what: Stage::Threads });
+        progress(MaintenanceProgress { done: done as u64, total, stage: MaintenanceStage::Threads });
         let first = writing.operation(log.thread, 1)?;
         let last = writing.head(log.thread)?;
         let Some((first, last)) = first.zip(last) else {
             continue;
         };
-        match derive(&first.operation, &last.operation, &log.seen(), log.sharing(writing), &**writing) {
+        match derive(&first.operation, &last.operation, &log.environments(), log.sharing(writing), &**writing)
+        {
             Ok(Some(derived)) => {
-                if !differences(writing, log.which(), &derived)?.is_empty() {
+                if !differences(writing, log.thread_ref(), &derived)?.is_empty() {
                     writing.replace_derived(log.thread, &derived)?;
-                    changes.push(Change::ThreadDerived { thread: log.which() });
+                    changes.push(RepairChange::ThreadIndexRebuilt { thread: log.thread_ref() });
                 }
             }
-            Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
+            Err(error @ ObjectError::Unreadable(_)) => return Err(error.into()),
             // Such a thread cannot be displayed; `verify` continues to report it.
             Ok(None) | Err(_) => {}
         }
@@ -43,9 +44,9 @@ pub(super) fn mend(
 
 /// Removes derived rows without a log.
 pub(super) fn remove_strays(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     logs: &Logs,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<(), StoreError> {
     for (table, column) in
         [("thread", "number"), ("take", "thread"), ("facet", "thread"), ("presentation", "thread")]
@@ -62,7 +63,7 @@ pub(super) fn remove_strays(
                 .connection
                 .prepare(&format!("DELETE FROM {table} WHERE {column} = ?1"))?
                 .execute([number])?;
-            changes.push(Change::StrayRowsRemoved { table, thread: WhichThread { number, id: None } });
+            changes.push(RepairChange::StrayRowsRemoved { table, thread: ThreadRef { number, id: None } });
         }
     }
     Ok(())
@@ -70,10 +71,10 @@ pub(super) fn remove_strays(
 
 /// Accepts a damaged project row if its id is readable: its threads depend on the id, and the rest is updated when
 /// the folder is opened.
-pub(super) fn mend_projects(
-    writing: &Writing<'_>,
+pub(super) fn repair_projects(
+    writing: &WriteTransaction<'_>,
     now: Timestamp,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<(), StoreError> {
     let mut trusted = Vec::new();
     let mut hopeless = Vec::new();
@@ -94,7 +95,7 @@ pub(super) fn mend_projects(
     }
     for project in trusted {
         writing.put_project(&project)?;
-        changes.push(Change::ProjectTrusted { path: project.path });
+        changes.push(RepairChange::ProjectRowAccepted { path: project.path });
     }
     for key in hopeless {
         writing
@@ -105,13 +106,13 @@ pub(super) fn mend_projects(
             )?
             .execute(params![key, now.millis()])?;
         writing.connection.prepare_cached("DELETE FROM project WHERE key = ?1")?.execute([&key])?;
-        changes.push(Change::ProjectSetAside { project: hexadecimal(&key) });
+        changes.push(RepairChange::ProjectQuarantined { project: hexadecimal(&key) });
     }
     Ok(())
 }
 
-impl Writing<'_> {
-    fn replace_derived(&self, thread: i64, derived: &Derived) -> Result<(), StoreError> {
+impl WriteTransaction<'_> {
+    fn replace_derived(&self, thread: i64, derived: &DerivedRows) -> Result<(), StoreError> {
         let home = self.home_of(thread)?.unwrap_or(derived.summary.project);
         for sql in [
             "DELETE FROM thread WHERE number = ?1",

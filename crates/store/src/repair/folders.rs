@@ -6,31 +6,31 @@ use std::collections::HashSet;
 
 use retake_model::content::{ContentId, Kind};
 
-use super::Change;
+use super::RepairChange;
 use super::objects::Inventory;
+use crate::completeness::CompletenessChecker;
 use crate::queries::hexadecimal;
 use crate::verify::{FolderRows, Logs, is_next};
-use crate::whole::Wholeness;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 
 /// Drops rows that are damaged, misplaced, or whose content is lost.
-pub(super) fn mend(
-    writing: &Writing<'_>,
+pub(super) fn repair(
+    writing: &WriteTransaction<'_>,
     logs: &Logs,
     inventory: &Inventory,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<(), StoreError> {
     let rows = FolderRows::read(writing, &mut Vec::new())?;
     let bytes = |kind: Kind| matches!(kind, Kind::Blob | Kind::Sealed);
     let blobs: HashSet<ContentId> =
         inventory.lost.iter().filter(|(kind, _)| bytes(*kind)).map(|&(_, id)| id).collect();
     // Comparing a folder with its snapshot does not need the bytes of its files; restoring it does.
-    let mut comparable = Wholeness::new(writing, &blobs, &inventory.present);
-    let mut writable = Wholeness::new(writing, &HashSet::new(), &inventory.present);
+    let mut comparable = CompletenessChecker::new(writing, &blobs, &inventory.present);
+    let mut writable = CompletenessChecker::new(writing, &HashSet::new(), &inventory.present);
     let mut forgotten = rows.damaged_folders;
     for folder in &rows.folders {
         let whole = match folder.snapshot {
-            Some(snapshot) => comparable.is_whole(Kind::Snapshot, snapshot)?,
+            Some(snapshot) => comparable.is_complete(Kind::Snapshot, snapshot)?,
             None => true,
         };
         if !whole {
@@ -41,20 +41,20 @@ pub(super) fn mend(
     for stored in &rows.intents {
         let (operation, files) = (&stored.intent.operation, &stored.intent.files);
         let sound = is_next(operation, logs)
-            && comparable.is_whole(Kind::State, operation.after)?
-            && comparable.is_whole(Kind::Snapshot, files.before)?
-            && writable.is_whole(Kind::Snapshot, files.after)?;
+            && comparable.is_complete(Kind::State, operation.after)?
+            && comparable.is_complete(Kind::Snapshot, files.before)?
+            && writable.is_complete(Kind::Snapshot, files.after)?;
         if !sound {
             dropped.push(stored.number);
         }
     }
     for key in forgotten {
         writing.connection.prepare_cached("DELETE FROM folder WHERE key = ?1")?.execute([&key])?;
-        changes.push(Change::FolderForgotten { folder: hexadecimal(&key) });
+        changes.push(RepairChange::FolderForgotten { folder: hexadecimal(&key) });
     }
     for intent in dropped {
         writing.end_intent(intent)?;
-        changes.push(Change::IntentDropped { intent });
+        changes.push(RepairChange::IntentDropped { intent });
     }
     Ok(())
 }

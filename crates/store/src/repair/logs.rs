@@ -12,34 +12,36 @@
 use std::collections::HashMap;
 
 use retake_model::content::{ContentId, Kind, decode, encode};
-use retake_model::history::{self, FIRST, Log as _, link_change, link_move, link_note, thread_position};
+use retake_model::history::{
+    self, FIRST, OperationLog as _, link_change, link_move, link_note, thread_position,
+};
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::object::load;
 use retake_model::operation::{
-    Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
+    Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Provenance, TakePosition, Version,
 };
 use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
 
-use super::Change;
+use super::RepairChange;
 use crate::operations::StoredOperation;
 use crate::threads::key_of;
-use crate::verify::{Log, Logs, WhichThread};
-use crate::{StoreError, Writing};
+use crate::verify::{Log, Logs, ThreadRef};
+use crate::{StoreError, WriteTransaction};
 
 /// Moves intact rows to the thread and version in their bytes.
 pub(super) fn return_rows(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     logs: &Logs,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<(), StoreError> {
     let homes = homes(logs);
     for log in logs.threads.values() {
         for row in &log.operations {
-            let known = match &row.sound {
-                Some(sound) => Some((sound.thread, sound.version, sound.id)),
-                None => vouched_for(writing, log, row.sequence)?,
+            let known = match &row.intact {
+                Some(intact) => Some((intact.thread, intact.version, intact.id)),
+                None => identify_by_successor(writing, log, row.sequence)?,
             };
             let Some((thread, version, id)) = known else {
                 continue;
@@ -47,7 +49,7 @@ pub(super) fn return_rows(
             let Some(&home) = homes.get(&thread) else {
                 continue;
             };
-            let in_place = row.sound.is_some() && home == log.thread && version as i64 == row.version;
+            let in_place = row.intact.is_some() && home == log.thread && version as i64 == row.version;
             // An occupied slot is not overwritten; the row is handled as a broken one.
             let free = in_place || writing.slot_is_free(home, version, row.sequence)?;
             if in_place || !free {
@@ -59,8 +61,8 @@ pub(super) fn return_rows(
                     "UPDATE operation SET thread = ?2, version = ?3, id = ?4 WHERE sequence = ?1",
                 )?
                 .execute(params![row.sequence, home, version as i64, id.bytes()])?;
-            changes.push(Change::OperationReturned {
-                thread: WhichThread { number: home, id: Some(thread) },
+            changes.push(RepairChange::OperationReturned {
+                thread: ThreadRef { number: home, id: Some(thread) },
                 version,
             });
         }
@@ -72,8 +74,8 @@ pub(super) fn return_rows(
 fn homes(logs: &Logs) -> HashMap<ThreadId, i64> {
     let mut votes: HashMap<(ThreadId, i64), u64> = HashMap::new();
     for log in logs.threads.values() {
-        for (_, sound) in log.sound() {
-            *votes.entry((sound.thread, log.thread)).or_default() += 1;
+        for (_, intact) in log.intact() {
+            *votes.entry((intact.thread, log.thread)).or_default() += 1;
         }
     }
     let mut homes: HashMap<ThreadId, (u64, i64)> = HashMap::new();
@@ -88,8 +90,8 @@ fn homes(logs: &Logs) -> HashMap<ThreadId, i64> {
 }
 
 /// Identifies an operation with a damaged id, if its successor refers to the hash of its bytes.
-fn vouched_for(
-    writing: &Writing<'_>,
+fn identify_by_successor(
+    writing: &WriteTransaction<'_>,
     log: &Log,
     sequence: i64,
 ) -> Result<Option<(ThreadId, Version, ContentId)>, StoreError> {
@@ -101,36 +103,36 @@ fn vouched_for(
         return Ok(None);
     };
     let id = ContentId::of(Kind::Operation, &body);
-    let vouched = log.sound().any(|(_, sound)| sound.previous == Some(id));
+    let vouched = log.intact().any(|(_, intact)| intact.previous == Some(id));
     let operation = vouched.then(|| decode::<Operation>(&body).ok()).flatten();
     Ok(operation.map(|operation| (operation.thread, operation.version, id)))
 }
 
 /// Joins every log that has a gap.
 pub(super) fn join(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     logs: &Logs,
     now: Timestamp,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<(), StoreError> {
     for log in logs.threads.values() {
         if let Some(sequence) = log.purged.filter(|_| !log.operations.is_empty()) {
             // A purge deletes the log in the same transaction, so this purge record is stray.
-            writing.set_operation_aside(sequence, now)?;
-            changes.push(Change::StrayRowsRemoved { table: "operation", thread: log.which() });
+            writing.quarantine_operation(sequence, now)?;
+            changes.push(RepairChange::StrayRowsRemoved { table: "operation", thread: log.thread_ref() });
         }
-        let sound_until = log.sound_until();
-        if log.operations.is_empty() || sound_until == log.operations.len() {
+        let intact_prefix = log.intact_prefix();
+        if log.operations.is_empty() || intact_prefix == log.operations.len() {
             continue;
         }
-        let change = Joining::new(writing, log, sound_until, now)?.run()?;
+        let change = LogJoin::new(writing, log, intact_prefix, now)?.run()?;
         changes.push(change);
     }
     Ok(())
 }
 
-struct Joining<'join, 'transaction> {
-    writing: &'join Writing<'transaction>,
+struct LogJoin<'join, 'transaction> {
+    writing: &'join WriteTransaction<'transaction>,
     log: &'join Log,
     now: Timestamp,
     from: Version,
@@ -144,17 +146,17 @@ struct Joining<'join, 'transaction> {
     next_sequence: i64,
 }
 
-impl<'join, 'transaction> Joining<'join, 'transaction> {
+impl<'join, 'transaction> LogJoin<'join, 'transaction> {
     fn new(
-        writing: &'join Writing<'transaction>,
+        writing: &'join WriteTransaction<'transaction>,
         log: &'join Log,
-        sound_until: usize,
+        intact_prefix: usize,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        let (kept, broken) = log.operations.split_at(sound_until);
+        let (kept, broken) = log.operations.split_at(intact_prefix);
         let from = kept.len() as Version + 1;
         let mut tail = Vec::new();
-        for row in broken.iter().filter(|row| row.sound.is_some()) {
+        for row in broken.iter().filter(|row| row.intact.is_some()) {
             tail.extend(writing.operation_at(row.sequence)?);
         }
         // An operation of another thread that could not be moved back does not belong here either.
@@ -177,33 +179,37 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         })
     }
 
-    fn run(mut self) -> Result<Change, StoreError> {
-        let thread = self.log.which();
-        for row in &self.log.operations[self.log.sound_until()..] {
-            self.writing.set_operation_aside(row.sequence, self.now)?;
+    fn run(mut self) -> Result<RepairChange, StoreError> {
+        let thread = self.log.thread_ref();
+        for row in &self.log.operations[self.log.intact_prefix()..] {
+            self.writing.quarantine_operation(row.sequence, self.now)?;
         }
         let tail = std::mem::take(&mut self.tail);
         let Some(last) = tail.last().cloned() else {
-            return Ok(if self.head.is_none() { Change::ThreadLost { thread } } else { self.joined(0) });
+            return Ok(if self.head.is_none() {
+                RepairChange::ThreadLost { thread }
+            } else {
+                self.joined(0)
+            });
         };
         if self.head.is_none() {
             self.begin(&tail[0].operation)?;
         }
         let kept = tail.len() as u64;
         for stored in tail {
-            self.add_again(stored.operation)?;
+            self.reappend(stored.operation)?;
         }
         self.end(&last.operation)?;
         Ok(self.joined(kept))
     }
 
-    fn joined(&self, kept: u64) -> Change {
-        Change::LogJoined { thread: self.log.which(), from: self.from, kept, lost: self.lost }
+    fn joined(&self, kept: u64) -> RepairChange {
+        RepairChange::LogJoined { thread: self.log.thread_ref(), from: self.from, kept, lost: self.lost }
     }
 
     /// A log without its beginning starts with the first remaining state.
     fn begin(&mut self, oldest: &Operation) -> Result<(), StoreError> {
-        let listed = match self.writing.thread_numbered(self.log.thread) {
+        let listed = match self.writing.thread_by_number(self.log.thread) {
             Ok(Some(row)) => Some(row.summary.project),
             _ => self.writing.home_of(self.log.thread)?,
         };
@@ -214,7 +220,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             actor: Actor::Recovery,
             place: FIRST,
             chains: None,
-            surroundings: None,
+            environment: None,
             files: None,
             request: None,
             ..oldest.clone()
@@ -223,7 +229,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
 
     /// Appends an operation again. A move to a lost version is left out, because it changed nothing, unless it
     /// changed files or visibility. Then it is kept, and the conversation stays where it is.
-    fn add_again(&mut self, operation: Operation) -> Result<(), StoreError> {
+    fn reappend(&mut self, operation: Operation) -> Result<(), StoreError> {
         let old = operation.version;
         let version = self.next_version();
         let log = self.writing.log(self.log.thread);
@@ -231,7 +237,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         let mut after = operation.after;
         let ((place, chains), kind) = if operation.kind.moves_chains() {
             let kind = self.renumbered(operation.kind.clone(), &self.head_place());
-            match self.moved_again(&operation)? {
+            match self.relink_move(&operation)? {
                 Some(linked) => (linked, kind),
                 None if operation.files.is_none() => return Ok(()),
                 None => {
@@ -241,7 +247,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
                     (link_move(&log, head, self.view(&operation)?, stays)?, kind)
                 }
             }
-        } else if operation.kind.moves_only() {
+        } else if operation.kind.is_not_undoable() {
             after = self.head.as_ref().map_or(after, |head| head.operation.after);
             (link_note(&log, head)?, operation.kind)
         } else {
@@ -265,21 +271,21 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
     }
 
     /// The position of a move whose chains reach the same changes as before; `None` if one of them is lost.
-    fn moved_again(&self, operation: &Operation) -> Result<Option<(Place, Chains)>, StoreError> {
+    fn relink_move(&self, operation: &Operation) -> Result<Option<(Provenance, Chains)>, StoreError> {
         let log = self.writing.log(self.log.thread);
         let head = self.next_version() - 1;
         let now = |at: ChainPosition, before: ChainPosition| -> Option<ChainPosition> {
-            let position = if at.position == 0 { 0 } else { self.now_at(at.position)? };
-            let tip = if at.tip == 0 { 0 } else { self.now_at(at.tip).unwrap_or(position) };
+            let position = if at.position == 0 { 0 } else { self.new_version_of(at.position)? };
+            let tip = if at.tip == 0 { 0 } else { self.new_version_of(at.tip).unwrap_or(position) };
             let undone = match at.undone {
                 _ if position == tip => 0,
                 undone if undone == operation.version => head + 1,
-                undone => self.now_at(undone).unwrap_or(0),
+                undone => self.new_version_of(undone).unwrap_or(0),
             };
             Some(ChainPosition { position, tip, changed: before.changed, since: head + 1, undone })
         };
         let before = thread_position(&log.step(head)?, head);
-        let wanted = thread_position(&history::Step::of(operation), operation.version);
+        let wanted = thread_position(&history::LogStep::of(operation), operation.version);
         let Some(thread) = now(wanted, before) else { return Ok(None) };
         let thread =
             if (thread.position, thread.tip) == (before.position, before.tip) { before } else { thread };
@@ -325,11 +331,11 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
 
     fn append(&mut self, operation: Operation) -> Result<(), StoreError> {
         let version = self.next_version();
-        let filed = self.head.as_ref().and_then(|head| head.operation.filed);
+        let last_file_operation = self.head.as_ref().and_then(|head| head.operation.last_file_operation);
         let operation = Operation {
             version,
             previous: self.head.as_ref().map(|head| head.id),
-            filed: operation.files.map(|_| version).or(filed),
+            last_file_operation: operation.files.map(|_| version).or(last_file_operation),
             ..operation
         };
         let stored = self.writing.append_at(self.next_sequence, self.log.thread, operation)?;
@@ -342,12 +348,12 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         self.head.as_ref().map_or(0, |head| head.operation.version) + 1
     }
 
-    fn head_place(&self) -> Place {
+    fn head_place(&self) -> Provenance {
         self.head.as_ref().map_or(FIRST, |head| head.operation.place)
     }
 
     /// The new version of a change.
-    fn now_at(&self, version: Version) -> Option<Version> {
+    fn new_version_of(&self, version: Version) -> Option<Version> {
         if version < self.from {
             return Some(version).filter(|&version| version > 0);
         }
@@ -357,8 +363,8 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         (step.place.position == moved).then_some(moved)
     }
 
-    fn renumbered(&self, kind: OperationKind, head: &Place) -> OperationKind {
-        let at = |version: Version| self.now_at(version).unwrap_or(head.position);
+    fn renumbered(&self, kind: OperationKind, head: &Provenance) -> OperationKind {
+        let at = |version: Version| self.new_version_of(version).unwrap_or(head.position);
         match kind {
             OperationKind::Undone { from, to } => OperationKind::Undone { from: at(from), to: at(to) },
             OperationKind::Redone { from, to } => OperationKind::Redone { from: at(from), to: at(to) },
@@ -368,7 +374,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
     }
 }
 
-impl Writing<'_> {
+impl WriteTransaction<'_> {
     /// Appends an operation with a given sequence number.
     pub(super) fn append_at(
         &self,
@@ -400,7 +406,7 @@ impl Writing<'_> {
         Ok(taken.is_none())
     }
 
-    fn set_operation_aside(&self, sequence: i64, now: Timestamp) -> Result<(), StoreError> {
+    fn quarantine_operation(&self, sequence: i64, now: Timestamp) -> Result<(), StoreError> {
         self.connection
             .prepare_cached(
                 "INSERT INTO quarantine (source, place, thread, version, id, body, time)
@@ -414,7 +420,7 @@ impl Writing<'_> {
 
     /// The project of a thread, if its row is intact or names an existing project.
     pub(super) fn home_of(&self, number: i64) -> Result<Option<ProjectId>, StoreError> {
-        if let Ok(Some(row)) = self.thread_numbered(number) {
+        if let Ok(Some(row)) = self.thread_by_number(number) {
             return Ok(Some(row.home));
         }
         let column: Option<Vec<u8>> = self

@@ -7,15 +7,15 @@ use retake_model::reference::{Reference, references};
 use retake_model::time::Timestamp;
 use rusqlite::params;
 
-use super::Change;
+use super::RepairChange;
 use crate::objects::unpack;
 use crate::scan::{OBJECTS, scan};
-use crate::verify::{FolderRows, Log, Logs, MaintenanceProgress, Stage, read_index};
-use crate::{StoreError, Writing};
+use crate::verify::{FolderRows, Log, Logs, MaintenanceProgress, MaintenanceStage, read_index};
+use crate::{StoreError, WriteTransaction};
 
 const REPORT_EVERY: usize = 1024;
 
-struct Row {
+struct ObjectRow {
     number: i64,
     /// The name prefix in the index.
     indexed: Option<i64>,
@@ -32,15 +32,15 @@ pub(super) struct Inventory {
 }
 
 /// Quarantines damaged objects and rebuilds the index.
-pub(super) fn mend(
-    writing: &Writing<'_>,
+pub(super) fn repair(
+    writing: &WriteTransaction<'_>,
     logs: &Logs,
     now: Timestamp,
     progress: &mut dyn FnMut(MaintenanceProgress),
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<Inventory, StoreError> {
     let mut needed: HashSet<Reference> = HashSet::new();
-    for (_, operation) in logs.threads.values().flat_map(Log::sound) {
+    for (_, operation) in logs.threads.values().flat_map(Log::intact) {
         needed.extend(operation.needs());
     }
     // Damaged rows are unreliable, and handled later.
@@ -50,40 +50,40 @@ pub(super) fn mend(
     let mut index = BTreeSet::new();
     let mut present = HashSet::new();
     for row in &rows {
-        if let Some(found) = row.found.filter(|found| is_itself(row, found, &needed)) {
+        if let Some(found) = row.found.filter(|found| has_expected_name(row, found, &needed)) {
             index.insert((found.1.prefix(), row.number));
             present.insert(found);
         } else {
-            set_aside(writing, row, now)?;
-            changes.push(Change::ObjectSetAside { number: row.number });
+            quarantine(writing, row, now)?;
+            changes.push(RepairChange::ObjectQuarantined { number: row.number });
         }
     }
-    let (packed, mended_packed) = writing.mend_packs(&needed, now)?;
+    let (packed, repaired_packed) = writing.rebuild_pack_rows(&needed, now)?;
     present.extend(packed.into_iter().map(|id| (Kind::Blob, id)));
-    let mended = mend_index(writing, &index)? + mended_packed;
-    if mended > 0 {
-        changes.push(Change::IndexMended { rows: mended });
+    let repaired = repair_index(writing, &index)? + repaired_packed;
+    if repaired > 0 {
+        changes.push(RepairChange::IndexRepaired { rows: repaired });
     }
     let mut lost: Vec<Reference> = needed.difference(&present).copied().collect();
     lost.sort_unstable();
-    write_off(writing, &lost, &present, now, changes)?;
+    record_losses(writing, &lost, &present, now, changes)?;
     Ok(Inventory { present, lost })
 }
 
 fn read(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     needed: &mut HashSet<Reference>,
     progress: &mut dyn FnMut(MaintenanceProgress),
-) -> Result<Vec<Row>, StoreError> {
+) -> Result<Vec<ObjectRow>, StoreError> {
     // Damage in the index is repaired below.
     let index = read_index(writing, &mut Vec::new())?;
-    let mut rows: Vec<Row> = Vec::with_capacity(index.len());
+    let mut rows: Vec<ObjectRow> = Vec::with_capacity(index.len());
     scan(writing.connection, OBJECTS, &mut |row| {
         if rows.len().is_multiple_of(REPORT_EVERY) {
             progress(MaintenanceProgress {
                 done: rows.len() as u64,
                 total: index.len().max(rows.len()) as u64,
-                what: Stage::Objects,
+                stage: MaintenanceStage::Objects,
             });
         }
         let number: i64 = row.get(0)?;
@@ -95,7 +95,7 @@ fn read(
             let id = ContentId::of(kind, &bytes);
             Some((kind, id, references(kind, &bytes).ok()?))
         });
-        rows.push(Row {
+        rows.push(ObjectRow {
             number,
             indexed: index.get(&number).copied(),
             found: found.as_ref().map(|&(kind, id, _)| (kind, id)),
@@ -111,11 +111,11 @@ fn read(
 }
 
 /// Whether an object is intact. Damaged bytes have an id that nothing refers to, and another prefix in the index.
-fn is_itself(row: &Row, found: &Reference, needed: &HashSet<Reference>) -> bool {
+fn has_expected_name(row: &ObjectRow, found: &Reference, needed: &HashSet<Reference>) -> bool {
     row.indexed.is_none_or(|prefix| prefix == found.1.prefix()) || needed.contains(found)
 }
 
-fn set_aside(writing: &Writing<'_>, row: &Row, now: Timestamp) -> Result<(), StoreError> {
+fn quarantine(writing: &WriteTransaction<'_>, row: &ObjectRow, now: Timestamp) -> Result<(), StoreError> {
     writing
         .connection
         .prepare_cached(
@@ -128,36 +128,36 @@ fn set_aside(writing: &Writing<'_>, row: &Row, now: Timestamp) -> Result<(), Sto
 }
 
 /// Corrects the index; returns the number of wrong rows.
-fn mend_index(writing: &Writing<'_>, wanted: &BTreeSet<(i64, i64)>) -> Result<u64, StoreError> {
+fn repair_index(writing: &WriteTransaction<'_>, wanted: &BTreeSet<(i64, i64)>) -> Result<u64, StoreError> {
     writing.sort_recent()?;
     let found = {
         let mut statement = writing.connection.prepare("SELECT prefix, number FROM object_index")?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect::<Result<BTreeSet<(i64, i64)>, _>>()?
     };
-    let mut mended = 0;
+    let mut repaired = 0;
     for (prefix, number) in found.difference(wanted) {
-        mended += writing
+        repaired += writing
             .connection
             .prepare_cached("DELETE FROM object_index WHERE prefix = ?1 AND number = ?2")?
             .execute([prefix, number])?;
     }
     for (prefix, number) in wanted.difference(&found) {
-        mended += writing
+        repaired += writing
             .connection
             .prepare_cached("INSERT INTO object_index (prefix, number) VALUES (?1, ?2)")?
             .execute([prefix, number])?;
     }
-    Ok(mended as u64)
+    Ok(repaired as u64)
 }
 
 /// Records lost content, and removes records of content that was found again.
-fn write_off(
-    writing: &Writing<'_>,
+fn record_losses(
+    writing: &WriteTransaction<'_>,
     lost: &[Reference],
     present: &HashSet<Reference>,
     now: Timestamp,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RepairChange>,
 ) -> Result<(), StoreError> {
     for &(kind, id) in lost {
         if writing.is_redacted(id)? || writing.is_lost(id)? {
@@ -167,7 +167,7 @@ fn write_off(
             .connection
             .prepare_cached("INSERT INTO lost (id, kind, time) VALUES (?1, ?2, ?3)")?
             .execute(params![id.bytes(), kind as i64, now.millis()])?;
-        changes.push(Change::ContentLost { kind, id });
+        changes.push(RepairChange::ContentLost { kind, id });
     }
     let present: HashSet<&[u8; 32]> = present.iter().map(|(_, id)| id.bytes()).collect();
     let known: Vec<Vec<u8>> = {
@@ -179,7 +179,7 @@ fn write_off(
         let id: Option<[u8; 32]> = bytes.as_slice().try_into().ok();
         if let Some(id) = id.filter(|id| present.contains(id)) {
             writing.connection.prepare_cached("DELETE FROM lost WHERE id = ?1")?.execute([bytes])?;
-            changes.push(Change::ContentFound { id: ContentId::from_bytes(id) });
+            changes.push(RepairChange::ContentFound { id: ContentId::from_bytes(id) });
         }
     }
     Ok(())

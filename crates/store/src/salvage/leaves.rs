@@ -19,20 +19,20 @@ use rusqlite::types::Value;
 
 use super::failed;
 use crate::objects::unpack;
-use crate::{StoreError, Writing};
+use crate::{StoreError, WriteTransaction};
 use std::path::Path;
 
 const PAGE: usize = 4096;
 /// The page type of a table leaf.
 const LEAF: u8 = 13;
 /// The most bytes of a row stored on its leaf, and the least if it overflows.
-const MOST_LOCAL: usize = PAGE - 35;
-const LEAST_LOCAL: usize = (PAGE - 12) * 32 / 255 - 23;
+const MAX_LOCAL: usize = PAGE - 35;
+const MIN_LOCAL: usize = (PAGE - 12) * 32 / 255 - 23;
 /// Limits the row size, so that damage cannot exhaust memory.
-const LONGEST: usize = crate::objects::LARGEST;
+const MAX_ROW: usize = crate::objects::MAX_UNPACKED;
 
 /// Copies missing objects and operations from all leaves of a file; returns how many.
-pub(super) fn copy_rows(damaged: &Path, writing: &Writing<'_>) -> Result<u64, StoreError> {
+pub(super) fn copy_rows(damaged: &Path, writing: &WriteTransaction<'_>) -> Result<u64, StoreError> {
     let file = File::open(damaged).map_err(failed(damaged))?;
     let pages = file.metadata().map_err(failed(damaged))?.len() / PAGE as u64;
     let mut copied = 0;
@@ -45,7 +45,7 @@ pub(super) fn copy_rows(damaged: &Path, writing: &Writing<'_>) -> Result<u64, St
     Ok(copied)
 }
 
-fn put(writing: &Writing<'_>, number: i64, columns: &[Value]) -> Result<u64, StoreError> {
+fn put(writing: &WriteTransaction<'_>, number: i64, columns: &[Value]) -> Result<u64, StoreError> {
     let inserted = match columns {
         [
             Value::Null,
@@ -109,14 +109,14 @@ fn rows(file: &File, page: &[u8]) -> Vec<(i64, Vec<Value>)> {
 
 /// The payload of a row: the local part, then the overflow pages.
 fn payload(file: &File, local: &[u8], length: usize) -> Option<Vec<u8>> {
-    if length <= MOST_LOCAL {
+    if length <= MAX_LOCAL {
         return local.get(..length).map(<[u8]>::to_vec);
     }
-    if length > LONGEST {
+    if length > MAX_ROW {
         return None;
     }
-    let rest = LEAST_LOCAL + (length - LEAST_LOCAL) % (PAGE - 4);
-    let kept = if rest <= MOST_LOCAL { rest } else { LEAST_LOCAL };
+    let rest = MIN_LOCAL + (length - MIN_LOCAL) % (PAGE - 4);
+    let kept = if rest <= MAX_LOCAL { rest } else { MIN_LOCAL };
     let mut bytes = local.get(..kept)?.to_vec();
     let mut next = u32::from_be_bytes(local.get(kept..kept + 4)?.try_into().ok()?);
     while bytes.len() < length {

@@ -15,9 +15,9 @@ use retake_model::take::Take;
 use rusqlite::Connection;
 
 use super::SearchError;
-use super::arrivals::{What, rows_since, unless_damaged};
-use super::file::File;
+use super::file::IndexFile;
 use super::follow::cursor;
+use super::new_versions::{RowContent, rows_since, unless_damaged};
 use crate::StoreError;
 use crate::queries::Queries;
 
@@ -30,29 +30,23 @@ const PAGE: usize = 2000;
 pub enum SearchProblem {
     /// An entry version is missing from the index.
     #[error("version {} of entry {} is missing from the search index", version.short(), entry.short())]
-    Missing {
-        thread: i64,
-        entry: EntryId,
-        version: ContentId,
-    },
+    Missing { thread: i64, entry: EntryId, version: ContentId },
     /// The index contains an entry version that the log does not.
     #[error("the search index has version {} of entry {}, which the log does not have", version.short(), entry.short())]
-    Extra {
-        thread: i64,
-        entry: EntryId,
-        version: ContentId,
-    },
+    Extra { thread: i64, entry: EntryId, version: ContentId },
     /// The index is inconsistent.
     #[error("the search index is damaged: {0}")]
     Damaged(String),
 }
 
-type Known = (i64, EntryId, ContentId);
+type VersionKey = (i64, EntryId, ContentId);
 
 /// Checks the index up to its cursor.
-pub(super) fn check(file: &File, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
+pub(super) fn check(file: &IndexFile, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
     match compare(&file.connection, reading) {
-        Err(error) if error.remedy().is_some() => Ok(vec![SearchProblem::Damaged(error.to_string())]),
+        Err(error) if error.reason_to_rebuild().is_some() => {
+            Ok(vec![SearchProblem::Damaged(error.to_string())])
+        }
         other => other,
     }
 }
@@ -62,9 +56,9 @@ fn compare(connection: &Connection, reading: &Queries<'_>) -> Result<Vec<SearchP
     let (expected, actual) = (expected(reading, cursor(connection)?.sequence)?, actual(connection)?);
     // A redaction removes versions from the index first; if it was interrupted, the log still has them.
     let forgotten = forgotten(connection)?;
-    let mut missing: Vec<&Known> =
+    let mut missing: Vec<&VersionKey> =
         expected.difference(&actual).filter(|(_, _, version)| !forgotten.contains(version)).collect();
-    let mut extra: Vec<&Known> = actual.difference(&expected).collect();
+    let mut extra: Vec<&VersionKey> = actual.difference(&expected).collect();
     missing.sort();
     extra.sort();
     problems.extend(missing.into_iter().map(|&(thread, entry, version)| SearchProblem::Missing {
@@ -106,7 +100,7 @@ fn forgotten(connection: &Connection) -> Result<HashSet<ContentId>, SearchError>
     Ok(versions.collect::<Result<_, _>>()?)
 }
 
-fn actual(connection: &Connection) -> Result<HashSet<Known>, SearchError> {
+fn actual(connection: &Connection) -> Result<HashSet<VersionKey>, SearchError> {
     let mut statement = connection.prepare("SELECT thread, entry, version FROM doc")?;
     let docs = statement.query_map([], |row| {
         Ok((row.get(0)?, EntryId::from_bytes(row.get(1)?), ContentId::from_bytes(row.get(2)?)))
@@ -115,7 +109,7 @@ fn actual(connection: &Connection) -> Result<HashSet<Known>, SearchError> {
 }
 
 /// All readable entry versions in the log, up to a sequence number.
-fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<Known>, SearchError> {
+fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<VersionKey>, SearchError> {
     let mut walk = Walk { reading, seen: HashSet::new(), known: HashSet::new() };
     let mut place = 0;
     'log: loop {
@@ -128,12 +122,12 @@ fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<Known>, SearchE
                 break 'log;
             }
             place = row.sequence;
-            match row.what {
-                What::Operation(stored) => {
+            match row.content {
+                RowContent::Operation(stored) => {
                     unless_damaged(walk.operation(row.thread, &stored.operation))?;
                 }
-                What::Purged => walk.forget(row.thread),
-                What::Unreadable => {}
+                RowContent::Purged => walk.forget(row.thread),
+                RowContent::Unreadable => {}
             }
         }
     }
@@ -155,7 +149,7 @@ struct Walk<'check, 'reading> {
     reading: &'check Queries<'reading>,
     /// Visited nodes, takes and states of each thread.
     seen: HashSet<(i64, ContentId)>,
-    known: HashSet<Known>,
+    known: HashSet<VersionKey>,
 }
 
 impl Walk<'_, '_> {

@@ -10,13 +10,13 @@ use std::time::Duration;
 use retake_model::content::ContentId;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use super::file::LONG_WAIT;
+use super::file::BUSY_TIMEOUT;
 
-const SHORT_WAIT: Duration = Duration::from_secs(1);
+const ERASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Removes all docs of a thread.
-pub(super) fn forget_thread(transaction: &Connection, thread: i64) -> rusqlite::Result<u64> {
-    take_out(transaction, "thread = ?1", thread)
+pub(super) fn erase_thread(transaction: &Connection, thread: i64) -> rusqlite::Result<u64> {
+    remove_docs(transaction, "thread = ?1", thread)
 }
 
 /// Removes all docs with these versions, in any thread, and prevents indexing them again.
@@ -28,13 +28,13 @@ pub(super) fn forget(connection: &Connection, versions: &[ContentId]) -> rusqlit
         transaction
             .prepare_cached("INSERT OR IGNORE INTO forgotten (version) VALUES (?1)")?
             .execute([version.bytes()])?;
-        removed += take_out(&transaction, "version = ?1", version.bytes())?;
+        removed += remove_docs(&transaction, "version = ?1", version.bytes())?;
     }
     transaction.commit()?;
     Ok(removed)
 }
 
-fn take_out(transaction: &Connection, which: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<u64> {
+fn remove_docs(transaction: &Connection, which: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<u64> {
     transaction
         .prepare_cached(&format!("DELETE FROM words WHERE rowid IN (SELECT number FROM doc WHERE {which})"))?
         .execute([&value])?;
@@ -47,9 +47,9 @@ fn take_out(transaction: &Connection, which: &str, value: impl rusqlite::ToSql) 
 
 /// Erases the words of removed docs from the file; leaves that to the next process while another one is reading.
 pub(super) fn erase_leftovers(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(SHORT_WAIT)?;
+    connection.busy_timeout(ERASE_TIMEOUT)?;
     let erased = erase(connection);
-    connection.busy_timeout(LONG_WAIT)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     match erased {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
         other => other,

@@ -19,29 +19,29 @@ use crate::location::{private_file, search};
 const VERSION: i64 = 1;
 
 /// Longer than another process holds the lock for one batch.
-pub(super) const LONG_WAIT: Duration = Duration::from_mins(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Why the index was rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Rebuilt {
+pub enum RebuildReason {
     Damaged(String),
     /// Another version of Retake created it.
     OtherVersion,
     /// It belonged to another store, or to a later state of this one.
     OtherStore,
     /// The caller requested it.
-    Asked,
+    Requested,
 }
 
-pub(super) struct File {
+pub(super) struct IndexFile {
     pub(super) folder: PathBuf,
     pub(super) connection: Connection,
     pub(super) scratch: Scratch,
-    pub(super) rebuilt: Option<Rebuilt>,
+    pub(super) rebuilt: Option<RebuildReason>,
 }
 
-impl File {
+impl IndexFile {
     pub(super) fn open(folder: &Path) -> Result<Self, SearchError> {
         let mut file = Self {
             folder: folder.to_owned(),
@@ -51,7 +51,7 @@ impl File {
         };
         match file.prepare() {
             Ok(()) => {}
-            Err(error) => match error.remedy() {
+            Err(error) => match error.reason_to_rebuild() {
                 Some(reason) => file.reset(reason)?,
                 None => return Err(error),
             },
@@ -60,11 +60,11 @@ impl File {
     }
 
     /// Replaces the index by an empty one.
-    pub(super) fn reset(&mut self, reason: Rebuilt) -> Result<(), SearchError> {
+    pub(super) fn reset(&mut self, reason: RebuildReason) -> Result<(), SearchError> {
         self.rebuilt = Some(reason);
         let emptied = empty(&self.connection).map_err(SearchError::from);
         match emptied.and_then(|()| self.prepare()) {
-            Err(error) if error.remedy().is_some() => {}
+            Err(error) if error.reason_to_rebuild().is_some() => {}
             other => return other,
         }
         // The connection must be closed before its files are deleted.
@@ -83,7 +83,7 @@ impl File {
             _ => return Err(SearchError::OtherVersion),
         }
         // Enabling the write-ahead log needs exclusive access, and SQLite does not always wait for it.
-        patiently(|| self.connection.pragma_update(None, "journal_mode", "WAL"))?;
+        retry_while_busy(|| self.connection.pragma_update(None, "journal_mode", "WAL"))?;
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         // Another process may have been faster.
         if version(&transaction)? == VERSION {
@@ -131,7 +131,7 @@ fn connect(folder: &Path) -> Result<Connection, SearchError> {
     private_file(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&path, flags)?;
-    connection.busy_timeout(LONG_WAIT)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -179,7 +179,7 @@ fn remove(folder: &Path) -> Result<(), SearchError> {
     Ok(())
 }
 
-fn patiently(mut attempt: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+fn retry_while_busy(mut attempt: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
     const ATTEMPTS: usize = 200;
     const PAUSE: Duration = Duration::from_millis(50);
     for _ in 0..ATTEMPTS {

@@ -14,9 +14,9 @@ use retake_model::object::load;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::SearchError;
-use super::arrivals::{Row, What, arrivals, rows_since, unless_damaged};
-use super::erase::{erase_leftovers, forget, forget_thread};
-use super::file::File;
+use super::erase::{erase_leftovers, erase_thread, forget};
+use super::file::IndexFile;
+use super::new_versions::{RowContent, ScannedRow, new_versions, rows_since, unless_damaged};
 use super::segment::segment;
 use crate::StoreError;
 use crate::location::database;
@@ -25,8 +25,8 @@ use crate::queries::Queries;
 /// Operations read from the log at a time.
 const PAGE: usize = 2000;
 /// Docs and bytes of text per transaction, which bound how long other writers wait.
-const MOST_DOCS: u64 = 2000;
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+const MAX_DOCS: u64 = 2000;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// Indexed bytes of an entry. Longer entries are mostly tool output.
 const INDEXED_BYTES: usize = 1024 * 1024;
 
@@ -41,7 +41,7 @@ pub struct Progress {
 
 /// The result of catching up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CaughtUp {
+pub struct CatchUpReport {
     /// Entry versions added.
     pub added: u64,
     /// Entry versions removed, because they were purged or redacted.
@@ -66,14 +66,14 @@ pub(super) fn cursor(connection: &Connection) -> rusqlite::Result<Cursor> {
 
 /// Indexes the log up to a read transaction; does nothing if the index is ahead of it.
 pub(super) fn follow(
-    file: &File,
+    file: &IndexFile,
     reading: &Queries<'_>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<CaughtUp, SearchError> {
+) -> Result<CatchUpReport, SearchError> {
     let connection = &file.connection;
     let goal = reading.last_sequence()?;
     check_same_store(&file.folder, connection, reading, goal)?;
-    let mut following = Following { connection, reading, caught_up: CaughtUp::default() };
+    let mut following = CatchUp { connection, reading, caught_up: CatchUpReport::default() };
     following.caught_up.removed += forget_redacted(connection, reading)?;
     loop {
         let reached = cursor(connection)?.sequence;
@@ -148,22 +148,22 @@ fn is_forgotten(connection: &Connection, version: ContentId) -> rusqlite::Result
         .query_row([version.bytes()], |row| row.get(0))
 }
 
-struct Following<'index, 'reading> {
+struct CatchUp<'index, 'reading> {
     connection: &'index Connection,
     reading: &'index Queries<'reading>,
-    caught_up: CaughtUp,
+    caught_up: CatchUpReport,
 }
 
-impl<'index> Following<'index, '_> {
+impl<'index> CatchUp<'index, '_> {
     /// Indexes rows of the log after `expected`; fewer or none if another process indexes too.
-    fn apply(&mut self, page: &[Row], expected: i64) -> Result<(), SearchError> {
+    fn apply(&mut self, page: &[ScannedRow], expected: i64) -> Result<(), SearchError> {
         let mut expected = expected;
-        let mut last: Option<&Row> = None;
+        let mut last: Option<&ScannedRow> = None;
         let Some(mut batch) = self.begin(expected)? else {
             return Ok(());
         };
         for row in page {
-            for cell in self.arrivals(&batch.transaction, row)? {
+            for cell in self.new_versions(&batch.transaction, row)? {
                 if batch.is_full() {
                     // An import may exceed one batch. The cursor stays before this operation until all of it is
                     // indexed; indexing it again skips the existing docs.
@@ -188,14 +188,20 @@ impl<'index> Following<'index, '_> {
         Ok((cursor(&transaction)?.sequence == expected).then_some(Batch { transaction, docs: 0, bytes: 0 }))
     }
 
-    fn arrivals(&mut self, transaction: &Connection, row: &Row) -> Result<Vec<EntryCell>, SearchError> {
-        let cells = match &row.what {
-            What::Operation(stored) => unless_damaged(arrivals(self.reading, row.thread, &stored.operation))?,
-            What::Purged => {
-                self.caught_up.removed += forget_thread(transaction, row.thread)?;
+    fn new_versions(
+        &mut self,
+        transaction: &Connection,
+        row: &ScannedRow,
+    ) -> Result<Vec<EntryCell>, SearchError> {
+        let cells = match &row.content {
+            RowContent::Operation(stored) => {
+                unless_damaged(new_versions(self.reading, row.thread, &stored.operation))?
+            }
+            RowContent::Purged => {
+                self.caught_up.removed += erase_thread(transaction, row.thread)?;
                 Some(Vec::new())
             }
-            What::Unreadable => None,
+            RowContent::Unreadable => None,
         };
         Ok(cells.unwrap_or_else(|| {
             self.caught_up.unreadable += 1;
@@ -244,7 +250,7 @@ impl<'index> Following<'index, '_> {
 
 /// The indexed text of an entry.
 pub(super) fn indexed_text(entry: &EntryVersion) -> String {
-    let mut text = entry.searchable();
+    let mut text = entry.searchable_text();
     text.truncate(text.floor_char_boundary(INDEXED_BYTES));
     text
 }
@@ -258,11 +264,11 @@ struct Batch<'index> {
 
 impl Batch<'_> {
     fn is_full(&self) -> bool {
-        self.docs >= MOST_DOCS || self.bytes >= MOST_BYTES
+        self.docs >= MAX_DOCS || self.bytes >= MAX_BYTES
     }
 
     /// Commits, with the cursor at the last completely indexed row.
-    fn commit(self, last: Option<&Row>) -> rusqlite::Result<()> {
+    fn commit(self, last: Option<&ScannedRow>) -> rusqlite::Result<()> {
         if let Some(row) = last {
             self.transaction
                 .prepare_cached("UPDATE cursor SET sequence = ?1, operation = ?2")?

@@ -17,16 +17,16 @@ use retake_model::time::Timestamp;
 use rusqlite::types::Value;
 
 use super::SearchError;
-use super::arrivals::unless_damaged;
-use super::file::File;
+use super::expression::Expression;
+use super::file::IndexFile;
 use super::follow::indexed_text;
-use super::presence::Presence;
+use super::new_versions::unless_damaged;
+use super::positions::PositionLookup;
 use super::segment::Segmented;
 use super::snippet::Snippet;
-use super::words::Expression;
 use crate::StoreError;
 use crate::queries::Queries;
-use crate::threads::{Deleted, ThreadFilter, ThreadRow};
+use crate::threads::{DeletedFilter, ThreadFilter, ThreadRow};
 
 /// A search query.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ pub struct SearchQuery {
     /// Only entries created or last edited at this time or earlier.
     pub until: Option<Timestamp>,
     /// Current versions or all.
-    pub scope: Scope,
-    pub order: Order,
+    pub scope: SearchScope,
+    pub order: SearchOrder,
     /// The most hits to return.
     pub limit: usize,
     /// Hits to skip.
@@ -52,7 +52,7 @@ pub struct SearchQuery {
 
 /// Which versions of entries to search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum SearchScope {
     /// Those in some take now.
     #[default]
     Now,
@@ -62,7 +62,7 @@ pub enum Scope {
 
 /// The order of hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum SearchOrder {
     /// Best matches first, with a slight preference for newer ones. Without words, newest first.
     #[default]
     Relevance,
@@ -93,8 +93,8 @@ impl Default for SearchQuery {
             threads: ThreadFilter::default(),
             since: None,
             until: None,
-            scope: Scope::default(),
-            order: Order::default(),
+            scope: SearchScope::default(),
+            order: SearchOrder::default(),
             limit: 20,
             offset: 0,
         }
@@ -114,18 +114,22 @@ struct Doc {
     version: ContentId,
 }
 
-pub(super) fn run(file: &File, reading: &Queries<'_>, query: &SearchQuery) -> Result<Vec<Hit>, SearchError> {
+pub(super) fn run(
+    file: &IndexFile,
+    reading: &Queries<'_>,
+    query: &SearchQuery,
+) -> Result<Vec<Hit>, SearchError> {
     let expression = Expression::new(&query.words, &file.scratch)?;
     let mut hits = Vec::new();
-    if expression.hopeless || query.limit == 0 {
+    if expression.unmatchable || query.limit == 0 {
         return Ok(hits);
     }
-    let mut threads = Threads::new(reading, &query.threads, query.thread)?;
-    let mut presence = Presence::new(reading);
+    let mut threads = ThreadLookup::new(reading, &query.threads, query.thread)?;
+    let mut presence = PositionLookup::new(reading);
     let (sql, values) = statement(query, &expression, threads.numbers());
     let mut statement = file.connection.prepare_cached(&sql)?;
     let mut rows = statement.query(rusqlite::params_from_iter(values))?;
-    let mut left_out = 0;
+    let mut skipped = 0;
     while let Some(row) = rows.next()? {
         let doc = Doc {
             thread: row.get(0)?,
@@ -136,11 +140,11 @@ pub(super) fn run(file: &File, reading: &Queries<'_>, query: &SearchQuery) -> Re
             continue;
         };
         let place = presence.place(doc.thread, doc.entry, doc.version)?;
-        if place.is_none() && query.scope == Scope::Now {
+        if place.is_none() && query.scope == SearchScope::Now {
             continue;
         }
-        if left_out < query.offset {
-            left_out += 1;
+        if skipped < query.offset {
+            skipped += 1;
             continue;
         }
         let Some((version, snippet)) = shown(file, reading, &expression, &doc)? else {
@@ -165,7 +169,7 @@ pub(super) fn run(file: &File, reading: &Queries<'_>, query: &SearchQuery) -> Re
 
 /// Loads a hit and its snippet; `None` if it cannot be read, or does not match after all.
 fn shown(
-    file: &File,
+    file: &IndexFile,
     reading: &Queries<'_>,
     expression: &Expression,
     doc: &Doc,
@@ -215,7 +219,7 @@ fn statement(query: &SearchQuery, expression: &Expression, threads: Option<Strin
         values.push(threads.into());
     }
     sql.push_str(" ORDER BY ");
-    if expression.wanted.is_some() && query.order == Order::Relevance {
+    if expression.wanted.is_some() && query.order == SearchOrder::Relevance {
         // Lower is better; values are negative. The constant is 30 days in milliseconds.
         sql.push_str(
             "bm25(words) * (1 + 2592000000.0 / (2592000000.0 + (SELECT max(time) FROM doc) - doc.time)), ",
@@ -226,14 +230,14 @@ fn statement(query: &SearchQuery, expression: &Expression, threads: Option<Strin
 }
 
 /// The threads in which hits may be.
-struct Threads<'search, 'reading> {
+struct ThreadLookup<'search, 'reading> {
     reading: &'search Queries<'reading>,
     known: HashMap<i64, Option<ThreadRow>>,
     /// The filter for unknown threads; `None` if all matching threads are known.
-    others: Option<Deleted>,
+    others: Option<DeletedFilter>,
 }
 
-impl<'search, 'reading> Threads<'search, 'reading> {
+impl<'search, 'reading> ThreadLookup<'search, 'reading> {
     fn new(
         reading: &'search Queries<'reading>,
         filter: &ThreadFilter,
@@ -242,11 +246,11 @@ impl<'search, 'reading> Threads<'search, 'reading> {
         let restricted = filter.project.is_some()
             || !filter.facets.is_empty()
             || filter.title.is_some()
-            || filter.deleted == Deleted::Only;
+            || filter.deleted == DeletedFilter::Only;
         let rows = match only {
             // One thread is decided by its row, unless facets are filtered.
             Some(id) if filter.facets.is_empty() => {
-                reading.thread(id)?.into_iter().filter(|row| filter.lets_through(row)).collect()
+                reading.thread(id)?.into_iter().filter(|row| filter.matches(row)).collect()
             }
             Some(id) => {
                 let mut rows = reading.threads(filter)?;
@@ -272,8 +276,8 @@ impl<'search, 'reading> Threads<'search, 'reading> {
         if let Some(deleted) = self.others
             && !self.known.contains_key(&number)
         {
-            let row = self.reading.thread_numbered(number)?;
-            let row = row.filter(|row| deleted == Deleted::Shown || row.summary.deleted.is_none());
+            let row = self.reading.thread_by_number(number)?;
+            let row = row.filter(|row| deleted == DeletedFilter::Shown || row.summary.deleted.is_none());
             self.known.insert(number, row);
         }
         Ok(self.known.get(&number).and_then(Option::as_ref))

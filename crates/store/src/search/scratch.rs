@@ -30,7 +30,7 @@ impl Scratch {
 
     /// The words of a segmented text, in order, as FTS5 stores them.
     pub(super) fn words(&self, segmented: &str) -> rusqlite::Result<Vec<String>> {
-        let holding = self.hold(segmented)?;
+        let holding = self.insert_text(segmented)?;
         let mut statement = holding.prepare_cached("SELECT term FROM vocabulary ORDER BY offset")?;
         statement.query_map([], |row| row.get(0))?.collect()
     }
@@ -41,7 +41,7 @@ impl Scratch {
         expression: &str,
         text: &Segmented<'_>,
     ) -> rusqlite::Result<Option<Vec<Range<usize>>>> {
-        let holding = self.hold(text.text())?;
+        let holding = self.insert_text(text.text())?;
         let marked: Option<String> = holding
             .prepare_cached("SELECT highlight(words, 0, ?2, ?3) FROM words WHERE words MATCH ?1")?
             .query_row(params![expression, OPENING.to_string(), CLOSING.to_string()], |row| row.get(0))
@@ -53,7 +53,7 @@ impl Scratch {
     }
 
     /// Inserts a text until the transaction is dropped, which rolls it back.
-    fn hold(&self, segmented: &str) -> rusqlite::Result<Transaction<'_>> {
+    fn insert_text(&self, segmented: &str) -> rusqlite::Result<Transaction<'_>> {
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)?;
         transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?.execute([segmented])?;
         Ok(transaction)

@@ -20,7 +20,7 @@ pub(super) const TOKENIZER: &str = "unicode61 remove_diacritics 2 categories ''L
 
 /// How a character is segmented.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     /// Unchanged.
     Plain,
     /// Removed: diacritics, variation selectors and joiners.
@@ -35,12 +35,12 @@ enum Class {
     Wide,
 }
 
-fn class(character: char) -> Class {
+fn class(character: char) -> CharacterClass {
     if matches!(character, ' '..='~') {
-        return Class::Plain;
+        return CharacterClass::Plain;
     }
     match u32::from(character) {
-        0..=0x1f | 0x7f => Class::Blank,
+        0..=0x1f | 0x7f => CharacterClass::Blank,
         0xad
         | 0x300..=0x36f
         | 0x1ab0..=0x1aff
@@ -52,7 +52,7 @@ fn class(character: char) -> Class {
         | 0xfe00..=0xfe0f
         | 0xfe20..=0xfe2f
         | 0xfeff
-        | 0xe0000..=0xe01ef => Class::Dropped,
+        | 0xe0000..=0xe01ef => CharacterClass::Dropped,
         // Thai, Lao, Tibetan, Burmese; Korean letters; Khmer; the Tai scripts.
         0x0e00..=0x109f
         | 0x1100..=0x11ff
@@ -74,10 +74,10 @@ fn class(character: char) -> Class {
         | 0xf900..=0xfaff
         | 0xff66..=0xffdc
         | 0x1aff0..=0x1b16f
-        | 0x20000..=0x3ffff => Class::Alone,
-        0x2300..=0x23ff | 0x2600..=0x27bf | 0x2b00..=0x2bff | 0x1f000..=0x1faff => Class::Emoji,
-        0xff01..=0xff5e => Class::Wide,
-        _ => Class::Plain,
+        | 0x20000..=0x3ffff => CharacterClass::Alone,
+        0x2300..=0x23ff | 0x2600..=0x27bf | 0x2b00..=0x2bff | 0x1f000..=0x1faff => CharacterClass::Emoji,
+        0xff01..=0xff5e => CharacterClass::Wide,
+        _ => CharacterClass::Plain,
     }
 }
 
@@ -113,7 +113,7 @@ impl<'text> Segmented<'text> {
         let end = self.place(range.end);
         // Removed diacritics belong to the preceding letter.
         let marks = self.original[end..].chars();
-        let marks = marks.take_while(|&mark| class(mark) == Class::Dropped);
+        let marks = marks.take_while(|&mark| class(mark) == CharacterClass::Dropped);
         self.place(range.start)..end + marks.map(char::len_utf8).sum::<usize>()
     }
 
@@ -134,7 +134,7 @@ fn copy(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize
     let mut run = 0;
     for (place, character) in text.char_indices() {
         let class = class(character);
-        if class == Class::Plain {
+        if class == CharacterClass::Plain {
             continue;
         }
         if run < place {
@@ -143,24 +143,24 @@ fn copy(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize
         }
         run = place + character.len_utf8();
         match class {
-            Class::Plain | Class::Dropped => {}
-            Class::Blank => {
+            CharacterClass::Plain | CharacterClass::Dropped => {}
+            CharacterClass::Blank => {
                 shifted(segmented.len(), place);
                 segmented.push(' ');
             }
-            Class::Alone => {
+            CharacterClass::Alone => {
                 segmented.push(' ');
                 shifted(segmented.len(), place);
                 segmented.push(character);
                 segmented.push(' ');
             }
-            Class::Emoji => {
+            CharacterClass::Emoji => {
                 segmented.push(' ');
                 shifted(segmented.len(), place);
                 let written = write!(segmented, "uemoji{:x} ", u32::from(character));
                 written.expect("writing into memory cannot fail");
             }
-            Class::Wide => {
+            CharacterClass::Wide => {
                 shifted(segmented.len(), place);
                 let narrow = char::from_u32(u32::from(character) - 0xfee0);
                 segmented.push(narrow.expect("wide forms are in ASCII order"));

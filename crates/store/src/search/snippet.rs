@@ -9,19 +9,19 @@ const LENGTH: usize = 160;
 /// The usual number of characters before the first match.
 const LEAD: usize = 40;
 /// Matches considered for the best position.
-const MOST_MATCHES: usize = 1000;
+const MAX_MATCHES: usize = 1000;
 const CUT: char = '…';
 
 /// One line of an entry's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snippet {
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<SnippetPiece>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SnippetPiece"))]
-pub struct Piece {
+pub struct SnippetPiece {
     /// Whether this part matched.
     pub matched: bool,
     pub text: String,
@@ -35,7 +35,7 @@ impl Snippet {
 
     /// The line around the densest matches, or the beginning if there are none.
     pub(super) fn new(text: &str, matches: &[Range<usize>]) -> Self {
-        let matches = &matches[..matches.len().min(MOST_MATCHES)];
+        let matches = &matches[..matches.len().min(MAX_MATCHES)];
         let window = window(text, best(text, matches));
         let mut line = Line::default();
         if !text[..window.start].trim().is_empty() {
@@ -58,7 +58,7 @@ impl Snippet {
 /// Text with collapsed whitespace.
 #[derive(Default)]
 struct Line {
-    pieces: Vec<Piece>,
+    pieces: Vec<SnippetPiece>,
     /// A pending space, and whether it is inside a match.
     space: Option<bool>,
 }
@@ -80,7 +80,7 @@ impl Line {
     fn add(&mut self, character: char, matched: bool) {
         match self.pieces.last_mut() {
             Some(piece) if piece.matched == matched => piece.text.push(character),
-            _ => self.pieces.push(Piece { matched, text: character.to_string() }),
+            _ => self.pieces.push(SnippetPiece { matched, text: character.to_string() }),
         }
     }
 }

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use retake_model::check::{self, Accepted, BadContent};
+use retake_model::check::{self, InvalidContentError, StateChecker};
 use retake_model::content::{ContentId, Kind};
 use retake_model::id::ProjectId;
-use retake_model::object::{Objects, Unavailable, load};
+use retake_model::object::{ObjectError, Objects, load};
 use retake_model::state::ThreadState;
 use retake_model::summary::TakeSummary;
 use rusqlite::OptionalExtension;
 use rusqlite::types::Value;
 
 use super::log::{Log, Logs};
-use super::{Problem, Verified, WhichThread, tolerate};
+use super::{Problem, ThreadRef, VerifyReport, read_or_report};
 use crate::StoreError;
-use crate::derive::{Derived, derive};
+use crate::derive::{DerivedRows, derive};
 use crate::facets::Facet;
 use crate::projects;
 use crate::queries::{Queries, digest, hexadecimal};
@@ -25,13 +25,13 @@ pub(super) fn check(
     queries: &Queries<'_>,
     log: &Log,
     seen_nodes: &mut HashSet<ContentId>,
-    verified: &mut Verified,
+    verified: &mut VerifyReport,
 ) -> Result<(), StoreError> {
     match check_readable(queries, log, seen_nodes, verified) {
         Err(error) if error.is_damage() => {
             verified
                 .problems
-                .push(Problem::ThreadUnreadable { thread: log.which(), message: error.to_string() });
+                .push(Problem::ThreadUnreadable { thread: log.thread_ref(), message: error.to_string() });
             Ok(())
         }
         other => other,
@@ -42,9 +42,9 @@ fn check_readable(
     queries: &Queries<'_>,
     log: &Log,
     seen_nodes: &mut HashSet<ContentId>,
-    verified: &mut Verified,
+    verified: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    let thread = log.which();
+    let thread = log.thread_ref();
     let first = queries.operation(log.thread, 1)?;
     let last = queries.head(log.thread)?;
     let Some((first, last)) = first.zip(last) else {
@@ -52,7 +52,7 @@ fn check_readable(
         verified.problems.push(Problem::LogGap { thread, first: 1, last: 1 });
         return Ok(());
     };
-    match derive(&first.operation, &last.operation, &log.seen(), log.sharing(queries), queries) {
+    match derive(&first.operation, &last.operation, &log.environments(), log.sharing(queries), queries) {
         Ok(Some(derived)) => {
             verified.takes += derived.takes.len() as u64;
             let differences = differences(queries, thread, &derived)?;
@@ -64,7 +64,7 @@ fn check_readable(
             }
         }
         Ok(None) => verified.problems.push(Problem::OperationMisplaced { thread, version: 1 }),
-        Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
+        Err(error @ ObjectError::Unreadable(_)) => return Err(error.into()),
         // Already reported as missing or damaged content.
         Err(_) => {}
     }
@@ -74,11 +74,11 @@ fn check_readable(
 /// The rows of a thread that differ from the expected ones.
 pub(crate) fn differences(
     queries: &Queries<'_>,
-    thread: WhichThread,
-    derived: &Derived,
+    thread: ThreadRef,
+    derived: &DerivedRows,
 ) -> Result<Vec<Problem>, StoreError> {
     let mut problems = Vec::new();
-    let row = tolerate(&mut problems, "thread", || {
+    let row = read_or_report(&mut problems, "thread", || {
         queries
             .connection
             .prepare_cached("SELECT key, project, title, record, digest FROM thread WHERE number = ?1")?
@@ -94,7 +94,7 @@ pub(crate) fn differences(
         }
         Some(_) => {}
     }
-    let takes = tolerate(&mut problems, "take", || {
+    let takes = read_or_report(&mut problems, "take", || {
         let mut statement = queries.connection.prepare_cached(
             "SELECT key, name, record, digest FROM take INDEXED BY take_name WHERE thread = ?1",
         )?;
@@ -105,7 +105,7 @@ pub(crate) fn differences(
     if takes != derived.takes.iter().map(take_columns).collect() {
         problems.push(Problem::TakeIndexDiffers { thread });
     }
-    let facets = tolerate(&mut problems, "facet", || {
+    let facets = read_or_report(&mut problems, "facet", || {
         let mut statement =
             queries.connection.prepare_cached("SELECT kind, value FROM facet WHERE thread = ?1")?;
         let rows = statement.query_map([thread.number], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -141,7 +141,7 @@ fn lists_agree(
     state: ContentId,
     seen: &mut HashSet<ContentId>,
 ) -> Result<bool, StoreError> {
-    let mut walk = || -> Result<(), Unavailable> {
+    let mut walk = || -> Result<(), ObjectError> {
         let state: ThreadState = load(queries, state)?;
         state.takes.visit_nodes(queries, &mut |id| seen.insert(id), &mut |_| {})?;
         for take in state.all_takes(queries)? {
@@ -150,28 +150,28 @@ fn lists_agree(
         Ok(())
     };
     match walk() {
-        Err(Unavailable::Damaged { .. }) => Ok(false),
-        Err(error @ Unavailable::Unreadable(_)) => Err(error.into()),
+        Err(ObjectError::Damaged { .. }) => Ok(false),
+        Err(error @ ObjectError::Unreadable(_)) => Err(error.into()),
         // Missing content is reported separately.
-        Ok(()) | Err(Unavailable::Missing { .. }) => Ok(true),
+        Ok(()) | Err(ObjectError::Missing { .. }) => Ok(true),
     }
 }
 
 /// The invariant that a state violates, if any.
 fn broken_rule(queries: &Queries<'_>, id: ContentId) -> Result<Option<String>, StoreError> {
-    let look = || -> Result<(), BadContent> {
+    let look = || -> Result<(), InvalidContentError> {
         check::content(Kind::State, &queries.bytes(Kind::State, id)?)?;
         let state: ThreadState = load(queries, id)?;
         check::content(Kind::Settings, &queries.bytes(Kind::Settings, state.settings)?)?;
         for cell in state.takes.iter(queries, 0) {
             check::content(Kind::Take, &queries.bytes(Kind::Take, cell?.content)?)?;
         }
-        Accepted::default().state(queries, id)
+        StateChecker::default().state(queries, id)
     };
     match look() {
-        Err(BadContent::Unavailable(error @ Unavailable::Unreadable(_))) => Err(error.into()),
+        Err(InvalidContentError::Unavailable(error @ ObjectError::Unreadable(_))) => Err(error.into()),
         // Missing or damaged content is already reported.
-        Ok(()) | Err(BadContent::Unavailable(_)) => Ok(None),
+        Ok(()) | Err(InvalidContentError::Unavailable(_)) => Ok(None),
         Err(broken) => Ok(Some(broken.to_string())),
     }
 }
@@ -185,7 +185,7 @@ pub(super) fn check_strays(
     for (table, column) in
         [("thread", "number"), ("take", "thread"), ("facet", "thread"), ("presentation", "thread")]
     {
-        let numbers: Vec<i64> = tolerate(problems, table, || {
+        let numbers: Vec<i64> = read_or_report(problems, table, || {
             let sql = format!("SELECT DISTINCT {column} FROM {table}");
             let mut statement = queries.connection.prepare(&sql)?;
             let rows = statement.query_map([], |row| row.get(0))?;
@@ -194,7 +194,7 @@ pub(super) fn check_strays(
         for number in numbers {
             let has_log = logs.threads.get(&number).is_some_and(|log| !log.operations.is_empty());
             if !has_log {
-                problems.push(Problem::StrayRows { table, thread: WhichThread { number, id: None } });
+                problems.push(Problem::StrayRows { table, thread: ThreadRef { number, id: None } });
             }
         }
     }
@@ -202,28 +202,32 @@ pub(super) fn check_strays(
 }
 
 /// Compares the row checksums with the rows.
-pub(super) fn check_tallies(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-    let expected =
-        tolerate(problems, "tally", || Ok((queries.expected_tallies()?, queries.kept_tallies()?)))?;
+pub(super) fn check_row_checksums(
+    queries: &Queries<'_>,
+    problems: &mut Vec<Problem>,
+) -> Result<(), StoreError> {
+    let expected = read_or_report(problems, "tally", || {
+        Ok((queries.compute_row_checksums()?, queries.stored_row_checksums()?))
+    })?;
     let (expected, kept) = expected;
     let missing = expected.keys().filter(|key| !kept.contains_key(key)).count();
     let wrong = kept.iter().filter(|(key, hash)| expected.get(key) != Some(hash)).count();
     if missing + wrong > 0 {
-        problems.push(Problem::TalliesDiffer { count: (missing + wrong) as u64 });
+        problems.push(Problem::RowChecksumsDiffer { count: (missing + wrong) as u64 });
     }
     Ok(())
 }
 
 /// Checks project rows against their digests, since no other data confirms them.
 pub(super) fn check_projects(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-    let damaged = tolerate(problems, "project", || {
+    let damaged = read_or_report(problems, "project", || {
         let sql = format!("SELECT {} FROM project", projects::COLUMNS);
         let mut statement = queries.connection.prepare(&sql)?;
         let mut rows = statement.query([])?;
         let mut damaged = Vec::new();
         while let Some(row) = rows.next()? {
-            let sound = projects::raw(row).is_ok_and(|raw| projects::checked(raw).is_ok());
-            if !sound {
+            let intact = projects::raw(row).is_ok_and(|raw| projects::checked(raw).is_ok());
+            if !intact {
                 let key = row.get_ref(0)?.as_blob().unwrap_or_default();
                 damaged.push(hexadecimal(key));
             }

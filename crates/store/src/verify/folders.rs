@@ -14,10 +14,10 @@ use retake_model::reference::Reference;
 use rusqlite::types::ValueRef;
 
 use super::log::{Log, Logs};
-use super::{Holder, Problem, WhichThread, tolerate};
+use super::{Problem, Referrer, ThreadRef, read_or_report};
 use crate::StoreError;
 use crate::folders::StoredIntent;
-use crate::queries::{Queries, checked, hexadecimal};
+use crate::queries::{Queries, decode_checked, hexadecimal};
 
 /// The rows of both tables.
 pub(crate) struct FolderRows {
@@ -32,8 +32,8 @@ pub(crate) struct FolderRows {
 impl FolderRows {
     /// Reads all rows. An unreadable table is reported as a problem and yields no rows.
     pub(crate) fn read(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<Self, StoreError> {
-        let (folders, damaged_folders) = tolerate(problems, "folder", || read_folders(queries))?;
-        let (intents, damaged_intents) = tolerate(problems, "intent", || read_intents(queries))?;
+        let (folders, damaged_folders) = read_or_report(problems, "folder", || read_folders(queries))?;
+        let (intents, damaged_intents) = read_or_report(problems, "intent", || read_intents(queries))?;
         Ok(Self { folders, damaged_folders, intents, damaged_intents })
     }
 
@@ -45,19 +45,19 @@ impl FolderRows {
         let misplaced = self.intents.iter().filter(|stored| !is_next(&stored.intent.operation, logs));
         let misplaced = misplaced.map(|stored| Problem::IntentMisplaced {
             intent: stored.number,
-            thread: which(&stored.intent.operation, logs),
+            thread: thread_ref(&stored.intent.operation, logs),
         });
         folders.chain(intents).chain(misplaced).collect()
     }
 
     /// The content that the rows need, each with the row that needs it.
-    pub(crate) fn needs(&self) -> impl Iterator<Item = (Reference, Holder)> {
+    pub(crate) fn needs(&self) -> impl Iterator<Item = (Reference, Referrer)> {
         let folders = self.folders.iter().filter_map(|folder| {
             let snapshot = folder.snapshot?;
-            Some(((Kind::Snapshot, snapshot), Holder::Folder { folder: folder.id }))
+            Some(((Kind::Snapshot, snapshot), Referrer::Folder { folder: folder.id }))
         });
         let intents = self.intents.iter().flat_map(|stored| {
-            let by = Holder::Intent { intent: stored.number };
+            let by = Referrer::Intent { intent: stored.number };
             intent_needs(&stored.intent).map(move |reference| (reference, by))
         });
         folders.chain(intents)
@@ -71,9 +71,9 @@ pub(crate) fn is_next(operation: &Operation, logs: &Logs) -> bool {
     operation.version == version + 1 && operation.previous == previous
 }
 
-fn which(operation: &Operation, logs: &Logs) -> WhichThread {
+fn thread_ref(operation: &Operation, logs: &Logs) -> ThreadRef {
     let number = log_of(operation, logs).map_or(0, |log| log.thread);
-    WhichThread { number, id: Some(operation.thread) }
+    ThreadRef { number, id: Some(operation.thread) }
 }
 
 fn log_of<'logs>(operation: &Operation, logs: &'logs Logs) -> Option<&'logs Log> {
@@ -81,61 +81,61 @@ fn log_of<'logs>(operation: &Operation, logs: &'logs Logs) -> Option<&'logs Log>
 }
 
 fn end(log: &Log) -> Option<(Version, ContentId)> {
-    log.sound().last().map(|(version, sound)| (version, sound.id))
+    log.intact().last().map(|(version, intact)| (version, intact.id))
 }
 
 fn intent_needs(intent: &Intent) -> impl Iterator<Item = Reference> {
     let operation = &intent.operation;
     let state = [(Kind::State, operation.after)];
-    let around = operation.surroundings.map(|id| (Kind::Surroundings, id));
+    let around = operation.environment.map(|id| (Kind::Environment, id));
     let files = [intent.files.before, intent.files.after].map(|id| (Kind::Snapshot, id));
     state.into_iter().chain(around).chain(files)
 }
 
-type Sorted<Sound, Key> = (Vec<Sound>, Vec<Key>);
+type CheckedRows<IntactOperation, Key> = (Vec<IntactOperation>, Vec<Key>);
 
-fn read_folders(queries: &Queries<'_>) -> rusqlite::Result<Sorted<FolderRecord, Vec<u8>>> {
-    let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+fn read_folders(queries: &Queries<'_>) -> rusqlite::Result<CheckedRows<FolderRecord, Vec<u8>>> {
+    let (mut intact, mut damaged) = (Vec::new(), Vec::new());
     let mut statement = queries.connection.prepare("SELECT key, record, digest FROM folder ORDER BY key")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let key = blob(row.get_ref(0)?);
-        let record = checked::<FolderRecord>(blob(row.get_ref(1)?), number(row.get_ref(2)?), "folder");
+        let record = decode_checked::<FolderRecord>(blob(row.get_ref(1)?), number(row.get_ref(2)?), "folder");
         match record {
-            Ok(record) if record.id.key() == key => sound.push(record),
+            Ok(record) if record.id.key() == key => intact.push(record),
             _ => damaged.push(key.to_vec()),
         }
     }
-    Ok((sound, damaged))
+    Ok((intact, damaged))
 }
 
-fn read_intents(queries: &Queries<'_>) -> rusqlite::Result<Sorted<StoredIntent, i64>> {
-    let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+fn read_intents(queries: &Queries<'_>) -> rusqlite::Result<CheckedRows<StoredIntent, i64>> {
+    let (mut intact, mut damaged) = (Vec::new(), Vec::new());
     let mut statement = queries
         .connection
         .prepare("SELECT number, folder, thread, body, digest FROM intent ORDER BY number")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let place = row.get(0)?;
-        let intent = checked::<Intent>(blob(row.get_ref(3)?), number(row.get_ref(4)?), "intent");
+        let intent = decode_checked::<Intent>(blob(row.get_ref(3)?), number(row.get_ref(4)?), "intent");
         let (folder, thread) = (blob(row.get_ref(1)?), blob(row.get_ref(2)?));
         match intent {
-            Ok(intent) if is_itself(&intent, folder, thread) => {
-                sound.push(StoredIntent { number: place, intent });
+            Ok(intent) if is_consistent(&intent, folder, thread) => {
+                intact.push(StoredIntent { number: place, intent });
             }
             _ => damaged.push(place),
         }
     }
-    Ok((sound, damaged))
+    Ok((intact, damaged))
 }
 
 /// Whether the columns match the intent, and the intent matches its operation.
-fn is_itself(intent: &Intent, folder: &[u8], thread: &[u8]) -> bool {
+fn is_consistent(intent: &Intent, folder: &[u8], thread: &[u8]) -> bool {
     let Intent { operation, files, .. } = intent;
     FolderId::key(&intent.folder) == folder
         && operation.thread.key() == thread
         && operation.files == Some(*files)
-        && operation.filed == Some(operation.version)
+        && operation.last_file_operation == Some(operation.version)
 }
 
 // A column with an unexpected type is damaged; the default value makes the digest check fail.

@@ -6,7 +6,9 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::reference::{Reference, references};
 
 use super::log::Log;
-use super::{Holder, MaintenanceProgress, Problem, Stage, Verified, WhichThread, tolerate};
+use super::{
+    MaintenanceProgress, MaintenanceStage, Problem, Referrer, ThreadRef, VerifyReport, read_or_report,
+};
 use crate::StoreError;
 use crate::objects::unpack;
 use crate::queries::Queries;
@@ -16,26 +18,26 @@ use crate::scan::{OBJECTS, scan};
 const REPORT_EVERY: u64 = 1024;
 
 /// Objects read so far, and references to objects not yet read.
-pub(super) struct Found {
+pub(super) struct ObjectInventory {
     /// All objects whose content matches their name.
     pub(super) present: HashSet<Reference>,
-    needed: HashMap<Reference, Holder>,
+    needed: HashMap<Reference, Referrer>,
 }
 
 pub(super) fn check(
     queries: &Queries<'_>,
-    verified: &mut Verified,
+    verified: &mut VerifyReport,
     progress: &mut dyn FnMut(MaintenanceProgress),
-) -> Result<Found, StoreError> {
+) -> Result<ObjectInventory, StoreError> {
     let mut index = read_index(queries, &mut verified.problems)?;
     let total = index.len() as u64;
-    let mut found = Found { present: HashSet::with_capacity(index.len()), needed: HashMap::new() };
+    let mut found = ObjectInventory { present: HashSet::with_capacity(index.len()), needed: HashMap::new() };
     let gaps = scan(queries.connection, OBJECTS, &mut |row| {
         if verified.objects.is_multiple_of(REPORT_EVERY) {
             progress(MaintenanceProgress {
                 done: verified.objects,
                 total: total.max(verified.objects),
-                what: Stage::Objects,
+                stage: MaintenanceStage::Objects,
             });
         }
         verified.objects += 1;
@@ -74,10 +76,10 @@ pub(super) fn check(
             last: gap.last,
         });
     }
-    let packed = tolerate(&mut verified.problems, "packed", || queries.packed_rows(None))?;
+    let packed = read_or_report(&mut verified.problems, "packed", || queries.packed_rows(None))?;
     let (before, total) = (verified.objects, (verified.objects + packed.len() as u64).max(total));
     let packs = queries.check_packs(packed, &mut |done| {
-        progress(MaintenanceProgress { done: before + done, total, what: Stage::Objects });
+        progress(MaintenanceProgress { done: before + done, total, stage: MaintenanceStage::Objects });
     });
     verified.objects += packs.present.len() as u64;
     verified.object_bytes += packs.bytes;
@@ -98,9 +100,9 @@ pub(crate) fn read_index(
     problems: &mut Vec<Problem>,
 ) -> Result<HashMap<i64, i64>, StoreError> {
     let mut twice = Vec::new();
-    let index = tolerate(problems, "object_index", || {
+    let index = read_or_report(problems, "object_index", || {
         let mut index = HashMap::new();
-        queries.each_name(&mut |prefix, number| {
+        queries.for_each_name(&mut |prefix, number| {
             if index.insert(number, prefix).is_some() {
                 twice.push(number);
             }
@@ -111,12 +113,12 @@ pub(crate) fn read_index(
     Ok(index)
 }
 
-impl Found {
+impl ObjectInventory {
     fn add(&mut self, kind: Kind, id: ContentId, below: Vec<Reference>) {
         for reference in below {
             // Objects are stored after the objects they refer to, so few references wait here: only those
             // into packs, which are read last.
-            self.need(reference, Holder::Object { kind, id });
+            self.need(reference, Referrer::Object { kind, id });
         }
         self.needed.remove(&(kind, id));
         self.present.insert((kind, id));
@@ -124,16 +126,16 @@ impl Found {
 
     /// Adds the references of a log's operations.
     pub(super) fn need_operations(&mut self, log: &Log) {
-        let thread: WhichThread = log.which();
-        for (version, operation) in log.sound() {
+        let thread: ThreadRef = log.thread_ref();
+        for (version, operation) in log.intact() {
             for reference in operation.needs() {
-                self.need(reference, Holder::Operation { thread, version });
+                self.need(reference, Referrer::Operation { thread, version });
             }
         }
     }
 
     /// Adds a reference to content.
-    pub(super) fn need(&mut self, reference: Reference, by: Holder) {
+    pub(super) fn need(&mut self, reference: Reference, by: Referrer) {
         if !self.present.contains(&reference) {
             self.needed.entry(reference).or_insert(by);
         }

@@ -7,7 +7,7 @@ use retake_model::id::{FolderId, ThreadId};
 use retake_model::operation::Version;
 use serde::{Serialize, Serializer};
 
-use crate::mark::LostEnd;
+use crate::high_water_mark::LostLogEnd;
 
 /// A problem in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum Problem {
     },
     /// Acknowledged operations are missing from the end of the log.
     #[error("{0}")]
-    LogEndLost(LostEnd),
+    LogEndLost(LostLogEnd),
     /// The bytes of an object do not match its name.
     #[error("object {number} is damaged: its bytes are not what its name says")]
     ObjectDamaged {
@@ -104,13 +104,13 @@ pub enum Problem {
         /// Its name.
         id: ContentId,
         /// One of its referrers.
-        by: Holder,
+        by: Referrer,
     },
     /// The bytes of an operation are damaged.
     #[error("operation {version} of {thread} is damaged")]
     OperationDamaged {
         /// Its thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// Its version, which may be damaged too.
         version: i64,
         /// Its sequence number in the store's log.
@@ -120,7 +120,7 @@ pub enum Problem {
     #[error("the log of {thread} lacks operations {first} to {last}")]
     LogGap {
         /// Its thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The first that is missing.
         first: Version,
         /// The last that is missing.
@@ -130,7 +130,7 @@ pub enum Problem {
     #[error("operation {version} of {thread} does not follow the one before it")]
     LogBroken {
         /// Its thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The operation.
         version: Version,
     },
@@ -138,7 +138,7 @@ pub enum Problem {
     #[error("operation {version} of {thread} belongs elsewhere")]
     OperationForeign {
         /// The thread of its row.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The version of its row.
         version: Version,
     },
@@ -146,7 +146,7 @@ pub enum Problem {
     #[error("operation {version} of {thread} is not in its place in history")]
     OperationMisplaced {
         /// Its thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The operation.
         version: Version,
     },
@@ -154,15 +154,15 @@ pub enum Problem {
     #[error("operation {version} of {thread} leads to another state than the moment that it goes to")]
     StateMismatch {
         /// Its thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The operation.
         version: Version,
     },
     /// An operation names the wrong last operation with files, so that a lookup would miss files.
     #[error("operation {version} of {thread} names the wrong operation as the last one with files")]
-    FiledWrong {
+    LastFileOperationWrong {
         /// Its thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The operation.
         version: Version,
     },
@@ -170,33 +170,33 @@ pub enum Problem {
     #[error("{thread} was purged, and has a log")]
     PurgedThreadHasLog {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// Some versions of a thread are incomplete.
-    #[error("{versions} versions of {thread} cannot be read in full{}", newest(*.newest_whole))]
+    #[error("{versions} versions of {thread} cannot be read in full{}", newest(*.newest_complete))]
     ThreadIncomplete {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// Number of incomplete versions.
         versions: u64,
         /// The newest complete version.
-        newest_whole: Option<Version>,
+        newest_complete: Option<Version>,
     },
     /// Some files of a thread cannot be restored completely.
-    #[error("the files of {versions} versions of {thread} cannot be restored in full{}", newest(*.newest_whole))]
+    #[error("the files of {versions} versions of {thread} cannot be restored in full{}", newest(*.newest_complete))]
     FilesIncomplete {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// Number of versions with incomplete files.
         versions: u64,
         /// The newest version with complete files.
-        newest_whole: Option<Version>,
+        newest_complete: Option<Version>,
     },
     /// The current state of a thread cannot be read.
     #[error("{thread} cannot be read: {message}")]
     ThreadUnreadable {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The reason.
         message: String,
     },
@@ -204,13 +204,13 @@ pub enum Problem {
     #[error("a list in {thread} contradicts itself")]
     ListContradicts {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// The current state of a thread violates an invariant.
     #[error("the state of {thread} breaks a rule: {message}")]
     StateBreaksRule {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// The violated rule.
         message: String,
     },
@@ -218,25 +218,25 @@ pub enum Problem {
     #[error("{thread} is missing from the index of threads")]
     ThreadNotIndexed {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// The summary of a thread in the index differs from its log.
     #[error("what the index shows of {thread} differs from its log")]
     ThreadIndexDiffers {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// The takes of a thread in the index differ from its state.
     #[error("what the index shows of the takes of {thread} differs from its state")]
     TakeIndexDiffers {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// The facets of a thread differ from its log.
     #[error("what {thread} is found by differs from its log")]
     FacetsDiffer {
         /// The thread.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// A row belongs to a thread that has no log.
     #[error("table {table} has rows of {thread}, which has no log")]
@@ -244,11 +244,11 @@ pub enum Problem {
         /// The table.
         table: &'static str,
         /// The thread in the rows.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// Row checksums differ from the rows.
     #[error("{count} tallies of what lists should show differ from the rows that there are")]
-    TalliesDiffer {
+    RowChecksumsDiffer {
         /// Number of wrong checksums.
         count: u64,
     },
@@ -276,7 +276,7 @@ pub enum Problem {
         /// Its number.
         intent: i64,
         /// The thread of its operation.
-        thread: WhichThread,
+        thread: ThreadRef,
     },
     /// A record of shared settings is damaged.
     #[error("the shared settings in {path} are damaged: prompts, roles and context presets of a project")]
@@ -290,7 +290,7 @@ pub enum Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Holder {
+pub enum Referrer {
     /// Another object.
     Object {
         /// Its kind.
@@ -303,7 +303,7 @@ pub enum Holder {
     /// An operation.
     Operation {
         /// Its thread.
-        thread: WhichThread,
+        thread: ThreadRef,
         /// Its version.
         version: Version,
     },
@@ -322,7 +322,7 @@ pub enum Holder {
 /// A thread: its number in this store, and its id if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WhichThread {
+pub struct ThreadRef {
     /// Row number in this store.
     pub number: i64,
     /// Its id, if the log contains it.
@@ -351,7 +351,7 @@ impl Problem {
             Self::OperationForeign { .. } => "operation_foreign",
             Self::OperationMisplaced { .. } => "operation_misplaced",
             Self::StateMismatch { .. } => "state_mismatch",
-            Self::FiledWrong { .. } => "filed_wrong",
+            Self::LastFileOperationWrong { .. } => "last_file_operation_wrong",
             Self::PurgedThreadHasLog { .. } => "purged_thread_has_log",
             Self::ThreadIncomplete { .. } => "thread_incomplete",
             Self::FilesIncomplete { .. } => "files_incomplete",
@@ -363,7 +363,7 @@ impl Problem {
             Self::TakeIndexDiffers { .. } => "take_index_differs",
             Self::FacetsDiffer { .. } => "facets_differ",
             Self::StrayRows { .. } => "stray_rows",
-            Self::TalliesDiffer { .. } => "tallies_differ",
+            Self::RowChecksumsDiffer { .. } => "row_checksums_differ",
             Self::ProjectDamaged { .. } => "project_damaged",
             Self::FolderDamaged { .. } => "folder_damaged",
             Self::IntentDamaged { .. } => "intent_damaged",
@@ -373,7 +373,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for WhichThread {
+impl fmt::Display for ThreadRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
             Some(id) => write!(formatter, "thread {}", id.short()),
@@ -382,7 +382,7 @@ impl fmt::Display for WhichThread {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for Referrer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Object { kind, id } => write!(formatter, "{kind:?} {}", id.short()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::*;
 use retake_model::time::Timestamp;
-use retake_store::{Collected, Mode, Store};
+use retake_store::{CollectMode, CollectReport, Store};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -12,7 +12,7 @@ fn later(days: i64) -> Timestamp {
     Timestamp::from_millis(START + days * 24 * 60 * 60 * 1000)
 }
 
-fn collect(store: &Store, days: i64, mode: Mode) -> Collected {
+fn collect(store: &Store, days: i64, mode: CollectMode) -> CollectReport {
     store.collect(DAY, later(days), mode).expect("the collection runs")
 }
 
@@ -46,7 +46,7 @@ fn a_store_without_garbage_is_unchanged() {
     let store = folder.open();
     grow(&store);
     let before = dump(&store).expect("readable");
-    assert_eq!(collect(&store, 1000, Mode::Collect), Collected::default());
+    assert_eq!(collect(&store, 1000, CollectMode::Collect), CollectReport::default());
     assert_eq!(dump(&store).expect("readable"), before);
 }
 
@@ -55,22 +55,22 @@ fn a_dry_run_reports_the_same_as_a_run() {
     let (_folder, store) = with_garbage();
     let before = dump(&store).expect("readable");
     let objects = verify(&store).objects;
-    let dry = collect(&store, 2, Mode::DryRun);
+    let dry = collect(&store, 2, CollectMode::DryRun);
     assert!(dry.unreachable >= 5 && dry.bytes > 0, "{dry:?}");
     assert_eq!((dry.young, dry.freed_file_bytes), (0, 0));
     assert_eq!(verify(&store).objects, objects);
-    let run = collect(&store, 2, Mode::Collect);
-    assert_eq!(Collected { freed_file_bytes: 0, ..run }, dry);
+    let run = collect(&store, 2, CollectMode::Collect);
+    assert_eq!(CollectReport { freed_file_bytes: 0, ..run }, dry);
     assert_eq!(assert_clean(&store).objects, objects - run.unreachable);
     assert_eq!(dump(&store).expect("readable"), before);
-    assert_eq!(collect(&store, 2, Mode::Collect), Collected::default());
+    assert_eq!(collect(&store, 2, CollectMode::Collect), CollectReport::default());
 }
 
 #[test]
 fn young_objects_are_retained() {
     let (_folder, store) = with_garbage();
     let objects = verify(&store).objects;
-    let run = collect(&store, 0, Mode::Collect);
+    let run = collect(&store, 0, CollectMode::Collect);
     assert_eq!((run.unreachable, run.bytes), (0, 0));
     assert!(run.young >= 5, "{run:?}");
     assert_eq!(verify(&store).objects, objects);
@@ -98,7 +98,7 @@ fn a_file_with_much_garbage_shrinks() {
         .expect("damage planted");
     recount(&store);
     let before = store.usage().expect("usage").database;
-    let run = collect(&store, 2, Mode::Collect);
+    let run = collect(&store, 2, CollectMode::Collect);
     let after = store.usage().expect("usage").database;
     assert!(run.freed_file_bytes > 100_000, "{run:?}");
     assert_eq!(before - after, run.freed_file_bytes);
@@ -113,6 +113,6 @@ fn a_damaged_store_is_refused() {
         .execute("DELETE FROM object WHERE number = (SELECT min(number) FROM object WHERE kind = 2)", [])
         .expect("damage planted");
     let objects = verify(&store).objects;
-    assert!(store.collect(DAY, later(2), Mode::Collect).is_err());
+    assert!(store.collect(DAY, later(2), CollectMode::Collect).is_err());
     assert_eq!(verify(&store).objects, objects);
 }

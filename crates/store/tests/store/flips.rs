@@ -95,7 +95,7 @@ fn flipped_and_truncated_bytes_are_never_served_silently() {
             Err(said) => panic!("round {round}, {what}: {said}"),
         }
     }
-    // Both must occur, or the test checks nothing. `Noticed` is rare.
+    // Both must occur, or the test checks nothing. `ProjectChange` is rare.
     assert!(outcomes.contains_key("Unharmed") && outcomes.contains_key("Refused"), "{outcomes:?}");
 }
 

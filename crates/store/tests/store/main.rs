@@ -3,7 +3,7 @@
 mod collect;
 mod files;
 mod flips;
-mod lost_end;
+mod lost_log_end;
 mod migrate;
 mod packs;
 mod private;

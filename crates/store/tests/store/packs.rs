@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::support::*;
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::{NewObject, Objects, Unavailable};
+use retake_model::object::{NewObject, ObjectError, Objects};
 use retake_model::time::Timestamp;
-use retake_store::{Change, Mode, PackedBatch, Problem, Store};
+use retake_store::{CollectMode, PackedBatch, Problem, RepairChange, Store};
 
 fn now() -> Timestamp {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
@@ -42,7 +42,7 @@ fn put(store: &Store, batch: PackedBatch) {
     store.write(move |writing| writing.put_packed(&batch, now())).expect("content stored");
 }
 
-fn read(store: &Store, number: usize) -> Result<Vec<u8>, Unavailable> {
+fn read(store: &Store, number: usize) -> Result<Vec<u8>, ObjectError> {
     let reading = store.read().expect("a read transaction");
     reading.queries().bytes(Kind::Blob, blob(number).0).map(|bytes| bytes.to_vec())
 }
@@ -62,12 +62,12 @@ fn packed_blobs_are_readable_and_private() {
     let store = folder.open();
     let batch = pack(&store, 0..3000);
     assert_eq!(batch.len(), 3000, "each blob once");
-    assert!(matches!(read(&store, 7), Err(Unavailable::Missing { .. })), "nothing names it yet");
+    assert!(matches!(read(&store, 7), Err(ObjectError::Missing { .. })), "nothing names it yet");
     put(&store, batch);
     for number in (0..3000).step_by(7) {
         assert_eq!(read(&store, number).expect("exists"), blob(number).1);
     }
-    assert!(matches!(read(&store, 3001), Err(Unavailable::Missing { .. })));
+    assert!(matches!(read(&store, 3001), Err(ObjectError::Missing { .. })));
     for file in packs(&store) {
         let mode = fs::metadata(&file).expect("exists").permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
@@ -99,7 +99,7 @@ fn an_unreferenced_batch_is_garbage_once_released() {
     let store = folder.open();
     let batch = pack(&store, 0..100);
     let later = Timestamp::from_millis(now().millis() + 10_000);
-    let collect = || store.collect(Duration::ZERO, later, Mode::Collect).expect("run succeeds");
+    let collect = || store.collect(Duration::ZERO, later, CollectMode::Collect).expect("run succeeds");
     collect();
     assert_eq!(packs(&store).len(), 1, "somebody holds it");
     drop(batch);
@@ -113,19 +113,19 @@ fn collection_removes_only_garbage() {
     let store = folder.open();
     put(&store, pack(&store, 0..3000));
     let later = Timestamp::from_millis(now().millis() + 10_000);
-    let young = store.collect(Duration::from_hours(1), later, Mode::Collect).expect("run succeeds");
+    let young = store.collect(Duration::from_hours(1), later, CollectMode::Collect).expect("run succeeds");
     assert_eq!((young.unreachable, young.young), (0, 3000));
-    let before = store.read().expect("a read transaction").queries().erasures();
-    let dry = store.collect(Duration::ZERO, later, Mode::DryRun).expect("run succeeds");
+    let before = store.read().expect("a read transaction").queries().erasure_epoch();
+    let dry = store.collect(Duration::ZERO, later, CollectMode::DryRun).expect("run succeeds");
     assert_eq!(dry.unreachable, 3000);
-    let run = store.collect(Duration::ZERO, later, Mode::Collect).expect("run succeeds");
+    let run = store.collect(Duration::ZERO, later, CollectMode::Collect).expect("run succeeds");
     assert_eq!((run.unreachable, run.bytes), (dry.unreachable, dry.bytes));
     assert!(packs(&store).is_empty());
     assert!(
-        store.read().expect("a read transaction").queries().erasures() > before,
+        store.read().expect("a read transaction").queries().erasure_epoch() > before,
         "who remembers must ask again"
     );
-    assert!(matches!(read(&store, 7), Err(Unavailable::Missing { .. })));
+    assert!(matches!(read(&store, 7), Err(ObjectError::Missing { .. })));
     assert_clean(&store);
 }
 
@@ -192,7 +192,7 @@ fn damage_is_reported_and_intact_blobs_are_recovered_without_the_index() {
     folder.raw().execute_batch("DELETE FROM packed; DELETE FROM pack").expect("index rows deleted");
     assert_eq!(have(&store), [false; 4]);
     let repaired = store.repair(&mut |_| {}, now()).expect("run succeeds");
-    assert_eq!(repaired.changes, [Change::IndexMended { rows: 3 }]);
+    assert_eq!(repaired.changes, [RepairChange::IndexRepaired { rows: 3 }]);
     assert_eq!(have(&store), [true, false, true, true]);
     assert_clean(&store);
 }

@@ -3,7 +3,7 @@
 use crate::support::*;
 use retake_model::content::Kind;
 use retake_model::time::Timestamp;
-use retake_store::{LogState, Purged, RedactError, Store};
+use retake_store::{PurgeReport, RedactError, Store, WalState};
 
 const SECRET: &str = "hunter2-correct-horse-battery-staple";
 
@@ -29,12 +29,12 @@ fn a_purged_thread_leaves_no_bytes() {
     let (grown, thread) = with_secret(&store);
     assert!(secret_is_on_disk(&folder), "the control: it is there before");
     let before = dump(&store).expect("readable");
-    let preview = store.would_purge(&[thread]).expect("a preview");
+    let preview = store.preview_purge(&[thread]).expect("a preview");
     assert_eq!(dump(&store).expect("readable"), before, "a preview destroys nothing");
     assert_eq!((preview.threads, preview.operations, preview.log), (1, 3, None));
     let purged = store.purge_threads(&[thread]).expect("purge succeeds");
-    assert_eq!(purged.log, Some(LogState::Emptied));
-    assert_eq!(Purged { log: None, ..purged }, preview);
+    assert_eq!(purged.log, Some(WalState::Emptied));
+    assert_eq!(PurgeReport { log: None, ..purged }, preview);
     assert!(!secret_is_on_disk(&folder));
     let after = dump(&store).expect("readable");
     assert!(after.keys().all(|name| !name.contains(&thread.to_string())));
@@ -53,7 +53,7 @@ fn a_purged_thread_leaves_no_bytes() {
     assert!(matches!(told.as_slice(), [(_, _, None)]));
     drop(reading);
     assert_clean(&store);
-    assert_eq!(store.purge_threads(&[thread]).expect("purge succeeds"), Purged::default());
+    assert_eq!(store.purge_threads(&[thread]).expect("purge succeeds"), PurgeReport::default());
     drop(store);
     assert!(!secret_is_on_disk(&folder));
 }
@@ -66,7 +66,7 @@ fn a_purge_reports_bytes_retained_by_a_reader() {
     let other = folder.open();
     let reading = other.read().expect("a read transaction");
     let purged = store.purge_threads(&[thread]).expect("purge succeeds");
-    assert_eq!(purged.log, Some(LogState::HeldByReader));
+    assert_eq!(purged.log, Some(WalState::HeldByReader));
     drop(reading);
     drop(other);
     drop(store);
@@ -82,7 +82,7 @@ fn redacted_content_is_gone_and_its_history_works() {
     let now = Timestamp::from_millis(START);
     assert!(secret_is_on_disk(&folder), "the control: it is there before");
     let redacted = store.redact(&[(Kind::Entry, secret)], now).expect("redaction succeeds");
-    assert_eq!((redacted.objects, redacted.log), (1, LogState::Emptied));
+    assert_eq!((redacted.objects, redacted.log), (1, WalState::Emptied));
     assert!(!secret_is_on_disk(&folder));
     let texts: Vec<String> = entries(&store, thread).into_iter().map(|entry| entry.2).collect();
     assert_eq!(texts, ["[redacted]", "answer 3"]);
@@ -91,7 +91,7 @@ fn redacted_content_is_gone_and_its_history_works() {
     publish(&store, thread, Next::Redo);
     assert_clean(&store);
     let again = store.redact(&[(Kind::Entry, secret)], now).expect("redaction succeeds");
-    assert_eq!((again.objects, again.log), (0, LogState::Emptied));
+    assert_eq!((again.objects, again.log), (0, WalState::Emptied));
     drop(store);
     assert!(!secret_is_on_disk(&folder));
 }

@@ -1,17 +1,17 @@
 //! After a repair the store verifies clean, and the report lists all losses.
 
 use crate::support::*;
-use retake_model::command::{Command, Spot};
+use retake_model::command::{Command, InsertPosition};
 use retake_model::content::Kind;
 use retake_model::entry::EntryVersion;
 use retake_model::object::load;
 use retake_model::operation::{Actor, OperationKind};
 use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
-use retake_store::{Change, OpenError, Repaired, Store, StoreError};
+use retake_store::{OpenError, RepairChange, RepairReport, Store, StoreError};
 use rusqlite::{Connection, params};
 
-fn repair(store: &Store) -> Repaired {
+fn repair(store: &Store) -> RepairReport {
     store.repair(&mut |_| {}, Timestamp::from_millis(START + 1_000_000)).expect("the repair runs")
 }
 
@@ -34,8 +34,8 @@ fn flip(raw: &Connection, kind: Kind, which: &str) {
         .expect("damage planted");
 }
 
-fn change_codes(repaired: &Repaired) -> Vec<&'static str> {
-    let mut codes: Vec<&str> = repaired.changes.iter().map(Change::code).collect();
+fn change_codes(repaired: &RepairReport) -> Vec<&'static str> {
+    let mut codes: Vec<&str> = repaired.changes.iter().map(RepairChange::code).collect();
     codes.sort_unstable();
     codes.dedup();
     codes
@@ -71,7 +71,7 @@ fn derived_rows_are_rebuilt() {
         .expect("damage planted");
     assert!(!verify(&store).is_clean());
     let repaired = repair(&store);
-    assert_eq!(change_codes(&repaired), ["index_mended", "stray_rows_removed", "thread_derived"]);
+    assert_eq!(change_codes(&repaired), ["index_repaired", "stray_rows_removed", "thread_index_rebuilt"]);
     assert_eq!(repaired.losses().count(), 0);
     assert_clean(&store);
     assert_eq!(dump(&store).expect("readable"), before);
@@ -96,7 +96,7 @@ fn a_lost_entry_is_replaced_by_a_note() {
     let repaired = repair(&store);
     assert_eq!(
         change_codes(&repaired),
-        ["content_lost", "entry_replaced", "index_mended", "object_set_aside", "thread_derived"]
+        ["content_lost", "entry_replaced", "index_repaired", "object_quarantined", "thread_index_rebuilt"]
     );
     assert_eq!(repaired.losses().count(), 1);
     let verified = assert_clean(&store);
@@ -129,7 +129,7 @@ fn a_lost_list_node_costs_only_its_entries() {
     let said: Vec<String> = (0..200).map(|turn| format!("turn {turn}")).collect();
     let new = |text: &String| EntryVersion::from_text("User", text, Timestamp::from_millis(START)).into();
     let entries_to_add = said.iter().map(new).collect();
-    publish(&store, thread, Command::AddEntries { take, at: Spot::End, entries: entries_to_add });
+    publish(&store, thread, Command::AddEntries { take, at: InsertPosition::End, entries: entries_to_add });
     publish(&store, thread, Command::Pin { pinned: true });
     let before = entries(&store, thread);
     // Leaves have the lowest numbers: a list is stored bottom-up.
@@ -183,7 +183,7 @@ fn a_lost_state_rolls_the_thread_back_to_the_newest_complete_one() {
     drop(store);
     let store = folder.open();
     let repaired = repair(&store);
-    assert!(change_codes(&repaired).contains(&"thread_went_back"), "{repaired:?}");
+    assert!(change_codes(&repaired).contains(&"thread_rolled_back"), "{repaired:?}");
     assert_clean(&store);
     let reading = store.read().expect("a read transaction");
     let head = reading.queries().head(number).expect("readable").expect("a head");
@@ -214,7 +214,7 @@ fn a_log_with_a_gap_keeps_all_other_operations() {
     let store = folder.open();
     let repaired = repair(&store);
     let joined = repaired.changes.iter().find_map(|change| match change {
-        Change::LogJoined { from, kept, lost, .. } => Some((*from, *kept, *lost)),
+        RepairChange::LogJoined { from, kept, lost, .. } => Some((*from, *kept, *lost)),
         _ => None,
     });
     let total = states_before.len() as u64;

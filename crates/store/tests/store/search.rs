@@ -1,9 +1,9 @@
 //! Search as users see it: which entries match, and that the index always recovers.
 
-mod erasing;
+mod concurrent;
+mod erasure;
 mod filters;
-mod mending;
+mod rebuilding;
 mod texts;
-mod together;
 mod words;
 mod world;

@@ -105,16 +105,16 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
     ("a mark of a purge beside a log", &["purged_thread_has_log"], |raw| {
         run(raw, "INSERT INTO operation (thread, version, id, body) VALUES (1, 0, x'', NULL)");
     }),
-    ("a thread's title altered", &["tallies_differ", "thread_index_differs"], |raw| {
+    ("a thread's title altered", &["row_checksums_differ", "thread_index_differs"], |raw| {
         run(raw, "UPDATE thread SET title = 'something else' WHERE number = 1");
     }),
     ("a thread's record altered", &["thread_index_differs"], |raw| {
         run(raw, "UPDATE thread SET record = x'00' WHERE number = 1");
     }),
-    ("a thread listed elsewhere", &["tallies_differ", "thread_index_differs"], |raw| {
+    ("a thread listed elsewhere", &["row_checksums_differ", "thread_index_differs"], |raw| {
         run(raw, "UPDATE thread SET project = zeroblob(16) WHERE number = 1");
     }),
-    ("a thread's row gone", &["tallies_differ", "thread_not_indexed"], |raw| {
+    ("a thread's row gone", &["row_checksums_differ", "thread_not_indexed"], |raw| {
         run(raw, "DELETE FROM thread WHERE number = 1");
     }),
     ("a take's row gone", &["take_index_differs"], |raw| {
@@ -123,13 +123,13 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
     ("a take's name altered", &["take_index_differs"], |raw| {
         run(raw, "UPDATE take SET name = 'long' WHERE name = 'short'");
     }),
-    ("a facet gone", &["facets_differ", "tallies_differ"], |raw| {
+    ("a facet gone", &["facets_differ", "row_checksums_differ"], |raw| {
         run(raw, "DELETE FROM facet WHERE value = 'feature/login'");
     }),
-    ("a facet too many", &["facets_differ", "tallies_differ"], |raw| {
+    ("a facet too many", &["facets_differ", "row_checksums_differ"], |raw| {
         run(raw, "INSERT INTO facet (kind, value, thread) VALUES (1, 'auth', 1)");
     }),
-    ("rows of a thread that has no log", &["stray_rows", "tallies_differ"], |raw| {
+    ("rows of a thread that has no log", &["stray_rows", "row_checksums_differ"], |raw| {
         run(raw, "INSERT INTO facet (kind, value, thread) VALUES (1, 'auth', 77)");
         run(raw, "INSERT INTO presentation (thread, entry, shown) VALUES (78, x'00', 1)");
     }),
@@ -141,7 +141,7 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
         )
         .expect("damage planted");
     }),
-    ("a tally altered", &["tallies_differ"], |raw| {
+    ("a tally altered", &["row_checksums_differ"], |raw| {
         run(raw, "UPDATE tally SET digest = digest + 1 WHERE kind = 13");
     }),
     ("a project's path altered", &["project_damaged"], |raw| {
@@ -170,8 +170,8 @@ fn damage_names_the_thread_and_its_newest_complete_version() {
     flip(&folder.raw(), 1);
     let verified = verify(&store);
     let found = verified.problems.iter().find_map(|problem| match problem {
-        retake_store::Problem::ThreadIncomplete { thread, newest_whole, .. } => {
-            Some((thread.id, *newest_whole))
+        retake_store::Problem::ThreadIncomplete { thread, newest_complete, .. } => {
+            Some((thread.id, *newest_complete))
         }
         _ => None,
     });

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_store::{Store, StoreError, WriteError, Writing};
+use retake_store::{Store, StoreError, WriteError, WriteTransaction};
 
 #[test]
 fn a_panicking_job_does_not_affect_later_ones() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::open(folder.path()).expect("a new store");
-    let panicking = |_: &Writing<'_>| -> Result<(), ()> { panic!("on purpose") };
+    let panicking = |_: &WriteTransaction<'_>| -> Result<(), ()> { panic!("on purpose") };
     for _ in 0..3 {
         let Err(WriteError::Store(failed)) = store.write(panicking) else { panic!("it panicked") };
         assert!(matches!(&failed, StoreError::Panicked(text) if text == "on purpose"), "{failed:?}");

@@ -15,15 +15,15 @@ use maud::{Markup, html};
 use retake_model::operation::Version;
 
 /// Distance of lanes in pixels.
-const STEP: usize = 12;
+const LANE_WIDTH: usize = 12;
 /// Position of the first lane.
-const FIRST: usize = 8;
+const FIRST_LANE_X: usize = 8;
 /// Vertical position of the node in a row.
-const DOWN: usize = 17;
+const NODE_Y: usize = 17;
 /// Maximum visible lanes; further ones overlap the last.
-const MOST_DRAWN: usize = 5;
+const MAX_DRAWN_LANES: usize = 5;
 /// Maximum lanes parsed from an address.
-const MOST_READ: usize = 64;
+const MAX_PARSED_LANES: usize = 64;
 
 /// The version that each lane expects next. The first lane is the current line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,18 +41,18 @@ pub(super) struct Node<'a> {
 
 /// The graph of one row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Strip {
+pub(super) struct RowGraph {
     /// Lanes without a node in this row.
     pub(super) passing: Vec<usize>,
     /// The node; `None` for moves.
-    pub(super) point: Option<Point>,
+    pub(super) point: Option<RowPoint>,
     /// The version that the first lane expects, above and below the row.
     pub(super) line: (Option<Version>, Option<Version>),
 }
 
 /// The node of a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Point {
+pub(super) struct RowPoint {
     /// Its lane.
     pub(super) lane: usize,
     /// Lanes that end in it, including its own if it has a child.
@@ -64,8 +64,10 @@ pub(super) struct Point {
 impl Lanes {
     /// Parses lanes; invalid text gives an empty list.
     pub(super) fn read(text: &str) -> Self {
-        let lanes =
-            text.split('.').take(MOST_READ).map(|lane| lane.parse().ok().filter(|version| *version > 0));
+        let lanes = text
+            .split('.')
+            .take(MAX_PARSED_LANES)
+            .map(|lane| lane.parse().ok().filter(|version| *version > 0));
         Self(lanes.collect())
     }
 
@@ -75,7 +77,7 @@ impl Lanes {
     }
 
     /// The graph of the next older row.
-    pub(super) fn next(&mut self, node: Option<&Node<'_>>) -> Strip {
+    pub(super) fn next(&mut self, node: Option<&Node<'_>>) -> RowGraph {
         if self.0.is_empty() {
             self.0.push(None);
         }
@@ -105,9 +107,9 @@ impl Lanes {
                     Some(lane)
                 }
             };
-            Point { lane, from, to }
+            RowPoint { lane, from, to }
         });
-        Strip { passing, point, line: (above, self.0[0]) }
+        RowGraph { passing, point, line: (above, self.0[0]) }
     }
 
     /// A free lane next to the line.
@@ -120,12 +122,12 @@ impl Lanes {
     }
 }
 
-impl Strip {
+impl RowGraph {
     /// Minimum width of the graph.
     pub(super) fn width(&self) -> usize {
         let point = self.point.as_ref().map(|point| point.lane);
         let last = self.passing.iter().copied().chain(point).max().unwrap_or(0);
-        across(last) + FIRST
+        lane_x(last) + FIRST_LANE_X
     }
 
     /// Renders the row. `class` is that of the node, `position` the current version.
@@ -136,40 +138,40 @@ impl Strip {
             _ => "aside",
         };
         let straight = |lane: usize, from: &str, to: &str, class: &str| {
-            let x = across(lane);
+            let x = lane_x(lane);
             html! { line x1=(x) x2=(x) y1=(from) y2=(to) class=(class) {} }
         };
-        let middle = DOWN.to_string();
+        let middle = NODE_Y.to_string();
         html! {
             svg class="lanes" width=(width) aria-hidden="true" {
                 @for lane in &self.passing { (straight(*lane, "0", "100%", class_of(*lane, self.line.0))) }
-                @if let Some(Point { lane, from, to }) = &self.point {
-                    @let x = across(*lane);
+                @if let Some(RowPoint { lane, from, to }) = &self.point {
+                    @let x = lane_x(*lane);
                     @for other in from {
                         @if other == lane {
                             (straight(*lane, "0", &middle, class_of(*lane, self.line.0)))
                         } @else {
-                            @let start = across(*other);
-                            path d=(format!("M{start} 0Q{start} {DOWN} {x} {DOWN}")) class="aside" {}
+                            @let start = lane_x(*other);
+                            path d=(format!("M{start} 0Q{start} {NODE_Y} {x} {NODE_Y}")) class="aside" {}
                         }
                     }
                     @match to {
                         Some(same) if same == lane => (straight(*lane, &middle, "100%", class_of(*lane, self.line.1))),
                         Some(other) => {
-                            @let (end, below) = (across(*other), DOWN + 14);
-                            path d=(format!("M{x} {DOWN}C{x} {} {end} {} {end} {below}", DOWN + 9, DOWN + 4)) class="aside" {}
+                            @let (end, below) = (lane_x(*other), NODE_Y + 14);
+                            path d=(format!("M{x} {NODE_Y}C{x} {} {end} {} {end} {below}", NODE_Y + 9, NODE_Y + 4)) class="aside" {}
                         }
                         None => {}
                     }
-                    circle cx=(x) cy=(DOWN) r="4.5" class=(class) {}
+                    circle cx=(x) cy=(NODE_Y) r="4.5" class=(class) {}
                 }
             }
         }
     }
 }
 
-fn across(lane: usize) -> usize {
-    FIRST + lane.min(MOST_DRAWN) * STEP
+fn lane_x(lane: usize) -> usize {
+    FIRST_LANE_X + lane.min(MAX_DRAWN_LANES) * LANE_WIDTH
 }
 
 #[cfg(test)]
@@ -252,6 +254,6 @@ mod tests {
             assert_eq!(Lanes::read(text), Lanes(vec![None]), "{text:?}");
         }
         assert_eq!(Lanes::read("7.0.9").write(), "7.0.9");
-        assert_eq!(Lanes::read(&"1.".repeat(1000)).0.len(), MOST_READ);
+        assert_eq!(Lanes::read(&"1.".repeat(1000)).0.len(), MAX_PARSED_LANES);
     }
 }

@@ -2,11 +2,11 @@
 
 use retake_model::id::TakeId;
 use retake_model::operation::{Actor, FileChange, OperationKind, TurnStep, Version};
+use retake_render::actor;
 use retake_timeline::HistoryItem;
-use retake_words::actor;
 
 /// An operation and its position in the tree of versions.
-pub(super) struct Step {
+pub(super) struct HistoryStep {
     pub(super) item: HistoryItem,
     /// Its parent version.
     pub(super) parent: Version,
@@ -15,25 +15,25 @@ pub(super) struct Step {
 }
 
 /// The operations of a row, newest first; at least one.
-pub(super) struct Row<'steps>(pub(super) &'steps [Step]);
+pub(super) struct Row<'steps>(pub(super) &'steps [HistoryStep]);
 
 /// Groups operations, newest first, into rows.
-pub(super) fn rows(steps: &[Step]) -> Vec<Row<'_>> {
+pub(super) fn rows(steps: &[HistoryStep]) -> Vec<Row<'_>> {
     steps.chunk_by(continues).map(Row).collect()
 }
 
 /// Whether an operation belongs to the row of the newer one. Undone and current operations are never in the same row, so
 /// that the current version is always the newest of its row.
-fn continues(newer: &Step, older: &Step) -> bool {
+fn continues(newer: &HistoryStep, older: &HistoryStep) -> bool {
     use OperationKind::{Jumped, Redone, Undone};
     let (above, below) = (&newer.item, &older.item);
     match (&above.kind, &below.kind) {
         (Undone { .. }, Undone { .. }) | (Redone { .. }, Redone { .. }) | (Jumped { .. }, Jumped { .. }) => {
             true
         }
-        (kind, other) if kind.moves_only() || other.moves_only() => false,
+        (kind, other) if kind.is_not_undoable() || other.is_not_undoable() => false,
         (kind, other) => {
-            (above.turn == below.turn || drafted(kind, other))
+            (above.turn == below.turn || continues_draft(kind, other))
                 && newer.parent == below.version
                 && above.undone == below.undone
                 && above.redoable == below.redoable
@@ -42,7 +42,7 @@ fn continues(newer: &Step, older: &Step) -> bool {
 }
 
 /// The take whose draft the operation changes.
-pub(super) fn drafts(kind: &OperationKind) -> Option<TakeId> {
+pub(super) fn draft_take(kind: &OperationKind) -> Option<TakeId> {
     use OperationKind::{DraftAttached, DraftChanged, DraftCleared};
     match kind {
         DraftChanged { take } | DraftAttached { take, .. } | DraftCleared { take } => Some(*take),
@@ -51,20 +51,20 @@ pub(super) fn drafts(kind: &OperationKind) -> Option<TakeId> {
 }
 
 /// Whether an operation continues a draft or sends it as a prompt, so that typing needs no row of its own.
-fn drafted(newer: &OperationKind, older: &OperationKind) -> bool {
+fn continues_draft(newer: &OperationKind, older: &OperationKind) -> bool {
     let take = match newer {
         OperationKind::TurnAdvanced { take, step: TurnStep::Started { .. }, .. } => Some(*take),
-        kind => drafts(kind),
+        kind => draft_take(kind),
     };
-    take.is_some() && take == drafts(older)
+    take.is_some() && take == draft_take(older)
 }
 
 impl Row<'_> {
-    pub(super) fn newest(&self) -> &Step {
+    pub(super) fn newest(&self) -> &HistoryStep {
         &self.0[0]
     }
 
-    pub(super) fn oldest(&self) -> &Step {
+    pub(super) fn oldest(&self) -> &HistoryStep {
         &self.0[self.0.len() - 1]
     }
 

@@ -9,58 +9,58 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
-use retake_model::diff::Counts;
+use retake_model::diff::LineCounts;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
-use retake_timeline::{Detail, FilesOfTakes, Looking, Question, TakeFiles, TreeThread};
-use retake_words::number::{count, counted};
+use retake_render::number::{count, counted};
+use retake_timeline::{Detail, DiffOptions, Reader, TakeFiles, TakeFilesIndex, TreeThread};
 
-use crate::failed::Failed;
+use crate::page_error::PageError;
 
 /// Maximum operations with files to read.
-const LOOKED_AT: usize = 500;
+const MAX_OPERATIONS: usize = 500;
 /// Maximum files to compare by line.
-const COMPARED: usize = 50;
+const MAX_COMPARED_FILES: usize = 50;
 /// Maximum operations to scan for saved versions.
-const LOOKED_THROUGH: usize = 300;
+const MAX_SCANNED: usize = 300;
 /// Maximum saved versions.
-const MOMENTS: usize = 4;
+const MAX_SAVED: usize = 4;
 /// Maximum cached threads.
-const KEPT: usize = 300;
+const CACHE_SIZE: usize = 300;
 /// Time budget for threads other than the open one.
-const TIME_FOR_OTHERS: Duration = Duration::from_millis(10);
+const OTHER_THREADS_BUDGET: Duration = Duration::from_millis(10);
 
 /// Cached badges of recently shown threads.
 #[derive(Default)]
-pub(crate) struct Badges(Mutex<VecDeque<Arc<Known>>>);
+pub(crate) struct BadgeCache(Mutex<VecDeque<Arc<ThreadBadges>>>);
 
 /// The badges of a thread at a version.
-pub(super) struct Known {
+pub(super) struct ThreadBadges {
     thread: ThreadId,
     version: Version,
-    files: FilesOfTakes,
+    files: TakeFilesIndex,
     /// Differences between the first and the current files of takes.
-    changed: HashMap<TakeFiles, Changed>,
+    changed: HashMap<TakeFiles, ChangeCounts>,
     saved: OnceLock<Vec<(Version, String)>>,
 }
 
 /// The size of a change of files.
 #[derive(Clone, Copy)]
-struct Changed {
+struct ChangeCounts {
     files: u64,
     /// Added and removed lines; `None` if there are too many files.
-    lines: Option<Counts>,
+    lines: Option<LineCounts>,
 }
 
-impl Badges {
+impl BadgeCache {
     /// The badges of threads: up to date for `here`, for the others as far as time allows.
     pub(super) fn of(
         &self,
-        looking: &Looking<'_>,
+        reader: &Reader<'_>,
         threads: &[TreeThread],
         here: Option<ThreadId>,
-    ) -> Result<HashMap<ThreadId, Arc<Known>>, Failed> {
-        let began = Instant::now();
+    ) -> Result<HashMap<ThreadId, Arc<ThreadBadges>>, PageError> {
+        let first = Instant::now();
         let mut all = HashMap::new();
         // The sort is stable and keeps the order of the other threads.
         let mut threads: Vec<&TreeThread> = threads.iter().collect();
@@ -70,8 +70,8 @@ impl Badges {
             let before = self.kept(id);
             let known = match before {
                 Some(known) if known.version == thread.summary.version => known,
-                _ if Some(id) == here || began.elapsed() < TIME_FOR_OTHERS => {
-                    self.read(looking, id, before.as_deref())?
+                _ if Some(id) == here || first.elapsed() < OTHER_THREADS_BUDGET => {
+                    self.read(reader, id, before.as_deref())?
                 }
                 // Outdated badges are better than none.
                 Some(known) => known,
@@ -84,66 +84,65 @@ impl Badges {
 
     fn read(
         &self,
-        looking: &Looking<'_>,
+        reader: &Reader<'_>,
         thread: ThreadId,
-        before: Option<&Known>,
-    ) -> Result<Arc<Known>, Failed> {
-        let version = looking.thread(thread)?.summary.version;
-        let files = looking.files_of_takes(thread, before.map(|before| &before.files), LOOKED_AT)?;
+        before: Option<&ThreadBadges>,
+    ) -> Result<Arc<ThreadBadges>, PageError> {
+        let version = reader.thread(thread)?.summary.version;
+        let files = reader.files_of_takes(thread, before.map(|before| &before.files), MAX_OPERATIONS)?;
         let mut changed = HashMap::new();
-        for files in files.takes.values().filter(|files| files.began != files.now) {
+        for files in files.takes.values().filter(|files| files.first != files.current) {
             let known = before.and_then(|before| before.changed.get(files).copied());
             // Missing objects must not prevent rendering the tree.
-            if let Some(now) = known.or_else(|| Changed::between(looking, *files)) {
+            if let Some(now) = known.or_else(|| ChangeCounts::between(reader, *files)) {
                 changed.insert(*files, now);
             }
         }
-        let known = Known { thread, version, files, changed, saved: OnceLock::new() };
+        let known = ThreadBadges { thread, version, files, changed, saved: OnceLock::new() };
         let known = Arc::new(known);
         self.keep(&known);
         Ok(known)
     }
 
-    fn kept(&self, thread: ThreadId) -> Option<Arc<Known>> {
+    fn kept(&self, thread: ThreadId) -> Option<Arc<ThreadBadges>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().find(|known| known.thread == thread).cloned()
     }
 
-    fn keep(&self, known: &Arc<Known>) {
+    fn keep(&self, known: &Arc<ThreadBadges>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|other| other.thread != known.thread);
         kept.push_front(Arc::clone(known));
-        kept.truncate(KEPT);
+        kept.truncate(CACHE_SIZE);
     }
 }
 
-impl Changed {
-    fn between(looking: &Looking<'_>, TakeFiles { began, now }: TakeFiles) -> Option<Self> {
-        let question = Question::all(Detail::Counts);
-        let found = looking.some_changes(began, now, &question, 0, COMPARED).ok()?;
+impl ChangeCounts {
+    fn between(reader: &Reader<'_>, TakeFiles { first, current }: TakeFiles) -> Option<Self> {
+        let question = DiffOptions::all(Detail::Counts);
+        let found = reader.changes_page(first, current, &question, 0, MAX_COMPARED_FILES).ok()?;
         let lines = (found.files.len() as u64 == found.count).then(|| {
-            found.files.iter().filter_map(|file| file.lines).fold(Counts::default(), |sum, lines| Counts {
-                added: sum.added + lines.added,
-                removed: sum.removed + lines.removed,
+            found.files.iter().filter_map(|file| file.lines).fold(LineCounts::default(), |sum, lines| {
+                LineCounts { added: sum.added + lines.added, removed: sum.removed + lines.removed }
             })
         });
         Some(Self { files: found.count, lines })
     }
 }
 
-impl Known {
+impl ThreadBadges {
     /// The last saved versions, newest first.
-    pub(super) fn saved(&self, looking: &Looking<'_>) -> Result<&[(Version, String)], Failed> {
+    pub(super) fn saved(&self, reader: &Reader<'_>) -> Result<&[(Version, String)], PageError> {
         if let Some(saved) = self.saved.get() {
             return Ok(saved);
         }
-        let row = looking.thread(self.thread)?;
-        let operations = looking.queries().operations_back(row.number, self.version, LOOKED_THROUGH)?;
+        let row = reader.thread(self.thread)?;
+        let operations = reader.queries().operations_back(row.number, self.version, MAX_SCANNED)?;
         let saved = operations.into_iter().filter_map(|stored| match stored.operation.kind {
             OperationKind::Saved { name } => Some((stored.operation.version, name)),
             _ => None,
         });
-        Ok(self.saved.get_or_init(|| saved.take(MOMENTS).collect()))
+        Ok(self.saved.get_or_init(|| saved.take(MAX_SAVED).collect()))
     }
 
     /// Whether a take changed files.
@@ -151,7 +150,7 @@ impl Known {
         self.changed_by(take).is_some_and(|changed| changed.files > 0)
     }
 
-    fn changed_by(&self, take: TakeId) -> Option<Changed> {
+    fn changed_by(&self, take: TakeId) -> Option<ChangeCounts> {
         self.changed.get(self.files.takes.get(&take)?).copied()
     }
 

@@ -14,22 +14,22 @@ use retake_model::summary::TakeSummary;
 use retake_timeline::TreeThread;
 
 /// Height of the line with the name.
-const NAME: usize = 26;
+const NAME_HEIGHT: usize = 26;
 /// Height of the line with details.
-const BELOW: usize = 17;
+const DETAIL_HEIGHT: usize = 17;
 /// Indentation per level.
-const STEP: usize = 14;
+const INDENT: usize = 14;
 /// Maximum indentation level.
-const DEEPEST: usize = 6;
+const MAX_INDENT: usize = 6;
 
 /// A take in the graph.
-pub(super) struct Line<'a> {
+pub(super) struct TakeLine<'a> {
     pub(super) take: &'a TakeSummary,
     /// Index of its parent.
     parent: Option<usize>,
     depth: usize,
     /// Whether it is the active take or an ancestor of it.
-    on_the_way: bool,
+    is_ancestor: bool,
     pub(super) running: bool,
     /// Whether it has a line with details.
     pub(super) more: bool,
@@ -37,7 +37,7 @@ pub(super) struct Line<'a> {
 
 /// At most `most` takes of a thread, each after its parent. If there are more, prefers the active and the shown take with
 /// their ancestors, then the latest.
-pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> Vec<Line<'_>> {
+pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> Vec<TakeLine<'_>> {
     let active = thread.summary.active.id;
     let parents: HashMap<TakeId, Option<TakeId>> =
         thread.all_takes.iter().map(|take| (take.id, thread.parent_of(take))).collect();
@@ -45,7 +45,7 @@ pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> 
     let way = |take: TakeId| {
         std::iter::successors(Some(take), |take| parents.get(take).copied().flatten()).take(parents.len())
     };
-    let on_the_way: HashSet<TakeId> = way(active).collect();
+    let is_ancestor: HashSet<TakeId> = way(active).collect();
     let mut kept: HashSet<TakeId> = way(active).chain(shown.into_iter().flat_map(way)).take(most).collect();
     let mut latest: Vec<&TakeSummary> = thread.all_takes.iter().collect();
     latest.sort_by_key(|take| std::cmp::Reverse(take.last_entry));
@@ -65,8 +65,8 @@ pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> 
     waiting.extend(children.get(&None).into_iter().flatten().rev().map(|take| (*take, 0, None)));
     while let Some((take, depth, parent)) = waiting.pop() {
         let own = lines.len();
-        let on_the_way = on_the_way.contains(&take.id);
-        lines.push(Line { take, depth, parent, on_the_way, running: false, more: false });
+        let is_ancestor = is_ancestor.contains(&take.id);
+        lines.push(TakeLine { take, depth, parent, is_ancestor, running: false, more: false });
         let below = children.get(&Some(take.id)).into_iter().flatten().rev();
         waiting.extend(below.map(|child| (*child, depth + 1, Some(own))));
     }
@@ -74,12 +74,12 @@ pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> 
 }
 
 /// Renders the graph.
-pub(super) fn draw(lines: &[Line<'_>], active: TakeId) -> Markup {
+pub(super) fn draw(lines: &[TakeLine<'_>], active: TakeId) -> Markup {
     let mut places = Vec::with_capacity(lines.len());
     let mut height = 0;
     for line in lines {
-        places.push((line.depth.min(DEEPEST) * STEP + 8, height + NAME / 2));
-        height += NAME + if line.more { BELOW } else { 0 };
+        places.push((line.depth.min(MAX_INDENT) * INDENT + 8, height + NAME_HEIGHT / 2));
+        height += NAME_HEIGHT + if line.more { DETAIL_HEIGHT } else { 0 };
     }
     let width = places.iter().map(|(across, _)| across + 8).max().unwrap_or(0);
     let branch = |index: usize| {
@@ -91,11 +91,11 @@ pub(super) fn draw(lines: &[Line<'_>], active: TakeId) -> Markup {
     html! {
         svg class="graph" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) aria-hidden="true" {
             // Draw the path to the active take last, on top.
-            @for on_the_way in [false, true] {
-                @for index in (0..lines.len()).filter(|index| lines[*index].on_the_way == on_the_way) {
+            @for is_ancestor in [false, true] {
+                @for index in (0..lines.len()).filter(|index| lines[*index].is_ancestor == is_ancestor) {
                     @if let Some((x, y, path)) = branch(index) {
-                        path class=[on_the_way.then_some("way")] d=(path) {}
-                        circle class=(if on_the_way { "point way" } else { "point" }) cx=(x) cy=(y) r="2" {}
+                        path class=[is_ancestor.then_some("way")] d=(path) {}
+                        circle class=(if is_ancestor { "point way" } else { "point" }) cx=(x) cy=(y) r="2" {}
                     }
                 }
             }
@@ -106,8 +106,8 @@ pub(super) fn draw(lines: &[Line<'_>], active: TakeId) -> Markup {
     }
 }
 
-fn class_of(line: &Line<'_>, active: TakeId) -> &'static str {
-    match (line.running, line.take.id == active, line.on_the_way) {
+fn class_of(line: &TakeLine<'_>, active: TakeId) -> &'static str {
+    match (line.running, line.take.id == active, line.is_ancestor) {
         (true, ..) => "running",
         (_, true, _) => "active",
         (_, _, true) => "way",

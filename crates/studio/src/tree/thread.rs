@@ -7,32 +7,32 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Version;
+use retake_render::number::{count, counted};
 use retake_timeline::TreeThread;
-use retake_words::number::{count, counted};
 
-use super::badges::Known;
+use super::badges::ThreadBadges;
 use super::filter;
-use super::graph::{self, Line};
+use super::graph::{self, TakeLine};
 use crate::draw::moment;
-use crate::studio::Asked;
+use crate::studio::PageQuery;
 
 /// Maximum takes of the open thread.
-const TAKES_HERE: usize = 60;
+const MAX_TAKES: usize = 60;
 /// Maximum takes of another thread.
-const TAKES_OF_OTHER: usize = 8;
+const MAX_TAKES_OF_OTHER: usize = 8;
 /// Maximum takes of all other threads together.
-const TAKES_OF_OTHERS: usize = 60;
+const MAX_TAKES_OF_OTHERS: usize = 60;
 /// Maximum indentation level.
-const DEEPEST: usize = 4;
+const MAX_INDENT: usize = 4;
 
 /// The data for rendering threads.
-pub(super) struct View<'a> {
-    asked: &'a Asked,
+pub(super) struct TreeView<'a> {
+    query: &'a PageQuery,
     running: HashSet<TakeId>,
     /// The open thread.
     here: Option<ThreadId>,
     /// Badges of threads, as far as known.
-    known: HashMap<ThreadId, Arc<Known>>,
+    known: HashMap<ThreadId, Arc<ThreadBadges>>,
     /// Saved versions of the open thread.
     saved: Vec<(Version, String)>,
     /// Threads by the thread they were promoted from.
@@ -41,16 +41,16 @@ pub(super) struct View<'a> {
     room: Cell<usize>,
 }
 
-impl<'a> View<'a> {
+impl<'a> TreeView<'a> {
     pub(super) fn new(
-        asked: &'a Asked,
+        query: &'a PageQuery,
         running: HashSet<TakeId>,
         here: Option<ThreadId>,
-        known: HashMap<ThreadId, Arc<Known>>,
+        known: HashMap<ThreadId, Arc<ThreadBadges>>,
         saved: Vec<(Version, String)>,
     ) -> Self {
-        let (below, room) = (HashMap::new(), Cell::new(TAKES_OF_OTHERS));
-        Self { asked, running, here, known, saved, below, room }
+        let (below, room) = (HashMap::new(), Cell::new(MAX_TAKES_OF_OTHERS));
+        Self { query, running, here, known, saved, below, room }
     }
 
     /// Groups promoted threads below their parents; returns the others.
@@ -110,9 +110,9 @@ impl<'a> View<'a> {
                         data-then="Restored." { "Restore" }
                 }
                 (self.draw_takes(thread))
-                @if here { (self.draw_moments(thread)) }
+                @if here { (self.draw_saved(thread)) }
                 @if let Some(below) = below {
-                    ul class=(if depth < DEEPEST { "below" } else { "" }) { @for thread in below { (self.draw(thread, depth + 1)) } }
+                    ul class=(if depth < MAX_INDENT { "below" } else { "" }) { @for thread in below { (self.draw(thread, depth + 1)) } }
                 }
             }
         }
@@ -120,7 +120,7 @@ impl<'a> View<'a> {
 
     /// The address of a thread, with the current filter.
     fn to(&self, thread: &TreeThread, more: &[(&str, &str)]) -> String {
-        filter::kept(&format!("/studio/threads/{}", thread.summary.id), self.asked, more)
+        filter::with_filter(&format!("/studio/threads/{}", thread.summary.id), self.query, more)
     }
 
     fn draw_takes(&self, thread: &TreeThread) -> Markup {
@@ -130,8 +130,8 @@ impl<'a> View<'a> {
         if known.is_none() && thread.all_takes.len() < 2 && !runs {
             return html! {};
         }
-        let most = if known.is_some() { TAKES_HERE } else { TAKES_OF_OTHER.min(self.room.get()) };
-        let shown = self.asked.take.filter(|_| known.is_some());
+        let most = if known.is_some() { MAX_TAKES } else { MAX_TAKES_OF_OTHER.min(self.room.get()) };
+        let shown = self.query.take.filter(|_| known.is_some());
         let mut lines = graph::lines(thread, shown, most);
         if known.is_none() {
             self.room.set(self.room.get() - lines.len());
@@ -155,11 +155,11 @@ impl<'a> View<'a> {
         }
     }
 
-    fn draw_take(&self, thread: &TreeThread, line: &Line<'_>, known: Option<&Known>) -> Markup {
+    fn draw_take(&self, thread: &TreeThread, line: &TakeLine<'_>, known: Option<&ThreadBadges>) -> Markup {
         let take = line.take;
         let id = take.id.to_string();
         let active = take.id == thread.summary.active.id;
-        let shown = known.is_some() && self.asked.take == Some(take.id);
+        let shown = known.is_some() && self.query.take == Some(take.id);
         html! {
             li {
                 a id=(format!("k-{id}")) href=(self.to(thread, &[("take", &id)])) class=[active.then_some("active")]
@@ -196,7 +196,7 @@ impl<'a> View<'a> {
     }
 
     /// Saved versions as labels.
-    fn draw_moments(&self, thread: &TreeThread) -> Markup {
+    fn draw_saved(&self, thread: &TreeThread) -> Markup {
         html! {
             @if !self.saved.is_empty() {
                 ul class="moments" aria-label="Saved versions" {
@@ -210,7 +210,7 @@ impl<'a> View<'a> {
 }
 
 /// Where a take branched off: the number of the last shared entry.
-fn from(thread: &TreeThread, line: &Line<'_>) -> Option<String> {
+fn from(thread: &TreeThread, line: &TakeLine<'_>) -> Option<String> {
     thread.parent_of(line.take)?;
     Some(match line.take.shared {
         0 => "from the start".to_owned(),

@@ -23,14 +23,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("agent", &["model", "workspace", "timeline"]),
     ("sync", &["model", "store"]),
     ("api", &["model", "timeline", "agent"]),
-    ("words", &["model", "timeline"]),
-    ("studio", &["model", "timeline", "agent", "words"]),
+    ("render", &["model", "timeline"]),
+    ("studio", &["model", "timeline", "agent", "render"]),
     ("hub", &["model", "sync"]),
     ("cli", ALL),
     // These rules read the repository and depend on none of its crates.
     ("tidy", &[]),
     // Test campaigns over everything; not shipped.
-    ("proof", ALL),
+    ("campaigns", ALL),
     // Benchmarks of everything; not shipped.
     ("bench", ALL),
 ];
@@ -42,12 +42,12 @@ const ALL: &[&str] = &[
     "timeline",
     "agent",
     "sync",
-    "words",
+    "render",
     "api",
     "studio",
     "hub",
     "cli",
-    "proof",
+    "campaigns",
 ];
 
 /// Dependencies that are not used yet. A used one must be removed from this list.

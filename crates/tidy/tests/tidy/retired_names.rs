@@ -37,15 +37,15 @@ const IDENTIFIERS: &[&str] = &[
     "Fared",
     "Filed",
     "filed",
-    "comms",
+    "trace",
     "Comms",
     "tally",
     "Tally",
     "Lanes",
     "farewell",
-    "left_out",
+    "excluded",
     "LeftOut",
-    "halves",
+    "scope",
     "apart",
     "Seen",
     "Place",
@@ -54,12 +54,12 @@ const IDENTIFIERS: &[&str] = &[
 /// Retired names in what programs and users type or read: flags, segments of routes, JSON keys, commands.
 const SURFACE: &[&str] = &[
     "apart",
-    "halves",
-    "left_out",
+    "scope",
+    "excluded",
     "left-out",
-    "standing",
+    "undo_status",
     "would",
-    "comms",
+    "trace",
     "entries-shown",
     "between",
     "letters",
@@ -185,11 +185,11 @@ fn retired_names_are_caught() {
     check("struct Desk;", true);
     check("// A Desk of old, and 'static", false);
     check("let desk_of = \"take a look at the Desk\";", false);
-    check("json!({\"halves\": 1})", true);
+    check("json!({\"scope\": 1})", true);
     check("route(\"/v1/apart/{take}\")", true);
     check("call(&[\"--apart\"])", true);
     check("let quote = '\"'; let x: Desk;", true);
     check("let quote = '\\''; /* Desk */", false);
-    check("let raw = r#\"halves\"#;", true);
+    check("let raw = r#\"scope\"#;", true);
     check("fn f<'a>(x: &'a str) -> Desk { }", true);
 }

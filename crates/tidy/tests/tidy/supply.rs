@@ -45,7 +45,7 @@ fn package(line: &str) -> Option<Package> {
 }
 
 /// Whether an SPDX expression is satisfied by these licences. `A/B` is an old notation for `A OR B`.
-fn permits(expression: &str, allowed: &[&str]) -> bool {
+fn allows(expression: &str, allowed: &[&str]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let mut rest = words.as_slice();
@@ -90,7 +90,7 @@ fn licenses(packages: &BTreeSet<Package>, rules: &Table) -> Vec<Violation> {
     let allowed: Vec<&str> = list(rules, "licenses", "allow").iter().filter_map(Value::as_str).collect();
     packages
         .iter()
-        .filter(|package| !permits(&package.license, &allowed))
+        .filter(|package| !allows(&package.license, &allowed))
         .map(|package| format!("{}: the licence `{}` is not in deny.toml", package.name, package.license))
         .collect()
 }
@@ -237,7 +237,7 @@ mod controls {
             ("(MIT", false),
             ("MIT ISC", false),
         ] {
-            assert_eq!(permits(expression, &allowed), permitted, "{expression}");
+            assert_eq!(allows(expression, &allowed), permitted, "{expression}");
         }
     }
 

@@ -14,31 +14,31 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use retake_model::diff::{Incomparable, changes, lines};
+use retake_model::diff::{DiffError, changes, lines};
 
 /// The step that wrote a line; `None` for lines older than all steps.
 pub(super) type Origin = Option<u32>;
 
 /// Limit on the older versions to search for lines that a step restored in a new combination.
-const MOST_SEARCHED: usize = 64;
+const MAX_SEARCHED: usize = 64;
 
 /// Effect of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum StepEffect {
     /// It writes new text.
     Write,
     /// It restores older text: undo, redo, jump, restore, the files of another take.
-    BringBack,
+    Restore,
 }
 
 /// The versions of a text so far, with the origin of each line.
 pub(super) struct Trace<Id> {
-    known: HashMap<Id, Known>,
+    known: HashMap<Id, KnownFile>,
     newest: u64,
 }
 
 /// A version with known origins.
-struct Known {
+struct KnownFile {
     /// Runs of lines with the same origin, since single origins of long texts over long histories would need too much
     /// memory.
     runs: Vec<(Origin, usize)>,
@@ -47,7 +47,7 @@ struct Known {
 }
 
 /// Reads versions again.
-pub(super) trait Texts<Id> {
+pub(super) trait TextSource<Id> {
     /// Why it cannot be read.
     type Error;
     /// The bytes of a version.
@@ -60,10 +60,10 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
     }
 
     /// Processes a step from one version to another; `None` where one side has no text.
-    pub(super) fn step<T: Texts<Id>>(
+    pub(super) fn step<T: TextSource<Id>>(
         &mut self,
         number: u32,
-        does: Does,
+        does: StepEffect,
         before: Option<Id>,
         after: Option<Id>,
         texts: &T,
@@ -76,11 +76,11 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
             && !self.known.contains_key(id)
         {
             // The text changed outside of any step: compare it with known versions, or else treat it as the first one.
-            let origins = self.unseen(text, texts)?;
+            let origins = self.trace_new_text(text, texts)?;
             self.keep(*id, &origins);
         }
         let Some(id) = after else { return Ok(()) };
-        if does == Does::BringBack && self.known.contains_key(&id) {
+        if does == StepEffect::Restore && self.known.contains_key(&id) {
             self.touch(id);
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
             Some((id, before)) => carry(&self.origins(*id), before, &text),
             None => vec![None; lines(&text).count()],
         };
-        if does == Does::BringBack {
+        if does == StepEffect::Restore {
             self.search(&mut origins, &text, texts)?;
         }
         let origins: Vec<Origin> =
@@ -100,8 +100,12 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
 
     /// The origin of each line of a known version; for an unknown one, of the lines that the newest known version has
     /// too.
-    pub(super) fn lines<T: Texts<Id>>(&self, id: Id, texts: &T) -> Result<Vec<Origin>, T::Error> {
-        if self.known.contains_key(&id) { Ok(self.origins(id)) } else { self.unseen(&texts.text(id)?, texts) }
+    pub(super) fn lines<T: TextSource<Id>>(&self, id: Id, texts: &T) -> Result<Vec<Origin>, T::Error> {
+        if self.known.contains_key(&id) {
+            Ok(self.origins(id))
+        } else {
+            self.trace_new_text(&texts.text(id)?, texts)
+        }
     }
 
     fn origins(&self, id: Id) -> Vec<Origin> {
@@ -112,7 +116,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
     fn keep(&mut self, id: Id, origins: &[Origin]) {
         let runs = origins.chunk_by(|left, right| left == right).map(|run| (run[0], run.len())).collect();
         self.newest += 1;
-        self.known.insert(id, Known { runs, age: self.newest });
+        self.known.insert(id, KnownFile { runs, age: self.newest });
     }
 
     fn touch(&mut self, id: Id) {
@@ -129,7 +133,7 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
         ids.into_iter().map(|(_, id)| id).collect()
     }
 
-    fn unseen<T: Texts<Id>>(&self, text: &[u8], texts: &T) -> Result<Vec<Origin>, T::Error> {
+    fn trace_new_text<T: TextSource<Id>>(&self, text: &[u8], texts: &T) -> Result<Vec<Origin>, T::Error> {
         let carried = match self.by_age().first() {
             Some(newest) => carry(&self.origins(*newest), &texts.text(*newest)?, text),
             None => vec![None; lines(text).count()],
@@ -138,13 +142,13 @@ impl<Id: Copy + Eq + Hash + Ord> Trace<Id> {
     }
 
     /// Searches older versions for lines without an origin.
-    fn search<T: Texts<Id>>(
+    fn search<T: TextSource<Id>>(
         &self,
         origins: &mut [Option<Origin>],
         text: &[u8],
         texts: &T,
     ) -> Result<(), T::Error> {
-        for id in self.by_age().into_iter().take(MOST_SEARCHED) {
+        for id in self.by_age().into_iter().take(MAX_SEARCHED) {
             if origins.iter().all(Option::is_some) {
                 break;
             }
@@ -162,7 +166,7 @@ fn carry(origins: &[Origin], before: &[u8], after: &[u8]) -> Vec<Option<Origin>>
     let count = lines(after).count();
     let changes = match changes(before, after) {
         Ok(changes) => changes,
-        Err(Incomparable::Binary | Incomparable::TooLarge) => return vec![None; count],
+        Err(DiffError::Binary | DiffError::TooLarge) => return vec![None; count],
     };
     let mut carried = Vec::with_capacity(count);
     let mut old = 0;

@@ -2,18 +2,18 @@
 
 use retake_model::history::take_position;
 use retake_model::id::{FolderId, TakeId, TurnId};
-use retake_model::intent::{FolderRecord, Running};
+use retake_model::intent::{FolderRecord, FolderRun};
 use retake_model::object::Objects;
 use retake_model::operation::{Operation, OperationKind};
 use retake_model::state::ThreadState;
-use retake_store::Writing;
+use retake_store::WriteTransaction;
 
 use super::Head;
 use crate::ChangeError;
 
 /// The last change of a take, if it edited the draft and nothing else happened to the take since.
-pub(super) fn typing_before(
-    writing: &Writing<'_>,
+pub(super) fn previous_typing(
+    writing: &WriteTransaction<'_>,
     at: &Head,
     kind: &OperationKind,
     take: Option<TakeId>,
@@ -31,18 +31,18 @@ pub(super) fn typing_before(
 /// belongs to; for a step of the thread, of the active take. The change is undone together with the command, so that the
 /// command stays one step of undo.
 pub(super) fn command_turn(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     at: &Head,
     take: Option<TakeId>,
 ) -> Result<Option<TurnId>, ChangeError> {
-    if at.last.operation.filed.is_none() {
+    if at.last.operation.last_file_operation.is_none() {
         return Ok(None);
     }
     let (number, head) = (at.row.number, at.last.operation.version);
     let take = take.unwrap_or(at.state.active);
     let last = take_position(&writing.log(number), head, take)?.position;
     let Some(last) = writing.operation(number, last)?.map(|found| found.operation) else { return Ok(None) };
-    let is_run = |run: &Running| run.thread == last.thread && run.take == take && run.turn == last.turn;
+    let is_run = |run: &FolderRun| run.thread == last.thread && run.take == take && run.turn == last.turn;
     let runs = |folder: &FolderRecord| folder.runs().any(is_run);
     // The active take is worked on in the project's folder, any other one in a worktree.
     let joins = if take == at.state.active {

@@ -9,16 +9,16 @@ use retake_model::entry::Block;
 use retake_model::take::Take;
 use retake_store::ThreadRow;
 
-use super::{ExportError, Front, PAGE, Piece};
-use crate::{EntryView, Looking};
+use super::{ExportError, ExportFormatter, ExportItem, PAGE};
+use crate::{EntryView, Reader};
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Writes a take as Markdown. Returns the number of entries.
     pub fn export_markdown(
         &self,
         thread: &ThreadRow,
         take: &Take,
-        front: &dyn Front,
+        front: &dyn ExportFormatter,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<u64, ExportError> {
@@ -40,7 +40,7 @@ impl Looking<'_> {
     }
 }
 
-fn write_entry(out: &mut dyn Write, front: &dyn Front, view: &EntryView) -> io::Result<()> {
+fn write_entry(out: &mut dyn Write, front: &dyn ExportFormatter, view: &EntryView) -> io::Result<()> {
     let entry = &view.entry;
     writeln!(out, "\n## {}. {}\n", view.number, one_line(&entry.role))?;
     write!(out, "*{}", front.time(entry.created))?;
@@ -71,7 +71,7 @@ fn write_entry(out: &mut dyn Write, front: &dyn Front, view: &EntryView) -> io::
             Block::Image { media, .. } => writeln!(out, "\n[{}]", one_line(media))?,
             Block::Unknown { .. } => {
                 let mut text = Vec::new();
-                front.json(&mut text, &Piece::Block(block))?;
+                front.json(&mut text, &ExportItem::Block(block))?;
                 write_fenced(out, "json", &String::from_utf8_lossy(&text))?;
             }
         }

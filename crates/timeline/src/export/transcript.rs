@@ -6,28 +6,28 @@ use retake_model::summary::summarize;
 use retake_model::take::Take;
 use retake_store::ThreadRow;
 
-use super::{ExportError, Front, PAGE, Piece};
-use crate::{LookError, Looking};
+use super::{ExportError, ExportFormatter, ExportItem, PAGE};
+use crate::{ReadError, Reader};
 
-impl Looking<'_> {
+impl Reader<'_> {
     /// Writes a take as JSON: the thread, the take, its draft, its entries. Returns the number of entries.
     pub fn export_json(
         &self,
         thread: &ThreadRow,
         take: &Take,
-        front: &dyn Front,
+        front: &dyn ExportFormatter,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<u64, ExportError> {
-        let summary = summarize(take, &self.queries()).map_err(LookError::from)?;
+        let summary = summarize(take, &self.queries()).map_err(ReadError::from)?;
         write!(out, "{{\"thread\":")?;
-        front.json(out, &Piece::Thread(&thread.summary))?;
+        front.json(out, &ExportItem::Thread(&thread.summary))?;
         write!(out, ",\"take\":")?;
-        front.json(out, &Piece::Take(&summary))?;
+        front.json(out, &ExportItem::Take(&summary))?;
         write!(out, ",\"draft\":")?;
-        front.json(out, &Piece::Text(&take.draft))?;
+        front.json(out, &ExportItem::Text(&take.draft))?;
         write!(out, ",\"draft_pictures\":")?;
-        front.json(out, &Piece::Pictures(&take.attached))?;
+        front.json(out, &ExportItem::Pictures(&take.attached))?;
         write!(out, ",\"entries\":[")?;
         let total = take.entries.len();
         let mut done = 0;
@@ -37,7 +37,7 @@ impl Looking<'_> {
                 if view.number > 1 {
                     write!(out, ",")?;
                 }
-                front.json(out, &Piece::Entry(view))?;
+                front.json(out, &ExportItem::Entry(view))?;
             }
             done += PAGE.min(total - done);
             progress(done, total);

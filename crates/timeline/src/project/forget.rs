@@ -2,7 +2,7 @@
 
 use retake_model::id::{FolderId, ProjectId};
 use retake_model::intent::FolderRecord;
-use retake_store::{Deleted, ProjectRow, SettingScope, StoreError, ThreadFilter, Writing};
+use retake_store::{DeletedFilter, ProjectRow, SettingScope, StoreError, ThreadFilter, WriteTransaction};
 use retake_workspace::folder::{self, path_from_text};
 use serde::Serialize;
 
@@ -28,15 +28,16 @@ impl Timeline {
     /// settings remain until [`Timeline::adopt`] assigns a folder. A project that has neither is removed.
     pub fn forget_project(&self, id: ProjectId) -> Result<ForgottenProject, ProjectError> {
         let _lock = self.store.lock_folder(FolderId::of_project(id))?;
-        let looking = self.look()?;
-        let row = looking.queries().project(id)?.ok_or(ProjectError::NoSuchProject(id))?;
+        let reader = self.read()?;
+        let row = reader.queries().project(id)?.ok_or(ProjectError::NoSuchProject(id))?;
         self.check_unused(id)?;
-        let filter = ThreadFilter { project: Some(id), deleted: Deleted::Shown, ..ThreadFilter::default() };
-        let threads = looking.queries().threads(&filter)?.len() as u64;
-        drop(looking);
+        let filter =
+            ThreadFilter { project: Some(id), deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
+        let threads = reader.queries().threads(&filter)?.len() as u64;
+        drop(reader);
         let shares = !self.store.shared_settings(SettingScope::Project(id))?.is_empty();
         let path = row.path.clone();
-        self.store.write(move |writing: &Writing<'_>| -> Result<(), StoreError> {
+        self.store.write(move |writing: &WriteTransaction<'_>| -> Result<(), StoreError> {
             // Counted again inside the write, where nobody else can add threads.
             if !shares && writing.threads(&filter)?.is_empty() {
                 writing.forget_folder(FolderId::of_project(id))?;
@@ -61,13 +62,13 @@ impl Timeline {
 
     /// Rejects forgetting a folder in use.
     fn check_unused(&self, id: ProjectId) -> Result<(), ProjectError> {
-        let looking = self.look()?;
-        let queries = looking.queries();
+        let reader = self.read()?;
+        let queries = reader.queries();
         for folder in queries.folders()?.into_iter().filter(|folder| folder.project == id) {
             let path = folder.path();
-            let in_use = if queries.intent_on(folder.id)?.is_some() {
+            let in_use = if queries.intent_for_folder(folder.id)?.is_some() {
                 format!("files in {path} were being moved; the next command there finishes that")
-            } else if folder.apart.is_some() {
+            } else if folder.worktree.is_some() {
                 format!("a take of the project has a folder of its own at {path}; close it first")
             } else if self.is_any_alive(&folder)? {
                 format!("a tool is running in {path}; stop it, or wait until it ends")

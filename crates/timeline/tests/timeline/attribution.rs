@@ -2,9 +2,9 @@
 
 use retake_model::operation::{Actor, OperationKind};
 use retake_model::path::{RootPath, TreePath};
-use retake_model::tree::Happened;
+use retake_model::tree::PathChangeKind;
 use retake_timeline::{
-    Blame, BlameError, Caller, Compared, Detail, FileLog, Goal, NewThread, Question, Unit,
+    Blame, BlameError, Caller, ContentComparison, Detail, DiffOptions, FileLog, Goal, NewThread, Unit,
 };
 
 use crate::support::{FileWorld, PROJECT, World};
@@ -14,7 +14,7 @@ fn path(text: &str) -> RootPath {
 }
 
 fn log(world: &FileWorld, name: &str) -> FileLog {
-    world.world.look().file_log(PROJECT, &path(name), None, 100).expect("a log")
+    world.world.read().file_log(PROJECT, &path(name), None, 100).expect("a log")
 }
 
 /// A short summary of each operation, newest first.
@@ -44,8 +44,8 @@ fn who(actor: &Actor) -> &'static str {
 }
 
 fn blame(world: &FileWorld, name: &str) -> Result<Blame, BlameError> {
-    let seen = world.desk.look(world.world.thread, Caller::human()).expect("a look");
-    world.world.look().blame(PROJECT, &path(name), seen.snapshot, None)
+    let seen = world.working_copy.record_changes(world.world.thread, Caller::human()).expect("a look");
+    world.world.read().blame(PROJECT, &path(name), seen.snapshot, None)
 }
 
 /// Each line with its author.
@@ -82,7 +82,7 @@ fn a_file_is_followed_through_hands_agents_renames_and_undo() {
             "agent Changed todo.md +1 -1",
         ]
     );
-    assert!(matches!(found.operations[1].by.kind, OperationKind::FilesSeen { .. }));
+    assert!(matches!(found.operations[1].by.kind, OperationKind::ExternalEdits { .. }));
     assert!(told(&log(&world, "todo.md"))[0].starts_with("agent Removed todo.md to notes.md"));
 
     // An undo does not own the lines it restores.
@@ -107,18 +107,18 @@ fn a_log_has_pages_and_knows_every_thread_of_the_project() {
         world.write("a.txt", &format!("number {number}\n"));
         let thread = if number % 2 == 0 { world.world.thread } else { other };
         let caller = Caller { actor: Actor::Agent, ..Caller::human() };
-        world.desk.record(thread, caller).expect("a record");
+        world.working_copy.record_as_caller(thread, caller).expect("a record");
     }
     let all = log(&world, "a.txt");
     assert_eq!(all.operations.len(), 6);
     assert_eq!(all.operations[0].by.title, "Other");
     assert_eq!(all.operations[1].by.title, "Fix");
     assert_eq!(all.next, None);
-    let looking = world.world.look();
+    let reader = world.world.read();
     let mut paged = Vec::new();
     let mut before = None;
     loop {
-        let page = looking.file_log(PROJECT, &path("a.txt"), before, 2).expect("a page");
+        let page = reader.file_log(PROJECT, &path("a.txt"), before, 2).expect("a page");
         paged.extend(page.operations);
         before = page.next;
         if before.is_none() {
@@ -141,25 +141,28 @@ fn what_differs_is_told_in_as_much_detail_as_is_asked_for() {
     world.remove("moved.txt");
     world.write("there/moved.txt", "some text\nthat moves\n");
     let after = world.agent(|_| {}).snapshot;
-    let looking = world.world.look();
+    let reader = world.world.read();
     let ask = |paths: Vec<RootPath>, detail| {
-        looking.changes(before, after, &Question { paths, detail }).expect("readable files")
+        reader.changes(before, after, &DiffOptions { paths, detail }).expect("readable files")
     };
     let all = ask(vec![], Detail::Hunks(3));
     let names: Vec<String> =
         all.files.iter().map(|file| format!("{:?} {}", file.happened, file.path)).collect();
     assert_eq!(names, ["Changed old.bin", "Changed src/a.txt", "Renamed there/moved.txt"]);
-    assert_eq!(all.files[0].content, Compared::Binary);
+    assert_eq!(all.files[0].content, ContentComparison::Binary);
     assert_eq!(all.files[1].hunks.len(), 1);
-    assert_eq!(all.files[2].content, Compared::Same);
+    assert_eq!(all.files[2].content, ContentComparison::Same);
     assert_eq!((all.stat.files, all.stat.lines.added, all.stat.lines.removed), (3, 1, 1));
     let one = ask(vec![path("src")], Detail::Counts);
     assert_eq!(one.files.len(), 1);
     assert!(one.files[0].hunks.is_empty() && one.files[0].lines.is_some());
     // Former names match as well as current ones.
-    assert_eq!(ask(vec![path("moved.txt")], Detail::Paths).files[0].happened, Happened::Renamed);
+    assert_eq!(ask(vec![path("moved.txt")], Detail::Paths).files[0].happened, PathChangeKind::Renamed);
     assert_eq!(
-        looking.changes(after, after, &Question { paths: vec![], detail: Detail::Paths }).expect("so").files,
+        reader
+            .changes(after, after, &DiffOptions { paths: vec![], detail: Detail::Paths })
+            .expect("so")
+            .files,
         []
     );
 }

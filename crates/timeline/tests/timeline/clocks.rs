@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::exchange::{elsewhere, export, import};
 use crate::support::{PROJECT, World};
 use retake_model::time::Timestamp;
-use retake_timeline::{Caller, Clock, Command, Importing, NewThread, Rules, Seeded, Timeline};
+use retake_timeline::{Caller, Clock, Command, ImportMode, NewThread, Rules, SeededClock, Timeline};
 
 /// A clock that does not advance.
-struct Stopped(i64, Seeded);
+struct Stopped(i64, SeededClock);
 
 impl Clock for Stopped {
     fn now(&self) -> Timestamp {
@@ -24,7 +24,7 @@ impl Clock for Stopped {
 fn a_clock_before_1970_or_after_9999_damages_nothing() {
     for millis in [i64::MIN, -86_400_000, -1, 253_402_207_201_000, 253_402_300_800_000, i64::MAX] {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let clock = Arc::new(Stopped(millis, Seeded::new(1)));
+        let clock = Arc::new(Stopped(millis, SeededClock::new(1)));
         let timeline = Timeline::open_with(folder.path(), Rules::default(), clock).expect("a store");
         let new = NewThread::in_project(PROJECT).titled("Fix");
         let thread = timeline.create_thread(new, Caller::human()).expect("a thread").thread;
@@ -35,11 +35,11 @@ fn a_clock_before_1970_or_after_9999_damages_nothing() {
         world.another();
         world.done(Command::Delete);
         world.done(Command::Restore);
-        let head = world.look().head(thread).expect("a head").operation;
-        assert!(head.time.may_be_clock_time(), "{millis}: {}", head.time.millis());
+        let head = world.read().head(thread).expect("a head").operation;
+        assert!(head.time.is_plausible_clock_time(), "{millis}: {}", head.time.millis());
         let verified = world.timeline.store().verify(&mut |_| {}).expect("verified");
         assert!(verified.is_clean(), "{millis}: {:?}", verified.problems);
         let (_folder, other) = elsewhere();
-        import(export(&world.timeline, thread), &other, Importing::Same).expect("what it wrote is taken");
+        import(export(&world.timeline, thread), &other, ImportMode::Same).expect("what it wrote is taken");
     }
 }

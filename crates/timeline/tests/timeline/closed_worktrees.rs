@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use retake_model::entry::EntryVersion;
 use retake_model::id::{TakeId, TurnId};
 use retake_model::operation::{Actor, OperationKind};
-use retake_timeline::{Caller, Command, Desk, Goal, Handling, PlanRequest, Spot, Unit};
+use retake_timeline::{Caller, Command, Goal, InsertPosition, MoveOptions, PlanRequest, Unit, WorkingCopy};
 use retake_workspace::snapshot::Options;
 use tempfile::TempDir;
 
@@ -27,35 +27,39 @@ impl Takes {
         let folder = tempfile::tempdir().expect("a folder");
         let main = files.world.state().active;
         let new = Self { files, folder, main, other: main };
-        new.turn(&new.files.desk, main, "a");
+        new.turn(&new.files.working_copy, main, "a");
         let at = Some(new.files.world.entry(1));
         new.files.change(Command::Branch { from: main, at, name: None });
         let other = new.files.world.state().active;
         Self { other, ..new }
     }
 
-    fn turn(&self, desk: &Desk, take: TakeId, name: &str) {
+    fn turn(&self, working_copy: &WorkingCopy, take: TakeId, name: &str) {
         let mut bytes = [0; 16];
         bytes[..name.len()].copy_from_slice(name.as_bytes());
         let turn = Some(TurnId::from_bytes(bytes));
         let caller = || Caller { actor: Actor::Agent, turn, ..Caller::human() };
         let world = &self.files.world;
         let entry = EntryVersion::from_text("User", name, world.timeline.now());
-        let added = Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] };
+        let added = Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] };
         world.timeline.change(world.thread, added, caller()).expect("an entry");
-        desk.look(world.thread, Caller::human()).expect("a look");
-        std::fs::write(desk.path().join(name), name).expect("a file");
-        desk.record(world.thread, caller()).expect("a record");
+        working_copy.record_changes(world.thread, Caller::human()).expect("a look");
+        std::fs::write(working_copy.path().join(name), name).expect("a file");
+        working_copy.record_as_caller(world.thread, caller()).expect("a record");
     }
 
     /// Works in the worktree of a take, and removes it.
-    fn apart(&self, take: TakeId, work: impl FnOnce(&Desk)) {
+    fn worktree(&self, take: TakeId, work: impl FnOnce(&WorkingCopy)) {
         let (world, folder) = (&self.files.world, self.folder.path().join("tree"));
-        self.files.desk.open_apart(world.thread, take, &folder, &Caller::human()).expect("a worktree");
-        let known = world.look().apart_folder_of(world.thread, take).expect("a look").expect("it is known");
-        let desk = Desk::of_apart(&world.timeline, &known, &Options::default()).expect("a desk");
-        work(&desk);
-        desk.close_apart(Caller::human(), true).expect("it is closed");
+        self.files
+            .working_copy
+            .open_worktree(world.thread, take, &folder, &Caller::human())
+            .expect("a worktree");
+        let known = world.read().worktree_of(world.thread, take).expect("a look").expect("it is known");
+        let working_copy =
+            WorkingCopy::of_worktree(&world.timeline, &known, &Options::default()).expect("a desk");
+        work(&working_copy);
+        working_copy.close_worktree(Caller::human(), true).expect("it is closed");
     }
 
     fn switch(&self, take: TakeId) {
@@ -66,7 +70,7 @@ impl Takes {
     fn go(&self, goal: Goal) {
         let thread = self.files.world.thread;
         let request = PlanRequest::Move(goal);
-        let plan = self.files.desk.plan(thread, request, Caller::human(), Handling::default());
+        let plan = self.files.working_copy.plan(thread, request, Caller::human(), MoveOptions::default());
         let plan = plan.expect("a plan");
         let shown = plan.preview().files.clone().expect("there are files");
         let done = plan.execute().expect("a move").files.expect("there are files");
@@ -101,12 +105,13 @@ impl Takes {
 #[test]
 fn undo_of_a_branch_brings_what_was_done_in_a_closed_worktree() {
     let takes = Takes::new();
-    takes.apart(takes.main, |desk| {
-        takes.turn(desk, takes.main, "m2");
-        takes.turn(desk, takes.main, "m3");
-        desk.go(takes.files.world.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default())
+    takes.worktree(takes.main, |working_copy| {
+        takes.turn(working_copy, takes.main, "m2");
+        takes.turn(working_copy, takes.main, "m3");
+        working_copy
+            .go(takes.files.world.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), MoveOptions::default())
             .expect("an undo");
-        std::fs::write(desk.path().join("hand"), "edited").expect("a file");
+        std::fs::write(working_copy.path().join("hand"), "edited").expect("a file");
     });
     assert_eq!(takes.turns(), "a");
     takes.undo();
@@ -134,14 +139,14 @@ fn undo_of_a_branch_brings_what_was_done_in_a_closed_worktree() {
 #[test]
 fn undo_of_a_switch_brings_what_was_done_in_a_closed_worktree() {
     let takes = Takes::new();
-    takes.turn(&takes.files.desk, takes.other, "b");
+    takes.turn(&takes.files.working_copy, takes.other, "b");
     takes.switch(takes.main);
-    takes.apart(takes.other, |desk| takes.turn(desk, takes.other, "b2"));
+    takes.worktree(takes.other, |working_copy| takes.turn(working_copy, takes.other, "b2"));
     takes.undo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.other, "a b b2"));
     takes.redo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.main, "a"));
-    takes.turn(&takes.files.desk, takes.main, "m");
+    takes.turn(&takes.files.working_copy, takes.main, "m");
     takes.switch(takes.other);
     assert_eq!(takes.turns(), "a b b2");
     for expected in ["a m", "a", "a b b2", "a b", "a", "a", ""] {
@@ -153,20 +158,20 @@ fn undo_of_a_switch_brings_what_was_done_in_a_closed_worktree() {
 #[test]
 fn redo_of_a_switch_brings_what_was_done_in_a_closed_worktree() {
     let takes = Takes::new();
-    takes.turn(&takes.files.desk, takes.other, "b");
+    takes.turn(&takes.files.working_copy, takes.other, "b");
     takes.switch(takes.main);
     takes.switch(takes.other);
     takes.undo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.main, "a"));
-    takes.apart(takes.other, |desk| takes.turn(desk, takes.other, "b2"));
+    takes.worktree(takes.other, |working_copy| takes.turn(working_copy, takes.other, "b2"));
     takes.redo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.other, "a b b2"));
     takes.undo();
     assert_eq!(takes.turns(), "a b", "the newest step of the take");
     takes.undo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.main, "a"));
-    takes.apart(takes.other, |desk| {
-        std::fs::write(desk.path().join("hand"), "edited").expect("a file");
+    takes.worktree(takes.other, |working_copy| {
+        std::fs::write(working_copy.path().join("hand"), "edited").expect("a file");
     });
     takes.redo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.other, "a b"));
@@ -178,13 +183,13 @@ fn redo_of_a_switch_brings_what_was_done_in_a_closed_worktree() {
 #[test]
 fn work_of_a_closed_worktree_follows_over_several_switches() {
     let takes = Takes::new();
-    takes.turn(&takes.files.desk, takes.other, "b");
-    takes.apart(takes.main, |desk| takes.turn(desk, takes.main, "m2"));
+    takes.turn(&takes.files.working_copy, takes.other, "b");
+    takes.worktree(takes.main, |working_copy| takes.turn(working_copy, takes.main, "m2"));
     takes.switch(takes.main);
-    takes.turn(&takes.files.desk, takes.main, "m3");
+    takes.turn(&takes.files.working_copy, takes.main, "m3");
     takes.switch(takes.other);
-    takes.apart(takes.main, |desk| takes.turn(desk, takes.main, "m4"));
-    let head = takes.files.world.look().head(takes.files.world.thread).expect("a head").operation.version;
+    takes.worktree(takes.main, |working_copy| takes.turn(working_copy, takes.main, "m4"));
+    let head = takes.files.world.read().head(takes.files.world.thread).expect("a head").operation.version;
     takes.undo();
     assert_eq!((takes.active(), takes.turns().as_str()), (takes.main, "a m2 m3 m4"));
     for expected in ["a m2 m3", "a m2", "a b"] {
@@ -222,41 +227,45 @@ fn files_and_conversation_agree_after_any_sequence_of_moves_switches_and_worktre
         for number in 0..14 {
             let active = takes.active();
             let idle = if active == takes.main { takes.other } else { takes.main };
-            let desk = &takes.files.desk;
+            let working_copy = &takes.files.working_copy;
             let thread = takes.files.world.thread;
-            let head = takes.files.world.look().head(thread).expect("a head").operation.version;
-            let moved =
-                |goal| match desk.plan(thread, PlanRequest::Move(goal), Caller::human(), Handling::default())
-                {
-                    Ok(_) => takes.go(goal),
-                    Err(refused) => assert!(
-                        refused.to_string().contains("othing to") || matches!(goal, Goal::Jump(_)),
-                        "{refused}"
-                    ),
-                };
+            let head = takes.files.world.read().head(thread).expect("a head").operation.version;
+            let moved = |goal| match working_copy.plan(
+                thread,
+                PlanRequest::Move(goal),
+                Caller::human(),
+                MoveOptions::default(),
+            ) {
+                Ok(_) => takes.go(goal),
+                Err(refused) => assert!(
+                    refused.to_string().contains("othing to") || matches!(goal, Goal::Jump(_)),
+                    "{refused}"
+                ),
+            };
             let both = takes.files.world.take_names().len() == 2;
             let chosen = numbers.below(10);
             let name = format!("{}{number}", if active == takes.main { "m" } else { "b" });
             story.push(format!("{chosen} {name}"));
             println!("seed {seed}: {story:?}");
             match chosen {
-                0 | 1 => takes.turn(desk, active, &name),
+                0 | 1 => takes.turn(working_copy, active, &name),
                 2 | 3 if both => takes.switch(idle),
-                4 | 5 if both => takes.apart(idle, |desk| {
+                4 | 5 if both => takes.worktree(idle, |working_copy| {
                     let name = format!("w{number}");
-                    takes.turn(desk, idle, &name);
+                    takes.turn(working_copy, idle, &name);
                     if numbers.below(2) == 0 {
-                        takes.turn(desk, idle, &format!("{name}x"));
-                        desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default())
+                        takes.turn(working_copy, idle, &format!("{name}x"));
+                        working_copy
+                            .go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), MoveOptions::default())
                             .expect("an undo");
                     }
                 }),
                 6 => moved(Goal::Redo(Unit::Turn, 1 + numbers.below(3))),
                 7 => {
                     let version = 3 + numbers.below(head - 2);
-                    let looking = takes.files.world.look();
-                    let row = looking.thread(thread).expect("a thread");
-                    let found = looking.queries().operation(row.number, version).expect("a read");
+                    let reader = takes.files.world.read();
+                    let row = reader.thread(thread).expect("a thread");
+                    let found = reader.queries().operation(row.number, version).expect("a read");
                     let target = found.expect("an operation");
                     // In the middle of a turn, the entry exists and the file does not yet.
                     if !matches!(target.operation.kind, OperationKind::EntriesAdded { .. }) {

@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_timeline::{
-    Caller, Command, Desk, FileError, Goal, Handling, Importing, SharedChanges, Timeline, Unit,
+    Caller, Command, FileError, Goal, ImportMode, MoveOptions, SharedChanges, Timeline, Unit, WorkingCopy,
 };
 use retake_workspace::snapshot::Workspace;
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ struct Machine {
     _store: TempDir,
     folder: TempDir,
     timeline: Timeline,
-    desk: Desk,
+    working_copy: WorkingCopy,
     thread: ThreadId,
 }
 
@@ -27,18 +27,20 @@ impl Machine {
         let (store, timeline) = elsewhere();
         let folder = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::of(folder.path()).expect("a folder");
-        let desk = Desk::at(timeline.clone(), PROJECT, workspace);
-        Self { _store: store, folder, timeline, desk, thread }
+        let working_copy = WorkingCopy::at(timeline.clone(), PROJECT, workspace);
+        Self { _store: store, folder, timeline, working_copy, thread }
     }
 
     fn import(&self, bytes: Vec<u8>) -> Option<u64> {
-        let imported = self.timeline.import(Cursor::new(bytes), PROJECT, Importing::Same, |_, _| {});
+        let imported = self.timeline.import(Cursor::new(bytes), PROJECT, ImportMode::Same, |_, _| {});
         imported.expect("an import").jump_to
     }
 
     fn switch(&self, take: TakeId) {
         let switch = Command::Switch { take };
-        self.desk.change(self.thread, switch, Caller::human(), Handling::default()).expect("a switch");
+        self.working_copy
+            .change(self.thread, switch, Caller::human(), MoveOptions::default())
+            .expect("a switch");
     }
 
     fn files(&self) -> Vec<String> {
@@ -68,7 +70,7 @@ fn two_machines() -> (FileWorld, Machine, [TakeId; 2]) {
     other.import(export(&world.world.timeline, world.world.thread));
     fs::write(other.folder.path().join("a"), "a").expect("a file");
     fs::write(other.folder.path().join("mine"), "of this machine").expect("a file");
-    other.desk.look(other.thread, Caller::human()).expect("a look");
+    other.working_copy.record_changes(other.thread, Caller::human()).expect("a look");
     (world, other, [main, branch])
 }
 
@@ -87,7 +89,7 @@ fn a_switch_after_an_import_that_continued_a_thread_brings_the_files_of_the_take
     other.switch(main);
     assert_eq!(other.files(), ["a", "mine"]);
     let target = Goal::Jump(jump_to.expect("files would not have followed"));
-    other.desk.go(other.thread, target, Caller::human(), Handling::default()).expect("a jump");
+    other.working_copy.go(other.thread, target, Caller::human(), MoveOptions::default()).expect("a jump");
     assert_eq!(other.files(), ["a", "b", "d", "mine"]);
     other.switch(main);
     assert_eq!(other.files(), ["a", "c", "mine"]);
@@ -101,12 +103,12 @@ fn no_version_of_an_import_has_the_conversation_of_one_machine_and_the_files_of_
     world.change(Command::Switch { take: branch });
     turn(&world, "c");
     other.import(export(&world.world.timeline, world.world.thread));
-    let newest = other.timeline.look().expect("a look").head(other.thread).expect("a head").operation.version;
-    let there = world.world.look().head(other.thread).expect("a head").operation.version;
+    let newest = other.timeline.read().expect("a look").head(other.thread).expect("a head").operation.version;
+    let there = world.world.read().head(other.thread).expect("a head").operation.version;
     for version in there..=newest {
         let jump = Goal::Jump(version);
-        other.desk.go(other.thread, jump, Caller::human(), Handling::default()).expect("a jump");
-        let active = other.timeline.look().expect("a look").state(other.thread).expect("a state").active;
+        other.working_copy.go(other.thread, jump, Caller::human(), MoveOptions::default()).expect("a jump");
+        let active = other.timeline.read().expect("a look").state(other.thread).expect("a state").active;
         let expected: &[&str] = if active == main { &["a", "mine"] } else { &["a", "b", "c", "mine"] };
         assert_eq!(other.files(), expected, "version {version}");
     }
@@ -124,7 +126,7 @@ fn a_new_take_of_an_import_has_its_own_files_wherever_the_thread_stays() {
     let jump_to = other.import(export(&world.world.timeline, world.world.thread));
     assert_eq!(other.files(), ["a", "mine"]);
     let target = Goal::Jump(jump_to.expect("files would not have followed"));
-    other.desk.go(other.thread, target, Caller::human(), Handling::default()).expect("a jump");
+    other.working_copy.go(other.thread, target, Caller::human(), MoveOptions::default()).expect("a jump");
     assert_eq!(other.files(), ["a", "c", "e", "mine"]);
     other.switch(new);
     assert_eq!(other.files(), ["a", "c", "d", "mine"]);
@@ -137,24 +139,26 @@ fn an_undo_in_a_copy_asks_before_it_reverts_the_work_of_the_original() {
     let world = FileWorld::new();
     turn(&world, "a");
     let (bytes, timeline) = (export(&world.world.timeline, world.world.thread), &world.world.timeline);
-    let copy = timeline.import(Cursor::new(bytes.clone()), PROJECT, Importing::Copy, |_, _| {});
+    let copy = timeline.import(Cursor::new(bytes.clone()), PROJECT, ImportMode::Copy, |_, _| {});
     let copy = copy.expect("a copy").thread;
     world.agent_of(copy, |world| world.write("b", "of the copy"));
-    let undo = |handling| world.desk.go(copy, Goal::Undo(Unit::Turn, 1), Caller::human(), handling);
-    undo(Handling::default()).expect("an undo of its own work");
+    let undo =
+        |move_options| world.working_copy.go(copy, Goal::Undo(Unit::Turn, 1), Caller::human(), move_options);
+    undo(MoveOptions::default()).expect("an undo of its own work");
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["a"]);
-    let refused = undo(Handling::default()).expect_err("the original has the same change");
+    let refused = undo(MoveOptions::default()).expect_err("the original has the same change");
     assert!(matches!(&refused, FileError::SharedChanges(paths) if paths.len() == 1), "{refused}");
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["a"]);
-    undo(Handling { shared: SharedChanges::Undo, ..Handling::default() }).expect("it was asked for");
+    undo(MoveOptions { shared: SharedChanges::Undo, ..MoveOptions::default() }).expect("it was asked for");
     assert!(world.files().is_empty());
 
     // In a project without the original, a copy has its changes alone.
     let other = Machine::new(world.world.thread);
-    let copy = other.timeline.import(Cursor::new(bytes), PROJECT, Importing::Copy, |_, _| {});
+    let copy = other.timeline.import(Cursor::new(bytes), PROJECT, ImportMode::Copy, |_, _| {});
     let copy = copy.expect("a copy").thread;
     fs::write(other.folder.path().join("a"), "a").expect("a file");
-    let undo = other.desk.go(copy, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default());
+    let undo =
+        other.working_copy.go(copy, Goal::Undo(Unit::Turn, 1), Caller::human(), MoveOptions::default());
     undo.expect("an undo");
     assert!(other.files().is_empty());
 }

@@ -1,7 +1,7 @@
 //! Deleted threads with files: restoring one changes only the conversation.
 
 use retake_model::operation::OperationKind;
-use retake_timeline::{Caller, ChangeError, Command, FileError, Goal, Handling, Unit};
+use retake_timeline::{Caller, ChangeError, Command, FileError, Goal, MoveOptions, Unit};
 
 use crate::support::FileWorld;
 
@@ -45,14 +45,14 @@ fn hand_edits_do_not_stand_against_the_undo_of_a_deletion() {
         world.write("by hand", "3");
         world.write("a", "changed by hand");
         let before = world.files();
-        let deleted = world.world.look().head(world.world.thread).expect("a head").operation.version;
+        let deleted = world.world.read().head(world.world.thread).expect("a head").operation.version;
         assert!(world.preview(UNDO).unrecorded.is_empty(), "nothing is recorded in a deleted thread");
         let moved = world.go(UNDO).moved.expect("a move").done;
         assert!(matches!(moved.kind, Some(OperationKind::Undone { .. })), "{moved:?}");
         assert_eq!(moved.version, deleted + 1, "nothing was recorded before it");
         assert_eq!(world.files(), before);
         // They are recorded with the next recording of the thread, and belong to it from then on.
-        assert_eq!(world.look().files.paths.len(), 2);
+        assert_eq!(world.record_changes().files.paths.len(), 2);
     }
 }
 
@@ -74,7 +74,7 @@ fn an_undo_beyond_a_deletion_takes_files_along_but_records_nothing_in_a_deleted_
     let world = with_files();
     world.world.done(Command::Delete);
     world.write("by hand", "3");
-    let refused = world.try_go(two, Handling::default());
+    let refused = world.try_go(two, MoveOptions::default());
     assert!(matches!(refused, Err(FileError::Change(ChangeError::ThreadDeleted))), "{refused:?}");
     assert!(is_deleted(&world));
     world.remove("by hand");
@@ -86,6 +86,6 @@ fn an_undo_beyond_a_deletion_takes_files_along_but_records_nothing_in_a_deleted_
     let world = with_files();
     world.world.done(Command::Delete);
     world.write("by hand", "3");
-    let looked = world.desk.look(world.world.thread, Caller::human());
+    let looked = world.working_copy.record_changes(world.world.thread, Caller::human());
     assert!(matches!(looked, Err(FileError::Change(ChangeError::ThreadDeleted))), "{looked:?}");
 }

@@ -1,7 +1,7 @@
 //! Drafts: their text and pictures.
 
 use crate::support::World;
-use retake_model::command::Refusal;
+use retake_model::command::CommandError;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::Block;
 use retake_model::take::NewPicture;
@@ -26,7 +26,7 @@ fn attach(world: &World, names: &[&str]) -> Command {
 
 /// The pictures and text of the last entry.
 fn last(world: &World) -> (String, Vec<ContentId>) {
-    let (take, look) = (world.take(), world.look());
+    let (take, look) = (world.take(), world.read());
     let entry = world.entry(take.entries.len());
     let (_, version) = look.entry(&take, entry).expect("readable").expect("there");
     (version.text(), version.blocks.iter().filter_map(Block::picture).collect())
@@ -46,7 +46,7 @@ fn pictures_are_part_of_the_draft() {
     world.done(Command::Detach { take, picture: id("b") });
     assert_eq!(attached(&world), [id("a"), id("c")]);
     let refused = world.change(Command::Detach { take, picture: id("b") });
-    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::NotAttached(_)))));
+    assert!(matches!(refused, Err(ChangeError::Refused(CommandError::NotAttached(_)))));
     world.done(Command::ClearDraft { take });
     assert!(attached(&world).is_empty() && world.take().draft.is_empty());
     assert!(!world.done(Command::ClearDraft { take }).changed());
@@ -72,8 +72,8 @@ fn a_draft_is_sent_with_its_pictures_and_an_undo_brings_both_back() {
     // A fork restores the draft as it was sent.
     world.done(Command::Fork { from: take, at: entry, name: None });
     assert_eq!(attached(&world), [id("a"), id("b")]);
-    assert!(world.look().shows_picture(world.thread, id("a")).expect("readable"));
-    assert!(!world.look().shows_picture(world.thread, id("z")).expect("readable"));
+    assert!(world.read().shows_picture(world.thread, id("a")).expect("readable"));
+    assert!(!world.read().shows_picture(world.thread, id("z")).expect("readable"));
     assert!(world.timeline.store().verify(&mut |_| {}).expect("readable").problems.is_empty());
 }
 
@@ -81,15 +81,15 @@ fn a_draft_is_sent_with_its_pictures_and_an_undo_brings_both_back() {
 fn a_picture_that_was_only_typed_is_shown_and_counted() {
     let world = World::saying(&["one"]);
     world.done(attach(&world, &["a"]));
-    assert!(world.look().shows_picture(world.thread, id("a")).expect("readable"));
-    let cleared = world.look().cleared_by_reset(&world.state()).expect("readable");
+    assert!(world.read().shows_picture(world.thread, id("a")).expect("readable"));
+    let cleared = world.read().reset_summary(&world.state()).expect("readable");
     assert_eq!((cleared.drafts, cleared.takes), (1, 1));
     // A take also refers to model requests, which are not pictures.
     let take = world.state().active;
     let sent = ("GIF89a prompt", "base");
     world.done(Command::RecordSend { take, markdown: sent.0.into(), system_prompt: sent.1.into() });
     let blob = ContentId::of(Kind::Blob, sent.0.as_bytes());
-    assert!(!world.look().shows_picture(world.thread, blob).expect("readable"));
+    assert!(!world.read().shows_picture(world.thread, blob).expect("readable"));
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn typing_is_one_step_and_what_is_done_to_the_draft_is_another() {
 fn a_destroyed_picture_is_none() {
     let world = World::saying(&["one"]);
     world.done(attach(&world, &["a"]));
-    assert!(world.look().picture(id("a")).expect("readable").is_some());
+    assert!(world.read().picture(id("a")).expect("readable").is_some());
     let gone = [(Kind::Blob, id("a"))];
     world.timeline.store().redact(&gone, world.timeline.now()).expect("destroyed");
-    assert_eq!(world.look().picture(id("a")).expect("readable"), None);
+    assert_eq!(world.read().picture(id("a")).expect("readable"), None);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn more_pictures_than_anybody_sends_are_refused() {
     let names: Vec<String> = (0..101).map(|number| number.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let refused = world.change(attach(&world, &names));
-    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::TooMuch { limit: 100, .. }))));
+    assert!(matches!(refused, Err(ChangeError::Refused(CommandError::TooMuch { limit: 100, .. }))));
     assert!(attached(&world).is_empty());
     world.done(attach(&world, &names[..100]));
 }

@@ -1,10 +1,10 @@
 //! Entries: editing, inserting, deleting and changing roles preserve all other fields.
 
 use crate::support::World;
-use retake_model::command::Refusal;
+use retake_model::command::CommandError;
 use retake_model::entry::{EntryVersion, Fields, from_json};
 use retake_model::id::EntryId;
-use retake_timeline::{ChangeError, Command, NewEntry, Spot};
+use retake_timeline::{ChangeError, Command, InsertPosition, NewEntry};
 
 #[test]
 fn an_edit_keeps_role_time_usage_thinking_and_unknown_fields() {
@@ -13,10 +13,10 @@ fn an_edit_keeps_role_time_usage_thinking_and_unknown_fields() {
         r#"{"role":"AI","content":"<think>hm</think>wrong","usage":{"input":3,"output":4},"ticket":[1.0]}"#;
     let entry = from_json(text, "User", world.timeline.now()).expect("an entry");
     let take = world.state().active;
-    world.done(Command::AddEntries { take, at: Spot::End, entries: vec![entry.clone().into()] });
+    world.done(Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.clone().into()] });
     world.done(Command::EditEntry { take, entry: world.entry(2), text: "right".into() });
     let (_, edited) =
-        world.look().entry(&world.take(), world.entry(2)).expect("readable").expect("the entry");
+        world.read().entry(&world.take(), world.entry(2)).expect("readable").expect("the entry");
     assert_eq!(edited.text(), "right");
     assert!(edited.edited.is_some());
     let expected = EntryVersion { edited: edited.edited, blocks: edited.blocks.clone(), ..entry };
@@ -33,11 +33,11 @@ fn entries_can_be_put_anywhere() {
         world.done(Command::AddEntries { take, at, entries: vec![entry.into()] });
     };
     let (b, d) = (world.entry(1), world.entry(2));
-    put(Spot::Before(b), "a");
-    put(Spot::After(b), "c");
-    put(Spot::After(d), "e");
-    put(Spot::Start, "0");
-    put(Spot::End, "f");
+    put(InsertPosition::Before(b), "a");
+    put(InsertPosition::After(b), "c");
+    put(InsertPosition::After(d), "e");
+    put(InsertPosition::Start, "0");
+    put(InsertPosition::End, "f");
     assert_eq!(world.texts(), ["0", "a", "b", "c", "d", "e", "f"]);
 }
 
@@ -58,13 +58,13 @@ fn a_caller_who_does_not_know_whether_its_entry_arrived_can_try_again() {
     let take = world.state().active;
     let add = Command::AddEntries {
         take,
-        at: Spot::End,
+        at: InsertPosition::End,
         entries: vec![NewEntry { id: Some(id), ..version.into() }],
     };
     world.done(add.clone());
     let again = world.change(add);
     assert!(
-        matches!(again, Err(ChangeError::Refused(Refusal::EntryExists(found))) if found == id),
+        matches!(again, Err(ChangeError::Refused(CommandError::EntryExists(found))) if found == id),
         "{again:?}"
     );
     assert_eq!(world.texts(), ["once"]);
@@ -88,7 +88,7 @@ fn truncating_keeps_the_last_exchanges_whole() {
 fn what_changes_nothing_makes_no_operation() {
     let world = World::saying(&["one"]);
     let take = world.state().active;
-    let version = world.look().standing(world.thread).expect("a standing").version;
+    let version = world.read().undo_status(world.thread).expect("a undo_status").version;
     for command in [
         Command::EditEntry { take, entry: world.entry(1), text: "one".into() },
         Command::ChangeRole { take, entry: world.entry(1), role: "User".into() },
@@ -142,11 +142,11 @@ fn a_picture_comes_along_or_the_entry_is_refused() {
     let take = world.state().active;
     let add = |blobs| Command::AddEntries {
         take,
-        at: Spot::End,
+        at: InsertPosition::End,
         entries: vec![NewEntry { blobs, ..version.clone().into() }],
     };
     let refused = world.change(add(Vec::new()));
-    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::NoSuchPicture(id))) if id == blob));
+    assert!(matches!(refused, Err(ChangeError::Refused(CommandError::NoSuchPicture(id))) if id == blob));
     world.done(add(vec![bytes]));
     assert!(world.timeline.store().verify(&mut |_| {}).expect("readable").problems.is_empty());
 }

@@ -6,13 +6,14 @@ use crate::support::{FileWorld, PROJECT, World};
 use retake_model::entry::EntryVersion;
 use retake_model::id::ProjectId;
 use retake_timeline::{
-    Caller, Command, Desk, Goal, Handling, ImportError, Importing, NewThread, Rules, Spot, Timeline,
+    Caller, Command, Goal, ImportError, ImportMode, InsertPosition, MoveOptions, NewThread, Rules, Timeline,
+    WorkingCopy,
 };
 use retake_workspace::snapshot::Workspace;
 
 pub(crate) fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
     let mut bytes = Vec::new();
-    timeline.look().expect("a look").export(thread, &mut bytes, &mut |_, _| {}).expect("an export");
+    timeline.read().expect("a look").export(thread, &mut bytes, &mut |_, _| {}).expect("an export");
     bytes
 }
 
@@ -30,8 +31,8 @@ fn grown() -> World {
 pub(crate) fn import(
     bytes: Vec<u8>,
     timeline: &Timeline,
-    importing: Importing,
-) -> Result<retake_timeline::Imported, ImportError> {
+    importing: ImportMode,
+) -> Result<retake_timeline::ImportSummary, ImportError> {
     timeline.import(Cursor::new(bytes), ProjectId::from_bytes([8; 16]), importing, |_, _| {})
 }
 
@@ -46,7 +47,7 @@ fn a_thread_comes_back_to_the_byte_with_all_takes_and_history() {
     let world = grown();
     let bytes = export(&world.timeline, world.thread);
     let (_folder, other) = elsewhere();
-    let imported = import(bytes.clone(), &other, Importing::Same).expect("an import");
+    let imported = import(bytes.clone(), &other, ImportMode::Same).expect("an import");
     assert_eq!(imported.thread, world.thread);
     assert_eq!(export(&other, world.thread), bytes);
     let undone = other.undo(world.thread, retake_timeline::Unit::Turn, 1, Caller::human());
@@ -60,17 +61,17 @@ fn importing_again_adds_only_what_is_new_and_refuses_what_went_another_way() {
     world.say("User", "later");
     let late = export(&world.timeline, world.thread);
     let (_folder, other) = elsewhere();
-    import(early.clone(), &other, Importing::Same).expect("an import");
-    assert_eq!(import(early.clone(), &other, Importing::Same).expect("again").new_operations, 0);
-    assert_eq!(import(late.clone(), &other, Importing::Same).expect("the rest").new_operations, 1);
-    assert_eq!(import(early, &other, Importing::Same).expect("an older one").new_operations, 0);
+    import(early.clone(), &other, ImportMode::Same).expect("an import");
+    assert_eq!(import(early.clone(), &other, ImportMode::Same).expect("again").new_operations, 0);
+    assert_eq!(import(late.clone(), &other, ImportMode::Same).expect("the rest").new_operations, 1);
+    assert_eq!(import(early, &other, ImportMode::Same).expect("an older one").new_operations, 0);
     let (_folder, third) = elsewhere();
-    let shorter = import(late.clone(), &third, Importing::Same).expect("an import").thread;
+    let shorter = import(late.clone(), &third, ImportMode::Same).expect("an import").thread;
     third.change(shorter, Command::Pin { pinned: true }, Caller::human()).expect("a change there");
     world.say("User", "here");
     let diverged = export(&world.timeline, world.thread);
-    assert!(matches!(import(diverged.clone(), &third, Importing::Same), Err(ImportError::Diverged { .. })));
-    let copy = import(diverged, &third, Importing::Copy).expect("a copy");
+    assert!(matches!(import(diverged.clone(), &third, ImportMode::Same), Err(ImportError::Diverged { .. })));
+    let copy = import(diverged, &third, ImportMode::Copy).expect("a copy");
     assert_ne!(copy.thread, world.thread);
 }
 
@@ -99,10 +100,10 @@ fn damaged_exports_are_refused_whole() {
     }
     let (_folder, other) = elsewhere();
     for (number, bytes) in damaged.into_iter().enumerate() {
-        assert!(import(bytes, &other, Importing::Same).is_err(), "damage {number}");
+        assert!(import(bytes, &other, ImportMode::Same).is_err(), "damage {number}");
         let filter = retake_store::ThreadFilter::default();
         assert!(
-            other.look().expect("a look").threads(&filter).expect("a list").is_empty(),
+            other.read().expect("a look").threads(&filter).expect("a list").is_empty(),
             "damage {number}"
         );
     }
@@ -112,22 +113,22 @@ fn damaged_exports_are_refused_whole() {
 fn a_child_that_comes_from_elsewhere_leaves_its_parents_history_alone() {
     let world = grown();
     let (_folder, other) = elsewhere();
-    import(export(&world.timeline, world.thread), &other, Importing::Same).expect("the parent");
+    import(export(&world.timeline, world.thread), &other, ImportMode::Same).expect("the parent");
     world.timeline.jump(world.thread, 6, Caller::human()).expect("a jump to where the take is");
     let take = world.named("main_take_1");
     let promoted = world.timeline.promote(world.thread, take, Some("Own".into()), Caller::human());
     let child = promoted.expect("a promotion").promoted.thread;
-    import(export(&world.timeline, child), &other, Importing::Same).expect("the child");
+    import(export(&world.timeline, child), &other, ImportMode::Same).expect("the child");
     let undone = other.undo(world.thread, retake_timeline::Unit::Turn, 1, Caller::human()).expect("an undo");
     assert!(undone.also.is_empty());
-    assert!(other.look().expect("a look").state(child).expect("the child").deleted.is_none());
+    assert!(other.read().expect("a look").state(child).expect("the child").deleted.is_none());
 }
 
 #[test]
 fn a_title_that_an_imported_thread_has_is_taken_where_it_is_listed() {
     let world = grown();
     let (_folder, other) = elsewhere();
-    import(export(&world.timeline, world.thread), &other, Importing::Same).expect("an import");
+    import(export(&world.timeline, world.thread), &other, ImportMode::Same).expect("an import");
     let new = retake_timeline::NewThread::in_project(ProjectId::from_bytes([8; 16])).titled("Fix");
     let refused = other.create_thread(new, Caller::human());
     assert!(matches!(refused, Err(retake_timeline::ChangeError::TitleTaken(_))), "{refused:?}");
@@ -162,7 +163,7 @@ fn a_long_history_comes_back_whole_and_soon() {
     for thread in [world.thread, promoted.promoted.thread] {
         let bytes = export(&world.timeline, thread);
         let started = std::time::Instant::now();
-        import(bytes.clone(), &other, Importing::Same).expect("an import");
+        import(bytes.clone(), &other, ImportMode::Same).expect("an import");
         assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
         assert_eq!(export(&other, thread), bytes);
     }
@@ -175,9 +176,9 @@ fn a_copy_of_a_promoted_thread_stays_when_the_promotion_is_undone() {
     let take = world.state().active;
     let promoted = world.timeline.promote(world.thread, take, None, Caller::human()).expect("a promotion");
     let original = promoted.promoted.thread;
-    let copy = import(export(&world.timeline, original), &world.timeline, Importing::Copy).expect("a copy");
+    let copy = import(export(&world.timeline, original), &world.timeline, ImportMode::Copy).expect("a copy");
     world.undo().expect("an undo");
-    let deleted = |thread| world.look().state(thread).expect("a state").deleted.is_some();
+    let deleted = |thread| world.read().state(thread).expect("a state").deleted.is_some();
     assert!(deleted(original));
     assert!(!deleted(copy.thread));
 }
@@ -185,17 +186,17 @@ fn a_copy_of_a_promoted_thread_stays_when_the_promotion_is_undone() {
 #[test]
 fn what_was_redacted_and_stored_again_is_exported_with_its_bytes() {
     let world = World::saying(&["secret"]);
-    let cell = world.take().entries.get(&world.look().queries(), 0).expect("a list").expect("an entry");
-    let entry = world.look().page(world.thread, &world.take(), 0..1).expect("a page")[0].entry.clone();
+    let cell = world.take().entries.get(&world.read().queries(), 0).expect("a list").expect("an entry");
+    let entry = world.read().page(world.thread, &world.take(), 0..1).expect("a page")[0].entry.clone();
     let what = [(retake_model::content::Kind::Entry, cell.version)];
     world.timeline.store().redact(&what, world.timeline.now()).expect("a redaction");
     let gone = export(&world.timeline, world.thread);
     assert!(String::from_utf8_lossy(&gone).contains("\"redacted\""));
     let (_folder, other) = elsewhere();
-    import(gone, &other, Importing::Same).expect("an import with a hole");
+    import(gone, &other, ImportMode::Same).expect("an import with a hole");
     world.done(Command::AddEntries {
         take: world.state().active,
-        at: retake_timeline::Spot::End,
+        at: retake_timeline::InsertPosition::End,
         entries: vec![entry.into()],
     });
     let back = export(&world.timeline, world.thread);
@@ -221,10 +222,10 @@ fn an_import_that_continues_a_thread_leaves_conversation_and_files_together() {
     let (_store, timeline) = elsewhere();
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = Workspace::of(folder.path()).expect("a folder");
-    let (desk, thread) = (Desk::at(timeline.clone(), PROJECT, workspace), world.world.thread);
+    let (working_copy, thread) = (WorkingCopy::at(timeline.clone(), PROJECT, workspace), world.world.thread);
     let bring = |bytes| {
         let from = Cursor::new(bytes);
-        timeline.import(from, PROJECT, Importing::Same, |_, _| {}).expect("an import")
+        timeline.import(from, PROJECT, ImportMode::Same, |_, _| {}).expect("an import")
     };
     let files = || -> Vec<String> {
         let names = std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("an entry"));
@@ -237,24 +238,25 @@ fn an_import_that_continues_a_thread_leaves_conversation_and_files_together() {
     std::fs::write(folder.path().join("a"), "a").expect("a file");
     let other =
         timeline.create_thread(NewThread::in_project(PROJECT), Caller::human()).expect("a thread").thread;
-    desk.look(other, Caller::human()).expect("a look");
-    let before = timeline.look().expect("a look").state(thread).expect("a state");
+    working_copy.record_changes(other, Caller::human()).expect("a look");
+    let before = timeline.read().expect("a look").state(thread).expect("a state");
     let imported = bring(newest);
     let target = imported.jump_to.expect("files would not have followed");
-    let after = timeline.look().expect("a look").state(thread).expect("a state");
+    let after = timeline.read().expect("a look").state(thread).expect("a state");
     assert_eq!(after.active, before.active);
     let texts = || {
-        let looking = timeline.look().expect("a look");
-        let take = looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take");
-        let page = looking.page(thread, &take, 0..take.entries.len()).expect("a page");
+        let reader = timeline.read().expect("a look");
+        let take = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
+        let page = reader.page(thread, &take, 0..take.entries.len()).expect("a page");
         page.iter().map(|view| view.entry.text()).collect::<Vec<String>>()
     };
     assert_eq!(texts(), ["a"]);
-    let go = |goal| desk.go(thread, goal, Caller::human(), Handling::default());
+    let go = |goal| working_copy.go(thread, goal, Caller::human(), MoveOptions::default());
     go(Goal::Jump(target)).expect("a jump");
     assert_eq!(texts(), ["a", "c"]);
     assert_eq!(files(), ["c"], "the branch began at the prompt, before its file was made");
-    desk.change(thread, Command::Switch { take: main }, Caller::human(), Handling::default())
+    working_copy
+        .change(thread, Command::Switch { take: main }, Caller::human(), MoveOptions::default())
         .expect("a switch");
     assert_eq!(texts(), ["a", "b"]);
     assert_eq!(files(), ["a", "b"]);
@@ -268,18 +270,20 @@ fn an_import_that_continues_a_take_open_in_a_worktree_is_refused() {
     world.change(Command::Branch { from: main, at: None, name: None });
     let start = export(&world.world.timeline, world.world.thread);
     let note = EntryVersion::from_text("User", "two", world.world.timeline.now());
-    world.change(Command::AddEntries { take: main, at: Spot::End, entries: vec![note.into()] });
+    world.change(Command::AddEntries { take: main, at: InsertPosition::End, entries: vec![note.into()] });
     let newest = export(&world.world.timeline, world.world.thread);
 
     let (_store, timeline) = elsewhere();
     let (folder, beside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let workspace = Workspace::of(folder.path()).expect("a folder");
-    let desk = Desk::at(timeline.clone(), PROJECT, workspace);
-    let bring = |bytes| timeline.import(Cursor::new(bytes), PROJECT, Importing::Same, |_, _| {});
+    let working_copy = WorkingCopy::at(timeline.clone(), PROJECT, workspace);
+    let bring = |bytes| timeline.import(Cursor::new(bytes), PROJECT, ImportMode::Same, |_, _| {});
     bring(start).expect("an import");
     let thread = world.world.thread;
-    desk.open_apart(thread, main, &beside.path().join("worktree"), &Caller::human()).expect("a worktree");
-    let version = || timeline.look().expect("a look").head(thread).expect("a head").operation.version;
+    working_copy
+        .open_worktree(thread, main, &beside.path().join("worktree"), &Caller::human())
+        .expect("a worktree");
+    let version = || timeline.read().expect("a look").head(thread).expect("a head").operation.version;
     let before = version();
     assert!(matches!(bring(newest.clone()), Err(ImportError::Refused(_))));
     assert_eq!(version(), before, "nothing was imported");
@@ -297,12 +301,13 @@ fn an_import_that_brings_the_first_files_of_a_thread_leaves_it_where_it_was() {
 
     let (_store, timeline) = elsewhere();
     let folder = tempfile::tempdir().expect("a folder");
-    let desk = Desk::at(timeline.clone(), PROJECT, Workspace::of(folder.path()).expect("a folder"));
-    let bring = |bytes| timeline.import(Cursor::new(bytes), PROJECT, Importing::Same, |_, _| {});
+    let working_copy =
+        WorkingCopy::at(timeline.clone(), PROJECT, Workspace::of(folder.path()).expect("a folder"));
+    let bring = |bytes| timeline.import(Cursor::new(bytes), PROJECT, ImportMode::Same, |_, _| {});
     bring(start).expect("an import");
-    desk.look(thread, Caller::human()).expect("a look");
+    working_copy.record_changes(thread, Caller::human()).expect("a look");
     let target = bring(newest).expect("an import").jump_to.expect("files would not have followed");
     assert!(!folder.path().join("a").exists());
-    desk.go(thread, Goal::Jump(target), Caller::human(), Handling::default()).expect("a jump");
+    working_copy.go(thread, Goal::Jump(target), Caller::human(), MoveOptions::default()).expect("a jump");
     assert!(folder.path().join("a").exists());
 }

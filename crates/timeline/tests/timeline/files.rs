@@ -8,8 +8,8 @@ use retake_model::operation::{Actor, OperationKind};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_timeline::{
-    Caller, ChangeError, Command, Detail, FileError, Goal, Halves, Handling, NewThread, Outcome, Question,
-    Unit,
+    Caller, ChangeError, Command, Detail, DiffOptions, FileError, Goal, MoveOptions, NewThread, Outcome,
+    Scope, Unit,
 };
 
 use crate::support::{FileWorld, PROJECT, outcome};
@@ -66,12 +66,12 @@ fn conversation_and_files_are_one_step() {
     let entry = retake_model::entry::EntryVersion::from_text("AI", "done", world.world.timeline.now());
     let add = Command::AddEntries {
         take: world.world.state().active,
-        at: retake_timeline::Spot::End,
+        at: retake_timeline::InsertPosition::End,
         entries: vec![entry.into()],
     };
     world.world.timeline.change(world.world.thread, add, caller.clone()).expect("an entry");
     world.write("a.txt", "by the agent");
-    world.desk.record(world.world.thread, caller).expect("a record");
+    world.working_copy.record_as_caller(world.world.thread, caller).expect("a record");
     assert_eq!(world.world.texts(), ["do it", "done"]);
 
     let moment = world.go(UNDO);
@@ -90,18 +90,18 @@ fn each_half_can_move_alone() {
     world.agent(|world| world.write("a", "1"));
     world.agent(|world| world.write("a", "2"));
     let position =
-        |world: &FileWorld| world.world.look().standing(world.world.thread).expect("it stands").position;
+        |world: &FileWorld| world.world.read().undo_status(world.world.thread).expect("it stands").position;
     let start = position(&world);
 
-    let only = |halves| Handling { halves, ..Handling::default() };
-    world.try_go(UNDO, only(Halves::Conversation)).expect("the conversation moves");
+    let only = |scope| MoveOptions { scope, ..MoveOptions::default() };
+    world.try_go(UNDO, only(Scope::Conversation)).expect("the conversation moves");
     assert_eq!(world.read("a").as_deref(), Some("2"));
     assert!(position(&world) < start);
     // If both move, the files follow: they are already in place.
-    world.try_go(Goal::Redo(Unit::Turn, 1), Handling::default()).expect("both move");
+    world.try_go(Goal::Redo(Unit::Turn, 1), MoveOptions::default()).expect("both move");
     assert_eq!((world.read("a").as_deref(), position(&world)), (Some("2"), start));
 
-    let moved = world.try_go(UNDO, only(Halves::Files)).expect("the files move");
+    let moved = world.try_go(UNDO, only(Scope::Files)).expect("the files move");
     assert_eq!(world.read("a").as_deref(), Some("1"));
     let kind = moved.moved.expect("a move").done.kind;
     assert!(matches!(kind, Some(OperationKind::FilesMoved { .. })), "{kind:?}");
@@ -113,12 +113,12 @@ fn each_half_can_move_alone() {
 fn a_look_ahead_changes_nothing_and_says_what_would_happen() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1"));
-    let before = world.world.look().head(world.world.thread).expect("a head").id;
+    let before = world.world.read().head(world.world.thread).expect("a head").id;
     let report = world.preview(UNDO).files.expect("files");
     assert!(report.preview);
     assert_eq!(outcome(&report, "a"), &Outcome::Removed);
     assert_eq!(world.read("a").as_deref(), Some("1"));
-    assert_eq!(world.world.look().head(world.world.thread).expect("a head").id, before);
+    assert_eq!(world.world.read().head(world.world.thread).expect("a head").id, before);
 }
 
 #[test]
@@ -126,10 +126,11 @@ fn conflicts_are_kept_taken_or_marked() {
     let check = |on_conflict, expected: &str| {
         let world = FileWorld::new();
         world.write("a", "old\n");
-        world.look();
+        world.record_changes();
         world.agent(|world| world.write("a", "agent\n"));
         world.write("a", "hand\n");
-        let moment = world.try_go(UNDO, Handling { on_conflict, ..Handling::default() }).expect("a move");
+        let moment =
+            world.try_go(UNDO, MoveOptions { on_conflict, ..MoveOptions::default() }).expect("a move");
         let report = moment.files.expect("files");
         assert!(matches!(outcome(&report, "a"), Outcome::Conflicted { theirs: Some(_), .. }), "{report:?}");
         assert_eq!(world.read("a").as_deref(), Some(expected));
@@ -186,21 +187,21 @@ fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     let known_before = RefCell::new(None);
     // Names of files that differ between the first and current files of a take.
     let changed = |take| {
-        let looking = world.world.look();
-        let known = looking.files_of_takes(thread, None, 100).expect("files");
+        let reader = world.world.read();
+        let known = reader.files_of_takes(thread, None, 100).expect("files");
         assert!(!known.more);
         // An earlier result leads to the same answer.
         let mut before = known_before.borrow_mut();
-        let followed = looking.files_of_takes(thread, before.as_ref(), 100).expect("files");
+        let followed = reader.files_of_takes(thread, before.as_ref(), 100).expect("files");
         assert_eq!(followed.takes, known.takes);
         *before = Some(followed);
         assert_eq!(
-            known.takes.get(&take).map(|files| files.now),
-            looking.files_of_take(thread, take).expect("files")
+            known.takes.get(&take).map(|files| files.current),
+            reader.files_of_take(thread, take).expect("files")
         );
         let Some(files) = known.takes.get(&take) else { return Vec::new() };
-        let question = Question { paths: Vec::new(), detail: Detail::Paths };
-        let changes = looking.changes(files.began, files.now, &question).expect("both are there");
+        let question = DiffOptions { paths: Vec::new(), detail: Detail::Paths };
+        let changes = reader.changes(files.first, files.current, &question).expect("both are there");
         changes.files.iter().map(|file| file.path.path.to_string()).collect::<Vec<_>>()
     };
     world.write("before", "0");
@@ -236,7 +237,7 @@ fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     world.undo();
     world.change(Command::Switch { take: main });
     assert_eq!((changed(main), changed(other)), (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]));
-    assert!(world.world.look().files_of_takes(thread, None, 2).expect("files").more);
+    assert!(world.world.read().files_of_takes(thread, None, 2).expect("files").more);
 }
 
 #[test]
@@ -300,13 +301,13 @@ fn a_take_that_begins_in_the_middle_of_another_has_the_files_of_that_moment() {
 fn going_through_history_does_not_change_what_a_take_was_left_with() {
     let world = FileWorld::new();
     world.write("f", "0");
-    world.look();
+    world.record_changes();
     let early = world.world.say("User", "first").version;
     world.agent(|world| world.write("f", "main"));
     world.world.say("AI", "done");
     let main = world.world.state().active;
     world.change(Command::Fork { from: main, at: world.world.entry(1), name: Some("alt".to_owned()) });
-    let late = world.world.look().head(world.world.thread).expect("a head").operation.version;
+    let late = world.world.read().head(world.world.thread).expect("a head").operation.version;
     assert_eq!(world.files(), files(&[("f", "0")]));
     world.go(Goal::Jump(early));
     world.go(Goal::Jump(late));
@@ -341,7 +342,7 @@ fn restoring_is_exact_for_all_or_some_paths_and_can_be_undone() {
     let world = FileWorld::new();
     world.write("d/a", "1");
     world.write("d/b", "1");
-    let snapshot = world.look().snapshot;
+    let snapshot = world.record_changes().snapshot;
     world.agent(|world| {
         world.write("d/a", "2");
         world.remove("d/b");
@@ -351,7 +352,13 @@ fn restoring_is_exact_for_all_or_some_paths_and_can_be_undone() {
     let restore = |only: &[&str]| {
         let path = |text: &&str| RootPath::main(TreePath::new(text.as_bytes()).expect("a path"));
         let only: Vec<RootPath> = only.iter().map(path).collect();
-        world.desk.restore(world.world.thread, snapshot, &only, Caller::human(), Handling::default())
+        world.working_copy.restore(
+            world.world.thread,
+            snapshot,
+            &only,
+            Caller::human(),
+            MoveOptions::default(),
+        )
     };
     restore(&["d/b"]).expect("a restore");
     assert_eq!(world.files(), files(&[("c", "3"), ("d/a", "2"), ("d/b", "1")]));
@@ -364,7 +371,8 @@ fn restoring_is_exact_for_all_or_some_paths_and_can_be_undone() {
     world.undo();
     assert_eq!(world.files(), now);
     let unknown = retake_model::content::ContentId::from_bytes([1; 32]);
-    let refused = world.desk.restore(world.world.thread, unknown, &[], Caller::human(), Handling::default());
+    let refused =
+        world.working_copy.restore(world.world.thread, unknown, &[], Caller::human(), MoveOptions::default());
     assert!(matches!(refused, Err(FileError::NoSuchSnapshot)));
 }
 
@@ -383,8 +391,11 @@ fn two_threads_in_one_folder_leave_each_others_work_alone() {
     let report = world.undo();
     assert!(matches!(outcome(&report, "a"), Outcome::Conflicted { .. }));
     assert_eq!(world.files(), files(&[("a", "by the second\n"), ("b", "by the second")]));
-    let handling = Handling::default();
-    world.desk.go(other, Goal::Undo(Unit::Turn, 2), Caller::human(), handling).expect("an undo of the other");
+    let move_options = MoveOptions::default();
+    world
+        .working_copy
+        .go(other, Goal::Undo(Unit::Turn, 2), Caller::human(), move_options)
+        .expect("an undo of the other");
     assert_eq!(world.files(), files(&[("a", "by the first")]));
 }
 
@@ -393,8 +404,12 @@ fn a_caller_that_expects_another_version_moves_nothing() {
     let world = FileWorld::new();
     let version = world.agent(|world| world.write("a", "1")).version;
     world.world.say("User", "meanwhile");
-    let result =
-        world.desk.go(world.world.thread, UNDO, Caller::human().expecting(version), Handling::default());
+    let result = world.working_copy.go(
+        world.world.thread,
+        UNDO,
+        Caller::human().expecting(version),
+        MoveOptions::default(),
+    );
     assert!(matches!(result, Err(FileError::Change(ChangeError::Conflict { .. }))), "{result:?}");
     assert_eq!(world.read("a").as_deref(), Some("1"));
 }
@@ -405,13 +420,13 @@ fn two_processes_on_one_folder_and_thread_take_turns() {
     for number in 0..20 {
         world.agent(|world| world.write(&format!("file{number}"), "text"));
     }
-    let second = world.second_desk();
+    let second = world.second_working_copy();
     let thread = world.world.thread;
     std::thread::scope(|scope| {
-        for desk in [&world.desk, &second] {
+        for working_copy in [&world.working_copy, &second] {
             scope.spawn(move || {
                 for _ in 0..5 {
-                    desk.go(thread, UNDO, Caller::human(), Handling::default()).expect("an undo");
+                    working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default()).expect("an undo");
                 }
             });
         }
@@ -434,7 +449,7 @@ fn a_take_can_live_in_a_folder_of_its_own() {
     let world = FileWorld::new();
     world.world.say("User", "first");
     world.write("a", "shared\n");
-    world.look();
+    world.record_changes();
     let main = world.world.state().active;
     world.change(Command::Branch {
         from: main,
@@ -446,32 +461,38 @@ fn a_take_can_live_in_a_folder_of_its_own() {
     world.change(Command::Switch { take: main });
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("apart");
-    let opened =
-        world.desk.open_apart(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
+    let opened = world
+        .working_copy
+        .open_worktree(world.world.thread, take, &folder, &Caller::human())
+        .expect("a folder");
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "of the take\n");
-    let again = world.desk.open_apart(world.world.thread, take, &place.path().join("x"), &Caller::human());
-    assert!(matches!(again, Err(FileError::TakeElsewhere(_))), "{again:?}");
+    let again =
+        world.working_copy.open_worktree(world.world.thread, take, &place.path().join("x"), &Caller::human());
+    assert!(matches!(again, Err(FileError::TakeInWorktree(_))), "{again:?}");
 
     // Changes there belong to the take; the project's folder stays unchanged.
-    let looking = world.world.look();
-    let found = looking.apart_folder_at(&opened.path).expect("a look").expect("it is known");
-    drop(looking);
+    let reader = world.world.read();
+    let found = reader.worktree_at(&opened.path).expect("a look").expect("it is known");
+    drop(reader);
     let workspace = retake_workspace::snapshot::Workspace::of(&opened.path).expect("a folder");
-    let desk = retake_timeline::Desk::at_apart(world.world.timeline.clone(), &found, workspace);
+    let working_copy =
+        retake_timeline::WorkingCopy::at_worktree(world.world.timeline.clone(), &found, workspace);
     std::fs::write(folder.join("b"), "changed there\n").expect("a file");
     let caller = Caller { actor: Actor::Agent, ..Caller::human() };
-    desk.record(world.world.thread, caller).expect("a record");
+    working_copy.record_as_caller(world.world.thread, caller).expect("a record");
     assert_eq!(world.files(), files(&[("a", "shared\n")]));
     // An undo here affects only changes made here, not those in the worktree.
     world.go(UNDO);
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "changed there\n");
     world.go(Goal::Redo(Unit::Turn, 1));
-    desk.go(world.world.thread, UNDO, Caller::human(), Handling::default()).expect("an undo there");
+    working_copy
+        .go(world.world.thread, UNDO, Caller::human(), MoveOptions::default())
+        .expect("an undo there");
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "of the take\n");
     assert_eq!(world.files(), files(&[("a", "shared\n")]));
 
     std::fs::write(folder.join("c"), "at the last moment\n").expect("a file");
-    desk.close_apart(Caller::human(), true).expect("a close");
+    working_copy.close_worktree(Caller::human(), true).expect("a close");
     assert!(!folder.join("b").exists());
     world.change(Command::Switch { take });
     assert_eq!(
@@ -513,6 +534,6 @@ fn a_captured_file_that_becomes_excluded_is_a_change_that_undo_takes_back() {
         let report = world.redo();
         assert!(matches!(outcome(&report, "d/a"), Outcome::Skipped { .. }), "{name}: {report:?}");
         assert_eq!(world.read("d/a").as_deref(), Some("old\n"), "{name}");
-        assert!(world.look().operation.is_none(), "{name}: everything is recorded");
+        assert!(world.record_changes().operation.is_none(), "{name}: everything is recorded");
     }
 }

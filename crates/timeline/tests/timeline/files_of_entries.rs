@@ -2,7 +2,7 @@
 
 use retake_model::command::Compression;
 use retake_model::entry::EntryVersion;
-use retake_timeline::{Command, Spot};
+use retake_timeline::{Command, InsertPosition};
 
 use crate::support::FileWorld;
 
@@ -17,7 +17,7 @@ fn asked(names: &[&str]) -> FileWorld {
     world
 }
 
-fn insert(world: &FileWorld, spot: Spot) {
+fn insert(world: &FileWorld, spot: InsertPosition) {
     let entry = EntryVersion::from_text("User", "remark", world.world.timeline.now());
     let take = world.world.state().active;
     world.world.done(Command::AddEntries { take, at: spot, entries: vec![entry.into()] });
@@ -55,11 +55,11 @@ fn a_summary_has_the_files_of_the_last_entry_that_it_replaces() {
 #[test]
 fn an_inserted_entry_has_the_files_of_the_entry_before_it() {
     let world = asked(&["a", "b"]);
-    insert(&world, Spot::After(world.world.entry(2)));
+    insert(&world, InsertPosition::After(world.world.entry(2)));
     assert_eq!(branch(&world, 3), ["a"]);
-    insert(&world, Spot::After(world.world.entry(3)));
+    insert(&world, InsertPosition::After(world.world.entry(3)));
     assert_eq!(branch(&world, 4), ["a"]);
-    insert(&world, Spot::Before(world.world.entry(1)));
+    insert(&world, InsertPosition::Before(world.world.entry(1)));
     assert!(branch(&world, 1).is_empty());
     // A take that started there undoes only its own changes.
     let from = world.world.state().active;

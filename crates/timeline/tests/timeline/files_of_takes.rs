@@ -1,6 +1,6 @@
 //! The files of takes that are not in the folder.
 
-use retake_timeline::{Caller, Command, Desk, Halves, Handling, PlanRequest};
+use retake_timeline::{Caller, Command, MoveOptions, PlanRequest, Scope, WorkingCopy};
 use retake_workspace::snapshot::Options;
 
 use crate::support::FileWorld;
@@ -23,9 +23,9 @@ fn names(world: &FileWorld) -> Vec<String> {
 }
 
 fn switch_conversation(world: &FileWorld, take: retake_model::id::TakeId) {
-    let handling = Handling { halves: Halves::Conversation, ..Handling::default() };
+    let move_options = MoveOptions { scope: Scope::Conversation, ..MoveOptions::default() };
     let switch = Command::Switch { take };
-    world.desk.change(world.world.thread, switch, Caller::human(), handling).expect("a switch");
+    world.working_copy.change(world.world.thread, switch, Caller::human(), move_options).expect("a switch");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_take_that_was_shown_without_its_files_keeps_them() {
 
     // From there to a third take, or to its own files.
     switch_conversation(&world, other);
-    world.look();
+    world.record_changes();
     world.change(Command::Branch { from: other, at: Some(world.world.entry(1)), name: None });
     assert_eq!(names(&world), ["b"], "a branch begins with the files of the take it comes from");
     world.change(Command::Switch { take: main });
@@ -54,7 +54,7 @@ fn a_conversation_alone_switched_back_and_forth_changes_no_files() {
     let (world, [main, other]) = two_takes();
     switch_conversation(&world, other);
     switch_conversation(&world, main);
-    world.look();
+    world.record_changes();
     assert_eq!(names(&world), ["m"]);
     world.change(Command::Switch { take: other });
     assert_eq!(names(&world), ["b"]);
@@ -65,7 +65,7 @@ fn hand_edits_that_were_recorded_belong_to_the_files_of_a_take() {
     let (world, [main, other]) = two_takes();
     world.change(Command::Switch { take: other });
     world.write("hand", "edited");
-    world.look();
+    world.record_changes();
     // Undoing the switch leaves the take; manual edits stay in the folder.
     world.undo();
     assert_eq!(world.world.state().active, main);
@@ -80,17 +80,19 @@ fn a_branch_of_a_take_in_a_worktree_has_its_unrecorded_edits() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("tree");
     let thread = world.world.thread;
-    world.desk.open_apart(thread, other, &folder, &Caller::human()).expect("a worktree");
-    let known = world.world.look().apart_folder_of(thread, other).expect("a look").expect("it is known");
-    let desk = Desk::of_apart(&world.world.timeline, &known, &Options::default()).expect("a desk");
+    world.working_copy.open_worktree(thread, other, &folder, &Caller::human()).expect("a worktree");
+    let known = world.world.read().worktree_of(thread, other).expect("a look").expect("it is known");
+    let working_copy =
+        WorkingCopy::of_worktree(&world.world.timeline, &known, &Options::default()).expect("a desk");
     std::fs::write(folder.join("hand"), "edited").expect("a file");
     let at = {
-        let looking = world.world.look();
-        let take = world.world.state().take(&looking.queries(), other).expect("readable").expect("a take");
-        take.entries.get(&looking.queries(), 0).expect("readable").expect("an entry").entry
+        let reader = world.world.read();
+        let take = world.world.state().take(&reader.queries(), other).expect("readable").expect("a take");
+        take.entries.get(&reader.queries(), 0).expect("readable").expect("an entry").entry
     };
     let branch = Command::Branch { from: other, at: Some(at), name: Some("third".to_owned()) };
-    let plan = desk.plan(thread, PlanRequest::Change(branch), Caller::human(), Handling::default());
+    let plan =
+        working_copy.plan(thread, PlanRequest::Change(branch), Caller::human(), MoveOptions::default());
     let plan = plan.expect("a plan");
     assert_eq!(plan.preview().unrecorded.len(), 1, "{:?}", plan.preview());
     plan.execute().expect("a branch");

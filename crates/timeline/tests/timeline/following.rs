@@ -2,14 +2,14 @@
 
 use retake_model::id::ProjectId;
 use retake_model::operation::OperationKind;
-use retake_store::{Deleted, Facet, Only, ThreadFilter};
+use retake_store::{DeletedFilter, Facet, ThreadFilter, ThreadSelection};
 use retake_timeline::{
-    Caller, Command, Happened, LookError, NewThread, Rules, Tail, ThreadCursor, Timeline, TreeThread,
+    Caller, Command, LogEvent, NewThread, ReadError, Rules, Tail, ThreadCursor, Timeline, TreeThread,
 };
 
 use crate::support::{FileWorld, PROJECT, World};
 
-fn news(tail: &mut Tail, since: i64) -> Vec<Happened> {
+fn news(tail: &mut Tail, since: i64) -> Vec<LogEvent> {
     tail.since(since, 100).expect("a readable log")
 }
 
@@ -36,14 +36,14 @@ fn who_follows_learns_of_everything_once_from_whatever_process() {
     assert_eq!(news(&mut tail, 3), found[1..]);
     for unknown in [seen + 1, i64::MAX, -1] {
         let refused = tail.since(unknown, 100);
-        assert!(matches!(refused, Err(LookError::NoSuchSequence { last, .. }) if last == seen), "{unknown}");
+        assert!(matches!(refused, Err(ReadError::NoSuchSequence { last, .. }) if last == seen), "{unknown}");
     }
     let text = serde_json::to_value(&found[1]).expect("it has a JSON shape");
     assert_eq!((text["sequence"].as_i64(), text["version"].as_i64()), (Some(seen), Some(4)));
     // A purge leaves a gap and an event after all others.
     other.store().purge_threads(&[world.thread]).expect("it is destroyed");
     let found = news(&mut tail, seen);
-    assert_eq!(found, [Happened { sequence: seen + 1, change: None }]);
+    assert_eq!(found, [LogEvent { sequence: seen + 1, change: None }]);
     assert_eq!(news(&mut tail, 0), found, "whoever comes late finds the hole and the mark");
 }
 
@@ -73,15 +73,15 @@ fn titles(timeline: &Timeline, filter: &ThreadFilter, limit: usize) -> Vec<Strin
 
 /// Checks that pages of every size equal the whole list.
 fn agree(timeline: &Timeline, filter: &ThreadFilter) -> Vec<String> {
-    let looking = timeline.look().expect("a look");
+    let reader = timeline.read().expect("a look");
     let whole: Vec<String> =
-        looking.threads(filter).expect("a list").into_iter().map(|row| row.summary.title).collect();
+        reader.threads(filter).expect("a list").into_iter().map(|row| row.summary.title).collect();
     for limit in [1, 2, 3, 100] {
         assert_eq!(titles(timeline, filter, limit), whole, "{limit}");
     }
     let of_tree =
         ThreadFilter { project: filter.project, deleted: filter.deleted, ..ThreadFilter::default() };
-    let tree = looking.tree(filter.project, filter.deleted).expect("a tree");
+    let tree = reader.tree(filter.project, filter.deleted).expect("a tree");
     let mut after = None;
     let mut threads = Vec::new();
     loop {
@@ -103,9 +103,9 @@ fn pages_are_the_list_whatever_happens_in_between() {
     let timeline = &world.timeline;
     let other = Timeline::open(world.folder.path(), Rules::default()).expect("the same store");
     let elsewhere = ProjectId::from_bytes([8; 16]);
-    let all = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+    let all = ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
     let here = ThreadFilter { project: Some(PROJECT), ..ThreadFilter::default() };
-    let put_away = ThreadFilter { deleted: Deleted::Only, ..ThreadFilter::default() };
+    let put_away = ThreadFilter { deleted: DeletedFilter::Only, ..ThreadFilter::default() };
     let titled = ThreadFilter { title: Some("THREAD".to_owned()), ..ThreadFilter::default() };
     let tagged = ThreadFilter { facets: vec![(Facet::Tag, "draft".to_owned())], ..ThreadFilter::default() };
     let check = || {
@@ -165,11 +165,11 @@ fn a_thread_is_found_by_what_somebody_may_call_it() {
     let from = world.state().active;
     world.done(Command::Fork { from, at: world.entry(1), name: Some("A better way".to_owned()) });
     let title = world.state().title;
-    let check = |called: &str, expected: &[&str]| {
-        let filter = ThreadFilter { called: Some(called.to_owned()), ..ThreadFilter::default() };
+    let check = |name_query: &str, expected: &[&str]| {
+        let filter = ThreadFilter { name_query: Some(name_query.to_owned()), ..ThreadFilter::default() };
         let mut found = agree(timeline, &filter);
         found.sort();
-        assert_eq!(found, expected, "{called}");
+        assert_eq!(found, expected, "{name_query}");
     };
     check("APPLE", &["Apples"]);
     check("fruit", &["Apples", "Pears"]);
@@ -179,12 +179,14 @@ fn a_thread_is_found_by_what_somebody_may_call_it() {
     check("nobody", &[]);
     check(&made[1].to_string(), &["Pears"]);
     check(&world.state().active.to_string(), &[&title]);
-    let only = |only: Only| agree(timeline, &ThreadFilter { only: Some(only), ..ThreadFilter::default() });
-    assert_eq!(only(Only::Private), ["Pears"]);
-    assert_eq!(only(Only::Pinned), Vec::<String>::new());
+    let only = |only: ThreadSelection| {
+        agree(timeline, &ThreadFilter { only: Some(only), ..ThreadFilter::default() })
+    };
+    assert_eq!(only(ThreadSelection::Private), ["Pears"]);
+    assert_eq!(only(ThreadSelection::Pinned), Vec::<String>::new());
     timeline.change(made[0], Command::Pin { pinned: true }, Caller::human()).expect("it is allowed");
-    assert_eq!(only(Only::Pinned), ["Apples"]);
-    assert_eq!(only(Only::These([made[0], made[1]].into())), ["Apples", "Pears"]);
+    assert_eq!(only(ThreadSelection::Pinned), ["Apples"]);
+    assert_eq!(only(ThreadSelection::Ids([made[0], made[1]].into())), ["Apples", "Pears"]);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use retake_model::entry::EntryVersion;
 use retake_model::history::FIRST;
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
-use retake_model::object::{Additions, Memory, load};
+use retake_model::object::{Additions, MemoryObjects, load};
 use retake_model::operation::{
-    Actor, Added, ChainPosition, Chains, FileChange, Operation, OperationKind, Place, TakePosition, TurnStep,
+    Actor, AddedEntries, ChainPosition, Chains, FileChange, Operation, OperationKind, Provenance,
+    TakePosition, TurnStep,
 };
 use retake_model::path::FileName;
 use retake_model::settings::Settings;
@@ -16,7 +17,7 @@ use retake_model::state::{ThreadState, Visibility};
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, TreeEntry, differences, graft};
-use retake_timeline::{Importing, Timeline};
+use retake_timeline::{ImportMode, Timeline};
 use serde_json::json;
 
 use crate::exchange::{elsewhere, import};
@@ -25,16 +26,16 @@ const NOW: Timestamp = Timestamp::from_millis(1_763_239_740_000);
 
 /// An export with one operation, in parts.
 struct Forgery<'base> {
-    additions: Additions<'base, Memory>,
+    additions: Additions<'base, MemoryObjects>,
     state: ThreadState,
     operation: Operation,
     /// Lines that replace omitted objects.
     lines: Vec<String>,
-    left_out: Vec<ContentId>,
+    excluded: Vec<ContentId>,
     /// A second operation, which changes nothing.
     second: Option<OperationKind>,
     /// Position of the second operation, unless it is as in an old log.
-    linked: Option<(Place, Chains)>,
+    linked: Option<(Provenance, Chains)>,
 }
 
 fn take_of(number: u8, name: &str) -> Take {
@@ -48,7 +49,7 @@ fn cell(number: u64, version: ContentId) -> EntryCell {
 }
 
 impl<'base> Forgery<'base> {
-    fn new(base: &'base Memory) -> Self {
+    fn new(base: &'base MemoryObjects) -> Self {
         let mut additions = Additions::new(base);
         let take = take_of(1, "main");
         let content = additions.add(&take);
@@ -76,9 +77,9 @@ impl<'base> Forgery<'base> {
             actor: Actor::Human,
             time: NOW,
             place: FIRST,
-            surroundings: None,
+            environment: None,
             files: None,
-            filed: None,
+            last_file_operation: None,
             request: None,
             chains: None,
         };
@@ -87,7 +88,7 @@ impl<'base> Forgery<'base> {
             state,
             operation,
             lines: Vec::new(),
-            left_out: Vec::new(),
+            excluded: Vec::new(),
             second: None,
             linked: None,
         }
@@ -116,7 +117,7 @@ impl<'base> Forgery<'base> {
         line(&json!({"retake": "thread", "format": 1, "thread": thread, "version": last}).to_string());
         self.lines.iter().for_each(|forged| line(forged));
         for object in self.additions.into_new() {
-            if !self.left_out.contains(&object.id) {
+            if !self.excluded.contains(&object.id) {
                 let kind = format!("{:?}", object.kind).to_lowercase();
                 line(&json!({"object": kind, "data": BASE64.encode(&object.bytes)}).to_string());
             }
@@ -124,10 +125,10 @@ impl<'base> Forgery<'base> {
         line(&json!({"operation": 1, "data": BASE64.encode(&encode(&self.operation))}).to_string());
         if let Some(kind) = self.second {
             let previous = Some(ContentId::of(Kind::Operation, &encode(&self.operation)));
-            let place = if kind.moves_only() {
-                Place { parent: 1, depth: 0, jump: 0, position: 1, tip: 1 }
+            let place = if kind.is_not_undoable() {
+                Provenance { parent: 1, depth: 0, jump: 0, position: 1, tip: 1 }
             } else {
-                Place { parent: 1, depth: 1, jump: 1, position: 2, tip: 2 }
+                Provenance { parent: 1, depth: 1, jump: 1, position: 2, tip: 2 }
             };
             let (place, chains) = match self.linked {
                 Some((place, chains)) => (place, Some(chains)),
@@ -145,16 +146,16 @@ impl<'base> Forgery<'base> {
 
 fn threads(timeline: &Timeline) -> usize {
     let filter = retake_store::ThreadFilter::default();
-    timeline.look().expect("a look").threads(&filter).expect("a list").len()
+    timeline.read().expect("a look").threads(&filter).expect("a list").len()
 }
 
 fn refused(what: &str, because: &str, forge: impl Fn(&mut Forgery<'_>)) {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut forgery = Forgery::new(&base);
     forge(&mut forgery);
     let file = forgery.file();
     let (_folder, timeline) = elsewhere();
-    for importing in [Importing::Same, Importing::Copy] {
+    for importing in [ImportMode::Same, ImportMode::Copy] {
         let error = import(file.clone(), &timeline, importing).expect_err(what).to_string();
         assert!(error.contains(because), "{what}: {error}");
         assert_eq!(threads(&timeline), 0, "{what}");
@@ -202,21 +203,21 @@ fn cell_ends(cell: &EntryCell) -> bool {
 
 #[test]
 fn a_forgery_with_nothing_wrong_is_taken() {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut forgery = Forgery::new(&base);
     let version = forgery.entry("hello");
     let entries = List::from_cells(&mut forgery.additions, (0..500).map(|number| cell(number, version)));
     forgery.with_entries(entries);
     let (_folder, timeline) = elsewhere();
-    import(forgery.file(), &timeline, Importing::Same).expect("an import");
+    import(forgery.file(), &timeline, ImportMode::Same).expect("an import");
     assert_eq!(threads(&timeline), 1);
 }
 
 #[test]
 fn nobody_who_looks_for_files_is_led_astray() {
-    for filed in [0, 1, 7] {
+    for last_file_operation in [0, 1, 7] {
         refused("an operation with files that are not", "last with files", |forgery| {
-            forgery.operation.filed = Some(filed);
+            forgery.operation.last_file_operation = Some(last_file_operation);
         });
     }
 }
@@ -247,7 +248,7 @@ fn a_redacted_line_stands_for_nothing_but_an_entry_or_a_blob() {
                 List::from_cells(&mut forgery.additions, (0..9).map(|number| cell(number, version)));
             forgery.with_entries(entries);
             let root = entries.root().expect("a root");
-            forgery.left_out.push(root);
+            forgery.excluded.push(root);
             forgery.lines.push(json!({"redacted": root, "kind": kind}).to_string());
         });
     }
@@ -255,7 +256,7 @@ fn a_redacted_line_stands_for_nothing_but_an_entry_or_a_blob() {
         let version = forgery.entry("hello");
         let entries = List::from_cells(&mut forgery.additions, [cell(1, version)]);
         forgery.with_entries(entries);
-        forgery.left_out.push(version);
+        forgery.excluded.push(version);
         forgery.lines.push(json!({"redacted": version, "kind": "blob"}).to_string());
     });
 }
@@ -357,12 +358,12 @@ fn plain_tree(forgery: &mut Forgery<'_>, size: u64) -> ContentId {
 }
 
 fn with_files(forgery: &mut Forgery<'_>, tree: ContentId) {
-    let root = SnapshotRoot { name: String::new(), tree, left_out: None, files: 1, bytes: 5, sealed: None };
+    let root = SnapshotRoot { name: String::new(), tree, excluded: None, files: 1, bytes: 5, sealed: None };
     let after = forgery.additions.add(&Snapshot { roots: vec![root] });
     let take = forgery.state.active;
     forgery.operation.files =
-        Some(FileChange { before: after, after, take, apart: false, left: None, shared: None });
-    forgery.operation.filed = Some(1);
+        Some(FileChange { before: after, after, take, worktree: false, left: None, shared: None });
+    forgery.operation.last_file_operation = Some(1);
 }
 
 #[test]
@@ -417,20 +418,20 @@ fn an_import_with_data_of_a_version_control_system_is_refused() {
 
 #[test]
 fn files_within_the_limits_are_taken_however_deep_they_are() {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut forgery = Forgery::new(&base);
     let tree = nested(&mut forgery, &["d"], 2000);
     with_files(&mut forgery, tree);
     let (thread, active) = (forgery.operation.thread, forgery.state.active);
     let (_folder, timeline) = elsewhere();
-    import(forgery.file(), &timeline, Importing::Same).expect("an import");
-    let looking = timeline.look().expect("a look");
-    let files = looking.files_of_take(thread, active).expect("a look").expect("files");
-    let snapshot: Snapshot = load(&looking.queries(), files).expect("held");
+    import(forgery.file(), &timeline, ImportMode::Same).expect("an import");
+    let reader = timeline.read().expect("a look");
+    let files = reader.files_of_take(thread, active).expect("a look").expect("files");
+    let snapshot: Snapshot = load(&reader.queries(), files).expect("held");
     // A quarter of the default stack of a thread.
     let compared = std::thread::scope(|scope| {
         let compare = || {
-            let reading = timeline.look().expect("a look");
+            let reading = timeline.read().expect("a look");
             let objects = reading.queries();
             let found = differences(&objects, None, Some(snapshot.roots[0].tree)).expect("held");
             let path = found.last().expect("a file").path.clone();
@@ -447,7 +448,7 @@ fn files_within_the_limits_are_taken_however_deep_they_are() {
 /// Every kind of operation that names versions of entries.
 fn naming(take: TakeId, from: ContentId, to: ContentId) -> Vec<OperationKind> {
     let entry = cell(1, to).entry;
-    let added = Some(Added { entry, version: to, count: 1, position: 0 });
+    let added = Some(AddedEntries { entry, version: to, count: 1, position: 0 });
     vec![
         OperationKind::EntriesAdded { take, entry, version: to, count: 1, position: 0 },
         OperationKind::EntryEdited { take, entry, from, to },
@@ -477,20 +478,20 @@ fn an_operation_that_names_a_version_that_is_not_in_the_file_is_refused() {
         refused("a version that is left out", "refers to what is not there", |forgery| {
             let other = forgery.entry("other");
             second(forgery, other);
-            forgery.left_out.push(other);
+            forgery.excluded.push(other);
         });
         // Control: the same operation, with the version present or marked as erased.
         for destroyed in [false, true] {
-            let base = Memory::default();
+            let base = MemoryObjects::default();
             let mut forgery = Forgery::new(&base);
             let other = forgery.entry("other");
             second(&mut forgery, other);
             if destroyed {
-                forgery.left_out.push(other);
+                forgery.excluded.push(other);
                 forgery.lines.push(json!({"redacted": other, "kind": "entry"}).to_string());
             }
             let (_folder, timeline) = elsewhere();
-            import(forgery.file(), &timeline, Importing::Same).expect("an import");
+            import(forgery.file(), &timeline, ImportMode::Same).expect("an import");
             let verified = timeline.store().verify(&mut |_| {}).expect("verified");
             assert!(verified.is_clean(), "{number}: {:?}", verified.problems);
         }
@@ -502,7 +503,7 @@ fn of_versions_named_at_random_only_those_get_in_that_are_there() {
     let mut taken = 0;
     for round in 0..120_u8 {
         let dice = *blake3::hash(&[round]).as_bytes();
-        let base = Memory::default();
+        let base = MemoryObjects::default();
         let mut forgery = Forgery::new(&base);
         let first = forgery.entry("hello");
         let entries = List::from_cells(&mut forgery.additions, [cell(1, first)]);
@@ -511,7 +512,7 @@ fn of_versions_named_at_random_only_those_get_in_that_are_there() {
             let other = forgery.entry(&format!("{which} {round}"));
             let how = dice[which] % 5;
             if how == 1 || how == 2 {
-                forgery.left_out.push(other);
+                forgery.excluded.push(other);
             }
             if how == 1 {
                 forgery.lines.push(json!({"redacted": other, "kind": "entry"}).to_string());
@@ -523,7 +524,7 @@ fn of_versions_named_at_random_only_those_get_in_that_are_there() {
         let is_whole = has_to && (has_from || !matches!(kind, OperationKind::EntryEdited { .. }));
         forgery.second = Some(kind.clone());
         let (_folder, timeline) = elsewhere();
-        let imported = import(forgery.file(), &timeline, Importing::Same);
+        let imported = import(forgery.file(), &timeline, ImportMode::Same);
         assert_eq!(imported.is_ok(), is_whole, "round {round}: {kind:?}: {imported:?}");
         assert_eq!(threads(&timeline), usize::from(is_whole));
         assert!(timeline.store().verify(&mut |_| {}).expect("verified").is_clean(), "round {round}");
@@ -547,24 +548,24 @@ fn a_move_says_which_versions_it_went_between() {
                 forgery.second = Some(kind(from, to));
             });
         }
-        let base = Memory::default();
+        let base = MemoryObjects::default();
         let mut forgery = Forgery::new(&base);
         forgery.second = Some(kind(1, 1));
         let (_folder, timeline) = elsewhere();
-        import(forgery.file(), &timeline, Importing::Same).expect("the control");
+        import(forgery.file(), &timeline, ImportMode::Same).expect("the control");
     }
 }
 
 /// Position and chains of a second operation that changes a take.
-fn linked() -> (Place, Chains) {
-    let place = Place { parent: 0, depth: 0, jump: 2, position: 2, tip: 2 };
+fn linked() -> (Provenance, Chains) {
+    let place = Provenance { parent: 0, depth: 0, jump: 2, position: 2, tip: 2 };
     let take = Some(TakeId::from_bytes([1; 16]));
     (place, Chains { take, thread: ChainPosition::at(1), takes: Vec::new(), other: 1, order: None })
 }
 
 #[test]
 fn an_operation_in_the_wrong_chain_is_refused() {
-    type Forge = fn(&mut Place, &mut Chains);
+    type Forge = fn(&mut Provenance, &mut Chains);
     let wrong: [(&str, Forge); 9] = [
         ("a parent of another chain", |place, _| place.parent = 1),
         ("a depth that is none", |place, _| place.depth = 7),
@@ -588,10 +589,10 @@ fn an_operation_in_the_wrong_chain_is_refused() {
         });
     }
     // Control: correctly linked.
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut forgery = Forgery::new(&base);
     forgery.second = Some(OperationKind::DraftChanged { take: forgery.state.active });
     forgery.linked = Some(linked());
     let (_folder, timeline) = elsewhere();
-    import(forgery.file(), &timeline, Importing::Same).expect("it is right in every way");
+    import(forgery.file(), &timeline, ImportMode::Same).expect("it is right in every way");
 }

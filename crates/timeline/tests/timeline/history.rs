@@ -5,7 +5,9 @@ use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
 use retake_model::settings::Settings;
 use retake_model::take::{FileItem, FileList};
-use retake_timeline::{Caller, ChangeError, Command, Goal, Moved, NewThread, Rules, Spot, Timeline, Unit};
+use retake_timeline::{
+    Caller, ChangeError, Command, Goal, HistoryMove, InsertPosition, NewThread, Rules, Timeline, Unit,
+};
 
 #[test]
 fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
@@ -45,15 +47,15 @@ fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
     for (name, command) in commands {
         let world = World::saying(&["one", "two", "three", "four"]);
         world.another();
-        let before = world.look().head(world.thread).expect("a head").operation.after;
+        let before = world.read().head(world.thread).expect("a head").operation.after;
         let done = world.done(command(&world));
         assert!(done.changed() && done.undoable, "{name}");
-        let after = world.look().head(world.thread).expect("a head").operation.after;
+        let after = world.read().head(world.thread).expect("a head").operation.after;
         assert_ne!(before, after, "{name}");
         assert!(world.undo().expect("an undo").can_redo, "{name}");
-        assert_eq!(world.look().head(world.thread).expect("a head").operation.after, before, "undo {name}");
+        assert_eq!(world.read().head(world.thread).expect("a head").operation.after, before, "undo {name}");
         world.redo().expect("a redo");
-        assert_eq!(world.look().head(world.thread).expect("a head").operation.after, after, "redo {name}");
+        assert_eq!(world.read().head(world.thread).expect("a head").operation.after, after, "redo {name}");
     }
 }
 
@@ -65,12 +67,12 @@ fn one_undo_brings_back_all_that_a_reset_cleared() {
     world.done(Command::SetDraft { take: world.state().active, text: "draft".into() });
     let before = world.state();
     world.done(Command::Reset);
-    let looking = world.look();
-    assert_eq!(looking.settings(&world.state()).expect("settings"), Settings::default());
+    let reader = world.read();
+    assert_eq!(reader.settings(&world.state()).expect("settings"), Settings::default());
     assert_eq!(world.take_names(), ["main", "main_take_1"], "takes stay");
     assert!(world.texts().is_empty() && world.take().draft.is_empty());
     assert_eq!(world.state().title, "Fix");
-    drop(looking);
+    drop(reader);
     world.undo().expect("one undo");
     assert_eq!(world.state(), before);
 }
@@ -85,7 +87,7 @@ fn a_change_clears_redo_and_what_was_undone_can_still_be_jumped_to() {
     let moved = world.timeline.jump(world.thread, kept, Caller::human()).expect("a jump");
     assert_eq!(moved.position, kept);
     assert_eq!(world.texts(), ["one", "kept"]);
-    let history = world.look().history(world.thread, None, 100).expect("a history");
+    let history = world.read().history(world.thread, None, 100).expect("a history");
     assert!(history.iter().any(|item| item.undone && !item.redoable), "the other one is listed as undone");
 }
 
@@ -123,7 +125,7 @@ fn operations_of_one_turn_are_undone_together_and_can_be_undone_one_by_one() {
         let entry = retake_model::entry::EntryVersion::from_text("User", text, world.timeline.now());
         let add = Command::AddEntries {
             take: world.state().active,
-            at: retake_timeline::Spot::End,
+            at: retake_timeline::InsertPosition::End,
             entries: vec![entry.into()],
         };
         let caller = Caller { turn: Some(turn), ..Caller::human() };
@@ -155,7 +157,7 @@ fn depth_limits_undo_but_not_jump() {
 fn a_saved_moment_is_no_step_and_is_found_by_name() {
     let world = World::saying(&["one"]);
     world.done(Command::Save { name: "good".into() });
-    let saved = world.look().saved(world.thread, "good").expect("a look").expect("a saved moment");
+    let saved = world.read().saved(world.thread, "good").expect("a look").expect("a saved moment");
     world.say("AI", "bad");
     world.undo().expect("an undo");
     world.undo().expect("an undo passes over the save");
@@ -167,7 +169,7 @@ fn a_saved_moment_is_no_step_and_is_found_by_name() {
 #[test]
 fn a_stale_writer_is_told_the_current_version_and_changes_nothing() {
     let world = World::saying(&["one"]);
-    let stale = world.look().standing(world.thread).expect("a standing").version;
+    let stale = world.read().undo_status(world.thread).expect("a undo_status").version;
     world.say("AI", "two");
     let before = world.state();
     let edit = Command::Rename { title: "Mine".into() };
@@ -185,13 +187,13 @@ fn undo_is_scoped_to_its_thread() {
     let other = world.timeline.create_thread(new, Caller::human()).expect("another thread").thread;
     world.timeline.change(other, Command::Pin { pinned: true }, Caller::human()).expect("a change");
     world.undo().expect("an undo");
-    assert!(world.look().state(other).expect("a state").pinned);
+    assert!(world.read().state(other).expect("a state").pinned);
 }
 
 #[test]
 fn many_steps_are_one_operation() {
     let world = World::saying(&["one", "two", "three", "four"]);
-    let before = world.look().standing(world.thread).expect("a thread");
+    let before = world.read().undo_status(world.thread).expect("a thread");
     let undone = world.timeline.undo(world.thread, Unit::Turn, 3, Caller::human()).expect("an undo");
     assert_eq!((undone.steps, undone.done.version), (3, before.version + 1));
     assert_eq!(world.texts(), ["one"]);
@@ -213,15 +215,15 @@ fn a_take_written_to_while_another_is_active() -> World {
     let branch = world.state().active;
     world.done(Command::Switch { take: main });
     let note = EntryVersion::from_text("User", "a note", world.timeline.now());
-    world.done(Command::AddEntries { take: branch, at: Spot::End, entries: vec![note.into()] });
+    world.done(Command::AddEntries { take: branch, at: InsertPosition::End, entries: vec![note.into()] });
     world
 }
 
 fn state_of(world: &World) -> ContentId {
-    world.look().head(world.thread).expect("a head").operation.after
+    world.read().head(world.thread).expect("a head").operation.after
 }
 
-fn go(world: &World, goal: Goal) -> Moved {
+fn go(world: &World, goal: Goal) -> HistoryMove {
     world.timeline.go(world.thread, goal, Caller::human()).expect("a move")
 }
 
@@ -229,7 +231,7 @@ fn go(world: &World, goal: Goal) -> Moved {
 fn a_jump_there_and_back_keeps_what_a_take_got_while_another_was_active() {
     let world = a_take_written_to_while_another_is_active();
     let (before, version) =
-        (state_of(&world), world.look().head(world.thread).expect("a head").operation.version);
+        (state_of(&world), world.read().head(world.thread).expect("a head").operation.version);
     for far in 1..version {
         go(&world, Goal::Jump(far));
         go(&world, Goal::Jump(version));

@@ -1,13 +1,11 @@
 //! Tests of the timeline through its public API.
 
-mod apart;
 mod attribution;
 mod clocks;
 mod closed_worktrees;
-mod complaints;
+mod compare_versions;
 mod continued;
 mod deleted_threads;
-mod differ;
 mod drafts;
 mod entries;
 mod exchange;
@@ -17,7 +15,7 @@ mod files_of_takes;
 mod following;
 mod forged;
 mod history;
-mod inherited;
+mod inherited_files;
 mod mode_bits;
 mod nested;
 mod old_logs;
@@ -27,7 +25,7 @@ mod plans;
 mod power_cut;
 mod privacy;
 mod projects;
-mod promoted;
+mod promote;
 mod redo_files;
 mod requests;
 mod restore;
@@ -36,3 +34,5 @@ mod support;
 mod takes;
 mod undo_by_take;
 mod undo_of_named_take;
+mod user_reports;
+mod worktrees;

@@ -19,7 +19,7 @@ fn an_undo_reports_a_setuid_bit_that_it_loses() {
         world.write(path, "one\n");
         set_mode(&world, path, if path == "plain" { 0o755 } else { 0o4755 });
     }
-    world.look();
+    world.record_changes();
     world.agent(|world| {
         world.write("edited", "two\n");
         set_mode(world, "edited", 0o4755);

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use retake_model::replay::OnConflict;
-use retake_model::tree::Reason;
-use retake_timeline::{Caller, Command, Glance, Goal, Handling, Outcome, Unit};
+use retake_model::tree::ExclusionReason;
+use retake_timeline::{Caller, Command, FolderStatus, Goal, MoveOptions, Outcome, Unit};
 
 use crate::support::{FileWorld, outcome};
 
-fn left_out(glance: &Glance) -> Vec<(&str, Reason)> {
-    glance.held.left_out.iter().map(|left| (left.path.as_str(), left.reason)).collect()
+fn excluded(status: &FolderStatus) -> Vec<(&str, ExclusionReason)> {
+    status.captured.excluded.iter().map(|left| (left.path.as_str(), left.reason)).collect()
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -21,25 +21,28 @@ fn read(path: &Path) -> Option<String> {
 fn a_worktree_that_is_moved_into_its_project_is_left_out() {
     let world = FileWorld::new();
     world.write("a", "one\n");
-    let before = world.look().snapshot;
+    let before = world.record_changes().snapshot;
     let main = world.world.state().active;
     world.change(Command::Branch { from: main, at: None, name: None });
     let take = world.world.state().active;
     world.change(Command::Switch { take: main });
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().canonicalize().expect("it exists").join("tree");
-    world.desk.open_apart(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
+    world.working_copy.open_worktree(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
     std::fs::write(folder.join("mine"), "of the take\n").expect("a file");
     let inside = world.path("tree");
     if std::fs::rename(&folder, &inside).is_err() {
         return;
     }
-    let seen = world.look();
+    let seen = world.record_changes();
     assert!(seen.operation.is_none(), "{seen:?}");
-    assert_eq!(left_out(&world.desk.glance(10).expect("a look")), [("tree", Reason::OtherProject)]);
+    assert_eq!(
+        excluded(&world.working_copy.status(10).expect("a look")),
+        [("tree", ExclusionReason::OtherProject)]
+    );
     world.agent(|world| world.write("a", "two\n"));
     let (thread, caller) = (world.world.thread, Caller::human());
-    world.desk.restore(thread, before, &[], caller, Handling::default()).expect("a restore");
+    world.working_copy.restore(thread, before, &[], caller, MoveOptions::default()).expect("a restore");
     assert_eq!(world.read("a").as_deref(), Some("one\n"));
     assert_eq!(read(&inside.join("mine")).as_deref(), Some("of the take\n"));
     assert_eq!(read(&inside.join("a")).as_deref(), Some("one\n"));
@@ -51,7 +54,7 @@ fn a_folder_that_becomes_a_project_is_left_alone_by_moves_from_before() {
     world.write("a", "one\n");
     world.write("app/kept", "kept\n");
     world.write("app/old", "old\n");
-    let before = world.look().snapshot;
+    let before = world.record_changes().snapshot;
     world.agent(|world| {
         world.write("a", "two\n");
         world.write("app/new", "new\n");
@@ -62,9 +65,12 @@ fn a_folder_that_becomes_a_project_is_left_alone_by_moves_from_before() {
     // Once the stamps of the folder are old enough, the next snapshot uses the cache.
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(60));
-        let seen = world.look();
+        let seen = world.record_changes();
         assert!(seen.files.paths.iter().all(|path| path.path.to_string() == "app"), "{seen:?}");
-        assert_eq!(left_out(&world.desk.glance(10).expect("a look")), [("app", Reason::OtherProject)]);
+        assert_eq!(
+            excluded(&world.working_copy.status(10).expect("a look")),
+            [("app", ExclusionReason::OtherProject)]
+        );
     }
 
     let app = |world: &FileWorld| -> Vec<String> {
@@ -76,11 +82,11 @@ fn a_folder_that_becomes_a_project_is_left_alone_by_moves_from_before() {
     assert_eq!(app(&world), own);
     assert!(matches!(outcome(&undone, "app/old"), Outcome::Conflicted { written: false, .. }), "{undone:?}");
     world.redo();
-    let handling = Handling { on_conflict: OnConflict::Take, ..Handling::default() };
-    world.try_go(Goal::Undo(Unit::Turn, 1), handling).expect("an undo");
+    let move_options = MoveOptions { on_conflict: OnConflict::Take, ..MoveOptions::default() };
+    world.try_go(Goal::Undo(Unit::Turn, 1), move_options).expect("an undo");
     assert_eq!(app(&world), own, "whatever is to become of conflicts");
     let (thread, caller) = (world.world.thread, Caller::human());
-    world.desk.restore(thread, before, &[], caller, handling).expect("a restore");
+    world.working_copy.restore(thread, before, &[], caller, move_options).expect("a restore");
     assert_eq!(app(&world), own);
 }
 
@@ -93,6 +99,6 @@ fn a_copy_of_a_project_is_an_ordinary_folder() {
     let copied =
         std::process::Command::new("cp").arg("-a").args([place.path(), &world.path("copy")]).status();
     assert!(copied.expect("a copy").success());
-    world.look();
-    assert!(left_out(&world.desk.glance(10).expect("a look")).is_empty());
+    world.record_changes();
+    assert!(excluded(&world.working_copy.status(10).expect("a look")).is_empty());
 }

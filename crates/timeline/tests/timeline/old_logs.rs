@@ -5,10 +5,12 @@ use std::io::Cursor;
 use data_encoding::BASE64;
 use retake_model::content::{ContentId, Kind, decode, encode};
 use retake_model::entry::EntryVersion;
-use retake_model::history::{Log, Step, link_change, link_note};
+use retake_model::history::{LogStep, OperationLog, link_change, link_note};
 use retake_model::id::{TakeId, TurnId};
 use retake_model::operation::{Operation, Version};
-use retake_timeline::{Caller, Command, Desk, Goal, Handling, Importing, Rules, Spot, Timeline, Unit};
+use retake_timeline::{
+    Caller, Command, Goal, ImportMode, InsertPosition, MoveOptions, Rules, Timeline, Unit, WorkingCopy,
+};
 use retake_workspace::snapshot::Workspace;
 use serde_json::{Value, json};
 
@@ -21,11 +23,11 @@ const REDO: Goal = Goal::Redo(Unit::Turn, 1);
 /// The operations so far, linked as they were then.
 struct OldLog(Vec<Operation>);
 
-impl Log for OldLog {
+impl OperationLog for OldLog {
     type Error = std::convert::Infallible;
 
-    fn step(&self, version: Version) -> Result<Step, Self::Error> {
-        Ok(Step::of(&self.0[version as usize - 1]))
+    fn step(&self, version: Version) -> Result<LogStep, Self::Error> {
+        Ok(LogStep::of(&self.0[version as usize - 1]))
     }
 
     fn active(&self, _: Version) -> Result<TakeId, Self::Error> {
@@ -48,7 +50,7 @@ fn without_chains(export: &[u8]) -> Vec<u8> {
             let head = log.0.len() as Version;
             if let Some(last) = log.0.last() {
                 operation.previous = Some(ContentId::of(Kind::Operation, &encode(last)));
-                let linked = if operation.kind.moves_only() {
+                let linked = if operation.kind.is_not_undoable() {
                     link_note(&log, head)
                 } else {
                     link_change(&log, head, None)
@@ -72,7 +74,7 @@ fn as_before_chains(world: FileWorld) -> FileWorld {
     let bytes = without_chains(&export(&world.world.timeline, world.world.thread));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let timeline = Timeline::open(folder.path(), Rules::default()).expect("a new store");
-    let imported = timeline.import(Cursor::new(bytes), PROJECT, Importing::Same, |_, _| {});
+    let imported = timeline.import(Cursor::new(bytes), PROJECT, ImportMode::Same, |_, _| {});
     let thread = imported.expect("an older export").thread;
     FileWorld::beside(World { folder, timeline, thread }, world.root)
 }
@@ -89,13 +91,13 @@ fn three_turns() -> FileWorld {
 /// An entry and a file in one turn.
 fn turn(world: &FileWorld, name: &str) {
     let entry = EntryVersion::from_text("User", name, world.world.timeline.now());
-    let turn = TurnId::fresh(&mut world.world.timeline.fresh());
+    let turn = TurnId::generate(&mut world.world.timeline.fresh());
     let caller = || Caller { turn: Some(turn), ..Caller::human() };
     let take = world.world.state().active;
-    let command = Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] };
+    let command = Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] };
     world.world.timeline.change(world.world.thread, command, caller()).expect("a change");
     world.write(name, name);
-    world.desk.record(world.world.thread, caller()).expect("a record");
+    world.working_copy.record_as_caller(world.world.thread, caller()).expect("a record");
 }
 
 fn agree(world: &FileWorld, names: &[&str]) {
@@ -124,7 +126,7 @@ fn undo_and_redo_move_entries_and_files_of_an_old_log_together() {
 #[test]
 fn a_jump_in_an_old_log_moves_entries_and_files_together() {
     let before = three_turns();
-    let log = before.world.look();
+    let log = before.world.read();
     let history = log.history(before.world.thread, None, 20).expect("a history");
     let last = history[0].version;
     drop(log);
@@ -160,21 +162,22 @@ fn steps_of_an_old_log_are_not_undone_across_a_worktree() {
     let thread = world.world.thread;
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("worktree");
-    let opened = world.desk.open_apart(thread, other, &place, &Caller::human()).expect("a worktree");
-    let known = world.world.look().apart_folder_at(&opened.path).expect("a look").expect("it is known");
+    let opened =
+        world.working_copy.open_worktree(thread, other, &place, &Caller::human()).expect("a worktree");
+    let known = world.world.read().worktree_at(&opened.path).expect("a look").expect("it is known");
     let workspace = Workspace::of(&opened.path).expect("a folder");
-    let worktree = Desk::at_apart(world.world.timeline.clone(), &known, workspace);
+    let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
 
-    let refused = worktree.go(thread, UNDO, Caller::human(), Handling::default());
+    let refused = worktree.go(thread, UNDO, Caller::human(), MoveOptions::default());
     assert!(refused.is_err(), "the steps may be any take's: {refused:?}");
     let texts = || {
-        let looking = world.world.look();
-        let take = world.world.state().take(&looking.queries(), other).expect("readable").expect("a take");
+        let reader = world.world.read();
+        let take = world.world.state().take(&reader.queries(), other).expect("readable").expect("a take");
         world.world.texts_of(&take)
     };
     let before = texts();
-    let _ = world.try_go(Goal::Undo(Unit::Turn, 2), Handling::default());
-    let _ = world.try_go(Goal::Undo(Unit::Turn, 2), Handling::default());
+    let _ = world.try_go(Goal::Undo(Unit::Turn, 2), MoveOptions::default());
+    let _ = world.try_go(Goal::Undo(Unit::Turn, 2), MoveOptions::default());
     assert_eq!(texts(), before, "an undo in the project's folder does not reach into the worktree");
     agree(&world, &["one", "two", "three"]);
 }

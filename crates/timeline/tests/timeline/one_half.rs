@@ -1,12 +1,12 @@
 //! Jumps over moves of the conversation alone: conversation and files become what they were at that version.
 
 use retake_model::operation::Version;
-use retake_timeline::{Command, Goal, Halves, Handling, Unit};
+use retake_timeline::{Command, Goal, MoveOptions, Scope, Unit};
 
 use crate::support::FileWorld;
 
-const ALONE: Handling = Handling {
-    halves: Halves::Conversation,
+const ALONE: MoveOptions = MoveOptions {
+    scope: Scope::Conversation,
     on_conflict: retake_model::replay::OnConflict::Keep,
     shared: retake_timeline::SharedChanges::Refuse,
 };
@@ -18,7 +18,7 @@ fn turn(world: &FileWorld, name: &str) -> Version {
 }
 
 fn version(world: &FileWorld) -> Version {
-    world.world.look().head(world.world.thread).expect("a head").operation.version
+    world.world.read().head(world.world.thread).expect("a head").operation.version
 }
 
 fn files(world: &FileWorld) -> Vec<String> {
@@ -57,7 +57,10 @@ fn a_jump_over_a_switch_of_the_conversation_alone_brings_the_files_of_that_versi
     world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("B".to_owned()) });
     let two = turn(&world, "b");
     let switch = Command::Switch { take: main };
-    world.desk.change(world.world.thread, switch, retake_timeline::Caller::human(), ALONE).expect("a switch");
+    world
+        .working_copy
+        .change(world.world.thread, switch, retake_timeline::Caller::human(), ALONE)
+        .expect("a switch");
     let alone = version(&world);
     world.change(Command::Switch { take: main });
     let switched = turn(&world, "c");

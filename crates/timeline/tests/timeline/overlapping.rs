@@ -5,7 +5,8 @@ use retake_model::entry::EntryVersion;
 use retake_model::id::TurnId;
 use retake_model::operation::Actor;
 use retake_timeline::{
-    Caller, Command, FileError, Goal, Handling, PlanRequest, Seen, SharedChanges, Spot, Unit,
+    Caller, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest, RecordedChanges,
+    SharedChanges, Unit,
 };
 
 use crate::support::FileWorld;
@@ -16,15 +17,15 @@ const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 struct Exec<'world> {
     world: &'world FileWorld,
     turn: TurnId,
-    _alive: retake_timeline::store::Alive,
+    _alive: retake_timeline::store::LivenessLock,
 }
 
 impl<'world> Exec<'world> {
     fn begin(world: &'world FileWorld) -> Self {
-        let turn = TurnId::fresh(&mut world.world.timeline.fresh());
-        let alive = world.world.timeline.store().keep_alive(turn).expect("it is alive");
+        let turn = TurnId::generate(&mut world.world.timeline.fresh());
+        let alive = world.world.timeline.store().lock_alive(turn).expect("it is alive");
         let exec = Self { world, turn, _alive: alive };
-        world.desk.let_loose(world.world.thread, exec.caller(), turn).expect("it begins");
+        world.working_copy.mark_running(world.world.thread, exec.caller(), turn).expect("it begins");
         exec
     }
 
@@ -32,8 +33,11 @@ impl<'world> Exec<'world> {
         Caller { actor: Actor::Agent, turn: Some(self.turn), ..Caller::human() }
     }
 
-    fn end(self) -> Seen {
-        self.world.desk.record(self.world.world.thread, self.caller()).expect("it is recorded")
+    fn end(self) -> RecordedChanges {
+        self.world
+            .working_copy
+            .record_as_caller(self.world.world.thread, self.caller())
+            .expect("it is recorded")
     }
 }
 
@@ -55,12 +59,12 @@ fn what_overlapping_commands_changed_is_asked_about_before_it_is_undone() {
     // Changes of the first command after the other one ended are its own.
     world.undo();
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["both", "first"]);
-    let refused = world.try_go(UNDO, Handling::default()).expect_err("it is asked about");
+    let refused = world.try_go(UNDO, MoveOptions::default()).expect_err("it is asked about");
     assert!(matches!(&refused, FileError::SharedChanges(paths) if paths.len() == 1), "{refused}");
     assert!(refused.to_string().contains("both") && refused.to_string().contains("--shared"), "{refused}");
     assert_eq!(world.read("both").as_deref(), Some("?"));
-    let handling = Handling { shared: SharedChanges::Undo, ..Handling::default() };
-    world.try_go(UNDO, handling).expect("an undo that was asked for");
+    let move_options = MoveOptions { shared: SharedChanges::Undo, ..MoveOptions::default() };
+    world.try_go(UNDO, move_options).expect("an undo that was asked for");
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first"]);
     // So are its changes from before the other one started.
     world.undo();
@@ -90,16 +94,19 @@ fn a_fork_or_branch_asks_about_shared_changes_like_an_undo_and_a_switch_does_not
             Command::Branch { from, at: Some(entry), name: None },
         ] {
             let (thread, before) = (world.world.thread, world.files());
-            let change = |handling| world.desk.change(thread, command.clone(), Caller::human(), handling);
-            let refused = change(Handling::default()).expect_err("it is asked about");
+            let change = |move_options| {
+                world.working_copy.change(thread, command.clone(), Caller::human(), move_options)
+            };
+            let refused = change(MoveOptions::default()).expect_err("it is asked about");
             assert!(matches!(&refused, FileError::SharedChanges(paths) if paths.len() == 1), "{refused}");
             assert_eq!((world.files(), world.world.state().active), (before, from));
             let request = PlanRequest::Change(command.clone());
-            let plan = world.desk.plan(thread, request, Caller::human(), Handling::default());
+            let plan = world.working_copy.plan(thread, request, Caller::human(), MoveOptions::default());
             let shared: Vec<String> =
                 plan.expect("a plan").preview().shared.iter().map(ToString::to_string).collect();
             assert_eq!(shared, ["both"]);
-            change(Handling { shared: SharedChanges::Undo, ..Handling::default() }).expect("it was allowed");
+            change(MoveOptions { shared: SharedChanges::Undo, ..MoveOptions::default() })
+                .expect("it was allowed");
             assert!(world.files().is_empty(), "{:?}", world.files());
             // The files of the take return with it.
             world.change(Command::Switch { take: from });
@@ -114,7 +121,7 @@ fn a_preview_names_shared_changes_and_may_be_carried_out() {
     overlap(&world);
     world.undo();
     let request = PlanRequest::Move(UNDO);
-    let plan = world.desk.plan(world.world.thread, request, Caller::human(), Handling::default());
+    let plan = world.working_copy.plan(world.world.thread, request, Caller::human(), MoveOptions::default());
     let plan = plan.expect("a plan");
     let shared: Vec<String> = plan.preview().shared.iter().map(ToString::to_string).collect();
     assert_eq!(shared, ["both"]);
@@ -158,10 +165,13 @@ fn a_preview_is_refused_like_the_move_while_a_command_runs() {
     world.agent(|world| world.write("one", "1"));
     let preview = || {
         let request = PlanRequest::Move(UNDO);
-        world.desk.plan(world.world.thread, request, Caller::human(), Handling::default()).map(drop)
+        world
+            .working_copy
+            .plan(world.world.thread, request, Caller::human(), MoveOptions::default())
+            .map(drop)
     };
     let exec = Exec::begin(&world);
-    let moved = world.try_go(UNDO, Handling::default()).expect_err("a command runs");
+    let moved = world.try_go(UNDO, MoveOptions::default()).expect_err("a command runs");
     let previewed = preview().expect_err("a command runs");
     assert!(matches!(previewed, FileError::Running(_)), "{previewed}");
     assert_eq!(previewed.to_string(), moved.to_string());
@@ -176,23 +186,24 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
     let world = FileWorld::new();
     let timeline = &world.world.timeline;
     let thread = world.world.another();
-    let take = timeline.look().expect("a look").state(thread).expect("a state").active;
+    let take = timeline.read().expect("a look").state(thread).expect("a state").active;
     let entry = EntryVersion::from_text("User", "first", timeline.now());
-    let add = Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] };
+    let add = Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] };
     let version = timeline.change(thread, add, Caller::human()).expect("an entry").version;
     let request = PlanRequest::Move(UNDO);
-    let plan = world.desk.plan(thread, request, Caller::human(), Handling::default()).expect("a plan");
+    let plan =
+        world.working_copy.plan(thread, request, Caller::human(), MoveOptions::default()).expect("a plan");
     assert!(plan.preview().folder.is_none(), "the thread has no files");
 
-    let turn = TurnId::fresh(&mut timeline.fresh());
-    let _alive = timeline.store().keep_alive(turn).expect("it is alive");
+    let turn = TurnId::generate(&mut timeline.fresh());
+    let _alive = timeline.store().lock_alive(turn).expect("it is alive");
     let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
-    world.desk.let_loose(thread, caller, turn).expect("it begins");
+    world.working_copy.mark_running(thread, caller, turn).expect("it begins");
     let outdated = plan.execute().expect_err("its files are not known yet");
     assert!(matches!(outdated, FileError::PlanOutdated), "{outdated}");
-    let refused = world.desk.go(thread, UNDO, Caller::human(), Handling::default());
+    let refused = world.working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default());
     assert!(matches!(refused, Err(FileError::Running(_))), "{refused:?}");
-    let now = timeline.look().expect("a look").thread(thread).expect("a thread").summary.version;
+    let now = timeline.read().expect("a look").thread(thread).expect("a thread").summary.version;
     assert_eq!(now, version, "nothing was undone");
 }
 
@@ -202,7 +213,7 @@ fn a_command_is_one_step_of_undo_although_an_entry_came_between_its_changes() {
     world.world.say("User", "before");
     let exec = Exec::begin(&world);
     world.write("first", "1");
-    world.look();
+    world.record_changes();
     world.world.say("User", "meanwhile");
     world.world.done(Command::SetDraft { take: world.world.state().active, text: "typed".to_owned() });
     world.world.done(Command::Tag { add: vec!["new".to_owned()], remove: Vec::new() });

@@ -7,7 +7,7 @@ use retake_model::id::{EntryId, ProjectId, TurnId};
 use retake_model::operation::Actor;
 use retake_model::path::RootPath;
 use retake_timeline::{
-    Caller, Command, FileError, Goal, Halves, Handling, NewThread, Outcome, Plan, PlanRequest, Unit,
+    Caller, Command, FileError, Goal, MoveOptions, NewThread, Outcome, Plan, PlanRequest, Scope, Unit,
 };
 
 use crate::support::FileWorld;
@@ -15,7 +15,7 @@ use crate::support::FileWorld;
 const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 
 fn plan(world: &FileWorld, request: PlanRequest) -> Plan {
-    let plan = world.desk.plan(world.world.thread, request, Caller::human(), Handling::default());
+    let plan = world.working_copy.plan(world.world.thread, request, Caller::human(), MoveOptions::default());
     plan.expect("a plan")
 }
 
@@ -44,8 +44,8 @@ fn lengths(folder: &Path) -> BTreeMap<std::path::PathBuf, u64> {
 fn a_preview_records_no_hand_edit_and_shows_it_instead() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1\n"));
-    let before = world.world.look().head(world.world.thread).expect("a head").id;
-    let known = world.desk.glance(10).expect("a glance").last;
+    let before = world.world.read().head(world.world.thread).expect("a head").id;
+    let known = world.working_copy.status(10).expect("a glance").last;
     world.write("mine", "by hand\n");
     // More than fits into memory, which an ordinary snapshot writes to the store at once.
     world.write("long", &"0123456789abcdef".repeat(200_000));
@@ -57,8 +57,8 @@ fn a_preview_records_no_hand_edit_and_shows_it_instead() {
     let report = preview.files.as_ref().expect("files");
     assert_eq!(report.paths.len(), 1, "{report:?}");
     assert_eq!(report.paths[0].outcome, Outcome::Removed);
-    assert_eq!(world.world.look().head(world.world.thread).expect("a head").id, before);
-    assert_eq!(world.desk.glance(10).expect("a glance").last, known);
+    assert_eq!(world.world.read().head(world.world.thread).expect("a head").id, before);
+    assert_eq!(world.working_copy.status(10).expect("a glance").last, known);
     assert_eq!(lengths(world.world.folder.path()), store, "no file of the store has grown");
     let done = plan.execute().expect("an undo");
     assert!(done.moved.is_some());
@@ -80,11 +80,11 @@ fn a_version_that_only_the_folder_has_is_read_without_storing_it() {
     let store = lengths(world.world.folder.path());
     let report = plan(&world, PlanRequest::Move(UNDO)).preview().files.clone().expect("files");
     assert!(matches!(report.paths[0].outcome, Outcome::Conflicted { theirs: Some(_), .. }), "{report:?}");
-    let looking = world.world.look();
-    assert!(!looking.has_snapshot(world.world.thread, report.before).expect("an answer"));
+    let reader = world.world.read();
+    assert!(!reader.has_snapshot(world.world.thread, report.before).expect("an answer"));
     let read = |name: &str, most| {
         let path = RootPath { root: String::new(), path: name.parse().expect("a path") };
-        let piece = world.desk.current_file(&path, most).expect("a look");
+        let piece = world.working_copy.current_file(&path, most).expect("a look");
         piece.map(|piece| String::from_utf8(piece.bytes).expect("text"))
     };
     assert_eq!(read("a", 100).as_deref(), Some("mine\n"));
@@ -146,13 +146,14 @@ fn a_preview_of_a_switch_without_files_switches_nothing() {
     let world = FileWorld::new();
     let main = world.world.state().active;
     world.change(Command::Branch { from: main, at: None, name: None });
-    let head = world.world.look().head(world.world.thread).expect("a head").id;
-    let handling = Handling { halves: Halves::Conversation, ..Handling::default() };
+    let head = world.world.read().head(world.world.thread).expect("a head").id;
+    let move_options = MoveOptions { scope: Scope::Conversation, ..MoveOptions::default() };
     let request = PlanRequest::Change(Command::Switch { take: main });
-    let plan = world.desk.plan(world.world.thread, request, Caller::human(), handling).expect("a plan");
+    let plan =
+        world.working_copy.plan(world.world.thread, request, Caller::human(), move_options).expect("a plan");
     assert!(plan.preview().kind.is_some());
     assert_ne!(world.world.state().active, main);
-    assert_eq!(world.world.look().head(world.world.thread).expect("a head").id, head);
+    assert_eq!(world.world.read().head(world.world.thread).expect("a head").id, head);
 }
 
 #[test]
@@ -161,19 +162,20 @@ fn the_first_undo_of_a_thread_takes_the_files_of_a_tool_that_died_with_it() {
     let new =
         NewThread { title: Some("Second".to_owned()), ..NewThread::in_project(crate::support::PROJECT) };
     let thread = world.world.timeline.create_thread(new, Caller::human()).expect("a thread").thread;
-    let turn = TurnId::fresh(&mut world.world.timeline.fresh());
+    let turn = TurnId::generate(&mut world.world.timeline.fresh());
     let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
-    let alive = world.world.timeline.store().keep_alive(turn).expect("a sign of life");
-    world.desk.let_loose(thread, caller, turn).expect("it begins");
-    assert!(world.world.look().head(thread).expect("a head").operation.filed.is_none());
+    let alive = world.world.timeline.store().lock_alive(turn).expect("a sign of life");
+    world.working_copy.mark_running(thread, caller, turn).expect("it begins");
+    assert!(world.world.read().head(thread).expect("a head").operation.last_file_operation.is_none());
     world.write("made", "by the tool\n");
-    let refused = world.desk.go(thread, UNDO, Caller::human(), Handling::default());
+    let refused = world.working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default());
     assert!(matches!(refused, Err(FileError::Running(_))), "{refused:?}");
     drop(alive);
     let request = PlanRequest::Move(UNDO);
-    let shown = world.desk.plan(thread, request, Caller::human(), Handling::default()).expect("a plan");
+    let shown =
+        world.working_copy.plan(thread, request, Caller::human(), MoveOptions::default()).expect("a plan");
     assert_eq!(shown.preview().files.as_ref().expect("files").paths[0].outcome, Outcome::Removed);
-    world.desk.go(thread, UNDO, Caller::human(), Handling::default()).expect("an undo");
+    world.working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default()).expect("an undo");
     assert_eq!(world.read("made"), None);
 }
 
@@ -185,10 +187,10 @@ fn a_folder_never_gets_the_files_of_a_thread_of_another_project() {
     let other = other.expect("a thread").thread;
     world.write("a", "1\n");
     let wrong = |error: &FileError| matches!(error, FileError::WrongFolder { .. });
-    let looked = world.desk.look(other, Caller::human()).expect_err("it is refused");
+    let looked = world.working_copy.record_changes(other, Caller::human()).expect_err("it is refused");
     assert!(wrong(&looked), "{looked}");
-    let handling = Handling { halves: Halves::Files, ..Handling::default() };
-    let moved = world.desk.go(other, UNDO, Caller::human(), handling).expect_err("it is refused");
+    let move_options = MoveOptions { scope: Scope::Files, ..MoveOptions::default() };
+    let moved = world.working_copy.go(other, UNDO, Caller::human(), move_options).expect_err("it is refused");
     assert!(wrong(&moved), "{moved}");
 }
 
@@ -211,9 +213,9 @@ fn a_fork_while_a_turn_runs_stays_in_the_background_with_the_files_of_its_entry(
     }
     assert_eq!(world.read("a").as_deref(), Some("2\n"), "and so do its files");
     let switch = |take| world.world.change(Command::Switch { take });
-    let looking = world.world.look();
-    let row = looking.thread(world.world.thread).expect("a thread");
-    let takes = looking.queries().takes_of(row.number).expect("takes");
+    let reader = world.world.read();
+    let row = reader.thread(world.world.thread).expect("a thread");
+    let takes = reader.queries().takes_of(row.number).expect("takes");
     let forked = takes.iter().find(|take| take.summary.name == "forked").expect("it").summary.id;
     assert!(switch(forked).is_err(), "no take becomes the active one while a turn runs in another");
     drop(running);
@@ -230,16 +232,19 @@ fn a_promoted_take_takes_its_files_along_and_a_fork_in_it_has_those_of_its_entry
     world.agent(|world| world.write("a", "2\n"));
     world.change(Command::Branch { from: main, at: None, name: Some("second".to_owned()) });
     world.agent(|world| world.write("a", "3\n"));
-    let promoted = world.desk.promote(world.world.thread, main, None, Caller::human(), Halves::Both);
+    let promoted = world.working_copy.promote(world.world.thread, main, None, Caller::human(), Scope::Both);
     let thread = promoted.expect("a promotion").promoted.thread;
-    let looking = world.world.look();
-    let files = looking.files_of_take(thread, main).expect("files").expect("it has its files");
-    assert!(looking.has_snapshot(thread, files).expect("a look"));
-    drop(looking);
-    world.desk.restore(thread, files, &[], Caller::human(), Handling::default()).expect("a restore");
+    let reader = world.world.read();
+    let files = reader.files_of_take(thread, main).expect("files").expect("it has its files");
+    assert!(reader.has_snapshot(thread, files).expect("a look"));
+    drop(reader);
+    world
+        .working_copy
+        .restore(thread, files, &[], Caller::human(), MoveOptions::default())
+        .expect("a restore");
     assert_eq!(world.read("a").as_deref(), Some("2\n"));
     let fork = Command::Fork { from: main, at: entry, name: None };
-    world.desk.change(thread, fork, Caller::human(), Handling::default()).expect("a fork");
+    world.working_copy.change(thread, fork, Caller::human(), MoveOptions::default()).expect("a fork");
     assert_eq!(world.read("a").as_deref(), Some("1\n"));
 }
 
@@ -264,8 +269,8 @@ fn files_alone_do_not_change_takes() {
     let main = world.world.state().active;
     world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
     let branch = world.world.state().active;
-    let version = || world.world.look().head(world.world.thread).expect("a head").operation.version;
-    let (before, only) = (version(), Handling { halves: Halves::Files, ..Handling::default() });
+    let version = || world.world.read().head(world.world.thread).expect("a head").operation.version;
+    let (before, only) = (version(), MoveOptions { scope: Scope::Files, ..MoveOptions::default() });
     let entry = world.world.entry(1);
     for command in [
         Command::Switch { take: main },
@@ -273,8 +278,8 @@ fn files_alone_do_not_change_takes() {
         Command::Fork { from: main, at: entry, name: None },
         Command::DeleteTake { take: branch },
     ] {
-        let changed = world.desk.change(world.world.thread, command, Caller::human(), only);
-        assert!(matches!(changed, Err(FileError::FilesAlone)));
+        let changed = world.working_copy.change(world.world.thread, command, Caller::human(), only);
+        assert!(matches!(changed, Err(FileError::FilesOnlyUnsupported)));
     }
     assert_eq!(version(), before, "nothing was changed");
 }

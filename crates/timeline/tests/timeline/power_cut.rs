@@ -6,8 +6,8 @@ use std::time::Duration;
 use retake_model::operation::OperationKind;
 use retake_model::time::Timestamp;
 use retake_timeline::{
-    Caller, Clock, Desk, FileError, Goal, Handling, NewThread, Outcome, PlanRequest, Rules, SystemClock,
-    Timeline, Unit,
+    Caller, Clock, FileError, Goal, MoveOptions, NewThread, Outcome, PlanRequest, Rules, SystemClock,
+    Timeline, Unit, WorkingCopy,
 };
 use retake_workspace::snapshot::Workspace;
 use tempfile::TempDir;
@@ -46,8 +46,8 @@ fn open(
         timeline.create_thread(new, Caller::human()).expect("a thread").thread
     });
     let workspace = Workspace::of(root.path()).expect("a folder");
-    let desk = Desk::at(timeline.clone(), PROJECT, workspace);
-    FileWorld { world: World { folder, timeline, thread }, root, desk }
+    let working_copy = WorkingCopy::at(timeline.clone(), PROJECT, workspace);
+    FileWorld { world: World { folder, timeline, thread }, root, working_copy }
 }
 
 /// A thread in which the agent wrote a file and changed another.
@@ -56,7 +56,7 @@ fn world(clock: Booted) -> FileWorld {
     let world = open(folder, root, clock, None);
     world.write("old.txt", "old\n");
     world.write("empty.txt", "");
-    world.look();
+    world.record_changes();
     world.agent(|world| {
         world.write("old.txt", "changed\n");
         world.write("src/new.txt", "new\n");
@@ -66,8 +66,8 @@ fn world(clock: Booted) -> FileWorld {
 
 /// The same world after a restart of the system.
 fn reboot(world: FileWorld, clock: Booted) -> FileWorld {
-    let FileWorld { world: World { folder, timeline, thread }, root, desk } = world;
-    drop((timeline, desk));
+    let FileWorld { world: World { folder, timeline, thread }, root, working_copy } = world;
+    drop((timeline, working_copy));
     open(folder, root, clock, Some(thread))
 }
 
@@ -77,7 +77,7 @@ fn files_emptied_by_a_power_cut_are_restored_and_are_nobodys_change() {
     world.write("old.txt", "");
     world.write("src/new.txt", "");
     let world = reboot(world, Booted("b", 0));
-    let seen = world.look();
+    let seen = world.record_changes();
     assert!(seen.operation.is_none(), "{:?}", seen.operation);
     assert_eq!(world.read("old.txt").as_deref(), Some("changed\n"));
     assert_eq!(world.read("src/new.txt").as_deref(), Some("new\n"));
@@ -90,7 +90,7 @@ fn files_emptied_by_a_power_cut_are_restored_and_are_nobodys_change() {
     );
     assert_eq!(world.world.timeline.take_emptied().len(), 2);
     // Reported only once.
-    assert!(world.look().files.emptied.is_empty());
+    assert!(world.record_changes().files.emptied.is_empty());
     let undone = world.undo();
     assert!(!undone.left_something(), "{undone:?}");
     assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
@@ -117,12 +117,14 @@ fn a_preview_restores_nothing_and_names_the_command_that_does() {
     world.write("old.txt", "");
     let world = reboot(world, Booted("b", 0));
     let request = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
-    let plan = || world.desk.plan(world.world.thread, request.clone(), Caller::human(), Handling::default());
+    let plan = || {
+        world.working_copy.plan(world.world.thread, request.clone(), Caller::human(), MoveOptions::default())
+    };
     let refused = plan().err().expect("no preview");
     assert!(matches!(refused, FileError::EmptiedFiles(_)), "{refused}");
     assert!(refused.to_string().contains(" status`"), "{refused}");
     assert_eq!(world.read("old.txt").as_deref(), Some(""));
-    world.look();
+    world.record_changes();
     plan().expect("a plan").execute().expect("an undo");
     assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
 }
@@ -135,7 +137,7 @@ fn a_preview_that_may_recover_restores_the_files_and_reports_them() {
     let request = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
     let plan = || {
         let (thread, request) = (world.world.thread, request.clone());
-        world.desk.recover_and_plan(thread, request, Caller::human(), Handling::default())
+        world.working_copy.recover_and_plan(thread, request, Caller::human(), MoveOptions::default())
     };
     let first = plan().expect("a plan");
     assert_eq!(first.preview().emptied.len(), 1);
@@ -159,12 +161,12 @@ fn a_file_that_the_user_emptied_is_the_users_change() {
     same_boot.write("old.txt", "");
     // After the first recording in a boot, the clock may even be wrong.
     let later = reboot(world(Booted("a", AHEAD)), Booted("b", 0));
-    later.look();
+    later.record_changes();
     later.write("old.txt", "");
     for world in [reboot(before_the_cut, Booted("b", 0)), after_the_cut, same_boot, later] {
-        let seen = world.look();
+        let seen = world.record_changes();
         let kind = seen.operation.expect("the user's change").kind;
-        assert!(matches!(kind, Some(OperationKind::FilesSeen { paths: 1 })), "{kind:?}");
+        assert!(matches!(kind, Some(OperationKind::ExternalEdits { paths: 1 })), "{kind:?}");
         assert!(seen.files.emptied.is_empty());
         assert_eq!(world.read("old.txt").as_deref(), Some(""));
     }

@@ -6,14 +6,14 @@ use crate::exchange::export;
 use crate::support::{PROJECT, World};
 use retake_model::operation::OperationKind;
 use retake_model::state::Visibility;
-use retake_timeline::{Caller, Command, Importing, NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Caller, Command, ImportMode, NewThread, Rules, Timeline, Unit};
 
 fn private(private: bool) -> Command {
     Command::Share { visibility: None, private: Some(private), shared_with_support: None }
 }
 
 fn is_private(world: &World) -> bool {
-    world.look().thread(world.thread).expect("a thread").summary.private
+    world.read().thread(world.thread).expect("a thread").summary.private
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_promoted_take_is_as_private_as_its_thread_is_now() {
     assert!(promoted.summary.private);
     world.undo().expect("an undo of the promotion");
     world.redo().expect("a redo of the promotion");
-    assert!(world.look().thread(promoted.thread).expect("a thread").summary.private);
+    assert!(world.read().thread(promoted.thread).expect("a thread").summary.private);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn an_import_leaves_the_marks_of_a_thread_that_is_here() {
     let import = |world: &World, file: Vec<u8>| {
         world
             .timeline
-            .import(BufReader::new(std::io::Cursor::new(file)), PROJECT, Importing::Same, |_, _| ())
+            .import(BufReader::new(std::io::Cursor::new(file)), PROJECT, ImportMode::Same, |_, _| ())
             .expect("an import")
     };
     here.done(private(true));
@@ -102,7 +102,7 @@ fn an_import_leaves_the_marks_of_a_thread_that_is_here() {
         shared_with_support: Some(true),
     });
     assert!(import(&here, export(&elsewhere)).new_operations > 0);
-    let summary = here.look().thread(here.thread).expect("a thread").summary;
+    let summary = here.read().thread(here.thread).expect("a thread").summary;
     assert!(summary.private && !summary.shared_with_support);
     assert_eq!(summary.visibility, Visibility::Organization);
     assert!(here.timeline.store().verify(&mut |_| {}).expect("verified").is_clean());
@@ -112,7 +112,7 @@ fn an_import_leaves_the_marks_of_a_thread_that_is_here() {
     drop(database);
     let now = here.timeline.now();
     here.timeline.store().repair(&mut |_| {}, now).expect("repaired");
-    let summary = here.look().thread(here.thread).expect("a thread").summary;
+    let summary = here.read().thread(here.thread).expect("a thread").summary;
     assert!(summary.private && !summary.shared_with_support);
     assert_eq!(summary.visibility, Visibility::Private);
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 use retake_model::id::ProjectId;
 use retake_timeline::workspace::snapshot::{OpenError, Options, Workspace};
 use retake_timeline::{
-    Caller, Command as Change, Desk, FileError, Goal, Handling, NewThread, Noticed, PlanRequest, Rules,
-    Timeline, Unit,
+    Caller, Command as Change, FileError, Goal, MoveOptions, NewThread, PlanRequest, ProjectChange, Rules,
+    Timeline, Unit, WorkingCopy,
 };
 
 struct Place {
@@ -32,12 +32,12 @@ impl Place {
 fn a_renamed_folder_keeps_its_project() {
     let place = Place::new();
     let before = place.project("project");
-    assert_eq!(before.noticed, Noticed::New);
-    assert_eq!(place.project("project").noticed, Noticed::Nothing);
+    assert_eq!(before.folder_change, ProjectChange::New);
+    assert_eq!(place.project("project").folder_change, ProjectChange::Nothing);
     fs::rename(place.folder.path().join("project"), place.folder.path().join("renamed")).expect("a rename");
     let after = place.project("renamed");
     assert_eq!(after.id, before.id);
-    assert!(matches!(after.noticed, Noticed::Moved { .. }));
+    assert!(matches!(after.folder_change, ProjectChange::Moved { .. }));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn looking_at_a_new_folder_leaves_no_trace() {
     let place = Place::new();
     let folder = place.folder.path().join("project");
     place.timeline.project_if_known(&folder).expect("a folder");
-    assert!(place.timeline.look().expect("a look").queries().projects().expect("a list").is_empty());
+    assert!(place.timeline.read().expect("a look").queries().projects().expect("a list").is_empty());
     let known = place.project("project");
     assert_eq!(place.timeline.project_if_known(&folder).expect("a folder").id, known.id);
 }
@@ -75,7 +75,7 @@ fn a_copy_of_a_renamed_project_does_not_take_over_its_identity() {
         assert_ne!(copy.id, before.id, "{copy_at}");
         let original = place.project("renamed");
         assert_eq!(original.id, before.id, "{copy_at}");
-        assert!(matches!(original.noticed, Noticed::Moved { .. }), "{copy_at}: {original:?}");
+        assert!(matches!(original.folder_change, ProjectChange::Moved { .. }), "{copy_at}: {original:?}");
         assert_eq!(place.project(copy_at).id, copy.id, "{copy_at}");
     }
 }
@@ -124,34 +124,33 @@ fn the_desk_of_a_project_is_at_its_own_folder_or_nowhere() {
     let place = Place::new();
     let project = place.project("project");
     let folder = place.folder.path().join("project").canonicalize().expect("a folder");
-    let desk = |id: ProjectId| Desk::of_project(&place.timeline, id, &Options::default());
+    let working_copy = |id: ProjectId| WorkingCopy::of_project(&place.timeline, id, &Options::default());
     let further = place.folder.path().join("further");
     fs::create_dir(&further).expect("a new folder");
     let workspace = Workspace::open(&folder, &[("further".to_owned(), further)], Options::default());
-    let with_root = Desk::at(place.timeline.clone(), project.id, workspace.expect("two folders"));
-    with_root.keep_roots(Some("further")).expect("they are kept");
+    let with_root = WorkingCopy::at(place.timeline.clone(), project.id, workspace.expect("two folders"));
+    with_root.store_roots(Some("further")).expect("they are kept");
 
-    let found = desk(project.id).expect("a desk");
-    assert_eq!((found.path(), found.project(), found.apart()), (folder.as_path(), project.id, None));
+    let found = working_copy(project.id).expect("a desk");
+    assert_eq!((found.path(), found.project(), found.worktree()), (folder.as_path(), project.id, None));
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
     let thread = thread.expect("a thread").thread;
-    found.look(thread, Caller::human()).expect("a first look");
+    found.record_changes(thread, Caller::human()).expect("a first look");
     fs::write(place.folder.path().join("further/new.txt"), "new\n").expect("a file");
-    let seen = found.look(thread, Caller::human()).expect("a look");
+    let seen = found.record_changes(thread, Caller::human()).expect("a look");
     assert_eq!(seen.files.paths.len(), 1, "{seen:?}");
     assert!(seen.files.paths[0].path.to_string().contains("new.txt"), "the further root is one of its own");
 
-    let away =
-        |found: Result<Desk, FileError>| matches!(found, Err(FileError::ProjectAway(path)) if path == folder);
-    let nobody = ProjectId::fresh(&mut place.timeline.fresh());
-    assert!(matches!(desk(nobody), Err(FileError::NoSuchProject(id)) if id == nobody));
+    let away = |found: Result<WorkingCopy, FileError>| matches!(found, Err(FileError::ProjectFolderMissing(path)) if path == folder);
+    let nobody = ProjectId::generate(&mut place.timeline.fresh());
+    assert!(matches!(working_copy(nobody), Err(FileError::NoSuchProject(id)) if id == nobody));
     fs::rename(&folder, place.folder.path().join("renamed")).expect("a rename");
-    assert!(away(desk(project.id)), "it is gone");
+    assert!(away(working_copy(project.id)), "it is gone");
     // Another folder at its path must not receive its files.
     fs::create_dir(&folder).expect("a new folder");
-    assert!(away(desk(project.id)), "it is another");
+    assert!(away(working_copy(project.id)), "it is another");
     place.project("renamed");
-    assert!(desk(project.id).is_ok(), "it was seen where it is now");
+    assert!(working_copy(project.id).is_ok(), "it was seen where it is now");
 }
 
 #[test]
@@ -161,18 +160,18 @@ fn the_desk_of_a_take_is_where_its_files_are() {
     let options = Options::default();
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
     let thread = thread.expect("a thread").thread;
-    let main = place.timeline.look().expect("a look").state(thread).expect("a state").active;
+    let main = place.timeline.read().expect("a look").state(thread).expect("a state").active;
     let branch = Change::Branch { from: main, at: None, name: Some("other".to_owned()) };
     place.timeline.change(thread, branch, Caller::human()).expect("a branch");
-    let other = place.timeline.look().expect("a look").state(thread).expect("a state").active;
-    let of = |take| Desk::of_take(&place.timeline, thread, take, &options).expect("a desk");
+    let other = place.timeline.read().expect("a look").state(thread).expect("a state").active;
+    let of = |take| WorkingCopy::of_take(&place.timeline, thread, take, &options).expect("a desk");
     let home = place.folder.path().join("project").canonicalize().expect("a folder");
     assert_eq!((of(main).path(), of(other).path()), (home.as_path(), home.as_path()));
-    let apart = place.folder.path().join("apart");
-    of(main).open_apart(thread, main, &apart, &Caller::human()).expect("a folder");
-    let apart = apart.canonicalize().expect("a folder");
-    assert_eq!((of(main).path(), of(other).path()), (apart.as_path(), home.as_path()));
-    assert_eq!(of(main).apart().map(|apart| apart.take), Some(main));
+    let worktree = place.folder.path().join("apart");
+    of(main).open_worktree(thread, main, &worktree, &Caller::human()).expect("a folder");
+    let worktree = worktree.canonicalize().expect("a folder");
+    assert_eq!((of(main).path(), of(other).path()), (worktree.as_path(), home.as_path()));
+    assert_eq!(of(main).worktree().map(|worktree| worktree.take), Some(main));
 }
 
 #[test]
@@ -182,10 +181,16 @@ fn only_a_missing_folder_lets_a_thread_without_files_go_without_one() {
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
     let thread = thread.expect("a thread").thread;
     let branch = |name: &str, options: &Options| {
-        let from = place.timeline.look().expect("a look").state(thread).expect("a state").active;
+        let from = place.timeline.read().expect("a look").state(thread).expect("a state").active;
         let command = Change::Branch { from, at: None, name: Some(name.to_owned()) };
         let request = PlanRequest::Change(command);
-        place.timeline.perform(thread, request, Caller::human(), Handling::default(), (Some(options), None))
+        place.timeline.perform(
+            thread,
+            request,
+            Caller::human(),
+            MoveOptions::default(),
+            (Some(options), None),
+        )
     };
     // An error in the configuration is not a missing folder.
     let wrong = Options { exclude: vec!["[z-a]".to_owned()], ..Options::default() };
@@ -197,6 +202,6 @@ fn only_a_missing_folder_lets_a_thread_without_files_go_without_one() {
     let undo = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
     let options = Options::default();
     let undone =
-        place.timeline.perform(thread, undo, Caller::human(), Handling::default(), (Some(&options), None));
+        place.timeline.perform(thread, undo, Caller::human(), MoveOptions::default(), (Some(&options), None));
     assert!(undone.expect("an undo").files.is_none());
 }

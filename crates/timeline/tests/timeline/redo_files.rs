@@ -1,6 +1,6 @@
 //! Undo followed by redo restores the files, and manual edits stay.
 
-use retake_timeline::{Caller, Command, FileError, Goal, Halves, Handling, Outcome, PlanRequest, Unit};
+use retake_timeline::{Caller, Command, FileError, Goal, MoveOptions, Outcome, PlanRequest, Scope, Unit};
 
 use crate::files::files;
 use crate::support::{FileWorld, outcome};
@@ -10,7 +10,7 @@ fn undo_then_redo_is_the_identity_where_a_hand_had_put_something_back() {
     let world = FileWorld::new();
     world.write("a", "1");
     world.write("b", "1");
-    world.look();
+    world.record_changes();
     world.agent(|world| {
         world.write("a", "2");
         world.write("b", "2");
@@ -30,7 +30,7 @@ fn an_undo_of_two_turns_and_two_redos_are_the_identity() {
     let world = FileWorld::new();
     world.write("a", "0");
     world.write("b", "0");
-    world.look();
+    world.record_changes();
     world.agent(|world| world.write("a", "1"));
     world.agent(|world| {
         world.write("a", "2");
@@ -51,7 +51,7 @@ fn an_undo_of_two_turns_and_two_redos_are_the_identity() {
 fn a_redo_after_an_undo_that_moved_no_file_moves_none() {
     let world = FileWorld::new();
     world.write("a", "0");
-    world.look();
+    world.record_changes();
     world.agent(|world| world.write("a", "1"));
     world.write("a", "0");
     world.undo();
@@ -63,8 +63,8 @@ fn a_redo_after_an_undo_that_moved_no_file_moves_none() {
 fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
     // Manual edits before and after the undo of a file that the agent created or edited; `None` means no edit. Undo
     // followed by redo must not change the user's file.
-    type Text = Option<&'static str>;
-    let cases: [(Text, &str, Option<Text>, Option<Text>); 7] = [
+    type TextMerge = Option<&'static str>;
+    let cases: [(TextMerge, &str, Option<TextMerge>, Option<TextMerge>); 7] = [
         // The user reverted or deleted it before.
         (Some("old\n"), "agent\n", Some(Some("old\n")), None),
         (None, "agent\n", Some(None), None),
@@ -111,9 +111,9 @@ fn redo_works_after_later_hand_edits_and_a_restart() {
     world.agent(|world| world.write("a", "agent\n"));
     world.undo();
     world.write("other", "later\n");
-    let second = world.second_desk();
+    let second = world.second_working_copy();
     let moment = second
-        .go(world.world.thread, Goal::Redo(Unit::Turn, 1), Caller::human(), Handling::default())
+        .go(world.world.thread, Goal::Redo(Unit::Turn, 1), Caller::human(), MoveOptions::default())
         .expect("a redo in another process");
     assert!(moment.files.expect("files").moves_files());
     assert_eq!(world.files(), files(&[("a", "agent\n"), ("other", "later\n")]));
@@ -123,7 +123,7 @@ fn redo_works_after_later_hand_edits_and_a_restart() {
 fn a_preview_shows_what_becomes_of_folders_that_hold_what_is_not_captured() {
     let world = FileWorld::new();
     world.write(".gitignore", "*.o\nbuilt/\n");
-    world.look();
+    world.record_changes();
     world.agent(|world| {
         for folder in ["ignored", "pipe", "below/deep", "repository", "free"] {
             world.write(&format!("{folder}/a"), "1");
@@ -145,13 +145,13 @@ fn a_preview_shows_what_becomes_of_folders_that_hold_what_is_not_captured() {
         assert!(world.path(folder).is_dir() && !world.path(folder).join("a").exists(), "{folder}");
     }
     assert!(!world.path("free").exists(), "the control: nothing else was in it");
-    assert!(world.look().operation.is_none(), "nothing is left to record");
+    assert!(world.record_changes().operation.is_none(), "nothing is left to record");
 }
 
 #[test]
 fn files_alone_go_back_over_a_fork_and_forth_again() {
     let world = FileWorld::new();
-    let only = Handling { halves: Halves::Files, ..Handling::default() };
+    let only = MoveOptions { scope: Scope::Files, ..MoveOptions::default() };
     let go = |goal| world.try_go(goal, only).expect("a move of files");
     world.world.say("User", "first");
     world.agent(|world| world.write("a", "1"));
@@ -203,10 +203,10 @@ fn a_preview_of_files_alone_is_refused_where_the_move_would_be() {
     world.write("a", "0");
     world.agent(|world| world.write("a", "1"));
     world.write("a", "0");
-    let only = Handling { halves: Halves::Files, ..Handling::default() };
+    let only = MoveOptions { scope: Scope::Files, ..MoveOptions::default() };
     let undo = Goal::Undo(Unit::Turn, 1);
     let request = PlanRequest::Move(undo);
-    let plan = world.desk.plan(world.world.thread, request, Caller::human(), only);
+    let plan = world.working_copy.plan(world.world.thread, request, Caller::human(), only);
     assert!(matches!(plan, Err(FileError::NothingMoves)));
     assert!(matches!(world.try_go(undo, only), Err(FileError::NothingMoves)));
 }

@@ -4,7 +4,7 @@ use retake_model::history::link_change;
 use retake_model::id::RequestId;
 use retake_model::intent::Intent;
 use retake_model::operation::{FileChange, Operation, OperationKind};
-use retake_timeline::{Caller, Command, Goal, Handling, NewThread, Unit};
+use retake_timeline::{Caller, Command, Goal, MoveOptions, NewThread, Unit};
 
 use crate::support::{FileWorld, PROJECT, World};
 
@@ -14,8 +14,8 @@ fn asking(key: &str) -> Caller {
 
 /// Thread and version of a request's operation after a sequence number.
 fn found(world: &World, key: &str, after: i64) -> Option<(bool, u64)> {
-    let looking = world.look();
-    let found = looking.queries().operation_of_request(RequestId::of(key.as_bytes()), after);
+    let reader = world.read();
+    let found = reader.queries().operation_of_request(RequestId::of(key.as_bytes()), after);
     let operation = found.expect("a readable log")?.operation;
     Some((operation.thread == world.thread, operation.version))
 }
@@ -23,14 +23,14 @@ fn found(world: &World, key: &str, after: i64) -> Option<(bool, u64)> {
 #[test]
 fn every_way_to_change_something_carries_the_request() {
     let world = World::saying(&["one", "two"]);
-    let before = world.look().queries().last_sequence().expect("a log");
+    let before = world.read().queries().last_sequence().expect("a log");
     let rename = Command::Rename { title: "Other".to_owned() };
     world.timeline.change(world.thread, rename, asking("change")).expect("it is allowed");
     world.timeline.undo(world.thread, Unit::Turn, 1, asking("undo")).expect("it is allowed");
     world.timeline.redo(world.thread, Unit::Turn, 1, asking("redo")).expect("it is allowed");
     world.timeline.jump(world.thread, 2, asking("jump")).expect("it is allowed");
     world.timeline.create_thread(NewThread::in_project(PROJECT), asking("create")).expect("it is allowed");
-    let after = world.look().queries().last_sequence().expect("a log");
+    let after = world.read().queries().last_sequence().expect("a log");
     for (key, expected) in [
         ("change", Some((true, 4))),
         ("undo", Some((true, 5))),
@@ -66,13 +66,16 @@ fn a_move_of_files_is_found_and_what_a_hand_did_before_it_is_not() {
     world.write("file", "one");
     world.agent(|world| world.write("file", "two"));
     world.write("beside", "by hand");
-    let moved =
-        world.desk.go(world.world.thread, Goal::Undo(Unit::Turn, 1), asking("undo"), Handling::default());
+    let moved = world.working_copy.go(
+        world.world.thread,
+        Goal::Undo(Unit::Turn, 1),
+        asking("undo"),
+        MoveOptions::default(),
+    );
     let moved = moved.expect("it is possible");
     assert_eq!(world.read("file").as_deref(), Some("one"));
-    let looking = world.world.look();
-    let operation =
-        looking.queries().operation_of_request(RequestId::of(b"undo"), 0).expect("a readable log");
+    let reader = world.world.read();
+    let operation = reader.queries().operation_of_request(RequestId::of(b"undo"), 0).expect("a readable log");
     let operation = operation.expect("it was done").operation;
     assert!(matches!(operation.kind, OperationKind::Undone { .. }), "{:?}", operation.kind);
     assert!(operation.files.is_some());
@@ -85,9 +88,9 @@ fn a_move_that_a_crash_cut_off_still_has_its_request() {
     world.write("file", "one");
     world.agent(|world| world.write("file", "two"));
     let (thread, timeline) = (world.world.thread, &world.world.timeline);
-    let looking = world.world.look();
-    let (row, queries) = (looking.thread(thread).expect("a thread"), looking.queries());
-    let head = looking.head(thread).expect("a head");
+    let reader = world.world.read();
+    let (row, queries) = (reader.thread(thread).expect("a thread"), reader.queries());
+    let head = reader.head(thread).expect("a head");
     let folder = queries.folders().expect("readable").remove(0);
     let was = head.operation.files.expect("files");
     let files = FileChange { before: was.after, after: was.before, ..was };
@@ -101,12 +104,12 @@ fn a_move_that_a_crash_cut_off_still_has_its_request() {
         place,
         chains: Some(chains),
         files: Some(files),
-        filed: Some(version),
+        last_file_operation: Some(version),
         request: Some(RequestId::of(b"cut")),
         ..head.operation
     };
     let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
-    drop(looking);
+    drop(reader);
     timeline.store().write(move |writing| writing.put_intent(&intent)).expect("an intent");
     assert_eq!(found(&world.world, "cut", 0), None);
     assert_eq!(timeline.recover().expect("it is finished").len(), 1);

@@ -2,7 +2,7 @@
 
 use retake_model::content::ContentId;
 use retake_model::path::RootPath;
-use retake_timeline::{Caller, FileReport, Handling, Outcome};
+use retake_timeline::{Caller, FileReport, MoveOptions, Outcome};
 
 use crate::support::{FileWorld, outcome};
 
@@ -10,7 +10,8 @@ fn restore(world: &FileWorld, snapshot: ContentId, paths: &[&str]) -> FileReport
     let path = |path: &&str| RootPath::main(path.parse().expect("a path"));
     let paths: Vec<RootPath> = paths.iter().map(path).collect();
     let thread = world.world.thread;
-    let restored = world.desk.restore(thread, snapshot, &paths, Caller::human(), Handling::default());
+    let restored =
+        world.working_copy.restore(thread, snapshot, &paths, Caller::human(), MoveOptions::default());
     restored.expect("a restore").files
 }
 
@@ -21,7 +22,7 @@ fn a_captured_file_that_became_excluded_is_restored() {
         for pipe in [false, true] {
             let world = FileWorld::with_largest_file(1_000);
             world.write("d/a", "old\n");
-            let captured = world.look().snapshot;
+            let captured = world.record_changes().snapshot;
             world.agent(|world| {
                 if pipe {
                     world.remove("d/a");
@@ -45,10 +46,10 @@ fn a_restore_reports_what_the_other_moment_does_not_hold() {
     let world = FileWorld::with_largest_file(1_000);
     world.write("a", &"large\n".repeat(400));
     world.write("b", "1\n");
-    let excluded = world.look().snapshot;
+    let excluded = world.record_changes().snapshot;
     world.write("a", "small\n");
     world.write("b", "2\n");
-    world.look();
+    world.record_changes();
     for paths in [&[][..], &["a"][..]] {
         let report = restore(&world, excluded, paths);
         assert!(matches!(outcome(&report, "a"), Outcome::Skipped { .. }), "{report:?}");
@@ -64,9 +65,9 @@ fn a_saved_version_has_the_files_that_another_thread_had_changed_before() {
     let (thread, other) = (world.world.thread, world.world.another());
     world.agent(|world| world.write("a", "1\n"));
     world.agent_of(other, |world| world.write("b", "1\n"));
-    let saved = world.desk.save(thread, "both".to_owned(), Caller::human()).expect("a save").version;
+    let saved = world.working_copy.save(thread, "both".to_owned(), Caller::human()).expect("a save").version;
     let at = |version| {
-        let at = world.world.look().files_at(thread, version).expect("a look").expect("files");
+        let at = world.world.read().files_at(thread, version).expect("a look").expect("files");
         at.files.after
     };
     world.agent(|world| world.write("a", "2\n"));
@@ -77,7 +78,7 @@ fn a_saved_version_has_the_files_that_another_thread_had_changed_before() {
     assert_eq!((world.read("a").as_deref(), world.read("b").as_deref()), (Some("2\n"), Some("2\n")));
     // A save between an undo and its redo is skipped.
     world.undo();
-    world.desk.save(thread, "between".to_owned(), Caller::human()).expect("a save");
+    world.working_copy.save(thread, "between".to_owned(), Caller::human()).expect("a save");
     world.redo();
     assert_eq!((world.read("a").as_deref(), world.read("b").as_deref()), (Some("2\n"), Some("2\n")));
 }

@@ -1,6 +1,6 @@
 //! Shared prompts and roles.
 
-use retake_model::command::{Prompt, Start};
+use retake_model::command::{Prompt, TurnStart};
 use retake_model::id::{ThreadId, TurnId};
 use retake_timeline::{Caller, Command, Goal, Unit};
 
@@ -90,7 +90,7 @@ fn run(seed: u64, mistake: Mistake) -> Result<(), String> {
             }
         }
         for thread in threads {
-            let found = world.look().effective_settings(thread).expect("settings").project_system_prompt;
+            let found = world.read().effective_settings(thread).expect("settings").project_system_prompt;
             if found != expected(&chains) {
                 return Err(format!("seed {seed}, step {number}: {found:?} is not {:?}", expected(&chains)));
             }
@@ -123,12 +123,12 @@ fn a_reset_keeps_the_prompts_that_threads_share() {
     };
     set(world.thread, "OLD");
     set(other, "NEW");
-    let state = world.look().state(other).expect("a state");
-    let cleared = world.look().cleared_by_reset(&state).expect("readable");
+    let state = world.read().state(other).expect("a state");
+    let cleared = world.read().reset_summary(&state).expect("readable");
     assert_eq!(cleared.settings, ["top_p"]);
     world.timeline.change(other, Command::Reset, Caller::human()).expect("a reset");
     for thread in [world.thread, other] {
-        let settings = world.look().effective_settings(thread).expect("settings");
+        let settings = world.read().effective_settings(thread).expect("settings");
         assert_eq!(settings.project_system_prompt, "NEW");
     }
 }
@@ -143,7 +143,7 @@ fn a_draft_is_sent_in_the_first_of_the_shared_roles() {
     world.done(Command::SetDraft { take, text: "one".into() });
     world.done(Command::SendDraft { take, role: None });
     world.done(Command::SetDraft { take, text: "two".into() });
-    let start = Start {
+    let start = TurnStart {
         turn: TurnId::from_bytes([3; 16]),
         context: Vec::new(),
         prompt: Prompt::Draft { role: None },
@@ -151,8 +151,8 @@ fn a_draft_is_sent_in_the_first_of_the_shared_roles() {
         sent: None,
     };
     world.done(Command::StartTurn { take, start });
-    let (take, looking) = (world.take(), world.look());
-    let page = looking.page(world.thread, &take, 0..take.entries.len()).expect("a page");
+    let (take, reader) = (world.take(), world.read());
+    let page = reader.page(world.thread, &take, 0..take.entries.len()).expect("a page");
     let found: Vec<(&str, String)> =
         page.iter().map(|view| (view.entry.role.as_str(), view.entry.text())).collect();
     assert_eq!(found, [("Boss", "one".to_owned()), ("Boss", "two".to_owned())]);

@@ -10,8 +10,9 @@ use retake_model::operation::Actor;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{
-    Caller, ChangeError, Changed, Command, Desk, Done, FileError, FileReport, Goal, Handling, Looking,
-    Moment, NewThread, Outcome, PlanRequest, Preview, Rules, Seeded, Seen, Spot, Timeline, Unit,
+    Caller, ChangeError, ChangeOutcome, ChangeReport, Command, FileError, FileReport, Goal, InsertPosition,
+    MoveOptions, MoveOutcome, NewThread, Outcome, PlanRequest, Preview, Reader, RecordedChanges, Rules,
+    SeededClock, Timeline, Unit, WorkingCopy,
 };
 use retake_workspace::snapshot::{Options, Workspace};
 use tempfile::TempDir;
@@ -33,7 +34,7 @@ impl World {
     pub(crate) fn with(rules: Rules) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let timeline =
-            Timeline::open_with(folder.path(), rules, Arc::new(Seeded::new(1))).expect("a new store");
+            Timeline::open_with(folder.path(), rules, Arc::new(SeededClock::new(1))).expect("a new store");
         let new = NewThread::in_project(PROJECT).titled("Fix");
         let thread = timeline.create_thread(new, Caller::human()).expect("a new thread").thread;
         Self { folder, timeline, thread }
@@ -54,30 +55,30 @@ impl World {
         world
     }
 
-    pub(crate) fn look(&self) -> Looking<'_> {
-        self.timeline.look().expect("a look")
+    pub(crate) fn read(&self) -> Reader<'_> {
+        self.timeline.read().expect("a look")
     }
 
     pub(crate) fn state(&self) -> ThreadState {
-        self.look().state(self.thread).expect("a state")
+        self.read().state(self.thread).expect("a state")
     }
 
     pub(crate) fn take(&self) -> Take {
-        self.state().active_take(&self.look().queries()).expect("an active take")
+        self.state().active_take(&self.read().queries()).expect("an active take")
     }
 
-    pub(crate) fn change(&self, command: Command) -> Result<Done, ChangeError> {
+    pub(crate) fn change(&self, command: Command) -> Result<ChangeOutcome, ChangeError> {
         self.timeline.change(self.thread, command, Caller::human())
     }
 
-    pub(crate) fn done(&self, command: Command) -> Done {
+    pub(crate) fn done(&self, command: Command) -> ChangeOutcome {
         self.change(command).expect("a change that is allowed")
     }
 
-    pub(crate) fn say(&self, role: &str, text: &str) -> Done {
+    pub(crate) fn say(&self, role: &str, text: &str) -> ChangeOutcome {
         let entry = EntryVersion::from_text(role, text, self.timeline.now());
         let take = self.state().active;
-        self.done(Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] })
+        self.done(Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] })
     }
 
     pub(crate) fn texts(&self) -> Vec<String> {
@@ -85,32 +86,32 @@ impl World {
     }
 
     pub(crate) fn texts_of(&self, take: &Take) -> Vec<String> {
-        let page = self.look().page(self.thread, take, 0..take.entries.len()).expect("a page");
+        let page = self.read().page(self.thread, take, 0..take.entries.len()).expect("a page");
         page.iter().map(|view| view.entry.text()).collect()
     }
 
     /// The id of the entry with that number, from 1.
     pub(crate) fn entry(&self, number: u64) -> EntryId {
-        let found = self.take().entries.get(&self.look().queries(), number - 1);
+        let found = self.take().entries.get(&self.read().queries(), number - 1);
         found.expect("a readable list").expect("an entry").entry
     }
 
     pub(crate) fn named(&self, name: &str) -> TakeId {
-        let looking = self.look();
-        let row = looking.thread(self.thread).expect("a thread");
-        looking.find_take(&row, name).expect("a take").summary.id
+        let reader = self.read();
+        let row = reader.thread(self.thread).expect("a thread");
+        reader.find_take(&row, name).expect("a take").summary.id
     }
 
     pub(crate) fn take_names(&self) -> Vec<String> {
-        let takes = self.state().all_takes(&self.look().queries()).expect("readable takes");
+        let takes = self.state().all_takes(&self.read().queries()).expect("readable takes");
         takes.into_iter().map(|take| take.name).collect()
     }
 
-    pub(crate) fn undo(&self) -> Result<retake_timeline::Moved, ChangeError> {
+    pub(crate) fn undo(&self) -> Result<retake_timeline::HistoryMove, ChangeError> {
         self.timeline.undo(self.thread, Unit::Turn, 1, Caller::human())
     }
 
-    pub(crate) fn redo(&self) -> Result<retake_timeline::Moved, ChangeError> {
+    pub(crate) fn redo(&self) -> Result<retake_timeline::HistoryMove, ChangeError> {
         self.timeline.redo(self.thread, Unit::Turn, 1, Caller::human())
     }
 }
@@ -119,7 +120,7 @@ impl World {
 pub(crate) struct FileWorld {
     pub(crate) world: World,
     pub(crate) root: TempDir,
-    pub(crate) desk: Desk,
+    pub(crate) working_copy: WorkingCopy,
 }
 
 impl FileWorld {
@@ -141,17 +142,17 @@ impl FileWorld {
     }
 
     fn in_workspace(world: World, root: TempDir, workspace: Workspace) -> Self {
-        let desk = Desk::at(world.timeline.clone(), PROJECT, workspace);
-        let new = Self { world, root, desk };
-        new.look();
+        let working_copy = WorkingCopy::at(world.timeline.clone(), PROJECT, workspace);
+        let new = Self { world, root, working_copy };
+        new.record_changes();
         new
     }
 
     /// A second working copy of the same folder, like that of another process.
-    pub(crate) fn second_desk(&self) -> Desk {
+    pub(crate) fn second_working_copy(&self) -> WorkingCopy {
         let timeline = Timeline::open(self.world.folder.path(), Rules::default()).expect("the same store");
         let workspace = Workspace::of(self.root.path()).expect("the same folder");
-        Desk::at(timeline, PROJECT, workspace)
+        WorkingCopy::at(timeline, PROJECT, workspace)
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -185,35 +186,36 @@ impl FileWorld {
         found
     }
 
-    pub(crate) fn look(&self) -> Seen {
-        self.desk.look(self.world.thread, Caller::human()).expect("a look")
+    pub(crate) fn record_changes(&self) -> RecordedChanges {
+        self.working_copy.record_changes(self.world.thread, Caller::human()).expect("a look")
     }
 
     /// Changes files as the agent, in a new turn.
-    pub(crate) fn agent(&self, work: impl FnOnce(&Self)) -> Seen {
+    pub(crate) fn agent(&self, work: impl FnOnce(&Self)) -> RecordedChanges {
         self.agent_of(self.world.thread, work)
     }
 
-    pub(crate) fn agent_of(&self, thread: ThreadId, work: impl FnOnce(&Self)) -> Seen {
-        self.desk.look(thread, Caller::human()).expect("a look");
+    pub(crate) fn agent_of(&self, thread: ThreadId, work: impl FnOnce(&Self)) -> RecordedChanges {
+        self.working_copy.record_changes(thread, Caller::human()).expect("a look");
         work(self);
         let caller = Caller { actor: Actor::Agent, ..Caller::human() };
-        self.desk.record(thread, caller).expect("a record")
+        self.working_copy.record_as_caller(thread, caller).expect("a record")
     }
 
-    pub(crate) fn go(&self, goal: Goal) -> Moment {
-        self.try_go(goal, Handling::default()).expect("a move that is possible")
+    pub(crate) fn go(&self, goal: Goal) -> MoveOutcome {
+        self.try_go(goal, MoveOptions::default()).expect("a move that is possible")
     }
 
     /// Previews a move.
     pub(crate) fn preview(&self, goal: Goal) -> Preview {
         let request = PlanRequest::Move(goal);
-        let plan = self.desk.plan(self.world.thread, request, Caller::human(), Handling::default());
+        let plan =
+            self.working_copy.plan(self.world.thread, request, Caller::human(), MoveOptions::default());
         plan.expect("a plan").into_preview()
     }
 
-    pub(crate) fn try_go(&self, goal: Goal, handling: Handling) -> Result<Moment, FileError> {
-        self.desk.go(self.world.thread, goal, Caller::human(), handling)
+    pub(crate) fn try_go(&self, goal: Goal, move_options: MoveOptions) -> Result<MoveOutcome, FileError> {
+        self.working_copy.go(self.world.thread, goal, Caller::human(), move_options)
     }
 
     pub(crate) fn undo(&self) -> FileReport {
@@ -224,9 +226,9 @@ impl FileWorld {
         self.go(Goal::Redo(Unit::Turn, 1)).files.expect("there are files")
     }
 
-    pub(crate) fn change(&self, command: Command) -> Changed {
-        self.desk
-            .change(self.world.thread, command, Caller::human(), Handling::default())
+    pub(crate) fn change(&self, command: Command) -> ChangeReport {
+        self.working_copy
+            .change(self.world.thread, command, Caller::human(), MoveOptions::default())
             .expect("a change that is allowed")
     }
 }

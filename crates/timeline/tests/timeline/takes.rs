@@ -1,9 +1,9 @@
 //! Takes: branch, fork, switch, rename, delete, promote.
 
 use crate::support::{PROJECT, World};
-use retake_model::command::Refusal;
-use retake_model::surroundings::Surroundings;
-use retake_store::Deleted;
+use retake_model::command::CommandError;
+use retake_model::environment::Environment;
+use retake_store::DeletedFilter;
 use retake_timeline::{Caller, ChangeError, Command};
 
 #[test]
@@ -16,7 +16,7 @@ fn a_branch_holds_everything_up_to_and_including_the_entry() {
     assert_eq!(world.take().parent, Some(main));
     assert!(done.new_bytes < 4096, "{} bytes", done.new_bytes);
     world.say("AI", "other");
-    let source = world.state().take(&world.look().queries(), main).expect("readable").expect("the source");
+    let source = world.state().take(&world.read().queries(), main).expect("readable").expect("the source");
     assert_eq!(world.texts_of(&source), ["one", "two", "three"], "the source is unchanged");
 }
 
@@ -31,7 +31,10 @@ fn a_fork_starts_before_the_message_with_its_text_as_the_draft() {
     world.done(Command::Switch { take: main });
     assert_eq!(take.fork_point, Some(world.entry(2)));
     let refused = world.change(Command::Fork { from: main, at: world.entry(2), name: None });
-    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::NotAUserMessage { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ChangeError::Refused(CommandError::NotAUserMessage { .. }))),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -43,7 +46,7 @@ fn names_follow_the_base_and_a_taken_one_is_refused() {
     }
     assert_eq!(world.take_names(), ["main", "main_take_1", "main_take_2", "main_take_3"]);
     let taken = world.change(Command::RenameTake { take: main, name: "main_take_2".into() });
-    assert!(matches!(taken, Err(ChangeError::Refused(Refusal::NameTaken(_)))));
+    assert!(matches!(taken, Err(ChangeError::Refused(CommandError::NameTaken(_)))));
     world.done(Command::DeleteTake { take: world.named("main_take_3") });
     world.done(Command::Branch { from: main, at: None, name: None });
     assert_eq!(world.take().name, "main_take_3");
@@ -54,7 +57,7 @@ fn the_last_take_cannot_be_deleted_and_the_active_one_hands_over_to_its_parent()
     let world = World::saying(&["one"]);
     let main = world.state().active;
     let refused = world.change(Command::DeleteTake { take: main });
-    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::LastTake))));
+    assert!(matches!(refused, Err(ChangeError::Refused(CommandError::LastTake))));
     world.done(Command::Branch { from: main, at: Some(world.entry(1)), name: None });
     let first = world.state().active;
     world.done(Command::Branch { from: first, at: Some(world.entry(1)), name: None });
@@ -68,7 +71,7 @@ fn a_take_whose_parent_is_gone_is_a_root_of_the_tree() {
     let main = world.state().active;
     world.done(Command::Branch { from: main, at: Some(world.entry(1)), name: None });
     world.done(Command::DeleteTake { take: main });
-    let tree = world.look().tree(Some(PROJECT), Deleted::Hidden).expect("a tree");
+    let tree = world.read().tree(Some(PROJECT), DeletedFilter::Hidden).expect("a tree");
     let thread = &tree.threads[0];
     assert_eq!(thread.all_takes.len(), 1);
     assert_eq!(thread.all_takes[0].parent, Some(main));
@@ -84,21 +87,21 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
     let promote = || world.timeline.promote(world.thread, take, Some("Own".into()), Caller::human());
     let into = promote().expect("a promotion").promoted.thread;
     assert_eq!(world.take_names(), ["main"]);
-    let looking = world.look();
-    let promoted = looking.state(into).expect("the new thread");
+    let reader = world.read();
+    let promoted = reader.state(into).expect("the new thread");
     assert_eq!(
         (promoted.title.as_str(), promoted.parent.map(|parent| parent.thread)),
         ("Own", Some(world.thread))
     );
-    drop(looking);
+    drop(reader);
     let undone = world.undo().expect("an undo");
     assert_eq!(undone.also, [into]);
     assert_eq!(world.take_names(), ["main", "main_take_1"]);
-    assert!(world.look().state(into).expect("the new thread").deleted.is_some());
+    assert!(world.read().state(into).expect("the new thread").deleted.is_some());
     let redone = world.redo().expect("a redo");
     assert_eq!(redone.also, [into]);
-    assert!(world.look().state(into).expect("the new thread").deleted.is_none());
-    let after = world.look().standing(world.thread).expect("a standing").position;
+    assert!(world.read().state(into).expect("the new thread").deleted.is_none());
+    let after = world.read().undo_status(world.thread).expect("a undo_status").position;
     let back = world.timeline.jump(world.thread, 2, Caller::human()).expect("a jump back");
     assert_eq!(back.also, [into]);
     let forth = world.timeline.jump(world.thread, after, Caller::human()).expect("a jump forth");
@@ -109,14 +112,14 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
     assert_eq!(far.expect("three steps").also, [into]);
     world.timeline.change(into, Command::Pin { pinned: true }, Caller::human()).expect("work on it");
     assert!(world.undo().expect("an undo").also.is_empty(), "nobody's work goes with another's undo");
-    assert!(world.look().state(into).expect("the new thread").deleted.is_none());
+    assert!(world.read().state(into).expect("the new thread").deleted.is_none());
 }
 
 #[test]
 fn the_only_take_is_a_thread_already() {
     let world = World::saying(&["one"]);
     let refused = world.timeline.promote(world.thread, world.state().active, None, Caller::human());
-    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::OnlyTake))));
+    assert!(matches!(refused, Err(ChangeError::Refused(CommandError::OnlyTake))));
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn a_new_take_is_anchored_where_its_source_was_last_changed() {
     let world = World::saying(&["one"]);
     let main = world.state().active;
     let seen = |commit: &str| Caller {
-        surroundings: Some(Surroundings { git_commit: Some(commit.to_owned()), ..Surroundings::default() }),
+        environment: Some(Environment { git_commit: Some(commit.to_owned()), ..Environment::default() }),
         ..Caller::human()
     };
     let change = |command, commit: &str| {
@@ -198,7 +201,7 @@ fn a_new_take_is_anchored_where_its_source_was_last_changed() {
     world.done(Command::Reset);
     let commits: Vec<Option<String>> = world
         .state()
-        .all_takes(&world.look().queries())
+        .all_takes(&world.read().queries())
         .expect("readable takes")
         .into_iter()
         .map(|take| take.git_commit)

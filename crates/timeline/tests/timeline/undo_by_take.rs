@@ -1,11 +1,11 @@
 //! Undo belongs to a take: concurrent changes of other takes are neither undone nor split.
 
 use retake_model::agent::AgentState;
-use retake_model::command::{Advance, Prompt, Start};
+use retake_model::command::{Prompt, TurnAdvance, TurnStart};
 use retake_model::entry::EntryVersion;
 use retake_model::id::{TakeId, TurnId};
 use retake_model::operation::{Actor, TurnStep};
-use retake_timeline::{Caller, Command, Desk, Goal, Handling, Spot, Unit};
+use retake_timeline::{Caller, Command, Goal, InsertPosition, MoveOptions, Unit, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 use tempfile::TempDir;
 
@@ -19,7 +19,7 @@ struct TwoTakes {
     world: FileWorld,
     main: TakeId,
     other: TakeId,
-    worktree: Desk,
+    worktree: WorkingCopy,
     folder: TempDir,
 }
 
@@ -27,7 +27,7 @@ impl TwoTakes {
     fn new() -> Self {
         let world = FileWorld::new();
         world.write("shared", "as it was\n");
-        world.look();
+        world.record_changes();
         world.world.say("User", "first");
         let main = world.world.state().active;
         world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
@@ -35,12 +35,12 @@ impl TwoTakes {
         world.change(Command::Switch { take: main });
         let folder = tempfile::tempdir().expect("a folder");
         let opened = world
-            .desk
-            .open_apart(world.world.thread, other, &folder.path().join("worktree"), &Caller::human())
+            .working_copy
+            .open_worktree(world.world.thread, other, &folder.path().join("worktree"), &Caller::human())
             .expect("a worktree");
-        let known = world.world.look().apart_folder_at(&opened.path).expect("a look").expect("it is known");
+        let known = world.world.read().worktree_at(&opened.path).expect("a look").expect("it is known");
         let workspace = Workspace::of(&opened.path).expect("a folder");
-        let worktree = Desk::at_apart(world.world.timeline.clone(), &known, workspace);
+        let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
         Self { world, main, other, worktree, folder }
     }
 
@@ -51,7 +51,7 @@ impl TwoTakes {
     fn start_setting(&self, take: TakeId, turn: TurnId, text: &str, settings: &[(&str, &str)]) {
         let prompt = EntryVersion::from_text("User", text, self.world.world.timeline.now());
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let start = Start {
+        let start = TurnStart {
             turn,
             context: Vec::new(),
             prompt: Prompt::Entry(prompt.into()),
@@ -63,7 +63,7 @@ impl TwoTakes {
 
     fn answer(&self, take: TakeId, turn: TurnId, text: &str, state: AgentState) {
         let entry = EntryVersion::from_text("AI", text, self.world.world.timeline.now());
-        let advance = Advance {
+        let advance = TurnAdvance {
             turn,
             entries: vec![entry.into()],
             settings: Vec::new(),
@@ -80,18 +80,20 @@ impl TwoTakes {
     }
 
     /// Records the changes of a program in a folder, in the given turn or a new one.
-    fn record(&self, desk: &Desk, turn: Option<TurnId>) {
+    fn record(&self, working_copy: &WorkingCopy, turn: Option<TurnId>) {
         let caller = Caller { turn, actor: Actor::Agent, ..Caller::human() };
-        desk.record(self.world.world.thread, caller).expect("a record");
+        working_copy.record_as_caller(self.world.world.thread, caller).expect("a record");
     }
 
-    fn go(&self, desk: &Desk, goal: Goal) {
-        desk.go(self.world.world.thread, goal, Caller::human(), Handling::default()).expect("a move");
+    fn go(&self, working_copy: &WorkingCopy, goal: Goal) {
+        working_copy
+            .go(self.world.world.thread, goal, Caller::human(), MoveOptions::default())
+            .expect("a move");
     }
 
     fn texts(&self, take: TakeId) -> Vec<String> {
-        let (world, looking) = (&self.world.world, self.world.world.look());
-        let take = world.state().take(&looking.queries(), take).expect("readable").expect("a take");
+        let (world, reader) = (&self.world.world, self.world.world.read());
+        let take = world.state().take(&reader.queries(), take).expect("readable").expect("a take");
         world.texts_of(&take)
     }
 
@@ -100,13 +102,13 @@ impl TwoTakes {
     }
 
     fn model(&self) -> Option<String> {
-        let (world, looking) = (&self.world.world, self.world.world.look());
-        looking.settings(&world.state()).expect("settings").model
+        let (world, reader) = (&self.world.world, self.world.world.read());
+        reader.settings(&world.state()).expect("settings").model
     }
 
     fn runs(&self, take: TakeId) -> bool {
-        let (world, looking) = (&self.world.world, self.world.world.look());
-        let take = world.state().take(&looking.queries(), take).expect("readable").expect("a take");
+        let (world, reader) = (&self.world.world, self.world.world.read());
+        let take = world.state().take(&reader.queries(), take).expect("readable").expect("a take");
         take.agent.is_some_and(|agent| agent.state.is_running())
     }
 }
@@ -125,7 +127,7 @@ fn an_undo_in_a_worktree_leaves_the_running_turn_of_the_project_alone() {
     takes.start(takes.other, turn(1), "in the worktree");
     takes.start(takes.main, turn(2), "in the project");
     takes.world.write("project", "of the running turn\n");
-    takes.record(&takes.world.desk, Some(turn(2)));
+    takes.record(&takes.world.working_copy, Some(turn(2)));
     std::fs::write(takes.in_worktree("there"), "of the worktree\n").expect("a file");
     takes.record(&takes.worktree, Some(turn(1)));
     takes.answer(takes.other, turn(1), "done there", AgentState::Waiting);
@@ -151,21 +153,21 @@ fn a_turn_that_another_take_interleaves_is_undone_whole_with_its_files() {
     takes.start(takes.main, turn(1), "one");
     takes.start(takes.other, turn(2), "two");
     takes.world.write("a", "first file\n");
-    takes.record(&takes.world.desk, Some(turn(1)));
+    takes.record(&takes.world.working_copy, Some(turn(1)));
     std::fs::write(takes.in_worktree("b"), "theirs\n").expect("a file");
     takes.record(&takes.worktree, Some(turn(2)));
     takes.answer(takes.main, turn(1), "answer", calling());
     takes.world.write("c", "second file\n");
-    takes.record(&takes.world.desk, Some(turn(1)));
+    takes.record(&takes.world.working_copy, Some(turn(1)));
     takes.answer(takes.other, turn(2), "their answer", AgentState::Waiting);
     takes.answer(takes.main, turn(1), "the end", AgentState::Waiting);
 
-    takes.go(&takes.world.desk, UNDO);
+    takes.go(&takes.world.working_copy, UNDO);
     assert_eq!(takes.texts(takes.main), ["first"]);
     assert_eq!(takes.world.files().into_keys().collect::<Vec<_>>(), ["shared"]);
     assert_eq!(takes.texts(takes.other), ["first", "two", "their answer"]);
     assert!(takes.in_worktree("b").exists());
-    takes.go(&takes.world.desk, REDO);
+    takes.go(&takes.world.working_copy, REDO);
     assert_eq!(takes.texts(takes.main), ["first", "one", "answer", "the end"]);
     assert_eq!(takes.world.files().into_keys().collect::<Vec<_>>(), ["a", "c", "shared"]);
 }
@@ -175,9 +177,9 @@ fn a_program_that_runs_during_a_turn_does_not_split_it() {
     let takes = TwoTakes::new();
     takes.start(takes.main, turn(1), "one");
     takes.world.write("a", "of the program\n");
-    takes.record(&takes.world.desk, Some(turn(9)));
+    takes.record(&takes.world.working_copy, Some(turn(9)));
     takes.answer(takes.main, turn(1), "the end", AgentState::Waiting);
-    takes.go(&takes.world.desk, UNDO);
+    takes.go(&takes.world.working_copy, UNDO);
     assert_eq!(takes.texts(takes.main), ["first"]);
     assert_eq!(takes.world.read("a"), None);
 }
@@ -194,11 +196,15 @@ fn a_step_of_the_thread_is_undone_from_any_take_and_a_take_made_elsewhere_is_not
     // A branch in the project's folder is undone there.
     world.done(Command::Branch { from: takes.main, at: None, name: Some("third".to_owned()) });
     let entry = EntryVersion::from_text("User", "theirs", world.timeline.now());
-    world.done(Command::AddEntries { take: takes.other, at: Spot::End, entries: vec![entry.into()] });
+    world.done(Command::AddEntries {
+        take: takes.other,
+        at: InsertPosition::End,
+        entries: vec![entry.into()],
+    });
     takes.go(&takes.worktree, UNDO);
     assert_eq!(takes.texts(takes.other), ["first"]);
     assert!(world.take_names().contains(&"third".to_owned()));
-    let again = takes.worktree.go(world.thread, UNDO, Caller::human(), Handling::default());
+    let again = takes.worktree.go(world.thread, UNDO, Caller::human(), MoveOptions::default());
     assert!(again.is_err(), "nothing else of the worktree can be undone from there: {again:?}");
     assert!(world.take_names().contains(&"third".to_owned()));
 }
@@ -210,9 +216,9 @@ fn the_settings_of_a_turn_are_undone_and_redone_with_it() {
     takes.start_setting(takes.main, turn(1), "with a setting", &[("model", "first")]);
     takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
     let after = takes.world.world.state();
-    takes.go(&takes.world.desk, UNDO);
+    takes.go(&takes.world.working_copy, UNDO);
     assert_eq!(takes.world.world.state(), before);
-    takes.go(&takes.world.desk, REDO);
+    takes.go(&takes.world.working_copy, REDO);
     assert_eq!(takes.world.world.state(), after);
     assert_eq!(takes.model().as_deref(), Some("first"));
 }
@@ -223,7 +229,7 @@ fn another_undo_keeps_the_settings_of_a_turn_that_stays() {
     takes.start_setting(takes.main, turn(1), "with a setting", &[("model", "first")]);
     takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
     takes.world.world.done(Command::Rename { title: "Renamed".to_owned() });
-    takes.go(&takes.world.desk, UNDO);
+    takes.go(&takes.world.working_copy, UNDO);
     assert_ne!(takes.world.world.state().title, "Renamed");
     assert_eq!(takes.model().as_deref(), Some("first"));
     assert_eq!(takes.texts(takes.main), ["first", "with a setting", "answer"]);
@@ -235,13 +241,13 @@ fn an_undo_elsewhere_leaves_the_settings_of_a_running_turn_alone() {
     takes.start(takes.main, turn(1), "in the project");
     takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
     takes.start_setting(takes.other, turn(2), "with a setting", &[("model", "second")]);
-    takes.go(&takes.world.desk, UNDO);
+    takes.go(&takes.world.working_copy, UNDO);
     assert_eq!(takes.model().as_deref(), Some("second"));
     assert_eq!(takes.texts(takes.main), ["first"]);
     assert!(takes.runs(takes.other));
     takes.go(&takes.worktree, UNDO);
     assert_eq!(takes.model(), None);
-    takes.go(&takes.world.desk, REDO);
+    takes.go(&takes.world.working_copy, REDO);
     assert_eq!(takes.model(), None, "the setting is redone with its turn");
     assert_eq!(takes.texts(takes.main), ["first", "in the project", "answer"]);
     takes.go(&takes.worktree, REDO);
@@ -265,9 +271,9 @@ fn a_move_in_a_worktree_only_delays_work_in_another_take() {
         });
         for number in 0..16 {
             takes.world.write(&format!("here-{number}"), "of the project\n");
-            takes.record(&takes.world.desk, None);
-            takes.go(&takes.world.desk, UNDO);
-            takes.go(&takes.world.desk, REDO);
+            takes.record(&takes.world.working_copy, None);
+            takes.go(&takes.world.working_copy, UNDO);
+            takes.go(&takes.world.working_copy, REDO);
         }
     });
     assert_eq!(takes.world.files().len(), 17);

@@ -1,12 +1,12 @@
 //! An undo can name its take: it affects only that take, wherever its files are.
 
-use retake_model::command::Refusal;
+use retake_model::command::CommandError;
 use retake_model::entry::EntryVersion;
 use retake_model::id::TakeId;
 use retake_model::operation::Actor;
 use retake_timeline::{
-    Caller, ChangeError, Command, Desk, Done, Executed, FileError, Goal, Halves, Handling, PlanRequest,
-    Preview, Spot, Unit,
+    Caller, ChangeError, ChangeOutcome, Command, FileError, Goal, InsertPosition, MoveOptions, PlanOutcome,
+    PlanRequest, Preview, Scope, Unit, WorkingCopy,
 };
 use retake_workspace::snapshot::{Options, Workspace};
 
@@ -26,7 +26,7 @@ impl TwoTakes {
     fn new() -> Self {
         let world = FileWorld::new();
         world.write("shared", "as it was\n");
-        world.look();
+        world.record_changes();
         world.world.say("User", "first");
         let main = world.world.state().active;
         world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
@@ -37,29 +37,34 @@ impl TwoTakes {
         Self { world, main, other }
     }
 
-    fn say(&self, take: TakeId, text: &str) -> Done {
+    fn say(&self, take: TakeId, text: &str) -> ChangeOutcome {
         let entry = EntryVersion::from_text("User", text, self.world.world.timeline.now());
-        self.world.world.done(Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] })
+        self.world.world.done(Command::AddEntries {
+            take,
+            at: InsertPosition::End,
+            entries: vec![entry.into()],
+        })
     }
 
-    fn go(&self, take: TakeId, goal: Goal, halves: Halves) -> Result<Executed, FileError> {
+    fn go(&self, take: TakeId, goal: Goal, scope: Scope) -> Result<PlanOutcome, FileError> {
         let world = &self.world.world;
-        let (options, handling) = (Options::default(), Handling { halves, ..Handling::default() });
+        let (options, move_options) = (Options::default(), MoveOptions { scope, ..MoveOptions::default() });
         let place = (Some(&options), Some(take));
-        world.timeline.perform(world.thread, PlanRequest::Move(goal), Caller::human(), handling, place)
+        world.timeline.perform(world.thread, PlanRequest::Move(goal), Caller::human(), move_options, place)
     }
 
     fn preview(&self, take: TakeId, goal: Goal) -> Result<Preview, FileError> {
         let world = &self.world.world;
         let (options, request) = (Options::default(), PlanRequest::Move(goal));
         let place = (Some(&options), Some(take));
-        let plan = world.timeline.plan(world.thread, request, Caller::human(), Handling::default(), place)?;
+        let plan =
+            world.timeline.plan(world.thread, request, Caller::human(), MoveOptions::default(), place)?;
         Ok(plan.into_preview())
     }
 
     fn texts(&self, take: TakeId) -> Vec<String> {
-        let (world, looking) = (&self.world.world, self.world.world.look());
-        let take = world.state().take(&looking.queries(), take).expect("readable").expect("a take");
+        let (world, reader) = (&self.world.world, self.world.world.read());
+        let take = world.state().take(&reader.queries(), take).expect("readable").expect("a take");
         world.texts_of(&take)
     }
 
@@ -76,38 +81,38 @@ fn a_change_of_an_inactive_take_is_undone_there_and_nowhere_else() {
     let preview = takes.preview(takes.other, UNDO).expect("a preview");
     assert_eq!((preview.entries_before, preview.entries_after), (2, 1));
     assert!(preview.files.is_none() && preview.folder.is_none(), "{preview:?}");
-    let undone = takes.go(takes.other, UNDO, Halves::Both).expect("an undo").moved.expect("a move");
+    let undone = takes.go(takes.other, UNDO, Scope::Both).expect("an undo").moved.expect("a move");
     assert!(undone.can_redo, "{undone:?}");
     assert_eq!(takes.texts(takes.other), ["first"]);
     assert_eq!(
         (takes.texts(takes.main), takes.files()),
         (vec!["first".to_owned()], vec!["of-main".to_owned(), "shared".to_owned()])
     );
-    let looking = takes.world.world.look();
-    let status = |take| looking.standing_in(takes.world.world.thread, take).expect("a status");
+    let reader = takes.world.world.read();
+    let status = |take| reader.undo_status_in(takes.world.world.thread, take).expect("a status");
     assert!(status(Some(takes.other)).can_redo && !status(None).can_redo);
-    drop(looking);
-    takes.go(takes.other, REDO, Halves::Both).expect("a redo");
+    drop(reader);
+    takes.go(takes.other, REDO, Scope::Both).expect("a redo");
     assert_eq!(takes.texts(takes.other), ["first", "beside"]);
 }
 
 #[test]
 fn a_change_with_files_of_a_take_without_a_folder_is_refused_and_a_switch_brings_its_files() {
     let takes = TwoTakes::new();
-    let version = takes.world.world.look().head(takes.world.world.thread).expect("a head").operation.version;
-    for halves in [Halves::Both, Halves::Files] {
-        let refused = takes.go(takes.other, UNDO, halves);
+    let version = takes.world.world.read().head(takes.world.world.thread).expect("a head").operation.version;
+    for scope in [Scope::Both, Scope::Files] {
+        let refused = takes.go(takes.other, UNDO, scope);
         let refused = refused.expect_err("its files are in no folder").to_string();
         assert!(refused.contains("take switch") && refused.contains("worktree"), "{refused}");
     }
     let refused = takes.preview(takes.other, UNDO).expect_err("a preview says the same").to_string();
     assert!(refused.contains("take switch"), "{refused}");
-    let head = takes.world.world.look().head(takes.world.world.thread).expect("a head").operation.version;
+    let head = takes.world.world.read().head(takes.world.world.thread).expect("a head").operation.version;
     assert_eq!((head, takes.files()), (version, vec!["of-main".to_owned(), "shared".to_owned()]));
     takes.world.change(Command::Switch { take: takes.other });
     assert_eq!(takes.files(), ["of-other", "shared"]);
     takes.world.change(Command::Switch { take: takes.main });
-    takes.go(takes.other, UNDO, Halves::Conversation).expect("the conversation alone");
+    takes.go(takes.other, UNDO, Scope::Conversation).expect("the conversation alone");
     assert_eq!(takes.files(), ["of-main", "shared"]);
 }
 
@@ -117,14 +122,15 @@ fn an_undo_that_names_a_take_with_a_worktree_changes_the_files_there() {
     let (world, folder) = (&takes.world, tempfile::tempdir().expect("a folder"));
     let path = folder.path().join("worktree");
     let thread = world.world.thread;
-    let opened = world.desk.open_apart(thread, takes.other, &path, &Caller::human()).expect("a worktree");
-    let known = world.world.look().apart_folder_at(&opened.path).expect("a look").expect("it is known");
+    let opened =
+        world.working_copy.open_worktree(thread, takes.other, &path, &Caller::human()).expect("a worktree");
+    let known = world.world.read().worktree_at(&opened.path).expect("a look").expect("it is known");
     let workspace = Workspace::of(&opened.path).expect("a folder");
-    let worktree = Desk::at_apart(world.world.timeline.clone(), &known, workspace);
+    let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
     std::fs::write(path.join("there"), "of the worktree\n").expect("a file");
-    worktree.record(thread, Caller { actor: Actor::Agent, ..Caller::human() }).expect("a record");
+    worktree.record_as_caller(thread, Caller { actor: Actor::Agent, ..Caller::human() }).expect("a record");
     takes.say(takes.other, "beside");
-    let executed = takes.go(takes.other, Goal::Undo(Unit::Turn, 2), Halves::Both).expect("an undo");
+    let executed = takes.go(takes.other, Goal::Undo(Unit::Turn, 2), Scope::Both).expect("an undo");
     assert_eq!(takes.texts(takes.other), ["first"]);
     assert!(!path.join("there").exists() && executed.files.is_some(), "{executed:?}");
     assert_eq!(takes.files(), ["of-main", "shared"]);
@@ -134,11 +140,11 @@ fn an_undo_that_names_a_take_with_a_worktree_changes_the_files_there() {
 fn the_active_take_may_be_named_and_one_that_is_none_is_refused() {
     let takes = TwoTakes::new();
     takes.say(takes.main, "here");
-    takes.go(takes.main, UNDO, Halves::Conversation).expect("an undo");
+    takes.go(takes.main, UNDO, Scope::Conversation).expect("an undo");
     assert_eq!(takes.texts(takes.main), ["first"]);
-    let nobody = takes.go(TakeId::from_bytes([7; 16]), UNDO, Halves::Both);
+    let nobody = takes.go(TakeId::from_bytes([7; 16]), UNDO, Scope::Both);
     assert!(
-        matches!(nobody, Err(FileError::Change(ChangeError::Refused(Refusal::NoSuchTake)))),
+        matches!(nobody, Err(FileError::Change(ChangeError::Refused(CommandError::NoSuchTake)))),
         "{nobody:?}"
     );
 }
@@ -149,11 +155,11 @@ fn the_take_that_an_undo_names_is_not_taken_away_by_it() {
     let world = &takes.world.world;
     takes.world.change(Command::Switch { take: takes.other });
     takes.world.change(Command::Switch { take: takes.main });
-    let version = world.look().head(world.thread).expect("a head").operation.version;
-    let undone = takes.go(takes.other, Goal::Undo(Unit::Operation, 100), Halves::Conversation);
+    let version = world.read().head(world.thread).expect("a head").operation.version;
+    let undone = takes.go(takes.other, Goal::Undo(Unit::Operation, 100), Scope::Conversation);
     assert!(undone.is_ok(), "{undone:?}");
-    assert!(world.look().head(world.thread).expect("a head").operation.version == version + 1);
+    assert!(world.read().head(world.thread).expect("a head").operation.version == version + 1);
     assert!(world.state().active == takes.main && world.state().takes.len() == 2);
-    let again = takes.go(takes.other, UNDO, Halves::Conversation);
+    let again = takes.go(takes.other, UNDO, Scope::Conversation);
     assert!(matches!(again, Err(FileError::Change(ChangeError::NothingToUndo))), "{again:?}");
 }

@@ -1,8 +1,8 @@
 //! Moves staged content into place, and rolls back on failure.
 
-mod back;
 mod finish;
-mod give_back;
+mod return_aside;
+mod roll_back;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -11,12 +11,15 @@ use retake_model::tree::{Difference, Node};
 use rustix::fs::{AtFlags, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
-use super::look::{Identity, Seen, is_still, look};
-use super::plan::{Action, Come, FILLING, Out, is_open, see};
-use super::rename::{Place, Swap};
-use super::stage::{Staged, names};
+use super::inspect::{Identity, PathState, inspect, is_still};
+use super::plan::{Action, Placement, Removal, STAGING_MODE, inspect_step, is_open};
+use super::rename::{EntryLocation, SwapOutcome};
+use super::stage::{StageFolder, names};
 use super::walk::{Walker, names as names_in, open_folder};
-use super::{ApplyError, Cause, Found, Left, Outcome, Phase, Request, Skip, Trouble, path_failed, sort};
+use super::{
+    ApplyError, Cause, DiskNode, ErrorClass, Leftover, Outcome, Phase, Request, SkipReason, classify,
+    path_failed,
+};
 
 /// Moves everything and makes it durable. Returns files of others that stay aside. Rolls back on failure.
 pub(super) fn run(
@@ -24,8 +27,8 @@ pub(super) fn run(
     steps: &[&Difference],
     actions: &[Action],
     outcomes: &mut [Option<Outcome>],
-    staged: Staged,
-) -> Result<Vec<Left>, ApplyError> {
+    staged: StageFolder,
+) -> Result<Vec<Leftover>, ApplyError> {
     let stage = staged.folder;
     let mut mover = Mover {
         request,
@@ -46,7 +49,7 @@ pub(super) fn run(
 
 /// A completed step that can be rolled back.
 #[derive(Debug)]
-enum Done {
+enum CompletedStep {
     /// A file or link was moved to the temporary folder as `r` and the step number.
     Out(usize),
     /// An empty folder was removed; it had these permissions.
@@ -71,13 +74,13 @@ struct Mover<'a> {
     walker: Walker<'a>,
     aside: Walker<'a>,
     stage: BorrowedFd<'a>,
-    done: Vec<Done>,
+    done: Vec<CompletedStep>,
     /// Files of others that could not be returned: the step, and the name in the temporary folder.
     kept_aside: Vec<(usize, Vec<u8>)>,
 }
 
 /// Result of one step: done, or left unchanged for that reason.
-type Fared = Result<Result<(), Outcome>, Errno>;
+type StepResult = Result<Result<(), Outcome>, Errno>;
 
 impl Mover<'_> {
     fn run(&mut self) -> Result<(), Cause> {
@@ -85,34 +88,34 @@ impl Mover<'_> {
         // Removes from the bottom up, so that folders are empty when they are removed.
         for index in (0..total).rev() {
             self.request.check_cancel()?;
-            self.request.tell(Phase::Moving, 0, total);
-            let fared = match self.actions[index].out {
-                Out::Nothing => continue,
-                Out::File(seen) => self.take_out(index, &seen),
-                Out::Folder => self.take_out_folder(index),
+            self.request.report_progress(Phase::Moving, 0, total);
+            let result = match self.actions[index].removal {
+                Removal::Nothing => continue,
+                Removal::File(seen) => self.take_out(index, &seen),
+                Removal::Folder => self.take_out_folder(index),
             };
-            let goes = matches!(self.actions[index].come, Come::Nothing);
-            self.note(index, fared, goes.then_some(Outcome::Removed))?;
+            let goes = matches!(self.actions[index].placement, Placement::Nothing);
+            self.record_outcome(index, result, goes.then_some(Outcome::Removed))?;
         }
         self.walker.forget();
         for index in 0..total {
             self.request.check_cancel()?;
-            self.request.tell(Phase::Moving, index, total);
+            self.request.report_progress(Phase::Moving, index, total);
             if self.outcomes[index].is_some() {
                 continue;
             }
-            match self.actions[index].come {
-                Come::New => self.bring_in(index)?,
-                Come::Swap(seen) => {
-                    let fared = self.swap(index, &seen);
-                    self.note(index, fared, Some(Outcome::Written))?;
+            match self.actions[index].placement {
+                Placement::New => self.bring_in(index)?,
+                Placement::Swap(seen) => {
+                    let result = self.swap(index, &seen);
+                    self.record_outcome(index, result, Some(Outcome::Written))?;
                 }
-                Come::Mode(seen) => {
-                    let fared = self.set_mode(index, &seen);
-                    self.note(index, fared, Some(Outcome::Written))?;
+                Placement::Mode(seen) => {
+                    let result = self.set_mode(index, &seen);
+                    self.record_outcome(index, result, Some(Outcome::Written))?;
                 }
-                Come::Within(top) => self.outcomes[index] = Some(self.without(top)),
-                Come::Nothing | Come::FolderMode => {}
+                Placement::Within(top) => self.outcomes[index] = Some(self.outcome_without(top)),
+                Placement::Nothing | Placement::FolderMode => {}
             }
         }
         self.walker.forget();
@@ -120,59 +123,64 @@ impl Mover<'_> {
         for index in (0..total).rev() {
             if self.is_folder_mode_due(index) {
                 self.request.check_cancel()?;
-                self.request.tell(Phase::Moving, total, total);
-                let fared = self.set_folder_mode(index);
-                self.note(index, fared, Some(Outcome::Written))?;
+                self.request.report_progress(Phase::Moving, total, total);
+                let result = self.set_folder_mode(index);
+                self.record_outcome(index, result, Some(Outcome::Written))?;
             }
         }
         Ok(())
     }
 
     /// Outcome of a path whose new parent folder was not created because the old entry could not be removed.
-    fn without(&self, top: usize) -> Outcome {
+    fn outcome_without(&self, top: usize) -> Outcome {
         match self.outcomes[top] {
             Some(Outcome::Skipped(skip)) => Outcome::Skipped(skip),
-            _ => Outcome::Skipped(Skip::InTheWay),
+            _ => Outcome::Skipped(SkipReason::InTheWay),
         }
     }
 
     fn is_folder_mode_due(&self, index: usize) -> bool {
-        match (&self.actions[index].come, &self.outcomes[index], &self.steps[index].after) {
-            (Come::FolderMode, None, _) => true,
-            (Come::New, Some(Outcome::Written), Some(Node::Folder { mode, .. })) => !is_open(*mode),
+        match (&self.actions[index].placement, &self.outcomes[index], &self.steps[index].after) {
+            (Placement::FolderMode, None, _) => true,
+            (Placement::New, Some(Outcome::Written), Some(Node::Folder { mode, .. })) => !is_open(*mode),
             _ => false,
         }
     }
 
-    fn note(&mut self, index: usize, fared: Fared, done: Option<Outcome>) -> Result<(), Cause> {
-        match fared {
+    fn record_outcome(
+        &mut self,
+        index: usize,
+        result: StepResult,
+        done: Option<Outcome>,
+    ) -> Result<(), Cause> {
+        match result {
             Ok(Ok(())) => {
                 if done.is_some() {
                     self.outcomes[index] = done;
                 }
             }
             Ok(Err(outcome)) => self.outcomes[index] = Some(outcome),
-            Err(errno) => match sort(errno) {
-                Trouble::Skip(skip) => self.outcomes[index] = Some(Outcome::Skipped(skip)),
-                Trouble::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
+            Err(errno) => match classify(errno) {
+                ErrorClass::Skip(skip) => self.outcomes[index] = Some(Outcome::Skipped(skip)),
+                ErrorClass::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
             },
         }
         Ok(())
     }
 
     /// Checks that the path is still unchanged since it was inspected; otherwise returns the outcome.
-    fn expected(&mut self, index: usize, seen: &Identity) -> Fared {
+    fn expected(&mut self, index: usize, seen: &Identity) -> StepResult {
         let step = self.steps[index];
         match self.walker.folder(step.path.parents()) {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(Found::Nothing))),
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(DiskNode::Nothing))),
             Ok(folder) if is_still(folder, step.path.name().bytes(), seen)? => return Ok(Ok(())),
             Ok(_) => {}
             Err(errno) => return Err(errno),
         }
-        let Seen { found, .. } = see(self.request, &mut self.walker, step)?;
-        if found.is(step.before.as_ref()) {
+        let PathState { found, .. } = inspect_step(self.request, &mut self.walker, step)?;
+        if found.matches(step.before.as_ref()) {
             Ok(Ok(()))
-        } else if found.is(step.after.as_ref()) {
+        } else if found.matches(step.after.as_ref()) {
             Ok(Err(Outcome::Already))
         } else {
             Ok(Err(Outcome::Kept(found)))
@@ -180,40 +188,40 @@ impl Mover<'_> {
     }
 
     /// Returns whether the file that was moved aside is the expected one.
-    fn came_out_as_expected(&self, index: usize, aside: &[u8], seen: &Identity) -> Result<bool, Errno> {
-        if !seen.is_fresh() && is_still(self.stage, aside, seen)? {
+    fn is_expected_content(&self, index: usize, aside: &[u8], seen: &Identity) -> Result<bool, Errno> {
+        if !seen.may_be_stale() && is_still(self.stage, aside, seen)? {
             return Ok(true);
         }
-        Ok(look(self.stage, aside, |_| None)?.found.is(self.steps[index].before.as_ref()))
+        Ok(inspect(self.stage, aside, |_| None)?.found.matches(self.steps[index].before.as_ref()))
     }
 
-    fn take_out(&mut self, index: usize, seen: &Identity) -> Fared {
+    fn take_out(&mut self, index: usize, seen: &Identity) -> StepResult {
         if let Err(outcome) = self.expected(index, seen)? {
             return Ok(Err(outcome));
         }
         let step = self.steps[index];
         let aside = format!("r{index}");
-        let to = Place { folder: self.stage, name: aside.as_bytes() };
+        let to = EntryLocation { folder: self.stage, name: aside.as_bytes() };
         let renames = &self.request.root.renames;
         let taken = in_folder(&mut self.walker, step.path.parents(), |folder| {
-            renames.put(Place { folder, name: step.path.name().bytes() }, to)
+            renames.put(EntryLocation { folder, name: step.path.name().bytes() }, to)
         });
         match taken {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(Found::Nothing))),
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(DiskNode::Nothing))),
             other => other?,
         }
-        if self.came_out_as_expected(index, aside.as_bytes(), seen)? {
-            self.done.push(Done::Out(index));
+        if self.is_expected_content(index, aside.as_bytes(), seen)? {
+            self.done.push(CompletedStep::Out(index));
             return Ok(Ok(()));
         }
         self.return_to_place(index, &aside).map(Err)
     }
 
-    fn take_out_folder(&mut self, index: usize) -> Fared {
+    fn take_out_folder(&mut self, index: usize) -> StepResult {
         let step = self.steps[index];
         let name = step.path.name().bytes();
         let aside = format!("r{index}");
-        let to = Place { folder: self.stage, name: aside.as_bytes() };
+        let to = EntryLocation { folder: self.stage, name: aside.as_bytes() };
         let renames = &self.request.root.renames;
         let above = match self.walker.folder(step.path.parents()) {
             Err(Errno::NOENT) => return Ok(Err(Outcome::Already)),
@@ -224,24 +232,24 @@ impl Mover<'_> {
             other => other?,
         };
         if !names_in(folder.as_fd())?.is_empty() {
-            return Ok(Err(Outcome::Skipped(Skip::NotEmpty)));
+            return Ok(Err(Outcome::Skipped(SkipReason::NotEmpty)));
         }
         // Includes the special bits that snapshots do not capture, so that a rollback restores them.
         let mode = (rustix::fs::fstat(&folder)?.st_mode & 0o7777) as u16;
         if !is_open(mode) {
             // A folder that its owner cannot write to cannot be moved to another parent.
-            rustix::fs::fchmod(&folder, Mode::from_raw_mode(FILLING.into()))?;
+            rustix::fs::fchmod(&folder, Mode::from_raw_mode(STAGING_MODE.into()))?;
         }
         let close = |folder: &OwnedFd| rustix::fs::fchmod(folder, Mode::from_raw_mode(mode.into()));
         let taken = in_folder(&mut self.walker, step.path.parents(), |above| {
-            renames.put(Place { folder: above, name }, to)
+            renames.put(EntryLocation { folder: above, name }, to)
         });
         if let Err(errno) = taken {
             close(&folder)?;
             return Err(errno);
         }
         if names_in(folder.as_fd())?.is_empty() {
-            self.done.push(Done::OutFolder(index, mode));
+            self.done.push(CompletedStep::OutFolder(index, mode));
             return Ok(Ok(()));
         }
         // Someone added a file to the folder in the meantime.
@@ -249,24 +257,24 @@ impl Mover<'_> {
         self.return_folder(index, &aside).map(Err)
     }
 
-    fn swap(&mut self, index: usize, seen: &Identity) -> Fared {
+    fn swap(&mut self, index: usize, seen: &Identity) -> StepResult {
         if let Err(outcome) = self.expected(index, seen)? {
             return Ok(Err(outcome));
         }
         let step = self.steps[index];
         let aside = format!("x{index}");
-        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let from = EntryLocation { folder: self.stage, name: aside.as_bytes() };
         let renames = &self.request.root.renames;
         let swapped = in_folder(&mut self.walker, step.path.parents(), |folder| {
-            renames.swap(from, Place { folder, name: step.path.name().bytes() })
+            renames.swap(from, EntryLocation { folder, name: step.path.name().bytes() })
         });
         match swapped {
-            Err(Errno::NOENT) => Ok(Err(Outcome::Kept(Found::Nothing))),
+            Err(Errno::NOENT) => Ok(Err(Outcome::Kept(DiskNode::Nothing))),
             Err(errno) => Err(errno),
-            Ok(Swap::Unknown) => self.swap_in_two(index, seen),
-            Ok(Swap::Done) => {
-                if self.came_out_as_expected(index, aside.as_bytes(), seen)? {
-                    self.done.push(Done::Swapped(index, *seen));
+            Ok(SwapOutcome::Unknown) => self.swap_in_two(index, seen),
+            Ok(SwapOutcome::Done) => {
+                if self.is_expected_content(index, aside.as_bytes(), seen)? {
+                    self.done.push(CompletedStep::Swapped(index, *seen));
                     return Ok(Ok(()));
                 }
                 self.swap_back(index).map(Err)
@@ -275,23 +283,25 @@ impl Mover<'_> {
     }
 
     /// Fallback for file systems without swap: moves the old file out, then the new one in.
-    fn swap_in_two(&mut self, index: usize, seen: &Identity) -> Fared {
+    fn swap_in_two(&mut self, index: usize, seen: &Identity) -> StepResult {
         if let Err(outcome) = self.take_out(index, seen)? {
             return Ok(Err(outcome));
         }
         let step = self.steps[index];
         let aside = format!("x{index}");
-        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let from = EntryLocation { folder: self.stage, name: aside.as_bytes() };
         let renames = &self.request.root.renames;
         let put = in_folder(&mut self.walker, step.path.parents(), |folder| {
-            renames.put(from, Place { folder, name: step.path.name().bytes() })
+            renames.put(from, EntryLocation { folder, name: step.path.name().bytes() })
         });
         match put {
             Ok(()) => {
-                self.done.push(Done::New(index));
+                self.done.push(CompletedStep::New(index));
                 Ok(Ok(()))
             }
-            Err(Errno::EXIST) => Ok(Err(Outcome::Kept(see(self.request, &mut self.walker, step)?.found))),
+            Err(Errno::EXIST) => {
+                Ok(Err(Outcome::Kept(inspect_step(self.request, &mut self.walker, step)?.found)))
+            }
             Err(errno) => Err(errno),
         }
     }
@@ -307,24 +317,24 @@ impl Mover<'_> {
                 continue;
             }
             if moved.is_some_and(|moved| self.steps[index].path.starts_with(&self.steps[moved].path)) {
-                self.done.push(Done::Within(index));
+                self.done.push(CompletedStep::Within(index));
                 self.outcomes[index] = Some(Outcome::Written);
                 continue;
             }
-            let fared = self.put_in(index, top);
-            if matches!(fared, Ok(Ok(()))) && self.steps[index].after.as_ref().is_some_and(Node::is_folder) {
+            let result = self.put_in(index, top);
+            if matches!(result, Ok(Ok(()))) && self.steps[index].after.as_ref().is_some_and(Node::is_folder) {
                 moved = Some(index);
             }
-            self.note(index, fared, Some(Outcome::Written))?;
+            self.record_outcome(index, result, Some(Outcome::Written))?;
         }
         Ok(())
     }
 
-    fn put_in(&mut self, index: usize, top: usize) -> Fared {
+    fn put_in(&mut self, index: usize, top: usize) -> StepResult {
         let step = self.steps[index];
         let staged = names(self.steps, self.actions, index).expect("what is new is staged");
         let (aside, above) = staged.split_last().expect("there is a name");
-        let from = Place { folder: self.aside.folder(above)?, name: aside.bytes() };
+        let from = EntryLocation { folder: self.aside.folder(above)?, name: aside.bytes() };
         let renames = &self.request.root.renames;
         if index == top {
             let made = match self.walker.folder(step.path.parents()) {
@@ -332,23 +342,23 @@ impl Mover<'_> {
                 other => other.map(|_| 0)?,
             };
             if made > 0 {
-                self.done.push(Done::Made(step.path.parents().to_vec(), made));
+                self.done.push(CompletedStep::Made(step.path.parents().to_vec(), made));
             }
         }
         let put = in_folder(&mut self.walker, step.path.parents(), |folder| {
-            renames.put(from, Place { folder, name: step.path.name().bytes() })
+            renames.put(from, EntryLocation { folder, name: step.path.name().bytes() })
         });
         match put {
             Ok(()) => {
-                self.done.push(Done::New(index));
+                self.done.push(CompletedStep::New(index));
                 Ok(Ok(()))
             }
             Err(Errno::EXIST) => {
-                let Seen { found, identity, .. } = see(self.request, &mut self.walker, step)?;
-                Ok(Err(if found.is(step.after.as_ref()) {
+                let PathState { found, identity, .. } = inspect_step(self.request, &mut self.walker, step)?;
+                Ok(Err(if found.matches(step.after.as_ref()) {
                     Outcome::Already
-                } else if self.is_twin(index, identity.as_ref())? {
-                    Outcome::Skipped(Skip::NameClash)
+                } else if self.is_same_file(index, identity.as_ref())? {
+                    Outcome::Skipped(SkipReason::NameClash)
                 } else {
                     Outcome::Kept(found)
                 }))
@@ -359,7 +369,7 @@ impl Mover<'_> {
 
     /// Returns whether the existing file is one that another step put there, under a name that the file system treats
     /// as equal.
-    fn is_twin(&mut self, index: usize, there: Option<&Identity>) -> Result<bool, Errno> {
+    fn is_same_file(&mut self, index: usize, there: Option<&Identity>) -> Result<bool, Errno> {
         let (Some(there), path) = (there, &self.steps[index].path) else { return Ok(false) };
         let folded = |name: &FileName| String::from_utf8_lossy(name.bytes()).to_lowercase();
         let name = folded(path.name());
@@ -379,7 +389,7 @@ impl Mover<'_> {
         Ok(false)
     }
 
-    fn set_mode(&mut self, index: usize, seen: &Identity) -> Fared {
+    fn set_mode(&mut self, index: usize, seen: &Identity) -> StepResult {
         if let Err(outcome) = self.expected(index, seen)? {
             return Ok(Err(outcome));
         }
@@ -387,16 +397,16 @@ impl Mover<'_> {
         let mode = step.after.as_ref().and_then(Node::mode).expect("a file has permissions");
         let folder = self.walker.folder(step.path.parents())?;
         change_mode(folder, step.path.name().bytes(), mode)?;
-        self.done.push(Done::Mode(index, seen.mode));
+        self.done.push(CompletedStep::Mode(index, seen.mode));
         Ok(Ok(()))
     }
 
-    fn set_folder_mode(&mut self, index: usize) -> Fared {
+    fn set_folder_mode(&mut self, index: usize) -> StepResult {
         let step = self.steps[index];
         let mode = step.after.as_ref().and_then(Node::mode).expect("a folder has permissions");
         let above = self.walker.folder(step.path.parents())?;
         let folder = match open_folder(above, step.path.name().bytes()) {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(Found::Nothing))),
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(DiskNode::Nothing))),
             other => other?,
         };
         let found = rustix::fs::fstat(&folder)?.st_mode;
@@ -407,7 +417,7 @@ impl Mover<'_> {
             Err(Errno::BADF) => change_mode(above, step.path.name().bytes(), mode)?,
             other => other?,
         }
-        self.done.push(Done::Mode(index, old));
+        self.done.push(CompletedStep::Mode(index, old));
         Ok(Ok(()))
     }
 }

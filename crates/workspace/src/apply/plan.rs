@@ -3,22 +3,22 @@
 use retake_model::tree::{Difference, Node};
 use rustix::io::Errno;
 
-use super::look::{Identity, Seen, look};
+use super::inspect::{Identity, PathState, inspect};
 use super::walk::Walker;
-use super::{ApplyError, Found, Outcome, Phase, Request, Skip, Trouble, path_failed, sort};
+use super::{ApplyError, DiskNode, ErrorClass, Outcome, Phase, Request, SkipReason, classify, path_failed};
 
 use std::os::fd::AsFd;
 
 /// The action at one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Action {
-    pub(super) out: Out,
-    pub(super) come: Come,
+    pub(super) removal: Removal,
+    pub(super) placement: Placement,
 }
 
 /// What to remove first.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Out {
+pub(super) enum Removal {
     #[default]
     Nothing,
     /// A file or link with this identity.
@@ -29,7 +29,7 @@ pub(super) enum Out {
 
 /// What to put there afterwards.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Come {
+pub(super) enum Placement {
     #[default]
     Nothing,
     /// New content at a free path.
@@ -50,20 +50,20 @@ pub(super) struct Plan {
 }
 
 impl Action {
-    pub(super) fn is_nothing(&self) -> bool {
-        matches!((&self.out, &self.come), (Out::Nothing, Come::Nothing))
+    pub(super) fn is_noop(&self) -> bool {
+        matches!((&self.removal, &self.placement), (Removal::Nothing, Placement::Nothing))
     }
 }
 
 /// Permissions of a new folder while it is filled.
-pub(super) const FILLING: u16 = 0o700;
+pub(super) const STAGING_MODE: u16 = 0o700;
 
 /// Returns whether the owner can fill and move a folder with that mode, so that it can be set early.
 pub(super) fn is_open(mode: u16) -> bool {
-    mode & FILLING == FILLING
+    mode & STAGING_MODE == STAGING_MODE
 }
 
-pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan, ApplyError> {
+pub(super) fn make_plan(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan, ApplyError> {
     let mut plan =
         Plan { actions: Vec::with_capacity(steps.len()), outcomes: Vec::with_capacity(steps.len()) };
     let mut walker = Walker::new(request.root.as_fd());
@@ -71,20 +71,22 @@ pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan,
     for (index, step) in steps.iter().enumerate() {
         if index % 64 == 0 {
             request.check_cancel()?;
-            request.tell(Phase::Looking, index, steps.len());
+            request.report_progress(Phase::Checking, index, steps.len());
         }
         top = top.filter(|&top| step.path.starts_with(&steps[top].path));
         let decided = match (top, &step.before, &step.after) {
             // Snapshots exclude such paths; an import or an older version may contain one.
-            _ if step.path.is_repository() => Err(Outcome::Skipped(Skip::Repository)),
-            (Some(top), None, Some(_)) => Ok(Action { out: Out::Nothing, come: Come::Within(top) }),
+            _ if step.path.is_repository() => Err(Outcome::Skipped(SkipReason::Repository)),
+            (Some(top), None, Some(_)) => {
+                Ok(Action { removal: Removal::Nothing, placement: Placement::Within(top) })
+            }
             (Some(_), _, None) => Err(Outcome::Already),
-            (Some(_), Some(_), Some(_)) => Err(Outcome::Kept(Found::Nothing)),
-            (None, ..) => match see(request, &mut walker, step) {
+            (Some(_), Some(_), Some(_)) => Err(Outcome::Kept(DiskNode::Nothing)),
+            (None, ..) => match inspect_step(request, &mut walker, step) {
                 Ok(seen) => decide(step, seen),
-                Err(errno) => match sort(errno) {
-                    Trouble::Skip(skip) => Err(Outcome::Skipped(skip)),
-                    Trouble::Fatal(errno) => return Err(path_failed(&step.path, errno).into()),
+                Err(errno) => match classify(errno) {
+                    ErrorClass::Skip(skip) => Err(Outcome::Skipped(skip)),
+                    ErrorClass::Fatal(errno) => return Err(path_failed(&step.path, errno).into()),
                 },
             },
         };
@@ -92,7 +94,7 @@ pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan,
             Ok(action) => (action, None),
             Err(outcome) => (Action::default(), Some(outcome)),
         };
-        if matches!(action.come, Come::New) && step.after.as_ref().is_some_and(Node::is_folder) {
+        if matches!(action.placement, Placement::New) && step.after.as_ref().is_some_and(Node::is_folder) {
             top = Some(index);
         }
         plan.actions.push(action);
@@ -102,15 +104,19 @@ pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan,
 }
 
 /// Inspects the path of a step.
-pub(super) fn see(request: &Request<'_>, walker: &mut Walker<'_>, step: &Difference) -> Result<Seen, Errno> {
-    let nothing = Seen { found: Found::Nothing, identity: None, names: 0 };
+pub(super) fn inspect_step(
+    request: &Request<'_>,
+    walker: &mut Walker<'_>,
+    step: &Difference,
+) -> Result<PathState, Errno> {
+    let nothing = PathState { found: DiskNode::Nothing, identity: None, names: 0 };
     let folder = match walker.folder(step.path.parents()) {
         Err(Errno::NOENT) => return Ok(nothing),
         // Nothing exists below a path that is not a folder, which is fine if the step wants nothing there.
         Err(Errno::NOTDIR | Errno::LOOP) if step.after.is_none() => return Ok(nothing),
         other => other?,
     };
-    look(folder, step.path.name().bytes(), |identity| match (&step.before, request.unchanged) {
+    inspect(folder, step.path.name().bytes(), |identity| match (&step.before, request.unchanged) {
         (Some(Node::File { content, size, .. }), Some(unchanged))
             if *size == identity.size && unchanged(&step.path, identity) =>
         {
@@ -121,45 +127,50 @@ pub(super) fn see(request: &Request<'_>, walker: &mut Walker<'_>, step: &Differe
 }
 
 /// Returns whether a crash happened after the folder was made writable and before it was removed.
-fn was_opened_up(found: &Found, before: Option<&Node>, after: Option<&Node>) -> bool {
-    matches!((found, before), (Found::Folder { mode: FILLING }, Some(Node::Folder { mode, .. })) if !is_open(*mode))
+fn was_opened_up(found: &DiskNode, before: Option<&Node>, after: Option<&Node>) -> bool {
+    matches!((found, before), (DiskNode::Folder { mode: STAGING_MODE }, Some(Node::Folder { mode, .. })) if !is_open(*mode))
         && !after.is_some_and(Node::is_folder)
 }
 
-fn decide(step: &Difference, seen: Seen) -> Result<Action, Outcome> {
-    let Seen { found, identity, names } = seen;
+fn decide(step: &Difference, seen: PathState) -> Result<Action, Outcome> {
+    let PathState { found, identity, names } = seen;
     let (before, after) = (step.before.as_ref(), step.after.as_ref());
-    if found.is(after) {
+    if found.matches(after) {
         return Err(Outcome::Already);
     }
-    if let (Found::Folder { mode: FILLING }, None, Some(Node::Folder { mode, .. })) = (&found, before, after)
+    if let (DiskNode::Folder { mode: STAGING_MODE }, None, Some(Node::Folder { mode, .. })) =
+        (&found, before, after)
         && !is_open(*mode)
     {
         // A crash happened between moving the folder and setting its final permissions.
-        return Ok(Action { out: Out::Nothing, come: Come::FolderMode });
+        return Ok(Action { removal: Removal::Nothing, placement: Placement::FolderMode });
     }
-    if !found.is(before) && !was_opened_up(&found, before, after) {
+    if !found.matches(before) && !was_opened_up(&found, before, after) {
         return Err(Outcome::Kept(found));
     }
-    let out = |identity: Option<Identity>| identity.map_or(Out::Nothing, Out::File);
+    let out = |identity: Option<Identity>| identity.map_or(Removal::Nothing, Removal::File);
     let action = match (before, after) {
-        (None, _) => Action { out: Out::Nothing, come: Come::New },
-        (Some(Node::Folder { .. }), None) => Action { out: Out::Folder, come: Come::Nothing },
-        (Some(_), None) => Action { out: out(identity), come: Come::Nothing },
-        (Some(Node::Folder { .. }), Some(Node::Folder { .. })) => {
-            Action { out: Out::Nothing, come: Come::FolderMode }
+        (None, _) => Action { removal: Removal::Nothing, placement: Placement::New },
+        (Some(Node::Folder { .. }), None) => {
+            Action { removal: Removal::Folder, placement: Placement::Nothing }
         }
-        (Some(Node::Folder { .. }), Some(_)) => Action { out: Out::Folder, come: Come::New },
-        (Some(_), Some(Node::Folder { .. })) => Action { out: out(identity), come: Come::New },
+        (Some(_), None) => Action { removal: out(identity), placement: Placement::Nothing },
+        (Some(Node::Folder { .. }), Some(Node::Folder { .. })) => {
+            Action { removal: Removal::Nothing, placement: Placement::FolderMode }
+        }
+        (Some(Node::Folder { .. }), Some(_)) => {
+            Action { removal: Removal::Folder, placement: Placement::New }
+        }
+        (Some(_), Some(Node::Folder { .. })) => Action { removal: out(identity), placement: Placement::New },
         (Some(old), Some(new)) => {
-            let identity = identity.ok_or(Outcome::Skipped(Skip::InTheWay))?;
-            let come = if is_same_content(old, new) && names == 1 {
-                Come::Mode(identity)
+            let identity = identity.ok_or(Outcome::Skipped(SkipReason::InTheWay))?;
+            let placement = if is_same_content(old, new) && names == 1 {
+                Placement::Mode(identity)
             } else {
                 // A file with several hard links is replaced too, so that its other names keep their permissions.
-                Come::Swap(identity)
+                Placement::Swap(identity)
             };
-            Action { out: Out::Nothing, come }
+            Action { removal: Removal::Nothing, placement }
         }
     };
     Ok(action)

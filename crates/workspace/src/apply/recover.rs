@@ -16,17 +16,17 @@ use retake_model::tree::{Difference, Node};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::look::look;
-use super::plan::FILLING;
-use super::rename::{Place, Swap};
+use super::inspect::inspect;
+use super::plan::STAGING_MODE;
+use super::rename::{EntryLocation, SwapOutcome};
 use super::walk::{Walker, names, open_folder, remove_all};
-use super::{Found, Left, Life, Request};
+use super::{DiskNode, Leftover, Request, StageState};
 
 /// Cleans up after an interrupted attempt. Returns the files that could neither be moved back nor deleted.
-pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Vec<Left>, Errno> {
+pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Vec<Leftover>, Errno> {
     let root = request.root.as_fd();
-    remove_all(root, request.token.folder(Life::Filling).as_bytes())?;
-    let full = request.token.folder(Life::Full);
+    remove_all(root, request.token.folder(StageState::Filling).as_bytes())?;
+    let full = request.token.folder(StageState::Full);
     let folder = match open_folder(root, full.as_bytes()) {
         Err(Errno::NOENT) => return Ok(Vec::new()),
         other => other?,
@@ -42,9 +42,9 @@ pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Ve
     // Sorted by path, so that a folder is moved back before its content.
     entries.sort();
     let mut left = Vec::new();
-    let stored = Stored::new(steps);
+    let stored = StoredContent::new(steps);
     for (index, kind, name) in entries {
-        let place = Place { folder: folder.as_fd(), name: &name };
+        let place = EntryLocation { folder: folder.as_fd(), name: &name };
         if kind != 'n' && !settle(request, steps, &stored, index, kind, place)? {
             left.push((index, name));
         }
@@ -60,12 +60,12 @@ pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Ve
 fn settle(
     request: &Request<'_>,
     steps: &[&Difference],
-    stored: &Stored<'_>,
+    stored: &StoredContent<'_>,
     index: usize,
     kind: char,
-    aside: Place<'_>,
+    aside: EntryLocation<'_>,
 ) -> Result<bool, Errno> {
-    let found = look(aside.folder, aside.name, |_| None)?.found;
+    let found = inspect(aside.folder, aside.name, |_| None)?.found;
     let known = stored.holds(&found);
     if known && kind != 'r' {
         return Ok(true);
@@ -75,7 +75,7 @@ fn settle(
     let Some(step) = steps.get(index) else { return Ok(may_go()) };
     let mut walker = Walker::new(request.root.as_fd());
     let Ok(parent) = walker.folder(step.path.parents()) else { return Ok(may_go()) };
-    let target = Place { folder: parent, name: step.path.name().bytes() };
+    let target = EntryLocation { folder: parent, name: step.path.name().bytes() };
     let closed = closed_folder(aside, step, &found);
     match request.root.renames.put(aside, target) {
         Ok(()) => {
@@ -91,10 +91,10 @@ fn settle(
         // The store has the content, or an empty folder exists there again.
         return Ok(true);
     }
-    if stored.holds(&look(target.folder, target.name, |_| None)?.found)
-        && matches!(request.root.renames.swap(aside, target)?, Swap::Done)
+    if stored.holds(&inspect(target.folder, target.name, |_| None)?.found)
+        && matches!(request.root.renames.swap(aside, target)?, SwapOutcome::Done)
     {
-        let came = look(aside.folder, aside.name, |_| None)?.found;
+        let came = inspect(aside.folder, aside.name, |_| None)?.found;
         return Ok(stored.holds(&came));
     }
     Ok(false)
@@ -102,23 +102,23 @@ fn settle(
 
 /// A folder that was made writable before the crash, with its original permissions. Without these it would look changed
 /// by someone else.
-fn closed_folder(aside: Place<'_>, step: &Difference, found: &Found) -> Option<(OwnedFd, Mode)> {
-    let (Found::Folder { mode: now }, Some(Node::Folder { mode, .. })) = (found, &step.before) else {
+fn closed_folder(aside: EntryLocation<'_>, step: &Difference, found: &DiskNode) -> Option<(OwnedFd, Mode)> {
+    let (DiskNode::Folder { mode: now }, Some(Node::Folder { mode, .. })) = (found, &step.before) else {
         return None;
     };
-    let opened = *now == FILLING && *mode != FILLING;
+    let opened = *now == STAGING_MODE && *mode != STAGING_MODE;
     let folder = opened.then(|| open_folder(aside.folder, aside.name).ok()).flatten()?;
     Some((folder, Mode::from_raw_mode((*mode).into())))
 }
 
 /// Content of either side of the steps, which the store has.
 #[derive(Default)]
-struct Stored<'steps> {
+struct StoredContent<'steps> {
     files: HashSet<(ContentId, u64)>,
     links: HashSet<&'steps [u8]>,
 }
 
-impl<'steps> Stored<'steps> {
+impl<'steps> StoredContent<'steps> {
     fn new(steps: &[&'steps Difference]) -> Self {
         let mut stored = Self::default();
         for node in steps.iter().flat_map(|step| step.before.iter().chain(&step.after)) {
@@ -132,12 +132,12 @@ impl<'steps> Stored<'steps> {
     }
 
     /// Returns whether deleting this loses nothing.
-    fn holds(&self, found: &Found) -> bool {
+    fn holds(&self, found: &DiskNode) -> bool {
         match found {
-            Found::Nothing => true,
-            Found::File { content, size, .. } => self.files.contains(&(*content, *size)),
-            Found::Link { target } => self.links.contains(target.as_slice()),
-            Found::Folder { .. } | Found::Special => false,
+            DiskNode::Nothing => true,
+            DiskNode::File { content, size, .. } => self.files.contains(&(*content, *size)),
+            DiskNode::Link { target } => self.links.contains(target.as_slice()),
+            DiskNode::Folder { .. } | DiskNode::Special => false,
         }
     }
 }
@@ -149,7 +149,7 @@ pub(super) fn keep_aside(
     folder: BorrowedFd<'_>,
     full: &str,
     left: Vec<(usize, Vec<u8>)>,
-) -> Result<Vec<Left>, Errno> {
+) -> Result<Vec<Leftover>, Errno> {
     let root = request.root.as_fd();
     let kept: HashSet<&[u8]> = left.iter().map(|(_, kept)| kept.as_slice()).collect();
     for name in names(folder)? {
@@ -166,6 +166,9 @@ pub(super) fn keep_aside(
     let name = |name: &[u8]| format!("{aside}/{}", String::from_utf8_lossy(name));
     Ok(left
         .into_iter()
-        .map(|(index, file)| Left { file: name(&file), path: steps.get(index).map(|step| step.path.clone()) })
+        .map(|(index, file)| Leftover {
+            file: name(&file),
+            path: steps.get(index).map(|step| step.path.clone()),
+        })
         .collect())
 }

@@ -14,13 +14,13 @@ pub(super) struct Renames {
 
 /// A name in an open folder.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct EntryLocation<'a> {
     pub(super) folder: BorrowedFd<'a>,
     pub(super) name: &'a [u8],
 }
 
 /// Outcome of an attempt to swap.
-pub(super) enum Swap {
+pub(super) enum SwapOutcome {
     Done,
     /// The file system does not support it.
     Unknown,
@@ -39,22 +39,26 @@ impl Renames {
     }
 
     /// Swaps two names.
-    pub(super) fn swap(&self, one: Place<'_>, other: Place<'_>) -> Result<Swap, Errno> {
+    pub(super) fn swap(
+        &self,
+        one: EntryLocation<'_>,
+        other: EntryLocation<'_>,
+    ) -> Result<SwapOutcome, Errno> {
         if !self.known.load(Ordering::Relaxed) {
-            return Ok(Swap::Unknown);
+            return Ok(SwapOutcome::Unknown);
         }
         match rename_with(one, other, RenameFlags::EXCHANGE) {
-            Ok(()) => Ok(Swap::Done),
+            Ok(()) => Ok(SwapOutcome::Done),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 self.known.store(false, Ordering::Relaxed);
-                Ok(Swap::Unknown)
+                Ok(SwapOutcome::Unknown)
             }
             Err(errno) => Err(errno),
         }
     }
 
     /// Renames to a name that must be free; fails with `EXIST` otherwise.
-    pub(super) fn put(&self, from: Place<'_>, to: Place<'_>) -> Result<(), Errno> {
+    pub(super) fn put(&self, from: EntryLocation<'_>, to: EntryLocation<'_>) -> Result<(), Errno> {
         if self.known.load(Ordering::Relaxed) {
             match rename_with(from, to, RenameFlags::NOREPLACE) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -79,6 +83,6 @@ impl Renames {
     }
 }
 
-fn rename_with(from: Place<'_>, to: Place<'_>, flags: RenameFlags) -> Result<(), Errno> {
+fn rename_with(from: EntryLocation<'_>, to: EntryLocation<'_>, flags: RenameFlags) -> Result<(), Errno> {
     rustix::fs::renameat_with(from.folder, from.name, to.folder, to.name, flags)
 }

@@ -18,10 +18,10 @@ use retake_model::path::{TEMPORARY, TreePath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::rename::{Place, Swap};
+use super::rename::{EntryLocation, SwapOutcome};
 use super::stage::write_all;
 use super::walk::Walker;
-use super::{ApplyError, Cause, OpenRoot, Outcome, Skip, Token, Trouble, sort};
+use super::{ApplyError, Cause, ErrorClass, OpenRoot, Outcome, SkipReason, Token, classify};
 
 /// What exists at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum PlainFile {
 
 /// What exists at a path, with a stamp that distinguishes it from another file without its bytes. Renaming does not
 /// change the stamp.
-pub type Stamped = (PlainFile, u64);
+pub type StampedFile = (PlainFile, u64);
 
 /// The replacement of one path.
 pub struct Replacement<'a> {
@@ -52,7 +52,7 @@ pub struct Replacement<'a> {
     /// The path.
     pub path: &'a TreePath,
     /// Returns whether the existing file may be replaced.
-    pub expected: &'a dyn Fn(&Stamped) -> bool,
+    pub expected: &'a dyn Fn(&StampedFile) -> bool,
     /// The wanted file, or none.
     pub wanted: &'a PlainFile,
     /// Names the temporary files, together with `number`.
@@ -64,7 +64,7 @@ pub struct Replacement<'a> {
 }
 
 /// Reads a file of up to `largest` bytes.
-pub fn read_plain(root: &OpenRoot, path: &TreePath, largest: u64) -> Stamped {
+pub fn read_plain(root: &OpenRoot, path: &TreePath, largest: u64) -> StampedFile {
     let mut walker = Walker::new(root.as_fd());
     match walker.folder(path.parents()) {
         Ok(folder) => read(folder, path.name().bytes(), largest),
@@ -73,7 +73,7 @@ pub fn read_plain(root: &OpenRoot, path: &TreePath, largest: u64) -> Stamped {
     }
 }
 
-fn read(folder: BorrowedFd<'_>, name: &[u8], largest: u64) -> Stamped {
+fn read(folder: BorrowedFd<'_>, name: &[u8], largest: u64) -> StampedFile {
     // Do not block if a pipe replaced the file.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -117,7 +117,7 @@ fn stamp_of(stat: &Stat) -> u64 {
 }
 
 /// Why a replacement failed.
-enum Stopped {
+enum ReplaceError {
     /// Nothing was changed.
     Before(Errno),
     /// The state on disk is unknown.
@@ -130,34 +130,34 @@ enum Stopped {
 pub fn replace_plain(replacement: &Replacement<'_>) -> Result<Outcome, ApplyError> {
     match try_replace(replacement) {
         Ok(outcome) => Ok(outcome),
-        Err(Stopped::Before(errno)) => Ok(Outcome::Skipped(match sort(errno) {
-            Trouble::Skip(skip) => skip,
-            Trouble::Fatal(_) => Skip::NotWritten,
+        Err(ReplaceError::Before(errno)) => Ok(Outcome::Skipped(match classify(errno) {
+            ErrorClass::Skip(skip) => skip,
+            ErrorClass::Fatal(_) => SkipReason::NotWritten,
         })),
-        Err(Stopped::Midway(errno)) => Err(Cause::Sync(errno.into()).into()),
+        Err(ReplaceError::Midway(errno)) => Err(Cause::Sync(errno.into()).into()),
     }
 }
 
-fn try_replace(replacement: &Replacement<'_>) -> Result<Outcome, Stopped> {
+fn try_replace(replacement: &Replacement<'_>) -> Result<Outcome, ReplaceError> {
     let Replacement { root, path, wanted, .. } = replacement;
     let mut walker = Walker::new(root.as_fd());
     if !matches!(wanted, PlainFile::Nothing) {
-        walker.make(path.parents()).map_err(Stopped::Before)?;
+        walker.make(path.parents()).map_err(ReplaceError::Before)?;
     }
     let folder = match walker.folder(path.parents()) {
         Err(Errno::NOENT | Errno::NOTDIR) if matches!(wanted, PlainFile::Nothing) => {
             return Ok(Outcome::Already);
         }
-        other => other.map_err(Stopped::Before)?,
+        other => other.map_err(ReplaceError::Before)?,
     };
-    let moving = Moving { replacement, folder, name: path.name().bytes() };
+    let moving = ReplaceStep { replacement, folder, name: path.name().bytes() };
     moving.clear_up()?;
     let found = moving.read(moving.name);
     if found.0 == **wanted {
         return Ok(Outcome::Already);
     }
     if !(replacement.expected)(&found) {
-        return Ok(Outcome::Kept(super::Found::Special));
+        return Ok(Outcome::Kept(super::DiskNode::Special));
     }
     let outcome = match wanted {
         PlainFile::Nothing => moving.remove()?,
@@ -165,46 +165,46 @@ fn try_replace(replacement: &Replacement<'_>) -> Result<Outcome, Stopped> {
             moving.stage(bytes, *mode)?;
             moving.bring(&found.0)?
         }
-        PlainFile::Unread | PlainFile::NotAFile => return Ok(Outcome::Skipped(Skip::NotHeld)),
+        PlainFile::Unread | PlainFile::NotAFile => return Ok(Outcome::Skipped(SkipReason::NotHeld)),
     };
-    rustix::fs::fsync(folder).map_err(Stopped::Midway)?;
+    rustix::fs::fsync(folder).map_err(ReplaceError::Midway)?;
     Ok(outcome)
 }
 
-struct Moving<'a> {
+struct ReplaceStep<'a> {
     replacement: &'a Replacement<'a>,
     folder: BorrowedFd<'a>,
     name: &'a [u8],
 }
 
-impl Moving<'_> {
+impl ReplaceStep<'_> {
     fn temporary(&self, letter: char) -> Vec<u8> {
         let Replacement { token, number, .. } = self.replacement;
         [TEMPORARY, format!("{}-{letter}{number}", token.0).as_bytes()].concat()
     }
 
-    fn read(&self, name: &[u8]) -> Stamped {
+    fn read(&self, name: &[u8]) -> StampedFile {
         read(self.folder, name, self.replacement.largest)
     }
 
-    fn unlink(&self, name: &[u8]) -> Result<(), Stopped> {
+    fn unlink(&self, name: &[u8]) -> Result<(), ReplaceError> {
         match rustix::fs::unlinkat(self.folder, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(Stopped::Midway(errno)),
+            Err(errno) => Err(ReplaceError::Midway(errno)),
         }
     }
 
     /// Removes the temporary file and reports that nothing was changed.
-    fn give_up<T>(&self, aside: &[u8], errno: Errno) -> Result<T, Stopped> {
-        self.unlink(aside).and(Err(Stopped::Before(errno)))
+    fn give_up<T>(&self, aside: &[u8], errno: Errno) -> Result<T, ReplaceError> {
+        self.unlink(aside).and(Err(ReplaceError::Before(errno)))
     }
 
-    fn place<'p>(&'p self, name: &'p [u8]) -> Place<'p> {
-        Place { folder: self.folder, name }
+    fn place<'p>(&'p self, name: &'p [u8]) -> EntryLocation<'p> {
+        EntryLocation { folder: self.folder, name }
     }
 
     /// Cleans up after a crash. A removed file that matches neither side is moved back.
-    fn clear_up(&self) -> Result<(), Stopped> {
+    fn clear_up(&self) -> Result<(), ReplaceError> {
         self.unlink(&self.temporary('a'))?;
         let aside = self.temporary('b');
         let left = self.read(&aside);
@@ -217,23 +217,23 @@ impl Moving<'_> {
         let renames = &self.replacement.root.renames;
         match self.read(self.name).0 {
             PlainFile::Nothing => {
-                renames.put(self.place(&aside), self.place(self.name)).map_err(Stopped::Midway)
+                renames.put(self.place(&aside), self.place(self.name)).map_err(ReplaceError::Midway)
             }
             found if found == *self.replacement.wanted => {
-                renames.swap(self.place(&aside), self.place(self.name)).map_err(Stopped::Midway)?;
+                renames.swap(self.place(&aside), self.place(self.name)).map_err(ReplaceError::Midway)?;
                 self.unlink(&aside)
             }
             // A newer file exists there; the older one stays aside, where the user can find it.
-            _ => Err(Stopped::Before(Errno::EXIST)),
+            _ => Err(ReplaceError::Before(Errno::EXIST)),
         }
     }
 
     /// Writes the new file to a temporary path, complete and durable.
-    fn stage(&self, bytes: &[u8], mode: u16) -> Result<(), Stopped> {
+    fn stage(&self, bytes: &[u8], mode: u16) -> Result<(), ReplaceError> {
         let (writing, complete) = (self.temporary('a'), self.temporary('b'));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(self.folder, &*writing, flags, Mode::from_raw_mode(0o600))
-            .map_err(Stopped::Before)?;
+            .map_err(ReplaceError::Before)?;
         let written = write_all(file.as_fd(), bytes)
             .and_then(|()| rustix::fs::fchmod(&file, Mode::from_raw_mode(mode.into())))
             .and_then(|()| rustix::fs::fsync(&file))
@@ -241,25 +241,25 @@ impl Moving<'_> {
         written.or_else(|errno| self.give_up(&writing, errno))
     }
 
-    fn bring(&self, found: &PlainFile) -> Result<Outcome, Stopped> {
+    fn bring(&self, found: &PlainFile) -> Result<Outcome, ReplaceError> {
         let aside = self.temporary('b');
         let (new, target) = (self.place(&aside), self.place(self.name));
         let renames = &self.replacement.root.renames;
         if *found == PlainFile::Nothing {
             return match renames.put(new, target) {
                 Ok(()) => Ok(Outcome::Written),
-                Err(Errno::EXIST) => self.unlink(&aside).map(|()| Outcome::Kept(super::Found::Special)),
+                Err(Errno::EXIST) => self.unlink(&aside).map(|()| Outcome::Kept(super::DiskNode::Special)),
                 Err(errno) => self.give_up(&aside, errno),
             };
         }
         match renames.swap(new, target) {
-            Ok(Swap::Done) if (self.replacement.expected)(&self.read(&aside)) => {}
-            Ok(Swap::Done) => {
+            Ok(SwapOutcome::Done) if (self.replacement.expected)(&self.read(&aside)) => {}
+            Ok(SwapOutcome::Done) => {
                 // Someone changed the file in the meantime.
-                renames.swap(new, target).map_err(Stopped::Midway)?;
-                return self.unlink(&aside).map(|()| Outcome::Kept(super::Found::Special));
+                renames.swap(new, target).map_err(ReplaceError::Midway)?;
+                return self.unlink(&aside).map(|()| Outcome::Kept(super::DiskNode::Special));
             }
-            Ok(Swap::Unknown) => {
+            Ok(SwapOutcome::Unknown) => {
                 return match rustix::fs::renameat(self.folder, &*aside, self.folder, self.name) {
                     Ok(()) => Ok(Outcome::Written),
                     Err(errno) => self.give_up(&aside, errno),
@@ -270,14 +270,14 @@ impl Moving<'_> {
         self.unlink(&aside).map(|()| Outcome::Written)
     }
 
-    fn remove(&self) -> Result<Outcome, Stopped> {
+    fn remove(&self) -> Result<Outcome, ReplaceError> {
         let aside = self.temporary('b');
         let renames = &self.replacement.root.renames;
-        renames.put(self.place(self.name), self.place(&aside)).map_err(Stopped::Before)?;
+        renames.put(self.place(self.name), self.place(&aside)).map_err(ReplaceError::Before)?;
         if (self.replacement.expected)(&self.read(&aside)) {
             return self.unlink(&aside).map(|()| Outcome::Removed);
         }
-        renames.put(self.place(&aside), self.place(self.name)).map_err(Stopped::Midway)?;
-        Ok(Outcome::Kept(super::Found::Special))
+        renames.put(self.place(&aside), self.place(self.name)).map_err(ReplaceError::Midway)?;
+        Ok(Outcome::Kept(super::DiskNode::Special))
     }
 }

@@ -13,26 +13,26 @@ use retake_model::tree::Difference;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::look::look;
-use super::rename::Place;
+use super::inspect::inspect;
+use super::rename::EntryLocation;
 use super::walk::Walker;
-use super::{ApplyError, Left, OpenRoot, path_failed};
+use super::{ApplyError, Leftover, OpenRoot, path_failed};
 
 /// Suffix of files that were moved aside.
 const SUFFIX: &str = ".retake-aside";
 /// Maximum length of a file name.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 /// Number of names to try.
-const TRIES: usize = 1_000;
+const MAX_TRIES: usize = 1_000;
 
 /// Files that were moved aside.
 #[must_use]
 #[derive(Debug, Default)]
-pub struct SetAside(Vec<(TreePath, Vec<u8>)>);
+pub struct AsideFiles(Vec<(TreePath, Vec<u8>)>);
 
 /// Moves aside whatever exists at these paths and is not the wanted content. It stays in its folder.
-pub fn set_aside(root: &OpenRoot, steps: &[&Difference]) -> Result<SetAside, ApplyError> {
-    let mut moved = SetAside::default();
+pub fn set_aside(root: &OpenRoot, steps: &[&Difference]) -> Result<AsideFiles, ApplyError> {
+    let mut moved = AsideFiles::default();
     for step in steps {
         match move_one(root, step) {
             Ok(name) => moved.0.extend(name.map(|name| (step.path.clone(), name))),
@@ -59,14 +59,14 @@ fn move_one(root: &OpenRoot, step: &Difference) -> Result<Option<Vec<u8>>, Errno
         other => drop(other?),
     }
     // An unreadable file is not the wanted one. After a crash, the restored file may already be there.
-    if look(folder, name, |_| None).is_ok_and(|seen| seen.found.is(step.after.as_ref())) {
+    if inspect(folder, name, |_| None).is_ok_and(|seen| seen.found.matches(step.after.as_ref())) {
         return Ok(None);
     }
-    let stem = &name[..name.len().min(LONGEST_NAME - SUFFIX.len() - 5)];
-    for number in 1..=TRIES {
+    let stem = &name[..name.len().min(MAX_NAME - SUFFIX.len() - 5)];
+    for number in 1..=MAX_TRIES {
         let suffix = if number == 1 { SUFFIX.to_owned() } else { format!("{SUFFIX}-{number}") };
         let aside = [stem, suffix.as_bytes()].concat();
-        match root.renames.put(Place { folder, name }, Place { folder, name: &aside }) {
+        match root.renames.put(EntryLocation { folder, name }, EntryLocation { folder, name: &aside }) {
             Ok(()) => return Ok(Some(aside)),
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
@@ -75,12 +75,12 @@ fn move_one(root: &OpenRoot, step: &Difference) -> Result<Option<Vec<u8>>, Errno
     Err(Errno::EXIST)
 }
 
-impl SetAside {
+impl AsideFiles {
     /// Paths of the files after the move, for the report.
-    pub fn into_left(self) -> impl Iterator<Item = Left> {
+    pub fn into_leftovers(self) -> impl Iterator<Item = Leftover> {
         self.0.into_iter().map(|(path, name)| {
             let folder = path.parent().map(|folder| format!("{folder}/")).unwrap_or_default();
-            Left { file: format!("{folder}{}", String::from_utf8_lossy(&name)), path: Some(path) }
+            Leftover { file: format!("{folder}{}", String::from_utf8_lossy(&name)), path: Some(path) }
         })
     }
 
@@ -90,8 +90,8 @@ impl SetAside {
         let mut stuck = Vec::new();
         for (path, aside) in self.0 {
             let put = walker.folder(path.parents()).and_then(|folder| {
-                let place = Place { folder, name: path.name().bytes() };
-                root.renames.put(Place { folder, name: &aside }, place)
+                let place = EntryLocation { folder, name: path.name().bytes() };
+                root.renames.put(EntryLocation { folder, name: &aside }, place)
             });
             if put.is_err() {
                 stuck.push(path);

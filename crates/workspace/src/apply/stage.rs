@@ -9,20 +9,21 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::{Unavailable, load};
+use retake_model::object::{ObjectError, load};
 use retake_model::path::{FileName, TreePath};
 use retake_model::tree::{Difference, Node, PART, Parts};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::plan::{Action, Come, FILLING, is_open};
+use super::plan::{Action, Placement, STAGING_MODE, is_open};
 use super::walk::{Walker, open_folder, remove_all};
 use super::{
-    ApplyError, Cause, Life, Outcome, Phase, Request, Skip, Trouble, path_failed, root_failed, sort,
+    ApplyError, Cause, ErrorClass, Outcome, Phase, Request, SkipReason, StageState, classify, path_failed,
+    root_failed,
 };
 
 /// Up to this number of files, each is synced; above it, the whole file system is synced once.
-pub(super) const FEW: usize = 8;
+pub(super) const FEW_FILES: usize = 8;
 
 /// Batch limits for one writer: number of files, and bytes.
 const BATCH: usize = 64;
@@ -31,23 +32,23 @@ const WRITERS: usize = 6;
 const BATCH_BYTES: usize = 1024 * 1024;
 
 /// The temporary folder, complete and durable.
-pub(super) struct Staged {
+pub(super) struct StageFolder {
     pub(super) folder: OwnedFd,
 }
 
 /// Path of new content below the temporary folder.
 pub(super) fn names(steps: &[&Difference], actions: &[Action], index: usize) -> Option<Vec<FileName>> {
     let own = |text: String| FileName::new(text.as_bytes()).expect("a letter and digits are a name");
-    match &actions[index].come {
-        Come::New => Some(vec![own(format!("n{index}"))]),
-        Come::Swap(_) => Some(vec![own(format!("x{index}"))]),
-        Come::Within(top) => {
+    match &actions[index].placement {
+        Placement::New => Some(vec![own(format!("n{index}"))]),
+        Placement::Swap(_) => Some(vec![own(format!("x{index}"))]),
+        Placement::Within(top) => {
             let above = steps[*top].path.names().len();
             let mut names = vec![own(format!("n{top}"))];
             names.extend_from_slice(&steps[index].path.names()[above..]);
             Some(names)
         }
-        Come::Nothing | Come::Mode(_) | Come::FolderMode => None,
+        Placement::Nothing | Placement::Mode(_) | Placement::FolderMode => None,
     }
 }
 
@@ -57,15 +58,15 @@ pub(super) fn write(
     steps: &[&Difference],
     actions: &[Action],
     outcomes: &mut [Option<Outcome>],
-) -> Result<Staged, ApplyError> {
+) -> Result<StageFolder, ApplyError> {
     let root = request.root.as_fd();
-    let (filling, full) = (request.token.folder(Life::Filling), request.token.folder(Life::Full));
+    let (filling, full) = (request.token.folder(StageState::Filling), request.token.folder(StageState::Full));
     rustix::fs::mkdirat(root, filling.as_bytes(), Mode::from_raw_mode(0o700)).map_err(root_failed)?;
     let written = open_folder(root, filling.as_bytes()).map_err(root_failed).and_then(|folder| {
         let mut staging = Staging { request, steps, actions, outcomes, folder: folder.as_fd() };
         staging.fill()?;
         rustix::fs::renameat(root, filling.as_bytes(), root, full.as_bytes()).map_err(root_failed)?;
-        Ok(Staged { folder })
+        Ok(StageFolder { folder })
     });
     written.map_err(|cause| {
         // The next request with this token removes what remains.
@@ -83,7 +84,7 @@ struct Staging<'a> {
 }
 
 /// A file to write.
-struct File {
+struct StagedFile {
     index: usize,
     names: Vec<FileName>,
     mode: u16,
@@ -98,7 +99,7 @@ impl Staging<'_> {
         if staged.is_empty() {
             return Ok(());
         }
-        let few = staged.len() <= FEW;
+        let few = staged.len() <= FEW_FILES;
         self.make_folders(&staged)?;
         if few {
             self.write_few(&staged)?;
@@ -118,11 +119,11 @@ impl Staging<'_> {
 
     /// Skips a path or fails the request, depending on the error.
     fn failed(&mut self, index: usize, errno: Errno) -> Result<(), Cause> {
-        let skip = match sort(errno) {
+        let skip = match classify(errno) {
             // Nothing else writes here, so an existing entry has a name that the file system treats as equal.
-            Trouble::Skip(Skip::InTheWay) if errno == Errno::EXIST => Skip::NameClash,
-            Trouble::Skip(skip) => skip,
-            Trouble::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
+            ErrorClass::Skip(SkipReason::InTheWay) if errno == Errno::EXIST => SkipReason::NameClash,
+            ErrorClass::Skip(skip) => skip,
+            ErrorClass::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
         };
         self.outcomes[index] = Some(Outcome::Skipped(skip));
         Ok(())
@@ -144,7 +145,7 @@ impl Staging<'_> {
             }
             let (name, above) = names.split_last().expect("there is a name");
             let made = walker.folder(above).and_then(|folder| {
-                rustix::fs::mkdirat(folder, name.bytes(), Mode::from_raw_mode(FILLING.into()))
+                rustix::fs::mkdirat(folder, name.bytes(), Mode::from_raw_mode(STAGING_MODE.into()))
             });
             if let Err(errno) = made {
                 self.failed(*index, errno)?;
@@ -159,7 +160,8 @@ impl Staging<'_> {
         for (index, names) in staged.iter().rev() {
             let Node::Folder { mode, .. } = *self.node(*index) else { continue };
             // The outermost folder must stay movable.
-            if mode == FILLING || self.outcomes[*index].is_some() || (names.len() == 1 && !is_open(mode)) {
+            if mode == STAGING_MODE || self.outcomes[*index].is_some() || (names.len() == 1 && !is_open(mode))
+            {
                 continue;
             }
             let (name, above) = names.split_last().expect("there is a name");
@@ -181,13 +183,13 @@ impl Staging<'_> {
                 continue;
             }
             match self.read(*index, names)? {
-                Some(Read::Whole(file)) => {
-                    if let Err(errno) = write_file(&mut walker, &file, After::Sync) {
+                Some(StagedContent::Whole(file)) => {
+                    if let Err(errno) = write_file(&mut walker, &file, SyncMode::Sync) {
                         self.failed(*index, errno)?;
                     }
                 }
-                Some(Read::Parts(parts)) => {
-                    self.write_parts(&mut walker, *index, names, &parts, After::Sync)?;
+                Some(StagedContent::Parts(parts)) => {
+                    self.write_parts(&mut walker, *index, names, &parts, SyncMode::Sync)?;
                 }
                 None => self.write_link(&mut walker, *index, names)?,
             }
@@ -196,7 +198,7 @@ impl Staging<'_> {
     }
 
     fn write_many(&mut self, staged: &[(usize, Vec<FileName>)]) -> Result<(), Cause> {
-        let (sender, receiver) = sync_channel::<Vec<File>>(2);
+        let (sender, receiver) = sync_channel::<Vec<StagedFile>>(2);
         let receiver = Mutex::new(receiver);
         let failures: Mutex<Vec<(usize, Errno)>> = Mutex::default();
         let stop = AtomicBool::new(false);
@@ -217,18 +219,18 @@ impl Staging<'_> {
                     continue;
                 }
                 match self.read(*index, names)? {
-                    Some(Read::Whole(file)) => {
+                    Some(StagedContent::Whole(file)) => {
                         bytes += file.bytes.len();
                         batch.push(file);
                     }
-                    Some(Read::Parts(parts)) => {
-                        self.write_parts(&mut walker, *index, names, &parts, After::Nothing)?;
+                    Some(StagedContent::Parts(parts)) => {
+                        self.write_parts(&mut walker, *index, names, &parts, SyncMode::Nothing)?;
                     }
                     None => self.write_link(&mut walker, *index, names)?,
                 }
                 if batch.len() == BATCH || bytes >= BATCH_BYTES {
                     self.request.check_cancel()?;
-                    self.request.tell(Phase::Writing, done, staged.len());
+                    self.request.report_progress(Phase::Writing, done, staged.len());
                     // A writer ends early only after a failure, which is checked below.
                     let _ = sender.send(std::mem::take(&mut batch));
                     bytes = 0;
@@ -245,15 +247,15 @@ impl Staging<'_> {
     }
 
     /// Reads the content of a file; `None` if it has none.
-    fn read(&mut self, index: usize, names: &[FileName]) -> Result<Option<Read>, Cause> {
+    fn read(&mut self, index: usize, names: &[FileName]) -> Result<Option<StagedContent>, Cause> {
         let Node::File { content, size, mode } = *self.node(index) else { return Ok(None) };
         let read = if Node::kind_of(size) == Kind::Blob {
             self.request
                 .objects
                 .bytes(Kind::Blob, content)
-                .map(|bytes| Read::Whole(File { index, names: names.to_vec(), mode, bytes }))
+                .map(|bytes| StagedContent::Whole(StagedFile { index, names: names.to_vec(), mode, bytes }))
         } else {
-            load::<Parts>(self.request.objects, content).map(Read::Parts)
+            load::<Parts>(self.request.objects, content).map(StagedContent::Parts)
         };
         match read {
             Ok(read) => Ok(Some(read)),
@@ -265,11 +267,11 @@ impl Staging<'_> {
         }
     }
 
-    fn unavailable(&mut self, index: usize, unavailable: Unavailable) -> Result<(), Cause> {
+    fn unavailable(&mut self, index: usize, unavailable: ObjectError) -> Result<(), Cause> {
         match unavailable {
-            Unavailable::Unreadable(_) => Err(Cause::Content(unavailable)),
-            Unavailable::Missing { .. } | Unavailable::Damaged { .. } => {
-                self.outcomes[index] = Some(Outcome::Skipped(Skip::NotHeld));
+            ObjectError::Unreadable(_) => Err(Cause::Content(unavailable)),
+            ObjectError::Missing { .. } | ObjectError::Damaged { .. } => {
+                self.outcomes[index] = Some(Outcome::Skipped(SkipReason::NotHeld));
                 Ok(())
             }
         }
@@ -290,7 +292,7 @@ impl Staging<'_> {
         index: usize,
         names: &[FileName],
         parts: &Parts,
-        after: After,
+        after: SyncMode,
     ) -> Result<(), Cause> {
         let Node::File { mode, .. } = *self.node(index) else { return Ok(()) };
         let file = match create(walker, names) {
@@ -324,36 +326,36 @@ impl Staging<'_> {
             }
         }
         if !matches!(self.node(index), Node::File { size, .. } if *size == written) {
-            self.outcomes[index] = Some(Outcome::Skipped(Skip::NotHeld));
+            self.outcomes[index] = Some(Outcome::Skipped(SkipReason::NotHeld));
         }
         Ok(())
     }
 
-    fn part(&self, part: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+    fn part(&self, part: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         let bytes = self.request.objects.bytes(Kind::Blob, part)?;
         // Parts from other machines must not exceed the part size.
         if bytes.len() as u64 > PART {
-            return Err(Unavailable::Damaged { kind: Kind::Blob, id: part });
+            return Err(ObjectError::Damaged { kind: Kind::Blob, id: part });
         }
         Ok(bytes)
     }
 }
 
-enum Read {
-    Whole(File),
+enum StagedContent {
+    Whole(StagedFile),
     Parts(Parts),
 }
 
 /// What to do after writing a file.
 #[derive(Clone, Copy)]
-enum After {
+enum SyncMode {
     Nothing,
     Sync,
 }
 
 fn write_batches(
     folder: BorrowedFd<'_>,
-    receiver: &Mutex<Receiver<Vec<File>>>,
+    receiver: &Mutex<Receiver<Vec<StagedFile>>>,
     failures: &Mutex<Vec<(usize, Errno)>>,
     stop: &AtomicBool,
 ) {
@@ -366,8 +368,8 @@ fn write_batches(
                 // Drain the channel, so that the reader does not block.
                 break;
             }
-            if let Err(errno) = write_file(&mut walker, &file, After::Nothing) {
-                if matches!(sort(errno), Trouble::Fatal(_)) {
+            if let Err(errno) = write_file(&mut walker, &file, SyncMode::Nothing) {
+                if matches!(classify(errno), ErrorClass::Fatal(_)) {
                     stop.store(true, Ordering::Relaxed);
                 }
                 if let Ok(mut failures) = failures.lock() {
@@ -378,7 +380,7 @@ fn write_batches(
     }
 }
 
-fn write_file(walker: &mut Walker<'_>, file: &File, after: After) -> Result<(), Errno> {
+fn write_file(walker: &mut Walker<'_>, file: &StagedFile, after: SyncMode) -> Result<(), Errno> {
     let created = create(walker, &file.names)?;
     let written =
         write_all(created.as_fd(), &file.bytes).and_then(|()| finish(created.as_fd(), file.mode, after));
@@ -416,10 +418,10 @@ pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Er
     Ok(())
 }
 
-fn finish(file: BorrowedFd<'_>, mode: u16, after: After) -> Result<(), Errno> {
+fn finish(file: BorrowedFd<'_>, mode: u16, after: SyncMode) -> Result<(), Errno> {
     rustix::fs::fchmod(file, Mode::from_raw_mode(mode.into()))?;
     match after {
-        After::Nothing => Ok(()),
-        After::Sync => rustix::fs::fsync(file),
+        SyncMode::Nothing => Ok(()),
+        SyncMode::Sync => rustix::fs::fsync(file),
     }
 }

@@ -14,45 +14,45 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::{Additions, Memory};
+use retake_model::object::{Additions, MemoryObjects};
 use retake_model::path::{FileName, TreePath};
 use retake_model::tree::{Difference, Node, PART, Parts, Tree, TreeEntry, differences};
 
 use super::*;
 
 /// Expected content by path: `f` a file, `l` a link, `d` a folder.
-pub(crate) type Shape = BTreeMap<Vec<u8>, Thing>;
+pub(crate) type Shape = BTreeMap<Vec<u8>, TestNode>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
+pub(crate) enum TestNode {
     File(Vec<u8>, u16),
     Link(Vec<u8>),
     Folder(u16),
 }
 
-pub(crate) fn f(bytes: &str) -> Thing {
-    Thing::File(bytes.as_bytes().to_vec(), 0o644)
+pub(crate) fn f(bytes: &str) -> TestNode {
+    TestNode::File(bytes.as_bytes().to_vec(), 0o644)
 }
 
-pub(crate) fn l(target: &str) -> Thing {
-    Thing::Link(target.as_bytes().to_vec())
+pub(crate) fn l(target: &str) -> TestNode {
+    TestNode::Link(target.as_bytes().to_vec())
 }
 
-pub(crate) fn d() -> Thing {
-    Thing::Folder(0o755)
+pub(crate) fn d() -> TestNode {
+    TestNode::Folder(0o755)
 }
 
-pub(crate) fn shape<const N: usize>(things: [(&str, Thing); N]) -> Shape {
+pub(crate) fn shape<const N: usize>(things: [(&str, TestNode); N]) -> Shape {
     things.into_iter().map(|(path, thing)| (path.as_bytes().to_vec(), thing)).collect()
 }
 
 /// A folder, and the objects of every requested shape.
-pub(crate) struct Lab {
+pub(crate) struct Fixture {
     pub(crate) place: tempfile::TempDir,
-    pub(crate) objects: Memory,
+    pub(crate) objects: MemoryObjects,
 }
 
-impl Lab {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::within(&std::env::temp_dir())
     }
@@ -60,7 +60,7 @@ impl Lab {
     pub(crate) fn within(place: &Path) -> Self {
         let place = tempfile::tempdir_in(place).expect("a temporary folder");
         std::fs::create_dir(place.path().join("root")).expect("a new folder");
-        Self { place, objects: Memory::default() }
+        Self { place, objects: MemoryObjects::default() }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -75,12 +75,12 @@ impl Lab {
     pub(crate) fn tree(&mut self, shape: &Shape) -> ContentId {
         let base = self.objects.clone();
         let mut additions = Additions::new(&base);
-        let entries: Vec<(Vec<FileName>, &Thing)> = shape
+        let entries: Vec<(Vec<FileName>, &TestNode)> = shape
             .iter()
             .map(|(path, thing)| (TreePath::new(path).expect("a path").names().to_vec(), thing))
             .collect();
         let tree = build(&mut additions, &entries);
-        self.objects.keep(additions.into_new());
+        self.objects.insert_all(additions.into_new());
         tree
     }
 
@@ -95,18 +95,18 @@ impl Lab {
             let path = self.root().join(OsStr::from_bytes(path));
             std::fs::create_dir_all(path.parent().expect("it is below the root")).expect("a folder");
             match thing {
-                Thing::File(bytes, mode) => {
+                TestNode::File(bytes, mode) => {
                     std::fs::write(&path, bytes).expect("a file");
                     set_mode(&path, *mode);
                 }
-                Thing::Link(target) => {
+                TestNode::Link(target) => {
                     std::os::unix::fs::symlink(OsStr::from_bytes(target), &path).expect("a link");
                 }
-                Thing::Folder(_) => std::fs::create_dir_all(&path).expect("a folder"),
+                TestNode::Folder(_) => std::fs::create_dir_all(&path).expect("a folder"),
             }
         }
         for (path, thing) in shape.iter().rev() {
-            if let Thing::Folder(mode) = thing {
+            if let TestNode::Folder(mode) = thing {
                 set_mode(&self.root().join(OsStr::from_bytes(path)), *mode);
             }
         }
@@ -153,17 +153,17 @@ pub(crate) fn set_mode(path: &Path, mode: u16) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode.into())).expect("ours");
 }
 
-fn build(additions: &mut Additions<'_, Memory>, entries: &[(Vec<FileName>, &Thing)]) -> ContentId {
+fn build(additions: &mut Additions<'_, MemoryObjects>, entries: &[(Vec<FileName>, &TestNode)]) -> ContentId {
     let mut made = Vec::new();
     for group in entries.chunk_by(|left, right| left.0[0] == right.0[0]) {
-        let below: Vec<(Vec<FileName>, &Thing)> = group
+        let below: Vec<(Vec<FileName>, &TestNode)> = group
             .iter()
             .filter(|(names, _)| names.len() > 1)
             .map(|(names, thing)| (names[1..].to_vec(), *thing))
             .collect();
         let here = group.iter().find(|(names, _)| names.len() == 1).map(|(_, thing)| *thing);
         let node = match here {
-            Some(Thing::File(bytes, mode)) => {
+            Some(TestNode::File(bytes, mode)) => {
                 let size = bytes.len() as u64;
                 let content = if size > PART {
                     let parts = bytes
@@ -176,9 +176,9 @@ fn build(additions: &mut Additions<'_, Memory>, entries: &[(Vec<FileName>, &Thin
                 };
                 Node::File { content, size, mode: *mode }
             }
-            Some(Thing::Link(target)) => Node::Link { target: target.clone() },
+            Some(TestNode::Link(target)) => Node::Link { target: target.clone() },
             folder => {
-                let mode = if let Some(Thing::Folder(mode)) = folder { *mode } else { 0o755 };
+                let mode = if let Some(TestNode::Folder(mode)) = folder { *mode } else { 0o755 };
                 Node::Folder { tree: build(additions, &below), mode }
             }
         };
@@ -202,12 +202,12 @@ fn read_into(top: &Path, folder: &Path, found: &mut Shape) {
         let mode = (metadata.mode() & 0o777) as u16;
         if metadata.is_symlink() {
             let target = std::fs::read_link(&path).expect("a link").as_os_str().as_bytes().to_vec();
-            found.insert(name, Thing::Link(target));
+            found.insert(name, TestNode::Link(target));
         } else if metadata.is_dir() {
-            found.insert(name, Thing::Folder(mode));
+            found.insert(name, TestNode::Folder(mode));
             read_into(top, &path, found);
         } else if metadata.is_file() {
-            found.insert(name, Thing::File(std::fs::read(&path).expect("a file"), mode));
+            found.insert(name, TestNode::File(std::fs::read(&path).expect("a file"), mode));
         }
     }
 }

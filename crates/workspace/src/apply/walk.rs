@@ -10,33 +10,33 @@ use rustix::io::Errno;
 pub(crate) struct Walker<'top> {
     top: BorrowedFd<'top>,
     /// Path to the last folder.
-    way: Vec<FileName>,
+    path: Vec<FileName>,
     /// Open folders on that path with their depth; the last one is the end of the path.
     open: Vec<(usize, OwnedFd)>,
 }
 
 /// Limit on open descriptors: the deepest paths have more names than a process may have descriptors.
-const MOST_OPEN: usize = 32;
+const MAX_OPEN: usize = 32;
 
 impl<'top> Walker<'top> {
     pub(crate) fn new(top: BorrowedFd<'top>) -> Self {
-        Self { top, way: Vec::new(), open: Vec::new() }
+        Self { top, path: Vec::new(), open: Vec::new() }
     }
 
     /// Opens the folder with these names below the top.
     pub(crate) fn folder(&mut self, names: &[FileName]) -> Result<BorrowedFd<'_>, Errno> {
-        let shared = self.way.iter().zip(names).take_while(|(known, name)| known == name).count();
+        let shared = self.path.iter().zip(names).take_while(|(known, name)| known == name).count();
         self.open.retain(|(depth, _)| *depth <= shared);
         let start = self.open.last().map_or(0, |(depth, _)| *depth);
-        self.way.truncate(start);
+        self.path.truncate(start);
         for name in &names[start..] {
             let next = open_folder(self.here(), name.bytes())?;
-            self.way.push(name.clone());
-            if self.open.len() == MOST_OPEN {
+            self.path.push(name.clone());
+            if self.open.len() == MAX_OPEN {
                 // Keeps the folders nearest to the top, which most paths share.
-                self.open.remove(MOST_OPEN / 2);
+                self.open.remove(MAX_OPEN / 2);
             }
-            self.open.push((self.way.len(), next));
+            self.open.push((self.path.len(), next));
         }
         Ok(self.here())
     }
@@ -56,7 +56,7 @@ impl<'top> Walker<'top> {
             let above = self.folder(&names[..length - 1])?;
             rustix::fs::mkdirat(above, name.bytes(), Mode::from_raw_mode(0o700))?;
             let folder = self.folder(&names[..length])?;
-            rustix::fs::fchmod(folder, Mode::from_raw_mode(USUAL_MODE))?;
+            rustix::fs::fchmod(folder, Mode::from_raw_mode(DEFAULT_MODE))?;
             made += 1;
         }
         Ok(made)
@@ -64,7 +64,7 @@ impl<'top> Walker<'top> {
 
     /// Clears the cached path.
     pub(crate) fn forget(&mut self) {
-        self.way.clear();
+        self.path.clear();
         self.open.clear();
     }
 
@@ -74,7 +74,7 @@ impl<'top> Walker<'top> {
 }
 
 /// Permissions of parent folders that no step names.
-const USUAL_MODE: u32 = 0o755;
+const DEFAULT_MODE: u32 = 0o755;
 
 /// Opens a folder, but no link or file.
 pub(crate) fn open_folder(above: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
@@ -119,7 +119,7 @@ pub(crate) fn remove_all(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno
 }
 
 /// Below this depth, folders are moved up instead of being entered.
-const DEEP: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut usize) -> Result<(), Errno> {
     // The folder may already have its final permissions, which may not allow emptying it.
@@ -142,7 +142,7 @@ fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut u
             }
             other => other?,
         };
-        if depth == DEEP {
+        if depth == MAX_DEPTH {
             let _ = rustix::fs::fchmod(&inner, Mode::from_raw_mode(0o700));
             rustix::fs::renameat(folder, name, top, format!("deep-{deep}"))?;
             *deep += 1;
@@ -155,7 +155,7 @@ fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut u
 }
 
 /// From this number of files on, several threads remove them.
-const MANY: usize = 256;
+const PARALLEL_THRESHOLD: usize = 256;
 /// Removing a file is mostly waiting for the journal of the file system.
 const REMOVERS: usize = 8;
 
@@ -163,7 +163,7 @@ fn unlink(folder: BorrowedFd<'_>, files: &[Vec<u8>]) -> Result<(), Errno> {
     let unlink = |files: &[Vec<u8>]| {
         files.iter().try_for_each(|name| rustix::fs::unlinkat(folder, name.as_slice(), AtFlags::empty()))
     };
-    if files.len() < MANY {
+    if files.len() < PARALLEL_THRESHOLD {
         return unlink(files);
     }
     std::thread::scope(|scope| {

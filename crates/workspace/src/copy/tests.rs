@@ -3,20 +3,20 @@
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::apply::tests::{Lab, Shape, Thing, d, f, l, read, shape, whole};
+use crate::apply::tests::{Fixture, Shape, TestNode, d, f, l, read, shape, whole};
 
 fn lay(
-    lab: &Lab,
+    fixture: &Fixture,
     tree: ContentId,
     unchanged: &(dyn Fn(&TreePath, &Identity, ContentId) -> bool + Sync),
-) -> Result<(Materialised, Shape), MaterialiseError> {
+) -> Result<(MaterialiseReport, Shape), MaterialiseError> {
     let target = tempfile::tempdir().expect("a temporary folder");
-    let root = OpenRoot::open(&lab.root()).expect("a folder");
+    let root = OpenRoot::open(&fixture.root()).expect("a folder");
     let done = materialise(&Request {
         target: &OpenRoot::open(target.path()).expect("a folder"),
         tree,
-        objects: &lab.objects,
-        nearby: Some(Nearby { root: &root, unchanged }),
+        objects: &fixture.objects,
+        copy_source: Some(CopySource { root: &root, unchanged }),
         progress: None,
         cancel: &AtomicBool::new(false),
     });
@@ -28,13 +28,13 @@ fn example() -> Shape {
     let mut example = shape([
         ("a", f("1")),
         ("empty", f("")),
-        ("run", Thing::File(b"#!".to_vec(), 0o755)),
-        ("private", Thing::File(b"p".to_vec(), 0o600)),
+        ("run", TestNode::File(b"#!".to_vec(), 0o755)),
+        ("private", TestNode::File(b"p".to_vec(), 0o600)),
         ("link", l("../../etc/passwd")),
         ("nothing", d()),
-        ("closed", Thing::Folder(0o555)),
+        ("closed", TestNode::Folder(0o555)),
         ("closed/inner/b", f("2")),
-        ("large", Thing::File(vec![9; 9 << 20], 0o644)),
+        ("large", TestNode::File(vec![9; 9 << 20], 0o644)),
     ]);
     for file in 0..200 {
         example.insert(format!("many/{}/{file}", file % 7).into_bytes(), f(&file.to_string()));
@@ -44,52 +44,58 @@ fn example() -> Shape {
 
 #[test]
 fn a_tree_is_laid_out_from_nearby_and_from_the_store() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let example = example();
-    let tree = lab.tree(&example);
-    let (done, found) = lay(&lab, tree, &|_, _, _| true).expect("no failure");
+    let tree = fixture.tree(&example);
+    let (done, found) = lay(&fixture, tree, &|_, _, _| true).expect("no failure");
     assert_eq!(found, whole(&example));
     assert_eq!((done.shared + done.copied, done.links), (0, 1), "nothing is nearby");
 
-    lab.write(&example);
-    let (done, found) = lay(&lab, tree, &|_, _, _| true).expect("no failure");
+    fixture.write(&example);
+    let (done, found) = lay(&fixture, tree, &|_, _, _| true).expect("no failure");
     assert_eq!(found, whole(&example));
     assert_eq!((done.shared + done.copied, done.written), (206, 0));
 
-    let (done, found) = lay(&lab, tree, &|path, _, _| path.to_string() != "a").expect("no failure");
+    let (done, found) = lay(&fixture, tree, &|path, _, _| path.to_string() != "a").expect("no failure");
     assert_eq!(found, whole(&example));
     assert_eq!(done.written, 1);
 }
 
 #[test]
 fn what_is_not_as_expected_nearby_comes_from_the_store() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let example = example();
-    let tree = lab.tree(&example);
-    lab.write(&example);
+    let tree = fixture.tree(&example);
+    fixture.write(&example);
     // Another size, another type, missing, and reached through a link: none of them is copied.
-    std::fs::write(lab.at("a"), "longer").expect("a file");
-    std::fs::remove_file(lab.at("run")).expect("a file");
-    std::fs::rename(lab.at("many"), lab.at("moved")).expect("a folder");
-    std::os::unix::fs::symlink("moved", lab.at("many")).expect("a link");
-    let (done, found) = lay(&lab, tree, &|_, _, _| true).expect("no failure");
+    std::fs::write(fixture.at("a"), "longer").expect("a file");
+    std::fs::remove_file(fixture.at("run")).expect("a file");
+    std::fs::rename(fixture.at("many"), fixture.at("moved")).expect("a folder");
+    std::os::unix::fs::symlink("moved", fixture.at("many")).expect("a link");
+    let (done, found) = lay(&fixture, tree, &|_, _, _| true).expect("no failure");
     assert_eq!(found, whole(&example));
     assert_eq!(done.written, 202);
 }
 
 #[test]
 fn a_failure_leaves_nothing() {
-    let mut lab = Lab::new();
-    let tree = lab.tree(&example());
-    let nothing = retake_model::object::Memory::default();
-    let lost = Lab { objects: nothing, ..Lab::new() };
+    let mut fixture = Fixture::new();
+    let tree = fixture.tree(&example());
+    let nothing = retake_model::object::MemoryObjects::default();
+    let lost = Fixture { objects: nothing, ..Fixture::new() };
     assert!(matches!(lay(&lost, tree, &|_, _, _| true), Err(MaterialiseError::Content(_))));
 
     let target = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(target.path().join("mine"), "1").expect("a file");
     let root = OpenRoot::open(target.path()).expect("a folder");
-    let request =
-        |cancel| Request { target: &root, tree, objects: &lab.objects, nearby: None, progress: None, cancel };
+    let request = |cancel| Request {
+        target: &root,
+        tree,
+        objects: &fixture.objects,
+        copy_source: None,
+        progress: None,
+        cancel,
+    };
     let go = AtomicBool::new(false);
     assert!(matches!(materialise(&request(&go)), Err(MaterialiseError::NotEmpty)));
     std::fs::remove_file(target.path().join("mine")).expect("ours");

@@ -10,7 +10,7 @@ use retake_model::tree::Node;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Count, Nearby};
+use super::{CopySource, Count};
 use crate::apply::Identity;
 use crate::apply::stage::write_all;
 use crate::apply::walk::Walker;
@@ -23,22 +23,22 @@ pub(super) struct Batch {
 
 /// State that the workers share.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct SharedState {
     pub(super) cloned: Count,
     pub(super) copied: Count,
     /// Set when the file systems cannot share blocks, so that this is tried only once.
-    apart: AtomicBool,
+    is_other_device: AtomicBool,
     missed: Mutex<Vec<(TreePath, Node)>>,
     failure: Mutex<Option<Errno>>,
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn failure(&self) -> Option<Errno> {
         self.failure.lock().ok().and_then(|failure| *failure)
     }
 
     /// Files that must come from the store.
-    pub(super) fn take_missed(&self) -> Vec<(TreePath, Node)> {
+    pub(super) fn missed_files(&self) -> Vec<(TreePath, Node)> {
         self.missed.lock().map(|mut missed| std::mem::take(&mut *missed)).unwrap_or_default()
     }
 }
@@ -46,13 +46,15 @@ impl Shared {
 /// Processes batches until the channel closes.
 pub(super) fn run(
     target: BorrowedFd<'_>,
-    nearby: Option<Nearby<'_>>,
+    copy_source: Option<CopySource<'_>>,
     receiver: &Mutex<Receiver<Batch>>,
-    shared: &Shared,
+    shared: &SharedState,
 ) {
     let mut worker = Worker {
         target: Walker::new(target),
-        nearby: nearby.as_ref().map(|nearby| (Walker::new(nearby.root.as_fd()), *nearby)),
+        copy_source: copy_source
+            .as_ref()
+            .map(|copy_source| (Walker::new(copy_source.root.as_fd()), *copy_source)),
         shared,
     };
     loop {
@@ -62,7 +64,7 @@ pub(super) fn run(
             // Drain the channel, so that the walk does not block.
             continue;
         }
-        if let Err(errno) = worker.take(&batch)
+        if let Err(errno) = worker.process(&batch)
             && let Ok(mut failure) = shared.failure.lock()
         {
             failure.get_or_insert(errno);
@@ -72,19 +74,19 @@ pub(super) fn run(
 
 struct Worker<'a> {
     target: Walker<'a>,
-    nearby: Option<(Walker<'a>, Nearby<'a>)>,
-    shared: &'a Shared,
+    copy_source: Option<(Walker<'a>, CopySource<'a>)>,
+    shared: &'a SharedState,
 }
 
 impl Worker<'_> {
-    fn take(&mut self, batch: &Batch) -> Result<(), Errno> {
+    fn process(&mut self, batch: &Batch) -> Result<(), Errno> {
         let target = self.target.folder(&batch.folder)?;
         let mut missed = Vec::new();
         for (name, node) in &batch.files {
             let path = path_of(&batch.folder, name);
-            let taken = match &mut self.nearby {
-                Some((walker, nearby)) => match walker.folder(&batch.folder) {
-                    Ok(folder) => take_one(nearby, folder, target, &path, node, self.shared)?,
+            let taken = match &mut self.copy_source {
+                Some((walker, copy_source)) => match walker.folder(&batch.folder) {
+                    Ok(folder) => copy_file(copy_source, folder, target, &path, node, self.shared)?,
                     Err(_) => false,
                 },
                 None => false,
@@ -101,13 +103,13 @@ impl Worker<'_> {
 }
 
 /// Copies one file; returns whether that worked. Only problems in the new folder are errors.
-fn take_one(
-    nearby: &Nearby<'_>,
+fn copy_file(
+    copy_source: &CopySource<'_>,
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
     path: &TreePath,
     node: &Node,
-    shared: &Shared,
+    shared: &SharedState,
 ) -> Result<bool, Errno> {
     let Node::File { content, size, mode } = *node else { return Ok(false) };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -118,7 +120,7 @@ fn take_one(
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => Identity::of(&stat),
         _ => return Ok(false),
     };
-    if before.size != size || !(nearby.unchanged)(path, &before, content) {
+    if before.size != size || !(copy_source.unchanged)(path, &before, content) {
         return Ok(false);
     }
     let made = create(to, path.name())?;
@@ -127,11 +129,11 @@ fn take_one(
     } else if copy(&made, &source, size)? {
         &shared.copied
     } else {
-        return forget(to, path.name());
+        return remove_partial(to, path.name());
     };
     let after = rustix::fs::fstat(&source).map(|stat| Identity::of(&stat));
     if after != Ok(before) {
-        return forget(to, path.name());
+        return remove_partial(to, path.name());
     }
     rustix::fs::fchmod(&made, Mode::from_raw_mode(mode.into()))?;
     count.fetch_add(1, Ordering::Relaxed);
@@ -139,19 +141,19 @@ fn take_one(
 }
 
 /// Removes an unreliable copy.
-fn forget(folder: BorrowedFd<'_>, name: &FileName) -> Result<bool, Errno> {
+fn remove_partial(folder: BorrowedFd<'_>, name: &FileName) -> Result<bool, Errno> {
     rustix::fs::unlinkat(folder, name.bytes(), rustix::fs::AtFlags::empty()).map(|()| false)
 }
 
-fn is_shared(made: &OwnedFd, source: &OwnedFd, shared: &Shared) -> bool {
-    if shared.apart.load(Ordering::Relaxed) {
+fn is_shared(made: &OwnedFd, source: &OwnedFd, shared: &SharedState) -> bool {
+    if shared.is_other_device.load(Ordering::Relaxed) {
         return false;
     }
     match rustix::fs::ioctl_ficlone(made, source) {
         Ok(()) => true,
         Err(errno) => {
             if matches!(errno, Errno::NOTSUP | Errno::XDEV | Errno::NOTTY | Errno::NOSYS | Errno::INVAL) {
-                shared.apart.store(true, Ordering::Relaxed);
+                shared.is_other_device.store(true, Ordering::Relaxed);
             }
             false
         }
@@ -168,7 +170,7 @@ fn copy(made: &OwnedFd, source: &OwnedFd, size: u64) -> Result<bool, Errno> {
             Err(Errno::INTR) => {}
             // Some file systems cannot, or not with each other.
             Err(Errno::XDEV | Errno::NOSYS | Errno::NOTSUP | Errno::INVAL | Errno::IO) if copied == 0 => {
-                return copy_plainly(made, source, size);
+                return copy_by_read(made, source, size);
             }
             Err(errno) => return Err(errno),
         }
@@ -176,7 +178,7 @@ fn copy(made: &OwnedFd, source: &OwnedFd, size: u64) -> Result<bool, Errno> {
     Ok(copied == size)
 }
 
-fn copy_plainly(made: &OwnedFd, source: &OwnedFd, size: u64) -> Result<bool, Errno> {
+fn copy_by_read(made: &OwnedFd, source: &OwnedFd, size: u64) -> Result<bool, Errno> {
     let mut buffer = vec![0; size.clamp(1, 1 << 20) as usize];
     let mut copied = 0;
     while copied < size {

@@ -14,7 +14,7 @@ const CONFIG_LIMIT: usize = 1024 * 1024;
 
 /// Text of a repository's configuration.
 pub(super) fn text(common: &Path) -> Option<String> {
-    let bytes = read::whole(&common.join("config"), Links::Follow, CONFIG_LIMIT)?;
+    let bytes = read::read_limited(&common.join("config"), Links::Follow, CONFIG_LIMIT)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -11,14 +11,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::config::{self, Variable};
-use super::index::{self, Entry, Mark};
+use super::index::{self, Entry, EntryFlag};
 use super::locate::Repository;
 use super::read::{self, Links};
 use super::refs::Head;
 use super::{sha1, staged, untracked};
 
 /// Limit on the bytes to read, over all files.
-const READ: u64 = 16 * 1024 * 1024;
+const READ_BUDGET: u64 = 16 * 1024 * 1024;
 
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
@@ -40,9 +40,10 @@ pub(super) fn dirty(repository: &Repository, head: &Head) -> Option<bool> {
     let has_attributes = index.entries.iter().any(|entry| entry.path.ends_with(b".gitattributes"));
     let mut known = true;
     if rules.by_content && !has_attributes {
-        let mut looking = Looking { root, written: index.written, left: READ, folders: HashSet::new() };
+        let mut check =
+            IndexCheck { root, written: index.written, left: READ_BUDGET, folders: HashSet::new() };
         for entry in &index.entries {
-            match looking.look(entry) {
+            match check.check_entry(entry) {
                 State::Differs => return Some(true),
                 State::Same => {}
                 State::Unknown => known = false,
@@ -94,7 +95,7 @@ fn is_off(value: &str) -> bool {
     ["false", "off", "no", "0"].iter().any(|off| value.eq_ignore_ascii_case(off))
 }
 
-struct Looking<'repository> {
+struct IndexCheck<'repository> {
     root: &'repository Path,
     written: (u32, u32),
     left: u64,
@@ -102,17 +103,17 @@ struct Looking<'repository> {
     folders: HashSet<Vec<u8>>,
 }
 
-impl Looking<'_> {
-    fn look(&mut self, entry: &Entry) -> State {
+impl IndexCheck<'_> {
+    fn check_entry(&mut self, entry: &Entry) -> State {
         let is_strange = |part: &[u8]| matches!(part, b"" | b"." | b".." | b".git");
         if entry.path.split(|byte| *byte == b'/').any(is_strange) {
             return State::Unknown;
         }
         match entry.mark {
-            Mark::Skipped => return State::Unknown,
-            Mark::Unmerged | Mark::Intended => return State::Differs,
-            Mark::Assumed => return State::Same,
-            Mark::None => {}
+            EntryFlag::Skipped => return State::Unknown,
+            EntryFlag::Unmerged | EntryFlag::Intended => return State::Differs,
+            EntryFlag::Assumed => return State::Same,
+            EntryFlag::None => {}
         }
         if !matches!(entry.mode & KIND, FILE | LINK) {
             // A nested repository, or a folder that is only partly checked out.
@@ -153,7 +154,7 @@ impl Looking<'_> {
         let bytes = if entry.mode & KIND == LINK {
             fs::read_link(path).ok().map(|target| target.into_os_string().into_vec())
         } else {
-            read::whole(path, Links::Refuse, size as usize)
+            read::read_limited(path, Links::Refuse, size as usize)
         };
         match bytes {
             Some(bytes) if sha1::blob(&bytes) == entry.name => State::Same,

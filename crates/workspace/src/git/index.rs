@@ -10,9 +10,9 @@ use std::path::Path;
 use super::read::{self, Links};
 
 /// Larger indexes are not read, since each entry costs a `stat`.
-const ENTRIES: u32 = 20_000;
+const MAX_ENTRIES: u32 = 20_000;
 /// Far more than this number of entries takes.
-const LONGEST: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Hash of the index at its end.
 const TRAILER: usize = 20;
 
@@ -30,12 +30,12 @@ pub(super) struct Entry {
     pub(super) mode: u32,
     pub(super) size: u32,
     pub(super) name: [u8; 20],
-    pub(super) mark: Mark,
+    pub(super) mark: EntryFlag,
 }
 
 /// Flags of an entry; the strongest if there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum EntryFlag {
     None,
     /// Not checked out.
     Skipped,
@@ -55,11 +55,11 @@ pub(super) fn read(git: &Path) -> Option<Index> {
     }
     let file = read::open(&path, Links::Refuse)?;
     let metadata = file.metadata().ok()?;
-    if metadata.len() > LONGEST {
+    if metadata.len() > MAX_BYTES {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     let mut index = parse(&bytes)?;
     index.written = (metadata.mtime() as u32, metadata.mtime_nsec() as u32);
     Some(index)
@@ -72,7 +72,7 @@ fn parse(bytes: &[u8]) -> Option<Index> {
         return None;
     }
     let (version, count) = (bytes.number()?, bytes.number()?);
-    if !(2..=4).contains(&version) || count > ENTRIES {
+    if !(2..=4).contains(&version) || count > MAX_ENTRIES {
         return None;
     }
     let mut entries: Vec<Entry> = Vec::new();
@@ -147,15 +147,15 @@ impl<'index> Bytes<'index> {
             path
         };
         let mark = if further & 0x4000 != 0 {
-            Mark::Skipped
+            EntryFlag::Skipped
         } else if flags & 0x3000 != 0 {
-            Mark::Unmerged
+            EntryFlag::Unmerged
         } else if further & 0x2000 != 0 {
-            Mark::Intended
+            EntryFlag::Intended
         } else if flags & 0x8000 != 0 {
-            Mark::Assumed
+            EntryFlag::Assumed
         } else {
-            Mark::None
+            EntryFlag::None
         };
         Some(Entry { path, changed, modified, inode, mode, size, name, mark })
     }

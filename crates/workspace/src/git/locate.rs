@@ -51,16 +51,16 @@ fn git_folder_of(work_tree: &Path) -> Option<PathBuf> {
     }
     // A dangling pointer still marks the top of a work tree: searching further up would report the branch of an outer
     // repository.
-    metadata.is_file().then(|| pointed(&entry, b"gitdir:", work_tree).unwrap_or(entry))
+    metadata.is_file().then(|| read_pointer(&entry, b"gitdir:", work_tree).unwrap_or(entry))
 }
 
 fn common_of(git: &Path) -> PathBuf {
-    pointed(&git.join("commondir"), b"", git).unwrap_or_else(|| git.to_owned())
+    read_pointer(&git.join("commondir"), b"", git).unwrap_or_else(|| git.to_owned())
 }
 
 /// The path in a pointer file, relative to `base`.
-fn pointed(file: &Path, prefix: &[u8], base: &Path) -> Option<PathBuf> {
-    let bytes = read::whole(file, Links::Follow, POINTER_LIMIT)?;
+fn read_pointer(file: &Path, prefix: &[u8], base: &Path) -> Option<PathBuf> {
+    let bytes = read::read_limited(file, Links::Follow, POINTER_LIMIT)?;
     let path = bytes.strip_prefix(prefix)?.trim_ascii();
     let wrong = path.is_empty() || path.iter().any(|byte| matches!(byte, 0 | b'\n'));
     (!wrong).then(|| base.join(OsString::from_vec(path.to_vec())))

@@ -14,7 +14,7 @@ use super::read::{self, Links};
 /// Larger commits are not read.
 const COMMIT_LIMIT: usize = 1024 * 1024;
 /// Limit on the packs to search.
-const PACKS: usize = 1_000;
+const MAX_PACKS: usize = 1_000;
 /// Type number of a commit in a pack.
 const COMMIT: u8 = 1;
 
@@ -23,7 +23,7 @@ pub(super) fn tree_of_commit(common: &Path, commit: &str) -> Option<[u8; 20]> {
     let name = name_of(commit)?;
     let objects = common.join("objects");
     let loose = objects.join(&commit[..2]).join(&commit[2..]);
-    let text = match read::whole(&loose, Links::Refuse, COMMIT_LIMIT) {
+    let text = match read::read_limited(&loose, Links::Refuse, COMMIT_LIMIT) {
         Some(bytes) => {
             let object = decompress_to_vec_zlib_with_limit(&bytes, COMMIT_LIMIT).ok()?;
             let start = object.iter().position(|byte| *byte == 0)?;
@@ -47,7 +47,7 @@ fn name_of(digits: &str) -> Option<[u8; 20]> {
 }
 
 fn packed(folder: &Path, name: &[u8; 20]) -> Option<Vec<u8>> {
-    for entry in fs::read_dir(folder).ok()?.take(PACKS).flatten() {
+    for entry in fs::read_dir(folder).ok()?.take(MAX_PACKS).flatten() {
         let path = entry.path();
         if path.extension().is_none_or(|extension| extension != "idx") {
             continue;

@@ -34,7 +34,7 @@ pub(super) fn open(path: &Path, links: Links) -> Option<File> {
 }
 
 /// Reads a regular file up to a size limit.
-pub(super) fn whole(path: &Path, links: Links, limit: usize) -> Option<Vec<u8>> {
+pub(super) fn read_limited(path: &Path, links: Links, limit: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, links)?.take(limit as u64 + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() <= limit).then_some(bytes)

@@ -16,7 +16,7 @@ const REFERENCE_LIMIT: usize = 4 * 1024;
 /// Enough for half a million references.
 const PACKED_LIMIT: u64 = 64 * 1024 * 1024;
 /// Git follows the same number of steps.
-const DEPTH: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// The checked-out branch and commit.
 #[derive(Default)]
@@ -46,7 +46,7 @@ pub(super) fn head(git: &Path, common: &Path) -> Head {
         }
         Reference::Absent | Reference::Malformed => return Head::default(),
     };
-    for _ in 0..DEPTH {
+    for _ in 0..MAX_DEPTH {
         if !is_valid_name(&name) {
             return Head::default();
         }
@@ -83,7 +83,7 @@ fn read_loose(path: &Path) -> Reference {
             _ => Reference::Malformed,
         };
     }
-    let Some(bytes) = read::whole(path, Links::Refuse, REFERENCE_LIMIT) else {
+    let Some(bytes) = read::read_limited(path, Links::Refuse, REFERENCE_LIMIT) else {
         return Reference::Malformed;
     };
     match bytes.strip_prefix(b"ref:") {

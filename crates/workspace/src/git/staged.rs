@@ -10,7 +10,7 @@ use super::refs::Head;
 use super::sha1;
 
 /// Limit on the depth of folders.
-const DEEPEST: usize = 256;
+const MAX_DEPTH: usize = 256;
 
 /// Returns whether anything is staged; `None` if the commit cannot be read.
 pub(super) fn staged(repository: &Repository, head: &Head, index: &Index) -> Option<bool> {
@@ -24,7 +24,7 @@ pub(super) fn staged(repository: &Repository, head: &Head, index: &Index) -> Opt
 
 /// Hash of the folder that contains these entries, whose path has `prefix` bytes.
 fn tree(entries: &[Entry], prefix: usize, depth: usize) -> Option<[u8; 20]> {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return None;
     }
     let mut bytes = Vec::new();

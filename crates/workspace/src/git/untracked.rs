@@ -13,16 +13,16 @@ use super::read::{self, Links};
 use crate::pattern;
 
 /// Limit on the names to check, over all folders.
-const NAMES: usize = 50_000;
+const MAX_NAMES: usize = 50_000;
 /// Larger files are not ignore files and are not read.
-const LONGEST: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Searches for an untracked file; `None` if there are too many names or if a nested repository may be one.
 pub(super) fn untracked(root: &Path, common: &Path, index: &Index) -> Option<bool> {
     let mut outer = vec![Gitignore::global().0];
     outer.extend(rules(root, &common.join("info/exclude")));
     let tracked = index.entries.iter().map(|entry| entry.path.as_slice()).collect();
-    let mut search = Search { root, tracked, left: NAMES, doubtful: false };
+    let mut search = Search { root, tracked, left: MAX_NAMES, doubtful: false };
     let mut waiting: Vec<(PathBuf, Vec<Gitignore>)> = vec![(root.to_owned(), outer)];
     while let Some((folder, mut rules_above)) = waiting.pop() {
         rules_above.extend(rules(&folder, &folder.join(".gitignore")));
@@ -82,7 +82,7 @@ impl Search<'_> {
 
 /// The rules of an ignore file, if it exists.
 fn rules(folder: &Path, file: &Path) -> Option<Gitignore> {
-    let bytes = read::whole(file, Links::Refuse, LONGEST)?;
+    let bytes = read::read_limited(file, Links::Refuse, MAX_BYTES)?;
     let mut builder = GitignoreBuilder::new(folder);
     for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
         // Git skips invalid lines.

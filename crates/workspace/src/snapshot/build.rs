@@ -5,105 +5,118 @@ use std::ffi::CString;
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::object::NewObject;
 use retake_model::path::FileName;
-use retake_model::tree::{LeftOut, LeftOutPath, Node, Reason, SnapshotRoot, Tree, TreeEntry};
+use retake_model::tree::{Excluded, ExcludedPath, ExclusionReason, Node, SnapshotRoot, Tree, TreeEntry};
 
 use super::SnapshotError;
-use super::cache::{Cache, Folder, Memory, Remembered, Written};
-use super::kept::{Kept, Patch};
-use super::narrow::Watches;
-use super::walk::{Chunk, Entry, Found, Here, Walked, What};
+use super::cache::{Cache, CacheData, CacheWriter, CachedEntry, Folder};
+use super::partial::Watches;
+use super::walk::{Chunk, Entry, EntryKind, FolderResult, WalkResult, WalkedFolder};
+use super::watched_tree::{Patch, WatchedTree};
 use super::workspace::Root;
 
 /// A complete root.
-pub(super) struct Built {
+pub(super) struct BuiltRoot {
     pub(super) root: SnapshotRoot,
     /// Trees and lists of excluded paths that the store may lack.
     pub(super) objects: Vec<NewObject>,
     /// Cache data for the next snapshot, unless it equals the last one.
-    pub(super) memory: Option<Memory>,
+    pub(super) cache_data: Option<CacheData>,
     /// The watches that were set, each with the number of its folder in the new cache data, or else in the old cache.
     pub(super) watches: Watches,
 }
 
 /// Outcome of a folder.
 #[derive(Clone, Copy)]
-enum Made {
+enum FolderOutcome {
     Folder { tree: ContentId, mode: u16 },
-    Left(Reason),
+    Excluded(ExclusionReason),
     Gone,
 }
 
 struct Builder<'walk> {
     cache: Option<&'walk Cache>,
     /// The tree of unchanged folders.
-    kept: Option<&'walk Kept>,
-    moment: i64,
+    watched_tree: Option<&'walk WatchedTree>,
+    now_nanos: i64,
     files: u64,
     bytes: u64,
-    made: Vec<Made>,
+    outcomes: Vec<FolderOutcome>,
     /// Entries of folders that differ from the cache.
     entries: Vec<Option<Vec<Entry>>>,
     /// Numbers of the subfolders of unchanged folders.
     below: Vec<Vec<u32>>,
-    left: Vec<LeftOutPath>,
+    excluded_paths: Vec<ExcludedPath>,
     objects: Vec<NewObject>,
 }
 
 /// Builds a root.
-pub(super) fn build(root: &Root, walked: Walked, cache: Option<&Cache>) -> Result<Built, SnapshotError> {
+pub(super) fn build(
+    root: &Root,
+    walked: WalkResult,
+    cache: Option<&Cache>,
+) -> Result<BuiltRoot, SnapshotError> {
     let (mut builder, folders) = Builder::trees(walked, cache, None);
-    let (tree, left_out) = builder.top(root)?;
-    let (memory, numbers) = builder.memory(&folders, left_out);
+    let (tree, excluded) = builder.top(root)?;
+    let (cache_data, numbers) = builder.cache_data(&folders, excluded);
     let watches = watches(&folders, &numbers).collect();
-    Ok(Built { root: builder.root(root, tree, left_out), objects: builder.objects, memory, watches })
+    Ok(BuiltRoot { root: builder.root(root, tree, excluded), objects: builder.objects, cache_data, watches })
 }
 
 /// Builds a root of which only a part was walked, and the patch for the watched tree.
-pub(super) fn patch(root: &Root, walked: Walked, kept: &Kept) -> Result<(Built, Patch), SnapshotError> {
-    let (mut builder, folders) = Builder::trees(walked, Some(kept.cache()), Some(kept));
-    let (tree, left_out) = builder.top(root)?;
-    let (patch, numbers) = builder.patch(&folders, left_out);
+pub(super) fn patch(
+    root: &Root,
+    walked: WalkResult,
+    watched_tree: &WatchedTree,
+) -> Result<(BuiltRoot, Patch), SnapshotError> {
+    let (mut builder, folders) = Builder::trees(walked, Some(watched_tree.cache()), Some(watched_tree));
+    let (tree, excluded) = builder.top(root)?;
+    let (patch, numbers) = builder.patch(&folders, excluded);
     let watches = watches(&folders, &numbers).collect();
-    let root = builder.root(root, tree, left_out);
-    Ok((Built { root, objects: builder.objects, memory: None, watches }, patch))
+    let root = builder.root(root, tree, excluded);
+    Ok((BuiltRoot { root, objects: builder.objects, cache_data: None, watches }, patch))
 }
 
 /// The watches that were set, with the cache number of their folders, if any.
-fn watches(folders: &[Found], numbers: &[Option<u32>]) -> impl Iterator<Item = (i32, Option<u32>)> {
+fn watches(folders: &[FolderResult], numbers: &[Option<u32>]) -> impl Iterator<Item = (i32, Option<u32>)> {
     folders.iter().zip(numbers).filter_map(|(found, number)| match found {
-        Found::Here(here) => Some((here.watch?, *number)),
+        FolderResult::Walked(here) => Some((here.watch?, *number)),
         _ => None,
     })
 }
 
 impl<'walk> Builder<'walk> {
-    fn trees(walked: Walked, cache: Option<&'walk Cache>, kept: Option<&'walk Kept>) -> (Self, Vec<Found>) {
-        let Walked { folders, chunks, moment } = walked;
+    fn trees(
+        walked: WalkResult,
+        cache: Option<&'walk Cache>,
+        watched_tree: Option<&'walk WatchedTree>,
+    ) -> (Self, Vec<FolderResult>) {
+        let WalkResult { folders, chunks, now_nanos } = walked;
         let count = folders.len();
         let mut builder = Builder {
             cache,
-            kept,
-            moment,
+            watched_tree,
+            now_nanos,
             files: 0,
             bytes: 0,
-            made: vec![Made::Gone; count],
+            outcomes: vec![FolderOutcome::Gone; count],
             entries: std::iter::repeat_with(|| None).take(count).collect(),
             below: vec![Vec::new(); count],
-            left: Vec::new(),
+            excluded_paths: Vec::new(),
             objects: Vec::new(),
         };
         for chunk in chunks.iter().flatten() {
             builder.files += chunk.files;
             builder.bytes += chunk.bytes;
         }
-        let folders: Vec<Found> = folders.into_iter().map(|found| found.unwrap_or(Found::Gone)).collect();
+        let folders: Vec<FolderResult> =
+            folders.into_iter().map(|found| found.unwrap_or(FolderResult::Gone)).collect();
         // Children have higher numbers than their parents.
         for (number, chunks) in chunks.into_iter().enumerate().rev() {
-            builder.made[number] = match &folders[number] {
-                Found::Gone => Made::Gone,
-                Found::Left(reason) => Made::Left(*reason),
-                Found::Passed { index, path } => builder.passed(*index, path),
-                Found::Here(here) => builder.folder(number, here, chunks),
+            builder.outcomes[number] = match &folders[number] {
+                FolderResult::Gone => FolderOutcome::Gone,
+                FolderResult::Excluded(reason) => FolderOutcome::Excluded(*reason),
+                FolderResult::Unchanged { index, path } => builder.unchanged_folder(*index, path),
+                FolderResult::Walked(here) => builder.folder(number, here, chunks),
             };
         }
         (builder, folders)
@@ -111,8 +124,8 @@ impl<'walk> Builder<'walk> {
 
     /// Tree of the root, and its list of excluded paths.
     fn top(&mut self, root: &Root) -> Result<(ContentId, Option<ContentId>), SnapshotError> {
-        match self.made.first() {
-            Some(Made::Folder { tree, .. }) => Ok((*tree, self.left_out())),
+        match self.outcomes.first() {
+            Some(FolderOutcome::Folder { tree, .. }) => Ok((*tree, self.excluded())),
             _ => Err(SnapshotError::Root {
                 path: root.path.clone(),
                 error: std::io::ErrorKind::PermissionDenied.into(),
@@ -120,11 +133,11 @@ impl<'walk> Builder<'walk> {
         }
     }
 
-    fn root(&self, root: &Root, tree: ContentId, left_out: Option<ContentId>) -> SnapshotRoot {
+    fn root(&self, root: &Root, tree: ContentId, excluded: Option<ContentId>) -> SnapshotRoot {
         SnapshotRoot {
             name: root.name.clone(),
             tree,
-            left_out,
+            excluded,
             files: self.files,
             bytes: self.bytes,
             sealed: None,
@@ -132,38 +145,40 @@ impl<'walk> Builder<'walk> {
     }
 
     /// A folder that was not walked, with everything below it.
-    fn passed(&mut self, index: u32, path: &[u8]) -> Made {
-        let known = self.kept.and_then(|kept| Some((kept, kept.cache().folder(index)?)));
-        let Some((kept, known)) = known else { return Made::Gone };
-        let (files, bytes) = kept.count_below(index);
+    fn unchanged_folder(&mut self, index: u32, path: &[u8]) -> FolderOutcome {
+        let known = self
+            .watched_tree
+            .and_then(|watched_tree| Some((watched_tree, watched_tree.cache().folder(index)?)));
+        let Some((watched_tree, known)) = known else { return FolderOutcome::Gone };
+        let (files, bytes) = watched_tree.count_below(index);
         self.files += files;
         self.bytes += bytes;
         if known.stat.has_special_bits() {
-            self.leave_bits(path);
+            self.exclude_mode_bits(path);
         }
-        kept.left_below(index, path, &mut |path, name, reason| self.leave(path, name, reason));
-        Made::Folder { tree: known.tree, mode: known.stat.permissions() }
+        watched_tree.excluded_below(index, path, &mut |path, name, reason| self.exclude(path, name, reason));
+        FolderOutcome::Folder { tree: known.tree, mode: known.stat.permissions() }
     }
 
-    fn folder(&mut self, number: usize, here: &Here, chunks: Vec<Chunk>) -> Made {
+    fn folder(&mut self, number: usize, here: &WalkedFolder, chunks: Vec<Chunk>) -> FolderOutcome {
         let mode = here.stat.permissions();
-        let before = self.left.len();
+        let before = self.excluded_paths.len();
         if here.stat.has_special_bits() {
-            self.leave_bits(&here.path);
+            self.exclude_mode_bits(&here.path);
         }
-        let known = self.cache.zip(here.remembered).and_then(|(cache, index)| cache.folder(index));
+        let known = self.cache.zip(here.cached).and_then(|(cache, index)| cache.folder(index));
         if let Some(known) = known
             && self.is_same(here, &chunks)
         {
-            if chunks.iter().any(|chunk| chunk.has_left) {
+            if chunks.iter().any(|chunk| chunk.has_excluded) {
                 for (name, entry) in self.cache.map(|cache| cache.entries(known)).unwrap_or_default() {
-                    if let Some(reason) = entry.left() {
-                        self.leave(&here.path, name.to_bytes(), reason);
+                    if let Some(reason) = entry.exclusion_reason() {
+                        self.exclude(&here.path, name.to_bytes(), reason);
                     }
                 }
             }
             self.below[number] = chunks.into_iter().flat_map(|chunk| chunk.folders).collect();
-            return Made::Folder { tree: known.tree, mode };
+            return FolderOutcome::Folder { tree: known.tree, mode };
         }
         let entries = self.gather(here, chunks);
         let mut tree = Vec::with_capacity(entries.len());
@@ -172,22 +187,22 @@ impl<'walk> Builder<'walk> {
             match self.node(entry) {
                 Ok(Some(node)) => match FileName::new(name) {
                     Ok(file) => {
-                        if matches!(&entry.what, What::File { stat, .. } if stat.has_special_bits()) {
-                            self.leave(&here.path, name, Reason::ModeBits);
+                        if matches!(&entry.kind, EntryKind::File { stat, .. } if stat.has_special_bits()) {
+                            self.exclude(&here.path, name, ExclusionReason::ModeBits);
                         }
                         tree.push(TreeEntry { name: file, node });
                     }
                     // Names were checked before; exclude an invalid one all the same.
-                    Err(_) => self.leave(&here.path, name, Reason::BadName),
+                    Err(_) => self.exclude(&here.path, name, ExclusionReason::InvalidName),
                 },
                 Ok(None) => {}
-                Err(reason) => self.leave(&here.path, name, reason),
+                Err(reason) => self.exclude(&here.path, name, reason),
             }
         }
-        if let Some(reason) = here.otherwise.filter(|_| tree.is_empty()) {
+        if let Some(reason) = here.default_reason.filter(|_| tree.is_empty()) {
             // Walked because it might contain included files, but it contains none.
-            self.left.truncate(before);
-            return Made::Left(reason);
+            self.excluded_paths.truncate(before);
+            return FolderOutcome::Excluded(reason);
         }
         self.entries[number] = Some(entries);
         let bytes = encode(&Tree::new(tree));
@@ -195,13 +210,12 @@ impl<'walk> Builder<'walk> {
         if known.is_none_or(|known| known.tree != tree) {
             self.objects.push(NewObject { id: tree, kind: Kind::Tree, bytes: bytes.into() });
         }
-        Made::Folder { tree, mode }
+        FolderOutcome::Folder { tree, mode }
     }
 
     /// Returns whether a folder matches the cache, including its subfolders.
-    fn is_same(&self, here: &Here, chunks: &[Chunk]) -> bool {
-        let Some((cache, known)) =
-            self.cache.and_then(|cache| Some((cache, cache.folder(here.remembered?)?)))
+    fn is_same(&self, here: &WalkedFolder, chunks: &[Chunk]) -> bool {
+        let Some((cache, known)) = self.cache.and_then(|cache| Some((cache, cache.folder(here.cached?)?)))
         else {
             return false;
         };
@@ -213,17 +227,17 @@ impl<'walk> Builder<'walk> {
         }
         let mut numbers = chunks.iter().flat_map(|chunk| &chunk.folders);
         cache.entries(known).iter().all(|(_, entry)| {
-            let Remembered::Folder { index } = entry else { return true };
-            let made = numbers.next().map(|number| self.made[*number as usize]);
+            let CachedEntry::Folder { index } = entry else { return true };
+            let outcomes = numbers.next().map(|number| self.outcomes[*number as usize]);
             let before = cache.folder(*index);
-            matches!((made, before), (Some(Made::Folder { tree, mode }), Some(before))
+            matches!((outcomes, before), (Some(FolderOutcome::Folder { tree, mode }), Some(before))
                 if tree == before.tree && mode == before.stat.permissions())
         })
     }
 
     /// All entries of a folder.
-    fn gather(&self, here: &Here, chunks: Vec<Chunk>) -> Vec<Entry> {
-        let known = self.cache.zip(here.remembered).and_then(|(cache, index)| {
+    fn gather(&self, here: &WalkedFolder, chunks: Vec<Chunk>) -> Vec<Entry> {
+        let known = self.cache.zip(here.cached).and_then(|(cache, index)| {
             let folder = cache.folder(index)?;
             Some(cache.entries(folder))
         });
@@ -236,111 +250,119 @@ impl<'walk> Builder<'walk> {
             let same = known.as_ref().and_then(|known| known.get(chunk.start..chunk.start + chunk.length));
             let mut numbers = chunk.folders.iter();
             for (name, entry) in same.unwrap_or_default() {
-                let what = match *entry {
-                    Remembered::File { stat, content, .. } => What::File { stat, content },
-                    Remembered::Link { stat, target, .. } => What::Link { stat, target: target.to_vec() },
-                    Remembered::Folder { .. } => match numbers.next() {
-                        Some(&number) => What::Folder { number },
+                let kind = match *entry {
+                    CachedEntry::File { stat, content, .. } => EntryKind::File { stat, content },
+                    CachedEntry::Link { stat, target, .. } => {
+                        EntryKind::Link { stat, target: target.to_vec() }
+                    }
+                    CachedEntry::Folder { .. } => match numbers.next() {
+                        Some(&number) => EntryKind::Folder { number },
                         None => continue,
                     },
-                    Remembered::Left { reason, by_name } => What::Left { reason, by_name },
+                    CachedEntry::Excluded { reason, by_name } => EntryKind::Excluded { reason, by_name },
                 };
-                entries.push(Entry { name: CString::from(*name), what });
+                entries.push(Entry { name: CString::from(*name), kind });
             }
         }
         entries
     }
 
     /// The tree node of an entry, or the reason to exclude it.
-    fn node(&self, entry: &Entry) -> Result<Option<Node>, Reason> {
-        Ok(Some(match &entry.what {
-            What::File { stat, content } => {
+    fn node(&self, entry: &Entry) -> Result<Option<Node>, ExclusionReason> {
+        Ok(Some(match &entry.kind {
+            EntryKind::File { stat, content } => {
                 Node::File { content: *content, size: stat.size, mode: stat.permissions() }
             }
-            What::Link { target, .. } => Node::Link { target: target.clone() },
-            What::Folder { number } => match self.made[*number as usize] {
-                Made::Folder { tree, mode } => Node::Folder { tree, mode },
-                Made::Left(reason) => return Err(reason),
-                Made::Gone => return Ok(None),
+            EntryKind::Link { target, .. } => Node::Link { target: target.clone() },
+            EntryKind::Folder { number } => match self.outcomes[*number as usize] {
+                FolderOutcome::Folder { tree, mode } => Node::Folder { tree, mode },
+                FolderOutcome::Excluded(reason) => return Err(reason),
+                FolderOutcome::Gone => return Ok(None),
             },
-            What::Left { reason, .. } => return Err(*reason),
+            EntryKind::Excluded { reason, .. } => return Err(*reason),
         }))
     }
 
-    fn leave(&mut self, folder: &[u8], name: &[u8], reason: Reason) {
+    fn exclude(&mut self, folder: &[u8], name: &[u8], reason: ExclusionReason) {
         let path = [folder.strip_prefix(b"/").unwrap_or_default(), name];
         let path = if path[0].is_empty() { name.to_vec() } else { path.join(&b'/') };
-        self.left.push(LeftOutPath { path, reason });
+        self.excluded_paths.push(ExcludedPath { path, reason });
     }
 
     /// Records that a folder is captured without its special bits. The root's own bits do not matter: it is not an
     /// entry of a tree.
-    fn leave_bits(&mut self, folder: &[u8]) {
+    fn exclude_mode_bits(&mut self, folder: &[u8]) {
         if let Some(path) = folder.strip_prefix(b"/").filter(|path| !path.is_empty()) {
-            self.left.push(LeftOutPath { path: path.to_vec(), reason: Reason::ModeBits });
+            self.excluded_paths.push(ExcludedPath { path: path.to_vec(), reason: ExclusionReason::ModeBits });
         }
     }
 
-    fn left_out(&mut self) -> Option<ContentId> {
-        if self.left.is_empty() {
+    fn excluded(&mut self) -> Option<ContentId> {
+        if self.excluded_paths.is_empty() {
             return None;
         }
-        self.left.sort_unstable();
-        let bytes = encode(&LeftOut(std::mem::take(&mut self.left)));
-        let id = ContentId::of(Kind::LeftOut, &bytes);
-        if self.cache.is_none_or(|cache| cache.left_out != Some(id)) {
-            self.objects.push(NewObject { id, kind: Kind::LeftOut, bytes: bytes.into() });
+        self.excluded_paths.sort_unstable();
+        let bytes = encode(&Excluded(std::mem::take(&mut self.excluded_paths)));
+        let id = ContentId::of(Kind::Excluded, &bytes);
+        if self.cache.is_none_or(|cache| cache.excluded != Some(id)) {
+            self.objects.push(NewObject { id, kind: Kind::Excluded, bytes: bytes.into() });
         }
         Some(id)
     }
 
     /// Cache data for the next snapshot; `None` if it equals the existing cache.
-    fn memory(&self, folders: &[Found], left_out: Option<ContentId>) -> (Option<Memory>, Vec<Option<u32>>) {
-        let is_remembered = |number: usize, found: &Found| {
-            matches!(self.made[number], Made::Folder { .. }) && remembered(found).is_some()
+    fn cache_data(
+        &self,
+        folders: &[FolderResult],
+        excluded: Option<ContentId>,
+    ) -> (Option<CacheData>, Vec<Option<u32>>) {
+        let is_remembered = |number: usize, found: &FolderResult| {
+            matches!(self.outcomes[number], FolderOutcome::Folder { .. }) && cached(found).is_some()
         };
         let unchanged = self.cache.is_some_and(|cache| {
             self.entries.iter().all(Option::is_none)
-                && cache.left_out == left_out
+                && cache.excluded == excluded
                 && folders.iter().enumerate().all(|(number, found)| is_remembered(number, found))
         });
         if unchanged {
-            return (None, folders.iter().map(remembered).collect());
+            return (None, folders.iter().map(cached).collect());
         }
         // Excluded folders have no cache entry.
         let mut numbers = vec![None; folders.len()];
         let mut next = 0;
         for (number, found) in folders.iter().enumerate() {
-            if let (Found::Here(_), Made::Folder { .. }) = (found, self.made[number]) {
+            if let (FolderResult::Walked(_), FolderOutcome::Folder { .. }) = (found, self.outcomes[number]) {
                 numbers[number] = Some(next);
                 next += 1;
             }
         }
-        let mut written = Written::default();
+        let mut written = CacheWriter::default();
         for (number, found) in folders.iter().enumerate() {
-            let (Found::Here(here), Some(_)) = (found, numbers[number]) else { continue };
+            let (FolderResult::Walked(here), Some(_)) = (found, numbers[number]) else { continue };
             self.write(number, here, &numbers, &mut written);
         }
-        let memory = written.finish().map(|(body, folders)| Memory { body, folders, left_out });
-        (memory, numbers)
+        let cache_data = written.finish().map(|(body, folders)| CacheData { body, folders, excluded });
+        (cache_data, numbers)
     }
 
     /// The patch for the watched tree.
-    fn patch(&self, folders: &[Found], left_out: Option<ContentId>) -> (Patch, Vec<Option<u32>>) {
+    fn patch(&self, folders: &[FolderResult], excluded: Option<ContentId>) -> (Patch, Vec<Option<u32>>) {
         let mut next = self.cache.map_or(0, Cache::len) as u32;
         let mut numbers = vec![None; folders.len()];
         for (number, found) in folders.iter().enumerate() {
-            if let (Found::Here(_) | Found::Passed { .. }, Made::Folder { .. }) = (found, self.made[number]) {
-                numbers[number] = remembered(found).or_else(|| {
+            if let (FolderResult::Walked(_) | FolderResult::Unchanged { .. }, FolderOutcome::Folder { .. }) =
+                (found, self.outcomes[number])
+            {
+                numbers[number] = cached(found).or_else(|| {
                     next += 1;
                     Some(next - 1)
                 });
             }
         }
-        let mut written = Written::default();
+        let mut written = CacheWriter::default();
         let (mut changed, mut walked) = (Vec::new(), Vec::new());
         for (number, found) in folders.iter().enumerate() {
-            let (Found::Here(here), Some(index)) = (found, numbers[number]) else { continue };
+            let (FolderResult::Walked(here), Some(index)) = (found, numbers[number]) else { continue };
             walked.push(index);
             if self.entries[number].is_some() {
                 changed.push(index);
@@ -350,34 +372,40 @@ impl<'walk> Builder<'walk> {
         // Children before their parents, whose totals include them.
         walked.reverse();
         let body = written.finish().map(|(body, _)| body);
-        (Patch { body, changed, walked, left_out }, numbers)
+        (Patch { body, changed, walked, excluded }, numbers)
     }
 
-    fn write(&self, number: usize, here: &Here, numbers: &[Option<u32>], written: &mut Written) {
-        let Made::Folder { tree, .. } = self.made[number] else { return };
+    fn write(&self, number: usize, here: &WalkedFolder, numbers: &[Option<u32>], written: &mut CacheWriter) {
+        let FolderOutcome::Folder { tree, .. } = self.outcomes[number] else { return };
         self.write_entries(number, here, numbers, written);
         written.folder(&Folder::new(
             here.stat,
-            here.stat.is_settled(self.moment),
+            here.stat.is_settled(self.now_nanos),
             tree,
             [here.outer, here.rules, here.stamp],
         ));
     }
 
-    fn write_entries(&self, number: usize, here: &Here, numbers: &[Option<u32>], written: &mut Written) {
+    fn write_entries(
+        &self,
+        number: usize,
+        here: &WalkedFolder,
+        numbers: &[Option<u32>],
+        written: &mut CacheWriter,
+    ) {
         if let Some(entries) = &self.entries[number] {
             for entry in entries {
-                if let Some(remembered) = self.remembered(entry, numbers) {
-                    written.entry(&entry.name, &remembered);
+                if let Some(cached) = self.cached(entry, numbers) {
+                    written.entry(&entry.name, &cached);
                 }
             }
             return;
         }
-        let known = self.cache.and_then(|cache| Some((cache, cache.folder(here.remembered?)?)));
+        let known = self.cache.and_then(|cache| Some((cache, cache.folder(here.cached?)?)));
         let Some((cache, known)) = known else { return };
         let mut below = self.below[number].iter();
         for (name, mut entry) in cache.entries(known) {
-            if let Remembered::Folder { index } = &mut entry {
+            if let CachedEntry::Folder { index } = &mut entry {
                 match below.next().and_then(|number| numbers[*number as usize]) {
                     Some(number) => *index = number,
                     None => continue,
@@ -387,33 +415,35 @@ impl<'walk> Builder<'walk> {
         }
     }
 
-    fn remembered<'entry>(
-        &self,
-        entry: &'entry Entry,
-        numbers: &[Option<u32>],
-    ) -> Option<Remembered<'entry>> {
-        Some(match &entry.what {
-            What::File { stat, content } => {
-                Remembered::File { stat: *stat, settled: stat.is_settled(self.moment), content: *content }
+    fn cached<'entry>(&self, entry: &'entry Entry, numbers: &[Option<u32>]) -> Option<CachedEntry<'entry>> {
+        Some(match &entry.kind {
+            EntryKind::File { stat, content } => {
+                CachedEntry::File { stat: *stat, settled: stat.is_settled(self.now_nanos), content: *content }
             }
-            What::Link { stat, target } => {
-                Remembered::Link { stat: *stat, settled: stat.is_settled(self.moment), target }
+            EntryKind::Link { stat, target } => {
+                CachedEntry::Link { stat: *stat, settled: stat.is_settled(self.now_nanos), target }
             }
-            What::Folder { number } => match (numbers[*number as usize], self.made[*number as usize]) {
-                (Some(index), _) => Remembered::Folder { index },
-                (None, Made::Left(reason)) => Remembered::Left { reason, by_name: false },
-                (None, _) => return None,
-            },
-            What::Left { reason, by_name } => Remembered::Left { reason: *reason, by_name: *by_name },
+            EntryKind::Folder { number } => {
+                match (numbers[*number as usize], self.outcomes[*number as usize]) {
+                    (Some(index), _) => CachedEntry::Folder { index },
+                    (None, FolderOutcome::Excluded(reason)) => {
+                        CachedEntry::Excluded { reason, by_name: false }
+                    }
+                    (None, _) => return None,
+                }
+            }
+            EntryKind::Excluded { reason, by_name } => {
+                CachedEntry::Excluded { reason: *reason, by_name: *by_name }
+            }
         })
     }
 }
 
 /// Number of a folder in the cache.
-fn remembered(found: &Found) -> Option<u32> {
+fn cached(found: &FolderResult) -> Option<u32> {
     match found {
-        Found::Here(here) => here.remembered,
-        Found::Passed { index, .. } => Some(*index),
-        Found::Left(_) | Found::Gone => None,
+        FolderResult::Walked(here) => here.cached,
+        FolderResult::Unchanged { index, .. } => Some(*index),
+        FolderResult::Excluded(_) | FolderResult::Gone => None,
     }
 }

@@ -10,11 +10,11 @@
 //! It names content that was stored when it was written. If the store has erased content since, each id is looked up
 //! once before the cache is used.
 
-mod form;
-mod place;
+mod file;
+mod format;
 
-pub(super) use form::{Folder, Remembered, Written};
-pub(super) use place::{Memory, Place};
+pub(super) use file::{CacheData, CacheFile};
+pub(super) use format::{CacheWriter, CachedEntry, Folder};
 
 use std::ffi::CStr;
 
@@ -31,17 +31,26 @@ pub(super) struct Cache {
     /// The snapshot that it belongs to.
     pub(super) snapshot: ContentId,
     /// List of excluded paths of this root.
-    pub(super) left_out: Option<ContentId>,
+    pub(super) excluded: Option<ContentId>,
 }
 
 impl Cache {
     /// Loads the cache of a root, if it is usable.
-    pub(super) fn load(place: &Place, epoch: i64, store: &Store) -> Result<Option<Self>, StoreError> {
-        let Some((head, body)) = place.read() else { return Ok(None) };
-        let Some(folders) = form::folders(&body, head.folders, place.device) else { return Ok(None) };
-        let cache =
-            Self { body, folders, device: place.device, snapshot: head.snapshot, left_out: head.left_out };
-        if head.epoch != epoch && !cache.is_all_known(&store.read()?.queries())? {
+    pub(super) fn load(
+        cache_file: &CacheFile,
+        epoch: i64,
+        store: &Store,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some((head, body)) = cache_file.read() else { return Ok(None) };
+        let Some(folders) = format::folders(&body, head.folders, cache_file.device) else { return Ok(None) };
+        let cache = Self {
+            body,
+            folders,
+            device: cache_file.device,
+            snapshot: head.snapshot,
+            excluded: head.excluded,
+        };
+        if head.epoch != epoch && !cache.is_complete(&store.read()?.queries())? {
             return Ok(None);
         }
         Ok(Some(cache))
@@ -52,15 +61,15 @@ impl Cache {
     }
 
     /// Entries of a folder, sorted by name.
-    pub(super) fn entries(&self, folder: &Folder) -> Vec<(&CStr, Remembered<'_>)> {
-        form::entries(&self.body, folder, self.device).unwrap_or_default()
+    pub(super) fn entries(&self, folder: &Folder) -> Vec<(&CStr, CachedEntry<'_>)> {
+        format::entries(&self.body, folder, self.device).unwrap_or_default()
     }
 
     /// Parses cache data that was just written, for that snapshot.
-    pub(super) fn of(memory: &Memory, device: u64, snapshot: ContentId) -> Option<Self> {
-        let body = memory.body.clone();
-        let folders = form::folders(&body, memory.folders, device)?;
-        Some(Self { body, folders, device, snapshot, left_out: memory.left_out })
+    pub(super) fn of(cache_data: &CacheData, device: u64, snapshot: ContentId) -> Option<Self> {
+        let body = cache_data.body.clone();
+        let folders = format::folders(&body, cache_data.folders, device)?;
+        Some(Self { body, folders, device, snapshot, excluded: cache_data.excluded })
     }
 
     /// Number of folders.
@@ -76,7 +85,7 @@ impl Cache {
     /// Replaces or appends folders. The bytes of replaced folders remain as waste.
     pub(super) fn replace(&mut self, body: &[u8], indexes: &[u32]) -> Option<()> {
         let base = self.body.len();
-        let mut folders = form::folders(body, indexes.len() as u32, self.device)?;
+        let mut folders = format::folders(body, indexes.len() as u32, self.device)?;
         self.body.extend(body);
         for (folder, index) in folders.drain(..).zip(indexes) {
             let (folder, index) = (folder.moved(base), *index as usize);
@@ -90,33 +99,33 @@ impl Cache {
     }
 
     /// A copy of the data.
-    pub(super) fn memory(&self) -> Memory {
-        Memory { body: self.body.clone(), folders: self.folders.len() as u32, left_out: self.left_out }
+    pub(super) fn cache_data(&self) -> CacheData {
+        CacheData { body: self.body.clone(), folders: self.folders.len() as u32, excluded: self.excluded }
     }
 
     /// Returns whether the store still has all named content.
-    fn is_all_known(&self, queries: &Queries<'_>) -> Result<bool, StoreError> {
-        let named = [Some((Kind::Snapshot, self.snapshot)), self.left_out.map(|id| (Kind::LeftOut, id))];
+    fn is_complete(&self, queries: &Queries<'_>) -> Result<bool, StoreError> {
+        let named = [Some((Kind::Snapshot, self.snapshot)), self.excluded.map(|id| (Kind::Excluded, id))];
         for (kind, id) in named.into_iter().flatten() {
-            if !queries.knows(kind, id)? {
+            if !queries.is_indexed(kind, id)? {
                 return Ok(false);
             }
         }
         for folder in &self.folders {
-            if !queries.knows(Kind::Tree, folder.tree)? {
+            if !queries.is_indexed(Kind::Tree, folder.tree)? {
                 return Ok(false);
             }
             for (_, entry) in self.entries(folder) {
-                let Remembered::File { stat, content, .. } = entry else { continue };
+                let CachedEntry::File { stat, content, .. } = entry else { continue };
                 let known = if stat.size > PART {
                     match load::<Parts>(queries, content) {
                         Ok(parts) => parts.0.iter().try_fold(true, |all, part| {
-                            queries.knows(Kind::Blob, *part).map(|known| all && known)
+                            queries.is_indexed(Kind::Blob, *part).map(|known| all && known)
                         })?,
                         Err(_) => false,
                     }
                 } else {
-                    queries.knows(Kind::Blob, content)?
+                    queries.is_indexed(Kind::Blob, content)?
                 };
                 if !known {
                     return Ok(false);

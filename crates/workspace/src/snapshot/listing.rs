@@ -10,13 +10,13 @@ use rustix::io::Errno;
 use super::read::stat_at;
 
 /// A name, and whether it is a folder.
-pub(super) struct Listed {
+pub(super) struct ListedName {
     pub(super) name: CString,
     pub(super) is_folder: bool,
 }
 
 /// All names in a folder, sorted by their bytes.
-pub(super) fn list(folder: BorrowedFd<'_>) -> Result<Vec<Listed>, Errno> {
+pub(super) fn list(folder: BorrowedFd<'_>) -> Result<Vec<ListedName>, Errno> {
     // Opened again: the folder may have been opened by path only, and a listing has a position.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let reader = rustix::fs::openat(folder, c".", flags, Mode::empty())?;
@@ -34,7 +34,7 @@ pub(super) fn list(folder: BorrowedFd<'_>) -> Result<Vec<Listed>, Errno> {
             FileType::Unknown => is_folder(folder, name),
             _ => false,
         };
-        names.push(Listed { name: name.to_owned(), is_folder });
+        names.push(ListedName { name: name.to_owned(), is_folder });
     }
     names.sort_unstable_by(|left, right| left.name.cmp(&right.name));
     Ok(names)

@@ -15,7 +15,7 @@ pub struct Progress {
 }
 
 /// Files between two reports.
-const EVERY: u64 = 512;
+const REPORT_INTERVAL: u64 = 512;
 
 pub(super) struct Counter<'progress> {
     files: AtomicU64,
@@ -36,18 +36,18 @@ impl<'progress> Counter<'progress> {
         }
     }
 
-    pub(super) fn looked_at(&self, files: u64) {
+    pub(super) fn add_files(&self, files: u64) {
         let before = self.files.fetch_add(files, Ordering::Relaxed);
-        if before / EVERY != (before + files) / EVERY {
-            self.tell();
+        if before / REPORT_INTERVAL != (before + files) / REPORT_INTERVAL {
+            self.send_report();
         }
     }
 
     pub(super) fn read(&self, bytes: u64) {
         self.read_bytes.fetch_add(bytes, Ordering::Relaxed);
         let before = self.read_files.fetch_add(1, Ordering::Relaxed);
-        if before.is_multiple_of(EVERY) {
-            self.tell();
+        if before.is_multiple_of(REPORT_INTERVAL) {
+            self.send_report();
         }
     }
 
@@ -55,7 +55,7 @@ impl<'progress> Counter<'progress> {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    fn tell(&self) {
+    fn send_report(&self) {
         let progress = Progress {
             files: self.files.load(Ordering::Relaxed),
             read_files: self.read_files.load(Ordering::Relaxed),

@@ -36,13 +36,13 @@ where
         idle: AtomicUsize::new(0),
     };
     let work = || {
-        let _leave = Leave(&queue);
+        let _leave = WorkerGuard(&queue);
         let mut worker = make();
         let mut own = Vec::new();
         while let Some(task) = own.pop().or_else(|| queue.wait()) {
             handle(&mut worker, task, &mut own)?;
             if own.len() > 1 && queue.idle.load(Ordering::Relaxed) > 0 {
-                queue.give(&mut own);
+                queue.share(&mut own);
             }
         }
         Ok(worker)
@@ -61,9 +61,9 @@ where
 }
 
 /// Stops the other workers when one ends, by an error or a panic.
-struct Leave<'queue, T>(&'queue Queue<T>);
+struct WorkerGuard<'queue, T>(&'queue Queue<T>);
 
-impl<T> Drop for Leave<'_, T> {
+impl<T> Drop for WorkerGuard<'_, T> {
     fn drop(&mut self) {
         self.0.lock().stopped = true;
         self.0.wake.notify_all();
@@ -92,7 +92,7 @@ impl<T> Queue<T> {
         }
     }
 
-    fn give(&self, own: &mut Vec<T>) {
+    fn share(&self, own: &mut Vec<T>) {
         let half = own.len() / 2;
         self.lock().tasks.extend(own.drain(..half));
         self.wake.notify_all();

@@ -17,17 +17,17 @@ use std::sync::{Arc, OnceLock};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use retake_model::path::{BadPath, check};
-use retake_model::tree::Reason;
+use retake_model::path::{InvalidPathError, check};
+use retake_model::tree::ExclusionReason;
 use rustix::fs::{Mode, OFlags};
 
-use super::include::Globs;
+use super::globs::Globs;
 use crate::pattern;
 
 /// Ignore files, strongest first.
-pub(super) const FILES: [&CStr; 4] = [c".retakeignore", c".ignore", c".gitignore", c".git/info/exclude"];
+pub(super) const RULE_FILES: [&CStr; 4] = [c".retakeignore", c".ignore", c".gitignore", c".git/info/exclude"];
 /// Larger files are not ignore files and are not read.
-const LONGEST: u64 = 4 * 1024 * 1024;
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 pub(super) type Fingerprint = [u8; 16];
 pub(super) type Texts = [Option<Vec<u8>>; 4];
@@ -36,28 +36,28 @@ pub(super) type Texts = [Option<Vec<u8>>; 4];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Capture it.
-    Hold,
+    Capture,
     /// Capture it with everything below it.
-    HoldAll,
+    CaptureAll,
     /// Capture only what the options include below it.
-    Open(Reason),
+    Descend(ExclusionReason),
     /// Exclude it.
-    Leave(Reason),
+    Exclude(ExclusionReason),
 }
 
 /// Whether the rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ask {
+enum MatchMode {
     Usual,
     Everything,
-    OnlyIncluded(Reason),
+    OnlyIncluded(ExclusionReason),
 }
 
 /// Rules for the entries of one folder, on top of those of its parents.
 pub(super) struct Rules {
     outer: Option<Arc<Rules>>,
     pub(super) fingerprint: Fingerprint,
-    ask: Ask,
+    mode: MatchMode,
     /// Path of the folder from the top of the repository; begins with a slash.
     base: Vec<u8>,
     texts: OnceLock<Texts>,
@@ -66,11 +66,11 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Rules from the options and the parents of a root.
-    pub(super) fn outermost(globs: &Globs) -> Arc<Self> {
+    pub(super) fn root_rules(globs: &Globs) -> Arc<Self> {
         Arc::new(Self {
             outer: None,
             fingerprint: globs.fingerprint,
-            ask: Ask::Usual,
+            mode: MatchMode::Usual,
             base: Vec::new(),
             texts: OnceLock::from(Texts::default()),
             matchers: OnceLock::new(),
@@ -94,32 +94,32 @@ impl Rules {
     }
 
     /// Rules with unchanged ignore files of a folder, which are read only when needed.
-    pub(super) fn remembered(outer: &Arc<Self>, base: Vec<u8>, fingerprint: Fingerprint) -> Arc<Self> {
+    pub(super) fn cached(outer: &Arc<Self>, base: Vec<u8>, fingerprint: Fingerprint) -> Arc<Self> {
         Arc::new(Self { base, ..Self::below(outer, fingerprint) })
     }
 
     /// Rules inside a folder that was decided as a whole.
     pub(super) fn inside(outer: &Arc<Self>, decision: Decision) -> Arc<Self> {
-        let (ask, mark) = match decision {
-            Decision::HoldAll => (Ask::Everything, 255),
-            Decision::Open(reason) => (Ask::OnlyIncluded(reason), reason as u8),
-            Decision::Hold | Decision::Leave(_) => return Arc::clone(outer),
+        let (mode, mark) = match decision {
+            Decision::CaptureAll => (MatchMode::Everything, 255),
+            Decision::Descend(reason) => (MatchMode::OnlyIncluded(reason), reason as u8),
+            Decision::Capture | Decision::Exclude(_) => return Arc::clone(outer),
         };
-        if outer.ask == ask {
+        if outer.mode == mode {
             return Arc::clone(outer);
         }
         let mut hasher = blake3::Hasher::new();
         hasher.update(&outer.fingerprint);
         hasher.update(&[mark]);
         let texts = OnceLock::from(Texts::default());
-        Arc::new(Self { ask, texts, ..Self::below(outer, shortened(&hasher)) })
+        Arc::new(Self { mode, texts, ..Self::below(outer, shortened(&hasher)) })
     }
 
     fn below(outer: &Arc<Self>, fingerprint: Fingerprint) -> Self {
         Self {
             outer: Some(Arc::clone(outer)),
             fingerprint,
-            ask: outer.ask,
+            mode: outer.mode,
             base: Vec::new(),
             texts: OnceLock::new(),
             matchers: OnceLock::new(),
@@ -127,57 +127,77 @@ impl Rules {
     }
 
     /// Why the folder is excluded if nothing in it is included.
-    pub(super) fn otherwise(&self) -> Option<Reason> {
-        match self.ask {
-            Ask::OnlyIncluded(reason) => Some(reason),
-            Ask::Usual | Ask::Everything => None,
+    pub(super) fn default_reason(&self) -> Option<ExclusionReason> {
+        match self.mode {
+            MatchMode::OnlyIncluded(reason) => Some(reason),
+            MatchMode::Usual | MatchMode::Everything => None,
         }
     }
 
     /// Decides about a name. `path` is relative to the root, `full` to the top of the repository.
-    pub(super) fn decide(&self, asked: &Asked<'_>, name: &[u8], path: &[u8], is_folder: bool) -> Decision {
+    pub(super) fn decide(
+        &self,
+        context: &MatchContext<'_>,
+        name: &[u8],
+        path: &[u8],
+        is_folder: bool,
+    ) -> Decision {
         match check(name) {
             Ok(()) => {}
-            Err(BadPath::Repository | BadPath::Reserved) => return Decision::Leave(Reason::Repository),
-            Err(BadPath::NotInside | BadPath::TooLong) => return Decision::Leave(Reason::BadName),
+            Err(InvalidPathError::Repository | InvalidPathError::Reserved) => {
+                return Decision::Exclude(ExclusionReason::Repository);
+            }
+            Err(InvalidPathError::NotInside | InvalidPathError::TooLong) => {
+                return Decision::Exclude(ExclusionReason::InvalidName);
+            }
         }
-        if path.len() > retake_model::path::LONGEST_PATH {
-            return Decision::Leave(Reason::BadName);
+        if path.len() > retake_model::path::MAX_PATH {
+            return Decision::Exclude(ExclusionReason::InvalidName);
         }
-        if self.ask == Ask::Everything {
-            return Decision::Hold;
+        if self.mode == MatchMode::Everything {
+            return Decision::Capture;
         }
         let here = Path::new(OsStr::from_bytes(path));
-        if asked.globs.includes(here, is_folder) {
-            return if is_folder { Decision::HoldAll } else { Decision::Hold };
+        if context.globs.includes(here, is_folder) {
+            return if is_folder { Decision::CaptureAll } else { Decision::Capture };
         }
-        let Some(reason) = self.against(asked, here, path, is_folder) else { return Decision::Hold };
-        if is_folder && asked.globs.opens(here) { Decision::Open(reason) } else { Decision::Leave(reason) }
+        let Some(reason) = self.match_globs(context, here, path, is_folder) else { return Decision::Capture };
+        if is_folder && context.globs.may_contain_included(here) {
+            Decision::Descend(reason)
+        } else {
+            Decision::Exclude(reason)
+        }
     }
 
     /// Like `decide`, for a folder that is known to be captured.
-    pub(super) fn decide_folder(&self, asked: &Asked<'_>, name: &[u8], path: &[u8]) -> Decision {
-        if asked.globs.has_included() { self.decide(asked, name, path, true) } else { Decision::Hold }
+    pub(super) fn decide_folder(&self, context: &MatchContext<'_>, name: &[u8], path: &[u8]) -> Decision {
+        if context.globs.has_included() { self.decide(context, name, path, true) } else { Decision::Capture }
     }
 
-    fn against(&self, asked: &Asked<'_>, here: &Path, path: &[u8], is_folder: bool) -> Option<Reason> {
-        if let Ask::OnlyIncluded(reason) = self.ask {
+    fn match_globs(
+        &self,
+        context: &MatchContext<'_>,
+        here: &Path,
+        path: &[u8],
+        is_folder: bool,
+    ) -> Option<ExclusionReason> {
+        if let MatchMode::OnlyIncluded(reason) = self.mode {
             return Some(reason);
         }
-        if asked.globs.is_secret(here, is_folder) {
-            return Some(Reason::Secret);
+        if context.globs.is_secret(here, is_folder) {
+            return Some(ExclusionReason::Secret);
         }
-        let full = [asked.prefix, path].concat();
+        let full = [context.prefix, path].concat();
         let full = Path::new(OsStr::from_bytes(&full));
-        let ignored = asked.globs.excludes(here, is_folder) || self.ignores(asked, full, is_folder);
-        ignored.then_some(Reason::Ignored)
+        let ignored = context.globs.excludes(here, is_folder) || self.ignores(context, full, is_folder);
+        ignored.then_some(ExclusionReason::Ignored)
     }
 
-    fn ignores(&self, asked: &Asked<'_>, full: &Path, is_folder: bool) -> bool {
-        for kind in 0..FILES.len() {
+    fn ignores(&self, context: &MatchContext<'_>, full: &Path, is_folder: bool) -> bool {
+        for kind in 0..RULE_FILES.len() {
             let mut level = Some(self);
             while let Some(rules) = level {
-                if let Some(matcher) = &rules.matchers(asked)[kind] {
+                if let Some(matcher) = &rules.matchers(context)[kind] {
                     match matcher.matched(full, is_folder) {
                         Match::Ignore(_) => return true,
                         Match::Whitelist(_) => return false,
@@ -190,11 +210,11 @@ impl Rules {
         false
     }
 
-    fn matchers(&self, asked: &Asked<'_>) -> &[Option<Gitignore>; 4] {
+    fn matchers(&self, context: &MatchContext<'_>) -> &[Option<Gitignore>; 4] {
         self.matchers.get_or_init(|| {
             let texts = self.texts.get_or_init(|| {
-                let path = self.base.strip_prefix(asked.prefix).unwrap_or_default();
-                let folder = open_below(asked.root, path);
+                let path = self.base.strip_prefix(context.prefix).unwrap_or_default();
+                let folder = open_below(context.root, path);
                 folder.map_or_else(Texts::default, |folder| read_texts(folder.as_fd(), path.is_empty()))
             });
             texts.each_ref().map(|text| text.as_ref().map(|text| compile(&self.base, text)))
@@ -203,7 +223,7 @@ impl Rules {
 }
 
 /// Input of a decision besides the rules.
-pub(super) struct Asked<'walk> {
+pub(super) struct MatchContext<'walk> {
     pub(super) globs: &'walk Globs,
     pub(super) root: BorrowedFd<'walk>,
     /// Path from the top of the repository to the root: empty, or names that each begin with a slash.
@@ -213,7 +233,7 @@ pub(super) struct Asked<'walk> {
 /// Ignore files of a folder. The root's `info/exclude` is located separately.
 pub(super) fn read_texts(folder: BorrowedFd<'_>, is_root: bool) -> Texts {
     let mut texts = Texts::default();
-    for (text, name) in texts.iter_mut().zip(FILES).take(if is_root { 3 } else { 4 }) {
+    for (text, name) in texts.iter_mut().zip(RULE_FILES).take(if is_root { 3 } else { 4 }) {
         *text = read_text(folder, name);
     }
     texts
@@ -227,8 +247,8 @@ pub(super) fn read_text(folder: BorrowedFd<'_>, name: &CStr) -> Option<Vec<u8>> 
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= LONGEST).then_some(bytes)
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= MAX_BYTES).then_some(bytes)
 }
 
 /// Opens a folder below another without following links.

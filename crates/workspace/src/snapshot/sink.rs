@@ -9,19 +9,19 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::NewObject;
-use retake_store::{PackWriter, PackedBatch, Reading, Store, StoreError};
+use retake_store::{PackWriter, PackedBatch, ReadTransaction, Store, StoreError};
 
-use super::others::OtherFolders;
+use super::other_folders::OtherFolders;
 
 /// New content up to this size goes into the database.
-const FEW: usize = 1024 * 1024;
+const SMALL_BATCH_BYTES: usize = 1024 * 1024;
 
 pub(super) struct Sink<'store> {
     store: &'store Store,
     redacted: HashSet<ContentId>,
     others: OtherFolders,
     purpose: Purpose,
-    few: Mutex<Few>,
+    small_batch: Mutex<SmallBatch>,
     packs: OnceLock<PackWriter>,
 }
 
@@ -35,23 +35,23 @@ pub(super) enum Purpose {
 }
 
 #[derive(Default)]
-struct Few {
+struct SmallBatch {
     objects: Vec<NewObject>,
     bytes: usize,
 }
 
 /// A thread's handle to the sink.
-pub(super) struct Feed<'sink> {
+pub(super) struct SinkWriter<'sink> {
     sink: &'sink Sink<'sink>,
     /// Opened for the first content that may be new.
-    reading: Option<Reading<'sink>>,
+    reading: Option<ReadTransaction<'sink>>,
 }
 
 /// Whether content may be captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Offered {
+pub(super) enum BlobOutcome {
     /// Stored, or to be stored.
-    Taken,
+    Stored,
     /// Erased on purpose; must not be stored again.
     Redacted,
 }
@@ -63,7 +63,7 @@ impl<'store> Sink<'store> {
         others: OtherFolders,
         purpose: Purpose,
     ) -> Self {
-        Self { store, redacted, others, purpose, few: Mutex::default(), packs: OnceLock::new() }
+        Self { store, redacted, others, purpose, small_batch: Mutex::default(), packs: OnceLock::new() }
     }
 
     /// Folders of other projects and worktrees.
@@ -75,30 +75,30 @@ impl<'store> Sink<'store> {
         self.store
     }
 
-    pub(super) fn feed(&self) -> Feed<'_> {
-        Feed { sink: self, reading: None }
+    pub(super) fn writer(&self) -> SinkWriter<'_> {
+        SinkWriter { sink: self, reading: None }
     }
 
     /// The content to store.
     pub(super) fn finish(self) -> Result<(Vec<NewObject>, Option<PackedBatch>), StoreError> {
         let packed = self.packs.into_inner().map(PackWriter::finish).transpose()?;
-        let few = self.few.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok((few.objects, packed))
+        let small_batch = self.small_batch.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((small_batch.objects, packed))
     }
 
     fn put(&self, id: ContentId, bytes: &[u8]) -> Result<(), StoreError> {
         if let Some(packs) = self.packs.get() {
             return packs.add(id, bytes);
         }
-        let mut few = self.few();
+        let mut small_batch = self.small_batch();
         // Another thread may have created the pack.
         if let Some(packs) = self.packs.get() {
-            drop(few);
+            drop(small_batch);
             return packs.add(id, bytes);
         }
-        few.bytes += bytes.len();
-        if few.bytes <= FEW {
-            few.objects.push(NewObject { id, kind: Kind::Blob, bytes: bytes.into() });
+        small_batch.bytes += bytes.len();
+        if small_batch.bytes <= SMALL_BATCH_BYTES {
+            small_batch.objects.push(NewObject { id, kind: Kind::Blob, bytes: bytes.into() });
             return Ok(());
         }
         if self.purpose == Purpose::Observe {
@@ -106,8 +106,8 @@ impl<'store> Sink<'store> {
         }
         let packs = self.store.pack_writer()?;
         let (blobs, others): (Vec<_>, Vec<_>) =
-            few.objects.drain(..).partition(|object| object.kind == Kind::Blob);
-        few.objects = others;
+            small_batch.objects.drain(..).partition(|object| object.kind == Kind::Blob);
+        small_batch.objects = others;
         for blob in &blobs {
             packs.add(blob.id, &blob.bytes)?;
         }
@@ -117,22 +117,22 @@ impl<'store> Sink<'store> {
         Ok(())
     }
 
-    fn few(&self) -> MutexGuard<'_, Few> {
-        self.few.lock().unwrap_or_else(PoisonError::into_inner)
+    fn small_batch(&self) -> MutexGuard<'_, SmallBatch> {
+        self.small_batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Feed<'_> {
+impl SinkWriter<'_> {
     /// Offers the bytes of a file or of a part.
-    pub(super) fn blob(&mut self, bytes: &[u8]) -> Result<(ContentId, Offered), StoreError> {
+    pub(super) fn blob(&mut self, bytes: &[u8]) -> Result<(ContentId, BlobOutcome), StoreError> {
         let id = ContentId::of(Kind::Blob, bytes);
         if self.sink.redacted.contains(&id) {
-            return Ok((id, Offered::Redacted));
+            return Ok((id, BlobOutcome::Redacted));
         }
         if !self.is_known(Kind::Blob, id)? {
             self.sink.put(id, bytes)?;
         }
-        Ok((id, Offered::Taken))
+        Ok((id, BlobOutcome::Stored))
     }
 
     /// Offers the part list of a long file.
@@ -140,7 +140,7 @@ impl Feed<'_> {
         let id = ContentId::of(Kind::Parts, &bytes);
         if !self.is_known(Kind::Parts, id)? {
             let object = NewObject { id, kind: Kind::Parts, bytes: bytes.into() };
-            self.sink.few().objects.push(object);
+            self.sink.small_batch().objects.push(object);
         }
         Ok(id)
     }
@@ -151,6 +151,6 @@ impl Feed<'_> {
             none => none.insert(self.sink.store.read()?),
         };
         // Compares the full id: an attacker could craft two files whose ids begin alike.
-        reading.queries().holds(kind, id)
+        reading.queries().contains(kind, id)
     }
 }

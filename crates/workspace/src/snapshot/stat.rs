@@ -62,10 +62,11 @@ impl Stat {
     }
 
     /// Returns whether any change after that time certainly changes the stamps.
-    pub(super) fn is_settled(&self, moment: i64) -> bool {
-        let whole = |stamp: i64| stamp.rem_euclid(1_000_000_000) == 0;
-        let margin = if whole(self.modified) && whole(self.changed) { SECONDS } else { STEP };
-        self.modified.max(self.changed).saturating_add(margin) < moment
+    pub(super) fn is_settled(&self, now_nanos: i64) -> bool {
+        let is_whole_second = |stamp: i64| stamp.rem_euclid(1_000_000_000) == 0;
+        let margin =
+            if is_whole_second(self.modified) && is_whole_second(self.changed) { SECONDS } else { STEP };
+        self.modified.max(self.changed).saturating_add(margin) < now_nanos
     }
 }
 
@@ -81,9 +82,9 @@ mod tests {
 
     #[test]
     fn stamps_count_only_once_they_are_clearly_in_the_past() {
-        let check = |modified: i64, changed: i64, moment: i64, expected: bool| {
+        let check = |modified: i64, changed: i64, now_nanos: i64, expected: bool| {
             let stat = Stat { device: 0, inode: 0, size: 0, modified, changed, mode: 0 };
-            assert_eq!(stat.is_settled(moment), expected, "{modified} {changed} at {moment}");
+            assert_eq!(stat.is_settled(now_nanos), expected, "{modified} {changed} at {now_nanos}");
         };
         let second = 1_000_000_000;
         check(5 * second + 1, 5 * second + 1, 5 * second + 2, false);

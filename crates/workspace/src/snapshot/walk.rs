@@ -17,31 +17,31 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use retake_model::tree::Reason;
+use retake_model::tree::ExclusionReason;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::SnapshotError;
-use super::cache::{Cache, Folder, Remembered};
-pub(super) use super::found::{Chunk, Entry, Found, Here, Walked, What};
-use super::kept::Marks;
+use super::cache::{Cache, CachedEntry, Folder};
 use super::listing::list;
-use super::others::OtherFolders;
+use super::other_folders::OtherFolders;
 use super::progress::Counter;
 use super::queue;
-use super::read::{Outcome, read_file, stat_at, unreadable};
-use super::rules::{Asked, Decision, FILES, Fingerprint, Rules, Texts, read_texts};
-use super::sink::{Feed, Sink};
+use super::read::{ReadOutcome, read_file, stat_at, unreadable};
+use super::rules::{Decision, Fingerprint, MatchContext, RULE_FILES, Rules, Texts, read_texts};
+use super::sink::{Sink, SinkWriter};
 use super::stat::{Stat, now};
-use super::workspace::{Compiled, Root};
+pub(super) use super::walk_result::{Chunk, Entry, EntryKind, FolderResult, WalkResult, WalkedFolder};
+use super::watched_tree::Marks;
+use super::workspace::{CompiledOptions, Root};
 use crate::watch::Events;
 
 /// Names per chunk: the workers share large folders.
-const CHUNK: usize = 256;
+const CHUNK_SIZE: usize = 256;
 
 /// Watcher of a walk; none by default.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Watched<'walk> {
+pub(super) struct WatchContext<'walk> {
     /// Sets a watch on each walked folder.
     pub(super) events: Option<&'walk Events>,
     /// Folders to visit; `None` means all.
@@ -50,7 +50,7 @@ pub(super) struct Watched<'walk> {
 
 /// State that all workers share.
 struct Walk<'walk> {
-    asked: Asked<'walk>,
+    context: MatchContext<'walk>,
     cache: Option<&'walk Cache>,
     device: u64,
     largest: u64,
@@ -60,35 +60,35 @@ struct Walk<'walk> {
     others: &'walk OtherFolders,
     numbers: AtomicU32,
     counter: &'walk Counter<'walk>,
-    moment: i64,
-    watched: Watched<'walk>,
+    now_nanos: i64,
+    watched: WatchContext<'walk>,
 }
 
 /// State of one worker.
 struct Worker<'walk> {
-    feed: Feed<'walk>,
+    writer: SinkWriter<'walk>,
     buffer: Vec<u8>,
-    folders: Vec<(u32, Found)>,
+    folders: Vec<(u32, FolderResult)>,
     chunks: Vec<(u32, Chunk)>,
 }
 
 enum Task<'walk> {
-    Folder(Below),
-    Names(Arc<Open<'walk>>, usize),
+    Folder(SubfolderTask),
+    Names(Arc<OpenFolder<'walk>>, usize),
 }
 
 /// A folder to walk.
-struct Below {
+struct SubfolderTask {
     number: u32,
     parent: Arc<OwnedFd>,
     name: CString,
     path: Vec<u8>,
     rules: Arc<Rules>,
-    remembered: Option<u32>,
+    cached: Option<u32>,
 }
 
 /// A folder that is being walked.
-struct Open<'walk> {
+struct OpenFolder<'walk> {
     number: u32,
     folder: Arc<OwnedFd>,
     path: Vec<u8>,
@@ -96,27 +96,27 @@ struct Open<'walk> {
     names: Vec<Candidate<'walk>>,
     from_cache: bool,
     /// Whether it is walked only for a folder below it; its other entries then match the cache.
-    on_the_way: bool,
+    is_ancestor: bool,
 }
 
 /// A name and the decision about it.
 struct Candidate<'walk> {
     name: Cow<'walk, CStr>,
     decision: Decision,
-    remembered: Option<Remembered<'walk>>,
+    cached: Option<CachedEntry<'walk>>,
 }
 
 /// Walks a root.
 pub(super) fn walk(
     root: &Root,
-    options: &Compiled,
+    options: &CompiledOptions,
     cache: Option<&Cache>,
     sink: &Sink<'_>,
     counter: &Counter<'_>,
-    watched: Watched<'_>,
-) -> Result<Walked, SnapshotError> {
+    watched: WatchContext<'_>,
+) -> Result<WalkResult, SnapshotError> {
     let fail = |error: Errno| SnapshotError::Root { path: root.path.clone(), error: error.into() };
-    let moment = now();
+    let now_nanos = now();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::open(&root.path, flags, Mode::empty()).map_err(fail)?;
     let stat = Stat::from(&rustix::fs::fstat(&folder).map_err(fail)?);
@@ -124,14 +124,18 @@ pub(super) fn walk(
         // Another folder has taken the path since the workspace was opened.
         return Err(fail(Errno::STALE));
     }
-    let around = crate::git::around(&root.path);
-    let mut rules = Rules::outermost(&options.globs);
-    for (base, texts) in around.texts {
+    let outer_ignore_rules = crate::git::outer_ignore_rules(&root.path);
+    let mut rules = Rules::root_rules(&options.globs);
+    for (base, texts) in outer_ignore_rules.texts {
         rules = Rules::with_texts(&rules, base, texts);
     }
     let folder = Arc::new(folder);
     let walk = Walk {
-        asked: Asked { globs: &options.globs, root: folder.as_fd(), prefix: &around.prefix },
+        context: MatchContext {
+            globs: &options.globs,
+            root: folder.as_fd(),
+            prefix: &outer_ignore_rules.prefix,
+        },
         cache,
         device: root.device,
         largest: options.options.largest_file,
@@ -139,18 +143,19 @@ pub(super) fn walk(
         others: sink.others(),
         numbers: AtomicU32::new(1),
         counter,
-        moment,
+        now_nanos,
         watched,
     };
-    let first = Below {
+    let first = SubfolderTask {
         number: 0,
         parent: Arc::clone(&folder),
         name: c".".to_owned(),
         path: Vec::new(),
         rules,
-        remembered: cache.map(|_| 0),
+        cached: cache.map(|_| 0),
     };
-    let make = || Worker { feed: sink.feed(), buffer: Vec::new(), folders: Vec::new(), chunks: Vec::new() };
+    let make =
+        || Worker { writer: sink.writer(), buffer: Vec::new(), folders: Vec::new(), chunks: Vec::new() };
     let workers = queue::run(options.options.workers(), Task::Folder(first), make, |worker, task, more| {
         if counter.is_cancelled() {
             return Err(SnapshotError::Cancelled);
@@ -161,7 +166,7 @@ pub(super) fn walk(
         }
     })?;
     let count = walk.numbers.load(Ordering::Relaxed) as usize;
-    let mut walked = Walked { folders: Vec::new(), chunks: Vec::new(), moment };
+    let mut walked = WalkResult { folders: Vec::new(), chunks: Vec::new(), now_nanos };
     walked.folders.resize_with(count, || None);
     walked.chunks.resize_with(count, Vec::new);
     for worker in workers {
@@ -182,15 +187,15 @@ impl<'walk> Walk<'walk> {
     fn folder(
         &self,
         worker: &mut Worker<'_>,
-        below: Below,
+        below: SubfolderTask,
         more: &mut Vec<Task<'walk>>,
     ) -> Result<(), SnapshotError> {
         let number = below.number;
         match self.open(below)? {
             Ok((here, open)) => {
-                worker.folders.push((number, Found::Here(Box::new(here))));
+                worker.folders.push((number, FolderResult::Walked(Box::new(here))));
                 let open = Arc::new(open);
-                for start in (CHUNK..open.names.len()).step_by(CHUNK) {
+                for start in (CHUNK_SIZE..open.names.len()).step_by(CHUNK_SIZE) {
                     more.push(Task::Names(Arc::clone(&open), start));
                 }
                 self.names(worker, &open, 0, more)
@@ -203,26 +208,31 @@ impl<'walk> Walk<'walk> {
     }
 
     /// Opens a folder and decides which of its names are captured.
-    fn open(&self, below: Below) -> Result<Result<(Here, Open<'walk>), Found>, SnapshotError> {
-        let Below { number, parent, name, path, rules: outer, remembered } = below;
+    fn open(
+        &self,
+        below: SubfolderTask,
+    ) -> Result<Result<(WalkedFolder, OpenFolder<'walk>), FolderResult>, SnapshotError> {
+        let SubfolderTask { number, parent, name, path, rules: outer, cached } = below;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&*parent, &*name, flags, Mode::empty());
         let found = opened.and_then(|folder| Ok((rustix::fs::fstat(&folder)?, folder)));
         let (stat, folder) = match found {
             Ok((stat, folder)) => (Stat { size: 0, ..Stat::from(&stat) }, folder),
-            Err(Errno::NOENT) => return Ok(Err(Found::Gone)),
+            Err(Errno::NOENT) => return Ok(Err(FolderResult::Gone)),
             // It was a folder when it was listed.
-            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Err(Found::Left(Reason::Changing))),
-            Err(error) => return unreadable(error).map(|reason| Err(Found::Left(reason))),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return Ok(Err(FolderResult::Excluded(ExclusionReason::Changing)));
+            }
+            Err(error) => return unreadable(error).map(|reason| Err(FolderResult::Excluded(reason))),
         };
         if stat.device != self.device {
-            return Ok(Err(Found::Left(Reason::Mounted)));
+            return Ok(Err(FolderResult::Excluded(ExclusionReason::Mounted)));
         }
         if self.own == Some((stat.device, stat.inode)) {
-            return Ok(Err(Found::Left(Reason::Repository)));
+            return Ok(Err(FolderResult::Excluded(ExclusionReason::Repository)));
         }
-        if number != 0 && self.others.holds(folder.as_fd(), &stat) {
-            return Ok(Err(Found::Left(Reason::OtherProject)));
+        if number != 0 && self.others.contains(folder.as_fd(), &stat) {
+            return Ok(Err(FolderResult::Excluded(ExclusionReason::OtherProject)));
         }
         let watch = self.watched.events.and_then(|events| events.watch(folder.as_fd()));
         // Changes before the watch was set cause no event, so the stamps must reveal them.
@@ -230,7 +240,7 @@ impl<'walk> Walk<'walk> {
             Some(Ok(stat)) => Stat { size: 0, ..Stat::from(&stat) },
             _ => stat,
         };
-        let known = self.cache.zip(remembered).and_then(|(cache, index)| {
+        let known = self.cache.zip(cached).and_then(|(cache, index)| {
             let known = cache.folder(index)?;
             Some((cache, index, known))
         });
@@ -238,43 +248,49 @@ impl<'walk> Walk<'walk> {
             Some((.., known)) if known.stamp == [0; 16] && known.stat == stat && known.settled => [0; 16],
             _ => self.stamp(folder.as_fd(), number == 0),
         };
-        let base = || [self.asked.prefix, &path].concat();
+        let base = || [self.context.prefix, &path].concat();
         let same = known.filter(|(.., known)| {
             known.stat == stat && known.settled && known.outer == outer.fingerprint && known.stamp == stamp
         });
-        let here = |rules: &Rules, remembered| Here {
+        let here = |rules: &Rules, cached| WalkedFolder {
             path: path.clone(),
             stat,
             outer: outer.fingerprint,
             rules: rules.fingerprint,
             stamp,
-            otherwise: rules.otherwise(),
-            remembered,
+            default_reason: rules.default_reason(),
+            cached,
             watch,
         };
         if let Some((cache, index, known)) = same {
             let rules = if known.rules == outer.fingerprint {
                 Arc::clone(&outer)
             } else {
-                Rules::remembered(&outer, base(), known.rules)
+                Rules::cached(&outer, base(), known.rules)
             };
             let names = names_from_cache(cache, known);
             let here = here(&rules, Some(index));
             let folder = Arc::new(folder);
-            let on_the_way = self.watched.marks.is_some_and(|marks| marks.is_on_the_way(index));
-            return Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: true, on_the_way })));
+            let is_ancestor = self.watched.marks.is_some_and(|marks| marks.is_ancestor_of_marked(index));
+            return Ok(Ok((
+                here,
+                OpenFolder { number, folder, path, rules, names, from_cache: true, is_ancestor },
+            )));
         }
         let texts = if stamp == [0; 16] { Texts::default() } else { read_texts(folder.as_fd(), number == 0) };
         let rules = Rules::with_texts(&outer, base(), texts);
         let names =
             match self.list(folder.as_fd(), &path, &rules, known.map(|(cache, _, known)| (cache, known))) {
                 Ok(names) => names,
-                Err(Errno::NOENT) => return Ok(Err(Found::Gone)),
-                Err(error) => return unreadable(error).map(|reason| Err(Found::Left(reason))),
+                Err(Errno::NOENT) => return Ok(Err(FolderResult::Gone)),
+                Err(error) => return unreadable(error).map(|reason| Err(FolderResult::Excluded(reason))),
             };
         let here = here(&rules, known.map(|(_, index, _)| index));
         let folder = Arc::new(folder);
-        Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: false, on_the_way: false })))
+        Ok(Ok((
+            here,
+            OpenFolder { number, folder, path, rules, names, from_cache: false, is_ancestor: false },
+        )))
     }
 
     /// Stamps of a folder's ignore files; zero if there are none. A file that is too recent for reliable stamps gives a
@@ -282,13 +298,13 @@ impl<'walk> Walk<'walk> {
     fn stamp(&self, folder: BorrowedFd<'_>, is_root: bool) -> Fingerprint {
         let mut hasher = blake3::Hasher::new();
         let mut some = false;
-        for name in FILES.iter().take(if is_root { 3 } else { 4 }) {
+        for name in RULE_FILES.iter().take(if is_root { 3 } else { 4 }) {
             let Ok(Some(stat)) = stat_at(folder, name) else {
                 hasher.update(b"-");
                 continue;
             };
             some = true;
-            let settled = if stat.is_settled(self.moment) { 0 } else { self.moment };
+            let settled = if stat.is_settled(self.now_nanos) { 0 } else { self.now_nanos };
             for number in [stat.inode as i64, stat.size as i64, stat.modified, stat.changed, settled] {
                 hasher.update(&number.to_le_bytes());
             }
@@ -309,15 +325,15 @@ impl<'walk> Walk<'walk> {
     ) -> Result<Vec<Candidate<'walk>>, Errno> {
         let known = known.map_or_else(Vec::new, |(cache, known)| cache.entries(known));
         let mut full = Vec::with_capacity(path.len() + 64);
-        let decide = |listed: super::listing::Listed| {
+        let decide = |listed: super::listing::ListedName| {
             full.clear();
             full.extend(path);
             full.push(b'/');
             full.extend(listed.name.to_bytes());
-            let decision = rules.decide(&self.asked, listed.name.to_bytes(), &full, listed.is_folder);
+            let decision = rules.decide(&self.context, listed.name.to_bytes(), &full, listed.is_folder);
             let found = known.binary_search_by(|(name, _)| (*name).cmp(listed.name.as_c_str()));
-            let remembered = found.ok().map(|found| known[found].1);
-            Candidate { name: Cow::Owned(listed.name), decision, remembered }
+            let cached = found.ok().map(|found| known[found].1);
+            Candidate { name: Cow::Owned(listed.name), decision, cached }
         };
         Ok(list(folder)?.into_iter().map(decide).collect())
     }
@@ -326,11 +342,11 @@ impl<'walk> Walk<'walk> {
     fn names(
         &self,
         worker: &mut Worker<'_>,
-        open: &Arc<Open<'walk>>,
+        open: &Arc<OpenFolder<'walk>>,
         start: usize,
         more: &mut Vec<Task<'walk>>,
     ) -> Result<(), SnapshotError> {
-        let end = open.names.len().min(start + CHUNK);
+        let end = open.names.len().min(start + CHUNK_SIZE);
         let names = &open.names[start..end];
         let mut chunk = Chunk {
             start,
@@ -339,13 +355,13 @@ impl<'walk> Walk<'walk> {
             folders: Vec::new(),
             files: 0,
             bytes: 0,
-            has_left: false,
+            has_excluded: false,
         };
         let mut entries: Vec<Entry> = Vec::new();
         let mut differs = !open.from_cache;
         for (index, name) in names.iter().enumerate() {
-            let what = self.look(worker, open, name, &mut chunk, more)?;
-            if let Looked::Same = what
+            let kind = self.check_names(worker, open, name, &mut chunk, more)?;
+            if let EntryOutcome::Same = kind
                 && !differs
             {
                 continue;
@@ -356,144 +372,146 @@ impl<'walk> Walk<'walk> {
                 let mut folders = chunk.folders.iter();
                 entries = names[..index].iter().filter_map(|name| entry_from(name, &mut folders)).collect();
             }
-            let what = match what {
-                Looked::Same => {
+            let kind = match kind {
+                EntryOutcome::Same => {
                     let last = chunk.folders.last();
-                    entry_from(name, &mut last.into_iter()).map(|entry| entry.what)
+                    entry_from(name, &mut last.into_iter()).map(|entry| entry.kind)
                 }
-                Looked::Other(what) => Some(what),
-                Looked::Gone => None,
+                EntryOutcome::Other(kind) => Some(kind),
+                EntryOutcome::Gone => None,
             };
-            entries.extend(what.map(|what| Entry { name: name.name.clone().into_owned(), what }));
+            entries.extend(kind.map(|kind| Entry { name: name.name.clone().into_owned(), kind }));
         }
         chunk.entries = differs.then_some(entries);
-        self.counter.looked_at(names.len() as u64);
+        self.counter.add_files(names.len() as u64);
         worker.chunks.push((open.number, chunk));
         Ok(())
     }
 
-    fn look(
+    fn check_names(
         &self,
         worker: &mut Worker<'_>,
-        open: &Arc<Open<'walk>>,
+        open: &Arc<OpenFolder<'walk>>,
         name: &Candidate<'walk>,
         chunk: &mut Chunk,
         more: &mut Vec<Task<'walk>>,
-    ) -> Result<Looked, SnapshotError> {
+    ) -> Result<EntryOutcome, SnapshotError> {
         let looked = match name.decision {
-            Decision::Leave(reason) => name.left(reason, true),
+            Decision::Exclude(reason) => name.excluded_entry(reason, true),
             // A folder remains one while its parent did not change.
-            Decision::Hold
-                if open.from_cache && matches!(name.remembered, Some(Remembered::Folder { .. })) =>
+            Decision::Capture
+                if open.from_cache && matches!(name.cached, Some(CachedEntry::Folder { .. })) =>
             {
-                self.go_below(worker, open, name, None, chunk, more);
-                Looked::Same
+                self.queue_subfolder(worker, open, name, None, chunk, more);
+                EntryOutcome::Same
             }
-            Decision::Hold if open.on_the_way => {
-                match name.remembered {
-                    Some(Remembered::File { stat, .. }) => {
+            Decision::Capture if open.is_ancestor => {
+                match name.cached {
+                    Some(CachedEntry::File { stat, .. }) => {
                         chunk.files += 1;
                         chunk.bytes += stat.size;
                     }
-                    Some(Remembered::Link { .. }) => chunk.files += 1,
+                    Some(CachedEntry::Link { .. }) => chunk.files += 1,
                     _ => {}
                 }
-                Looked::Same
+                EntryOutcome::Same
             }
-            Decision::Hold | Decision::HoldAll | Decision::Open(_) => {
+            Decision::Capture | Decision::CaptureAll | Decision::Descend(_) => {
                 match stat_at(open.folder.as_fd(), &name.name) {
-                    Ok(Some(stat)) => self.look_at(worker, open, name, stat, chunk, more)?,
-                    Ok(None) => Looked::Gone,
-                    Err(error) => name.left(unreadable(error)?, false),
+                    Ok(Some(stat)) => self.check_name(worker, open, name, stat, chunk, more)?,
+                    Ok(None) => EntryOutcome::Gone,
+                    Err(error) => name.excluded_entry(unreadable(error)?, false),
                 }
             }
         };
         let left = match &looked {
-            Looked::Other(what) => matches!(what, What::Left { .. }),
-            Looked::Same => name.remembered.is_some_and(|remembered| remembered.left().is_some()),
-            Looked::Gone => false,
+            EntryOutcome::Other(kind) => matches!(kind, EntryKind::Excluded { .. }),
+            EntryOutcome::Same => name.cached.is_some_and(|cached| cached.exclusion_reason().is_some()),
+            EntryOutcome::Gone => false,
         };
-        chunk.has_left |= left;
+        chunk.has_excluded |= left;
         Ok(looked)
     }
 
-    fn look_at(
+    fn check_name(
         &self,
         worker: &mut Worker<'_>,
-        open: &Arc<Open<'walk>>,
+        open: &Arc<OpenFolder<'walk>>,
         name: &Candidate<'walk>,
         stat: Stat,
         chunk: &mut Chunk,
         more: &mut Vec<Task<'walk>>,
-    ) -> Result<Looked, SnapshotError> {
+    ) -> Result<EntryOutcome, SnapshotError> {
         if stat.device != self.device {
-            return Ok(name.left(Reason::Mounted, false));
+            return Ok(name.excluded_entry(ExclusionReason::Mounted, false));
         }
         match stat.file_type() {
             FileType::Directory => {
-                let number = self.go_below(worker, open, name, Some(stat), chunk, more);
-                Ok(match name.remembered {
-                    Some(Remembered::Folder { .. }) => Looked::Same,
-                    _ => Looked::Other(What::Folder { number }),
+                let number = self.queue_subfolder(worker, open, name, Some(stat), chunk, more);
+                Ok(match name.cached {
+                    Some(CachedEntry::Folder { .. }) => EntryOutcome::Same,
+                    _ => EntryOutcome::Other(EntryKind::Folder { number }),
                 })
             }
             FileType::RegularFile => {
                 if stat.size > self.largest {
-                    return Ok(name.left(Reason::TooLarge, false));
+                    return Ok(name.excluded_entry(ExclusionReason::TooLarge, false));
                 }
-                if let Some(Remembered::File { stat: before, settled: true, .. }) = name.remembered
+                if let Some(CachedEntry::File { stat: before, settled: true, .. }) = name.cached
                     && before == stat
                 {
                     chunk.files += 1;
                     chunk.bytes += stat.size;
-                    return Ok(Looked::Same);
+                    return Ok(EntryOutcome::Same);
                 }
                 let outcome = read_file(
                     open.folder.as_fd(),
                     &name.name,
                     (self.device, self.largest),
-                    &mut worker.feed,
+                    &mut worker.writer,
                     &mut worker.buffer,
                     self.counter,
                 )?;
                 Ok(match outcome {
-                    Outcome::File(stat, content) => {
+                    ReadOutcome::File(stat, content) => {
                         chunk.files += 1;
                         chunk.bytes += stat.size;
-                        Looked::Other(What::File { stat, content })
+                        EntryOutcome::Other(EntryKind::File { stat, content })
                     }
-                    Outcome::Left(reason) => name.left(reason, false),
-                    Outcome::Gone => Looked::Gone,
-                    Outcome::Other => name.left(Reason::Changing, false),
+                    ReadOutcome::Excluded(reason) => name.excluded_entry(reason, false),
+                    ReadOutcome::Gone => EntryOutcome::Gone,
+                    ReadOutcome::Other => name.excluded_entry(ExclusionReason::Changing, false),
                 })
             }
             FileType::Symlink => {
                 chunk.files += 1;
-                if let Some(Remembered::Link { stat: before, settled: true, .. }) = name.remembered
+                if let Some(CachedEntry::Link { stat: before, settled: true, .. }) = name.cached
                     && before == stat
                 {
-                    return Ok(Looked::Same);
+                    return Ok(EntryOutcome::Same);
                 }
                 match rustix::fs::readlinkat(&*open.folder, &*name.name, Vec::new()) {
-                    Ok(target) => Ok(Looked::Other(What::Link { stat, target: target.into_bytes() })),
+                    Ok(target) => {
+                        Ok(EntryOutcome::Other(EntryKind::Link { stat, target: target.into_bytes() }))
+                    }
                     Err(error) => {
                         chunk.files -= 1;
                         match error {
-                            Errno::NOENT => Ok(Looked::Gone),
-                            Errno::INVAL => Ok(name.left(Reason::Changing, false)),
-                            error => Ok(name.left(unreadable(error)?, false)),
+                            Errno::NOENT => Ok(EntryOutcome::Gone),
+                            Errno::INVAL => Ok(name.excluded_entry(ExclusionReason::Changing, false)),
+                            error => Ok(name.excluded_entry(unreadable(error)?, false)),
                         }
                     }
                 }
             }
-            _ => Ok(name.left(Reason::Special, false)),
+            _ => Ok(name.excluded_entry(ExclusionReason::Special, false)),
         }
     }
 
-    fn go_below(
+    fn queue_subfolder(
         &self,
         worker: &mut Worker<'_>,
-        open: &Arc<Open<'walk>>,
+        open: &Arc<OpenFolder<'walk>>,
         name: &Candidate<'walk>,
         stat: Option<Stat>,
         chunk: &mut Chunk,
@@ -504,34 +522,34 @@ impl<'walk> Walk<'walk> {
         let path = [&open.path, &b"/"[..], name.name.to_bytes()].concat();
         let decision = match name.decision {
             // The cache does not store the decision about a folder, so the rules decide again.
-            Decision::Hold if open.from_cache => {
-                open.rules.decide_folder(&self.asked, name.name.to_bytes(), &path)
+            Decision::Capture if open.from_cache => {
+                open.rules.decide_folder(&self.context, name.name.to_bytes(), &path)
             }
             decision => decision,
         };
         let rules = Rules::inside(&open.rules, decision);
-        let remembered = match name.remembered {
-            Some(Remembered::Folder { index }) => Some(index),
+        let cached = match name.cached {
+            Some(CachedEntry::Folder { index }) => Some(index),
             _ => None,
         };
-        if let Some(index) = remembered.filter(|index| self.passes(*index, stat, &rules)) {
-            worker.folders.push((number, Found::Passed { index, path }));
+        if let Some(index) = cached.filter(|index| self.is_unchanged(*index, stat, &rules)) {
+            worker.folders.push((number, FolderResult::Unchanged { index, path }));
             return number;
         }
-        more.push(Task::Folder(Below {
+        more.push(Task::Folder(SubfolderTask {
             number,
             parent: Arc::clone(&open.folder),
             name: name.name.clone().into_owned(),
             rules,
             path,
-            remembered,
+            cached,
         }));
         number
     }
 
     /// Returns whether nothing can have changed in or below a folder: no event, the same outer rules, and, if the
     /// parent changed, still the same folder under the name.
-    fn passes(&self, index: u32, stat: Option<Stat>, rules: &Rules) -> bool {
+    fn is_unchanged(&self, index: u32, stat: Option<Stat>, rules: &Rules) -> bool {
         let known = self.cache.and_then(|cache| cache.folder(index));
         let unmarked = self.watched.marks.is_some_and(|marks| !marks.is_marked(index));
         unmarked
@@ -544,33 +562,33 @@ impl<'walk> Walk<'walk> {
 
 /// Names of a folder from the cache.
 fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> Vec<Candidate<'walk>> {
-    let decided = |entry: &Remembered<'_>| match entry {
-        Remembered::Left { reason, by_name: true } => Decision::Leave(*reason),
-        _ => Decision::Hold,
+    let decided = |entry: &CachedEntry<'_>| match entry {
+        CachedEntry::Excluded { reason, by_name: true } => Decision::Exclude(*reason),
+        _ => Decision::Capture,
     };
     let entries = cache.entries(folder).into_iter();
     entries
         .map(|(name, entry)| Candidate {
             name: Cow::Borrowed(name),
             decision: decided(&entry),
-            remembered: Some(entry),
+            cached: Some(entry),
         })
         .collect()
 }
 
 /// Outcome of checking a name.
-enum Looked {
+enum EntryOutcome {
     Same,
-    Other(What),
+    Other(EntryKind),
     Gone,
 }
 
 impl Candidate<'_> {
-    fn left(&self, reason: Reason, by_name: bool) -> Looked {
-        if self.remembered == Some(Remembered::Left { reason, by_name }) {
-            Looked::Same
+    fn excluded_entry(&self, reason: ExclusionReason, by_name: bool) -> EntryOutcome {
+        if self.cached == Some(CachedEntry::Excluded { reason, by_name }) {
+            EntryOutcome::Same
         } else {
-            Looked::Other(What::Left { reason, by_name })
+            EntryOutcome::Other(EntryKind::Excluded { reason, by_name })
         }
     }
 }
@@ -580,11 +598,11 @@ fn entry_from<'number>(
     name: &Candidate<'_>,
     folders: &mut impl Iterator<Item = &'number u32>,
 ) -> Option<Entry> {
-    let what = match name.remembered? {
-        Remembered::File { stat, content, .. } => What::File { stat, content },
-        Remembered::Link { stat, target, .. } => What::Link { stat, target: target.to_vec() },
-        Remembered::Folder { .. } => What::Folder { number: *folders.next()? },
-        Remembered::Left { reason, by_name } => What::Left { reason, by_name },
+    let kind = match name.cached? {
+        CachedEntry::File { stat, content, .. } => EntryKind::File { stat, content },
+        CachedEntry::Link { stat, target, .. } => EntryKind::Link { stat, target: target.to_vec() },
+        CachedEntry::Folder { .. } => EntryKind::Folder { number: *folders.next()? },
+        CachedEntry::Excluded { reason, by_name } => EntryKind::Excluded { reason, by_name },
     };
-    Some(Entry { name: name.name.clone().into_owned(), what })
+    Some(Entry { name: name.name.clone().into_owned(), kind })
 }

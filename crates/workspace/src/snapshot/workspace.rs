@@ -4,14 +4,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::include::Globs;
+use super::globs::Globs;
 use super::options::Options;
 
 /// Folders that are captured together: a main root and additional named ones.
 #[derive(Debug)]
 pub struct Workspace {
     roots: Vec<Root>,
-    options: Compiled,
+    options: CompiledOptions,
 }
 
 /// One folder of a workspace.
@@ -29,7 +29,7 @@ pub struct Root {
 
 /// Options with compiled patterns.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledOptions {
     pub(super) options: Options,
     pub(super) globs: Globs,
 }
@@ -110,7 +110,7 @@ impl Workspace {
             }
             roots.push(root);
         }
-        Ok(Self { roots, options: Compiled { options, globs } })
+        Ok(Self { roots, options: CompiledOptions { options, globs } })
     }
 
     /// Opens a workspace of one folder with default options.
@@ -133,7 +133,7 @@ impl Workspace {
         &self.options.options
     }
 
-    pub(super) fn options(&self) -> &Compiled {
+    pub(super) fn options(&self) -> &CompiledOptions {
         &self.options
     }
 }
@@ -151,7 +151,7 @@ impl Root {
 }
 
 /// System folders; folders below them may be projects.
-const SYSTEM: &[&str] = &[
+const SYSTEM_FOLDERS: &[&str] = &[
     "/",
     "/Applications",
     "/Library",
@@ -190,10 +190,10 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// System folders, including everything below them.
-const NEVER: &[&str] = &["/dev", "/proc", "/sys", "/run/systemd"];
+const FORBIDDEN_FOLDERS: &[&str] = &["/dev", "/proc", "/sys", "/run/systemd"];
 
 /// Folders below those that contain ordinary files.
-const MEMORY: &[&str] = &["/dev/shm"];
+const MEMORY_FOLDERS: &[&str] = &["/dev/shm"];
 
 /// Rejects folders that contain far more than a project: home folders, their parents, and system folders.
 pub fn check_folder(path: &Path) -> Result<(), OpenError> {
@@ -211,8 +211,9 @@ fn check(path: &Path, home: Option<&Path>) -> Result<(), OpenError> {
         }
     }
     let below = |folder: &str| path.starts_with(folder) && path != Path::new(folder);
-    let system = SYSTEM.iter().any(|system| path == Path::new(system))
-        || (NEVER.iter().any(|never| path.starts_with(never)) && !MEMORY.iter().any(|memory| below(memory)));
+    let system = SYSTEM_FOLDERS.iter().any(|system| path == Path::new(system))
+        || (FORBIDDEN_FOLDERS.iter().any(|never| path.starts_with(never))
+            && !MEMORY_FOLDERS.iter().any(|cache_data| below(cache_data)));
     if system { Err(OpenError::System { path: path.to_owned() }) } else { Ok(()) }
 }
 

@@ -18,7 +18,7 @@ pub(super) enum Event {
 
 /// Whether all events were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Drained {
+pub(super) enum DrainOutcome {
     All,
     /// Some were lost, or there are so many that a full walk is cheaper.
     TooMany,
@@ -33,7 +33,7 @@ mod inotify {
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
     use rustix::io::Errno;
 
-    use super::{Drained, Event};
+    use super::{DrainOutcome, Event};
     use crate::watch::Limits;
 
     /// An event queue with its watches.
@@ -94,19 +94,19 @@ mod inotify {
         }
 
         /// Reads all events from the queue.
-        pub(in crate::watch) fn drain(&self, mut visit: impl FnMut(i32, Event)) -> Drained {
+        pub(in crate::watch) fn drain(&self, mut visit: impl FnMut(i32, Event)) -> DrainOutcome {
             let mut buffer = vec![MaybeUninit::uninit(); 64 * 1024];
             let mut reader = Reader::new(&self.queue, &mut buffer);
             for _ in 0..self.limits.events {
                 let event = match reader.next() {
                     Ok(event) => event,
-                    Err(Errno::AGAIN) => return Drained::All,
+                    Err(Errno::AGAIN) => return DrainOutcome::All,
                     Err(Errno::INTR) => continue,
-                    Err(_) => return Drained::TooMany,
+                    Err(_) => return DrainOutcome::TooMany,
                 };
                 let flags = event.events();
                 if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-                    return Drained::TooMany;
+                    return DrainOutcome::TooMany;
                 }
                 let moved = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::UNMOUNT;
                 let what = if flags.contains(ReadFlags::IGNORED) {
@@ -118,7 +118,7 @@ mod inotify {
                 };
                 visit(event.wd(), what);
             }
-            Drained::TooMany
+            DrainOutcome::TooMany
         }
     }
 }
@@ -128,7 +128,7 @@ mod inotify {
 mod none {
     use std::os::fd::BorrowedFd;
 
-    use super::{Drained, Event};
+    use super::{DrainOutcome, Event};
     use crate::watch::Limits;
 
     /// No events.
@@ -153,8 +153,8 @@ mod none {
 
         pub(in crate::watch) fn forget(&self, _: i32) {}
 
-        pub(in crate::watch) fn drain(&self, _: impl FnMut(i32, Event)) -> Drained {
-            Drained::TooMany
+        pub(in crate::watch) fn drain(&self, _: impl FnMut(i32, Event)) -> DrainOutcome {
+            DrainOutcome::TooMany
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::support::{Place, settle};
-use retake_model::tree::Reason;
+use retake_model::tree::ExclusionReason;
 
 fn map<const COUNT: usize, T>(pairs: [(&str, T); COUNT]) -> BTreeMap<String, T> {
     pairs.into_iter().map(|(path, what)| (path.to_owned(), what)).collect()
@@ -32,7 +32,7 @@ fn files_links_and_folders_are_held_as_they_are() {
     let expected = map(expected).into_iter().map(|(path, text)| (path, text.to_owned())).collect();
     assert_eq!(place.held(&taken), expected);
     assert_eq!((taken.snapshot.files(), taken.snapshot.bytes()), (4, 8));
-    assert!(place.left_out(&taken).is_empty());
+    assert!(place.excluded(&taken).is_empty());
 
     settle();
     let again = place.keep();
@@ -91,21 +91,21 @@ fn what_is_left_out_is_named_with_the_reason() {
     rustix::fs::mkfifoat(rustix::fs::CWD, place.root.join("pipe"), rustix::fs::Mode::RUSR).expect("a pipe");
     let taken = place.keep();
     let expected = [
-        (".env", Reason::Secret),
-        (".retake-tmp-1", Reason::Repository),
-        ("a.log", Reason::Ignored),
-        ("pipe", Reason::Special),
-        ("sub/.Svn", Reason::Repository),
-        ("sub/.bzr", Reason::Repository),
-        ("sub/.git", Reason::Repository),
-        ("sub/.hg", Reason::Repository),
-        ("sub/.jj", Reason::Repository),
-        ("sub/CVS", Reason::Repository),
-        ("sub/_darcs", Reason::Repository),
-        ("sub/only", Reason::Ignored),
-        ("target", Reason::Ignored),
+        (".env", ExclusionReason::Secret),
+        (".retake-tmp-1", ExclusionReason::Repository),
+        ("a.log", ExclusionReason::Ignored),
+        ("pipe", ExclusionReason::Special),
+        ("sub/.Svn", ExclusionReason::Repository),
+        ("sub/.bzr", ExclusionReason::Repository),
+        ("sub/.git", ExclusionReason::Repository),
+        ("sub/.hg", ExclusionReason::Repository),
+        ("sub/.jj", ExclusionReason::Repository),
+        ("sub/CVS", ExclusionReason::Repository),
+        ("sub/_darcs", ExclusionReason::Repository),
+        ("sub/only", ExclusionReason::Ignored),
+        ("target", ExclusionReason::Ignored),
     ];
-    assert_eq!(place.left_out(&taken), map(expected));
+    assert_eq!(place.excluded(&taken), map(expected));
     let held: Vec<String> = place.held(&taken).into_keys().collect();
     let expected = [
         ".env.example",
@@ -130,8 +130,9 @@ fn an_ignore_file_with_hostile_lines_is_read_without_them() {
     }
     place.write("kept", "");
     let taken = place.keep();
-    let ignored = [".gitignore-x", ".ignore-x", ".retakeignore-x"].map(|name| (name, Reason::Ignored));
-    assert_eq!(place.left_out(&taken), map(ignored));
+    let ignored =
+        [".gitignore-x", ".ignore-x", ".retakeignore-x"].map(|name| (name, ExclusionReason::Ignored));
+    assert_eq!(place.excluded(&taken), map(ignored));
     assert!(place.held(&taken).contains_key("kept"));
 }
 
@@ -146,11 +147,11 @@ fn setuid_setgid_and_sticky_bits_are_listed_as_not_held() {
     place.write("plain/file", "");
     set("tool", 0o4755);
     set("shared", 0o2775);
-    let expected = map([("shared", Reason::ModeBits), ("tool", Reason::ModeBits)]);
+    let expected = map([("shared", ExclusionReason::ModeBits), ("tool", ExclusionReason::ModeBits)]);
     // From the folder, then from the stat cache, then with a change elsewhere.
     for round in 0..4 {
         let taken = place.keep();
-        assert_eq!(place.left_out(&taken), expected, "round {round}");
+        assert_eq!(place.excluded(&taken), expected, "round {round}");
         assert!(place.held(&taken).contains_key("tool") && place.held(&taken).contains_key("shared/file"));
         if round > 1 {
             place.write("plain/file", format!("{round}"));
@@ -159,7 +160,7 @@ fn setuid_setgid_and_sticky_bits_are_listed_as_not_held() {
     set("tool", 0o755);
     set("shared", 0o1775);
     let taken = place.keep();
-    assert_eq!(place.left_out(&taken), map([("shared", Reason::ModeBits)]));
+    assert_eq!(place.excluded(&taken), map([("shared", ExclusionReason::ModeBits)]));
 }
 
 #[test]

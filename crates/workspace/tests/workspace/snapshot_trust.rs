@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{NOW, Place, all_bytes, commit, settle};
 use retake_model::content::{ContentId, Kind};
-use retake_model::tree::{PART, Reason};
+use retake_model::tree::{ExclusionReason, PART};
 use retake_store::WriteError;
-use retake_workspace::snapshot::{SnapshotError, StoreTakenError, snapshot_with};
+use retake_workspace::snapshot::{SnapshotError, StoreSnapshotError, snapshot_with};
 
 #[test]
 fn a_secret_is_in_no_byte_of_the_store() {
@@ -25,8 +25,8 @@ fn a_secret_is_in_no_byte_of_the_store() {
     assert_eq!(place.held(&taken)["held.txt"], "this is held");
     let bytes = all_bytes(place.store.folder());
     assert!(!bytes.windows(canary.len()).any(|window| window == canary.as_bytes()));
-    let left = place.left_out(&taken);
-    assert!(left.values().all(|reason| *reason == Reason::Secret) && left.len() == 6, "{left:?}");
+    let left = place.excluded(&taken);
+    assert!(left.values().all(|reason| *reason == ExclusionReason::Secret) && left.len() == 6, "{left:?}");
 }
 
 #[test]
@@ -46,12 +46,12 @@ fn a_config_holds_what_would_be_left_out_and_leaves_out_what_would_be_held() {
     let taken = place.keep();
     let held: Vec<String> = place.held(&taken).into_keys().collect();
     assert_eq!(held, [".env.ci", ".gitignore", "target", "target/keep", "target/keep/a"]);
-    let left: Vec<(String, Reason)> = place.left_out(&taken).into_iter().collect();
+    let left: Vec<(String, ExclusionReason)> = place.excluded(&taken).into_iter().collect();
     let expected = [
-        ("disk.iso", Reason::Ignored),
-        ("large", Reason::TooLarge),
-        ("private", Reason::Secret),
-        ("target/drop", Reason::Ignored),
+        ("disk.iso", ExclusionReason::Ignored),
+        ("large", ExclusionReason::TooLarge),
+        ("private", ExclusionReason::Secret),
+        ("target/drop", ExclusionReason::Ignored),
     ];
     assert_eq!(left, expected.map(|(path, reason)| (path.to_owned(), reason)));
     settle();
@@ -88,8 +88,11 @@ fn strange_names_are_held_or_named() {
     }
     let taken = place.keep();
     assert_eq!(taken.snapshot.files(), 7);
-    let left = place.left_out(&taken);
-    assert!(left.values().all(|reason| *reason == Reason::Repository) && left.len() == 3, "{left:?}");
+    let left = place.excluded(&taken);
+    assert!(
+        left.values().all(|reason| *reason == ExclusionReason::Repository) && left.len() == 3,
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -145,10 +148,10 @@ fn what_was_destroyed_is_not_remembered_and_does_not_come_back() {
     place.store.redact(&[(Kind::Blob, id)], NOW).expect("it is redacted");
     let job = Arc::clone(&stale);
     let refused = place.store.write(move |writing| job.store(writing, NOW));
-    assert!(matches!(refused, Err(WriteError::Refused(StoreTakenError::Stale))));
+    assert!(matches!(refused, Err(WriteError::Refused(StoreSnapshotError::Stale))));
     let again = place.keep();
     assert_ne!(again.id, first.id);
-    assert_eq!(place.left_out(&again)["a"], Reason::Secret);
+    assert_eq!(place.excluded(&again)["a"], ExclusionReason::Secret);
     assert_eq!(place.held(&again)["b"], "harmless");
     let bytes = all_bytes(place.store.folder());
     assert!(!bytes.windows(12).any(|window| window == b"slipped in\0\0" || window == b"that slipped"));
@@ -174,7 +177,7 @@ fn a_file_that_is_rewritten_all_the_time_is_whole_or_not_held() {
             if let Some(text) = place.held(&taken).get("busy") {
                 assert!(text.bytes().all(|byte| byte == text.as_bytes()[0]), "torn");
             } else {
-                assert_eq!(place.left_out(&taken)["busy"], Reason::Changing);
+                assert_eq!(place.excluded(&taken)["busy"], ExclusionReason::Changing);
             }
         }
         stop.store(true, Ordering::Relaxed);
@@ -190,7 +193,7 @@ fn the_store_is_not_held_and_a_snapshot_can_be_cancelled() {
     }
     let taken = place.take();
     let taken = commit(&place.store, taken);
-    assert_eq!(place.left_out(&taken)["inside"], Reason::Repository);
+    assert_eq!(place.excluded(&taken)["inside"], ExclusionReason::Repository);
     let cancelled = snapshot_with(&place.store, &place.workspace(), &|_| std::ops::ControlFlow::Break(()));
     assert!(matches!(cancelled, Err(SnapshotError::Cancelled)));
 }

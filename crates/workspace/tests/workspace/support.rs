@@ -11,9 +11,9 @@ use std::sync::Arc;
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::{Objects, load};
 use retake_model::time::Timestamp;
-use retake_model::tree::{LeftOut, Node, PART, Parts, Reason, Tree};
+use retake_model::tree::{Excluded, ExclusionReason, Node, PART, Parts, Tree};
 use retake_store::Store;
-use retake_workspace::snapshot::{Options, Taken, Workspace, snapshot};
+use retake_workspace::snapshot::{CapturedSnapshot, Options, Workspace, snapshot};
 
 pub const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 
@@ -44,17 +44,17 @@ impl Place {
         Workspace::open(&self.root, &[], self.options.clone()).expect("a workspace")
     }
 
-    pub fn take(&self) -> Taken {
+    pub fn take(&self) -> CapturedSnapshot {
         snapshot(&self.store, &self.workspace()).expect("a snapshot")
     }
 
     /// Takes and stores a snapshot and saves its cache.
-    pub fn keep(&self) -> Arc<Taken> {
+    pub fn keep(&self) -> Arc<CapturedSnapshot> {
         commit(&self.store, self.take())
     }
 
     /// Content of a stored snapshot: bytes of files, `-> target` of links, `/` for folders.
-    pub fn held(&self, taken: &Taken) -> BTreeMap<String, String> {
+    pub fn held(&self, taken: &CapturedSnapshot) -> BTreeMap<String, String> {
         let reading = self.store.read().expect("a reading");
         let mut held = BTreeMap::new();
         read_tree(&reading.queries(), taken.snapshot.roots[0].tree, "", &mut held);
@@ -62,19 +62,19 @@ impl Place {
     }
 
     /// Its excluded paths.
-    pub fn left_out(&self, taken: &Taken) -> BTreeMap<String, Reason> {
+    pub fn excluded(&self, taken: &CapturedSnapshot) -> BTreeMap<String, ExclusionReason> {
         let reading = self.store.read().expect("a reading");
-        let Some(id) = taken.snapshot.roots[0].left_out else { return BTreeMap::new() };
-        let left: LeftOut = load(&reading.queries(), id).expect("it is stored");
+        let Some(id) = taken.snapshot.roots[0].excluded else { return BTreeMap::new() };
+        let left: Excluded = load(&reading.queries(), id).expect("it is stored");
         left.0.into_iter().map(|left| (left.path.escape_ascii().to_string(), left.reason)).collect()
     }
 }
 
-pub fn commit(store: &Store, taken: Taken) -> Arc<Taken> {
+pub fn commit(store: &Store, taken: CapturedSnapshot) -> Arc<CapturedSnapshot> {
     let taken = Arc::new(taken);
     let job = Arc::clone(&taken);
     store.write(move |writing| job.store(writing, NOW)).expect("it is stored");
-    taken.remember().expect("it is remembered");
+    taken.save_cache().expect("it is remembered");
     taken
 }
 

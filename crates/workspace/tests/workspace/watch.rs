@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::support::{Place, commit, settle};
 use retake_store::Store;
-use retake_workspace::snapshot::{Taken, Workspace, snapshot};
+use retake_workspace::snapshot::{CapturedSnapshot, Workspace, snapshot};
 use retake_workspace::watch::{Limits, Watcher, snapshot_watched};
 
 type Edit = fn(&Path) -> std::io::Result<()>;
@@ -39,13 +39,13 @@ impl Watched {
         &self.place.root
     }
 
-    fn take(&mut self) -> Taken {
+    fn take(&mut self) -> CapturedSnapshot {
         snapshot_watched(&self.place.store, &self.workspace, &mut self.watcher).expect("a snapshot")
     }
 
     /// Takes a snapshot, compares it with one of a full walk, and stores it.
     #[track_caller]
-    fn check(&mut self, what: &str) -> Arc<Taken> {
+    fn check(&mut self, what: &str) -> Arc<CapturedSnapshot> {
         let taken = self.take();
         let whole = snapshot(&self.other, &self.workspace).expect("a snapshot");
         assert_eq!(taken.snapshot, whole.snapshot, "{what}");

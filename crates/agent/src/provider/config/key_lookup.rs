@@ -1,15 +1,15 @@
 //! Where the key of a provider is looked for, and what a user does who has none.
 
-use super::{ProviderConfig, ResolveError, Surroundings, variable};
+use super::{ProviderConfig, ProviderEnvironment, ResolveError, variable};
 use crate::provider::Secret;
-use crate::provider::known::{KNOWN, Known};
+use crate::provider::known::{KNOWN_PROVIDERS, KnownProvider};
 
 /// The key of a provider, from the first place that has one.
 pub(super) fn key(
     name: &str,
     config: &ProviderConfig,
-    known: Option<&Known>,
-    around: &Surroundings<'_>,
+    known: Option<&KnownProvider>,
+    around: &ProviderEnvironment<'_>,
 ) -> Result<Option<Secret>, ResolveError> {
     if let Some(key) = &config.key {
         return Ok(Some(key.clone()));
@@ -31,12 +31,12 @@ pub(super) fn key(
     }
     // A provider that is reached in two ways has one key.
     let stored = (around.stored_names)();
-    let same = |other: &&Known| {
+    let same = |other: &&KnownProvider| {
         known.is_some_and(|known| {
             !known.key_variables.is_empty() && known.key_variables == other.key_variables
         })
     };
-    let mut names = [name].into_iter().chain(KNOWN.iter().filter(same).map(|known| known.name));
+    let mut names = [name].into_iter().chain(KNOWN_PROVIDERS.iter().filter(same).map(|known| known.name));
     match names.find(|name| stored.iter().any(|stored| stored == name)) {
         Some(name) => Ok((around.stored_key)(name)?),
         None => Ok(None),
@@ -44,7 +44,7 @@ pub(super) fn key(
 }
 
 /// What a user does to give a key, as the end of a sentence.
-pub(super) fn key_hint(name: &str, config: &ProviderConfig, known: Option<&Known>) -> String {
+pub(super) fn key_hint(name: &str, config: &ProviderConfig, known: Option<&KnownProvider>) -> String {
     let usual = known.and_then(|known| known.key_variables.first().copied());
     match (&config.key, &config.key_file, config.key_env.as_deref().or(usual)) {
         (Some(_), ..) => format!("look at providers.{name}.key in the configuration"),

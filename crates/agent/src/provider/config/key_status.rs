@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ProviderConfig, Surroundings, variable};
+use super::{ProviderConfig, ProviderEnvironment, variable};
 use crate::provider::known::known;
 
 /// Where a provider's key is.
@@ -28,7 +28,7 @@ pub enum KeyStatus {
 pub fn key_status(
     name: &str,
     providers: &BTreeMap<String, ProviderConfig>,
-    around: &Surroundings<'_>,
+    around: &ProviderEnvironment<'_>,
 ) -> KeyStatus {
     let nothing = ProviderConfig::default();
     let config = providers.get(name).unwrap_or(&nothing);

@@ -3,7 +3,7 @@
 #[cfg(feature = "vertex")]
 use std::path::PathBuf;
 
-use super::{ProviderConfig, ResolveError, Surroundings, variable};
+use super::{ProviderConfig, ProviderEnvironment, ResolveError, variable};
 use crate::provider::sign_in::TokenSource;
 use crate::provider::{Platform, SignIn, Wire, platform::segment};
 
@@ -60,7 +60,7 @@ pub(super) fn wire_of(platform: Platform, model: &str) -> Option<Wire> {
 pub(super) fn hosted(
     platform: Platform,
     asked: &Asked<'_>,
-    around: &Surroundings<'_>,
+    around: &ProviderEnvironment<'_>,
 ) -> Result<Hosted, ResolveError> {
     let mut hosted = match platform {
         Platform::Direct => Hosted::default(),
@@ -89,7 +89,7 @@ pub(super) fn hint(platform: Platform, sign_in: &SignIn) -> Option<String> {
     Some(hint.to_owned())
 }
 
-fn azure(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+fn azure(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
     let Asked { name, config, wire, model, .. } = asked;
     let given = config.base_url.clone().or_else(|| variable(around, "AZURE_OPENAI_ENDPOINT"));
     let given = given.ok_or_else(|| ResolveError::Incomplete {
@@ -120,7 +120,7 @@ fn azure(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, Resolve
 }
 
 #[cfg(feature = "bedrock")]
-fn bedrock(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+fn bedrock(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
     use crate::provider::sign_in::aws::AwsPlaces;
     let Asked { name, config, wire, has_key, .. } = asked;
     if *wire != Wire::Anthropic {
@@ -152,12 +152,12 @@ fn bedrock(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, Resol
 }
 
 #[cfg(not(feature = "bedrock"))]
-fn bedrock(_: &Asked<'_>, _: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+fn bedrock(_: &Asked<'_>, _: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
     Err(ResolveError::NotBuilt { platform: "Amazon Bedrock", feature: "bedrock" })
 }
 
 #[cfg(feature = "vertex")]
-fn vertex(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
     use crate::provider::sign_in::google::GoogleCredentials;
     let Asked { name, config, wire, .. } = asked;
     let missing = |field, expected| ResolveError::Incomplete { name: (*name).to_owned(), field, expected };
@@ -216,13 +216,13 @@ fn vertex(asked: &Asked<'_>, around: &Surroundings<'_>) -> Result<Hosted, Resolv
 }
 
 #[cfg(not(feature = "vertex"))]
-fn vertex(_: &Asked<'_>, _: &Surroundings<'_>) -> Result<Hosted, ResolveError> {
+fn vertex(_: &Asked<'_>, _: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
     Err(ResolveError::NotBuilt { platform: "Vertex AI", feature: "vertex" })
 }
 
 /// The file of Application Default Credentials, or the one that the configuration names.
 #[cfg(feature = "vertex")]
-fn google_file(config: &ProviderConfig, around: &Surroundings<'_>) -> Option<PathBuf> {
+fn google_file(config: &ProviderConfig, around: &ProviderEnvironment<'_>) -> Option<PathBuf> {
     let home = variable(around, "HOME").map(PathBuf::from);
     if let Some(path) = &config.credentials_file {
         return Some(match (path.strip_prefix("~"), &home) {

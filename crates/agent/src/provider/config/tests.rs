@@ -13,7 +13,7 @@ fn resolved(
     model: Option<&str>,
     config: &str,
     environment: &[(&str, &str)],
-) -> Result<Resolved, ResolveError> {
+) -> Result<ResolvedProvider, ResolveError> {
     let variable = |wanted: &str| {
         environment.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
     };
@@ -26,7 +26,7 @@ fn resolved(
         name,
         model,
         &providers(config),
-        &Surroundings {
+        &ProviderEnvironment {
             variable: &variable,
             key_file: &key_file,
             key_command: &key_command,
@@ -40,7 +40,8 @@ fn resolved(
 fn a_name_becomes_an_endpoint() {
     let check =
         |name: &str, model: Option<&str>, config: &str, environment: &[(&str, &str)], expected: &str| {
-            let Resolved::Remote(endpoint) = resolved(name, model, config, environment).expect("an endpoint")
+            let ResolvedProvider::Remote(endpoint) =
+                resolved(name, model, config, environment).expect("an endpoint")
             else {
                 panic!("{name} is not offline")
             };
@@ -81,7 +82,7 @@ fn a_name_becomes_an_endpoint() {
         &[("MINE", "k")],
         "responses https://a.test m k",
     );
-    assert!(matches!(resolved("offline", None, "{}", &[]), Ok(Resolved::Offline)));
+    assert!(matches!(resolved("offline", None, "{}", &[]), Ok(ResolvedProvider::Offline)));
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn what_is_missing_is_named() {
 fn a_provider_of_ones_own_gets_no_key_of_another() {
     let config = r#"{"mine":{"wire":"chat","base_url":"https://a.test","models":["m"]}}"#;
     let environment = [("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
-    let Ok(Resolved::Remote(endpoint)) = resolved("mine", None, config, &environment) else {
+    let Ok(ResolvedProvider::Remote(endpoint)) = resolved("mine", None, config, &environment) else {
         panic!("an endpoint")
     };
     assert_eq!(endpoint.key, None);
@@ -121,7 +122,8 @@ fn a_provider_of_ones_own_gets_no_key_of_another() {
 fn what_a_user_says_of_a_dialect_counts() {
     let config =
         r#"{"openai":{"sampling":true,"images":false,"stall_seconds":9,"headers":{"X-Org":"secret-org"}}}"#;
-    let Ok(Resolved::Remote(endpoint)) = resolved("openai", None, config, &[("OPENAI_API_KEY", "k")]) else {
+    let Ok(ResolvedProvider::Remote(endpoint)) = resolved("openai", None, config, &[("OPENAI_API_KEY", "k")])
+    else {
         panic!("an endpoint")
     };
     assert!(endpoint.dialect.sampling && !endpoint.dialect.images && endpoint.dialect.completion_tokens);
@@ -139,7 +141,7 @@ fn a_provider_is_chosen_but_never_guessed() {
         let chosen = choose(
             thread,
             configured,
-            &Surroundings {
+            &ProviderEnvironment {
                 variable: &variable,
                 key_file: &key_file,
                 key_command: &key_command,
@@ -169,8 +171,10 @@ fn models_are_listed_once_with_the_default_first() {
 fn a_stored_key_is_used_where_nothing_else_has_one() {
     let check = |name: &str, config: &str, environment: &[(&str, &str)], expected: &str| {
         let found = match resolved(name, Some("m"), config, environment) {
-            Ok(Resolved::Remote(endpoint)) => endpoint.key.as_ref().map_or("none", Secret::reveal).to_owned(),
-            Ok(Resolved::Offline) => "offline".to_owned(),
+            Ok(ResolvedProvider::Remote(endpoint)) => {
+                endpoint.key.as_ref().map_or("none", Secret::reveal).to_owned()
+            }
+            Ok(ResolvedProvider::Offline) => "offline".to_owned(),
             Err(error) => error.to_string(),
         };
         assert!(found.contains(expected), "{name} {environment:?}: {found}");
@@ -182,7 +186,7 @@ fn a_stored_key_is_used_where_nothing_else_has_one() {
     let around = |stored: &'static str| {
         let names = move || vec![stored.to_owned()];
         let key_file = |path: &Path| Err(KeyFileError::Open { path: path.to_owned() });
-        let around = Surroundings {
+        let around = ProviderEnvironment {
             variable: &|_| None,
             key_file: &key_file,
             key_command: &|_| Ok(Secret::new("never")),

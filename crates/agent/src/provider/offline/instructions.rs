@@ -70,7 +70,7 @@ pub enum Instruction {
 
 /// What was found in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct ParsedInstructions {
     /// What to do, in order.
     pub instructions: Vec<Instruction>,
     /// Lines that are no instruction.
@@ -78,7 +78,7 @@ pub struct Reading {
 }
 
 /// The longest that it waits, in seconds.
-const LONGEST_WAIT: f64 = 3600.0;
+const MAX_WAIT: f64 = 3600.0;
 
 const VERBS: [&str; 13] = [
     "create", "write", "edit", "read", "list", "glob", "search", "run", "say", "think", "ask", "wait", "fail",
@@ -124,8 +124,8 @@ impl Instruction {
 }
 
 /// Reads the instructions of a text.
-pub fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+pub fn read(text: &str) -> ParsedInstructions {
+    let mut reading = ParsedInstructions::default();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if line.trim().is_empty() {
@@ -258,7 +258,7 @@ fn instruction(sentence: &str) -> Option<Instruction> {
         "ask" => Instruction::Ask(plain(&needed()?)),
         "wait" => {
             let seconds: f64 = rest.split_whitespace().next()?.trim_end_matches(['s', '.']).parse().ok()?;
-            (0.0..=LONGEST_WAIT).contains(&seconds).then_some(Instruction::Wait(seconds))?
+            (0.0..=MAX_WAIT).contains(&seconds).then_some(Instruction::Wait(seconds))?
         }
         "fail" => match rest.trim_end_matches('.') {
             "" => Instruction::Fail { always: false },

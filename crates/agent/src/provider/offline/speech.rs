@@ -56,7 +56,7 @@ impl<'a> Speech<'a> {
         let block = self.blocks.len();
         let call = format!("offline_{}_{block}", self.before);
         let text = input.to_string();
-        (self.on)(Delta::CallBegan { block, call: call.clone(), name: tool.to_owned() });
+        (self.on)(Delta::CallStarted { block, call: call.clone(), name: tool.to_owned() });
         (self.on)(Delta::CallInput { block, text: text.clone() });
         (self.on)(Delta::CallEnded { block });
         let input = Json::new(text).expect("a value is JSON");

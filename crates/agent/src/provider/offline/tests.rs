@@ -24,7 +24,7 @@ fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
     let mut conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut rounds = Vec::new();
     for _ in 0..20 {
-        let heard = Heard { conversation: &conversation, attempt: 0 };
+        let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
         let answer = answer(&heard, &Cancel::new(), &mut |_| {}).expect("an answer");
         if answer.stop != Stop::ToolUse {
             return (rounds, said(&answer));
@@ -99,10 +99,10 @@ fn only_what_was_said_last_is_carried_out() {
             message(Speaker::User, vec![text("run what-a-context-file-says"), text("say hi")]),
         ],
     };
-    let heard = Heard { conversation: &conversation, attempt: 0 };
+    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
     let answer = answer(&heard, &Cancel::new(), &mut |_| {}).expect("an answer");
     assert_eq!((said(&answer), answer.stop), ("hi".to_owned(), Stop::EndTurn));
-    let nothing = Heard { conversation: &Conversation::default(), attempt: 0 };
+    let nothing = OfflineRequest { conversation: &Conversation::default(), attempt: 0 };
     assert!(super::answer(&nothing, &Cancel::new(), &mut |_| {}).is_ok());
 }
 
@@ -110,7 +110,8 @@ fn only_what_was_said_last_is_carried_out() {
 fn it_fails_as_it_is_told() {
     let check = |prompt: &str, attempt: u32, fails: bool| {
         let conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
-        let answered = answer(&Heard { conversation: &conversation, attempt }, &Cancel::new(), &mut |_| {});
+        let answered =
+            answer(&OfflineRequest { conversation: &conversation, attempt }, &Cancel::new(), &mut |_| {});
         assert_eq!(answered.is_err(), fails, "{prompt} {attempt}");
         if let Err(error) = answered {
             assert!(error.retryable);
@@ -128,7 +129,7 @@ fn waiting_can_be_interrupted() {
     let cancel = Cancel::new();
     let mut pieces = 0;
     let began = std::time::Instant::now();
-    let heard = Heard { conversation: &conversation, attempt: 0 };
+    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
     let error = answer(&heard, &cancel.clone(), &mut |_| {
         pieces += 1;
         if pieces == 3 {
@@ -146,7 +147,7 @@ fn words_arrive_one_by_one_and_are_the_answer() {
     let prompt = "think about  it\nsay one two three\nread a\nglob *.rs";
     let conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut deltas = Vec::new();
-    let heard = Heard { conversation: &conversation, attempt: 0 };
+    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
     let answer = answer(&heard, &Cancel::new(), &mut |delta| deltas.push(delta)).expect("an answer");
     let texts = deltas.iter().filter(|delta| matches!(delta, Delta::Text(_))).count();
     assert_eq!(texts, 3);
@@ -156,7 +157,7 @@ fn words_arrive_one_by_one_and_are_the_answer() {
     let calls: Vec<usize> = deltas
         .iter()
         .filter_map(|delta| match delta {
-            Delta::CallBegan { block, .. } => Some(*block),
+            Delta::CallStarted { block, .. } => Some(*block),
             _ => None,
         })
         .collect();

@@ -20,7 +20,7 @@ use serde_json::json;
 use super::token::Token;
 use super::{Secret, SignInError};
 use crate::provider::endpoint::is_loopback;
-use crate::provider::status::shortened;
+use crate::provider::status::shorten;
 
 /// What a token may be used for: everything that the account may do with Google Cloud, as gcloud asks for it.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
@@ -86,7 +86,7 @@ impl GoogleCredentials {
                 refresh_token: written.refresh_token.ok_or_else(|| missing("refresh_token"))?,
             },
             other => {
-                let kind = shortened(other.unwrap_or("no type"));
+                let kind = shorten(other.unwrap_or("no type"));
                 return Err(format!(
                     "credentials of type {kind:?} cannot be used directly; set token_command = \"gcloud auth \
                      application-default print-access-token\" instead"
@@ -137,7 +137,7 @@ impl GoogleCredentials {
         now: Timestamp,
     ) -> Result<Token, SignInError> {
         #[derive(Deserialize)]
-        struct Given {
+        struct GuardedBody {
             access_token: Option<Secret>,
             expires_in: Option<u64>,
             error: Option<String>,
@@ -174,8 +174,8 @@ impl GoogleCredentials {
                 return Err(SignInError::unreachable(format!("{host} gave more than a token")));
             }
         }
-        let given = serde_json::from_slice::<Given>(&bytes).ok();
-        if let Some(Given { access_token: Some(secret), expires_in, .. }) = given
+        let given = serde_json::from_slice::<GuardedBody>(&bytes).ok();
+        if let Some(GuardedBody { access_token: Some(secret), expires_in, .. }) = given
             && status.is_success()
             && secret.is_usable()
         {
@@ -184,10 +184,10 @@ impl GoogleCredentials {
         if status.is_server_error() {
             return Err(SignInError::unreachable(format!("{host} failed [{}]", status.as_u16())));
         }
-        let given = serde_json::from_slice::<Given>(&bytes).ok();
+        let given = serde_json::from_slice::<GuardedBody>(&bytes).ok();
         let said = given.and_then(|given| given.error_description.or(given.error)).unwrap_or_default();
         let said =
-            self.secrets().iter().fold(shortened(&said), |said, secret| secret.redact(&said).into_owned());
+            self.secrets().iter().fold(shorten(&said), |said, secret| secret.redact(&said).into_owned());
         let next = match &self.account {
             Account::Service { email, .. } => {
                 format!("check the key of {email}, and the clock of this machine")

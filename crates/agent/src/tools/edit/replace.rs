@@ -10,7 +10,7 @@
 use std::fmt::Write as _;
 
 /// A replacement.
-pub(super) struct Wish<'a> {
+pub(super) struct Replacement<'a> {
     pub(super) old: &'a str,
     pub(super) new: &'a str,
     pub(super) all: bool,
@@ -18,18 +18,18 @@ pub(super) struct Wish<'a> {
 
 /// The result of a replacement.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Replaced {
+pub(super) struct ReplaceResult {
     pub(super) text: String,
     /// Line numbers of the matches, from 1.
     pub(super) lines: Vec<usize>,
-    pub(super) how: How,
+    pub(super) how: MatchKind,
 }
 
 /// How the text matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    Exactly,
-    WithoutWhiteSpace,
+pub(super) enum MatchKind {
+    Exact,
+    IgnoringWhitespace,
 }
 
 /// Why a replacement failed.
@@ -55,33 +55,35 @@ pub(super) enum EditError {
 /// Replaces text; cancellable, because a file may have millions of lines.
 pub(super) fn replace(
     text: &str,
-    wish: &Wish<'_>,
+    replacement: &Replacement<'_>,
     cancelled: &dyn Fn() -> bool,
-) -> Result<Replaced, EditError> {
-    if wish.old.is_empty() {
+) -> Result<ReplaceResult, EditError> {
+    if replacement.old.is_empty() {
         return Err(EditError::Empty);
     }
-    if wish.old == wish.new {
+    if replacement.old == replacement.new {
         return Err(EditError::Same);
     }
     // Models write LF; preserve the line endings of the file.
-    let (old, new) =
-        if ends_with_carriage_returns(text) && !wish.old.contains('\r') && !wish.new.contains('\r') {
-            (wish.old.replace('\n', "\r\n"), wish.new.replace('\n', "\r\n"))
-        } else {
-            (wish.old.to_owned(), wish.new.to_owned())
-        };
+    let (old, new) = if ends_with_carriage_returns(text)
+        && !replacement.old.contains('\r')
+        && !replacement.new.contains('\r')
+    {
+        (replacement.old.replace('\n', "\r\n"), replacement.new.replace('\n', "\r\n"))
+    } else {
+        (replacement.old.to_owned(), replacement.new.to_owned())
+    };
     let places: Vec<usize> = text.match_indices(&old).map(|(at, _)| at).collect();
     match places.len() {
         0 => replace_loosely(text, &old, &new, cancelled),
-        1 => Ok(exactly(text, &old, &new, &places)),
-        _ if wish.all => Ok(exactly(text, &old, &new, &places)),
+        1 => Ok(replace_exactly(text, &old, &new, &places)),
+        _ if replacement.all => Ok(replace_exactly(text, &old, &new, &places)),
         count => Err(EditError::Ambiguous { count, lines: numbers(&line_numbers(text, &places)) }),
     }
 }
 
-fn exactly(text: &str, old: &str, new: &str, places: &[usize]) -> Replaced {
-    Replaced { text: text.replace(old, new), lines: line_numbers(text, places), how: How::Exactly }
+fn replace_exactly(text: &str, old: &str, new: &str, places: &[usize]) -> ReplaceResult {
+    ReplaceResult { text: text.replace(old, new), lines: line_numbers(text, places), how: MatchKind::Exact }
 }
 
 /// Whether every line ends with CRLF.
@@ -117,15 +119,15 @@ fn replace_loosely(
     old: &str,
     new: &str,
     cancelled: &dyn Fn() -> bool,
-) -> Result<Replaced, EditError> {
+) -> Result<ReplaceResult, EditError> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     // Ignore blank lines at both ends.
-    let wanted: Vec<String> = old.trim_matches(['\n', '\r']).lines().map(squeezed).collect();
+    let wanted: Vec<String> = old.trim_matches(['\n', '\r']).lines().map(collapse_whitespace).collect();
     if wanted.iter().all(String::is_empty) {
         return Err(EditError::NotFound { nearest: String::new() });
     }
     let squeezed_lines: Vec<String> =
-        lines.iter().take_while(|_| !cancelled()).map(|line| squeezed(line)).collect();
+        lines.iter().take_while(|_| !cancelled()).map(|line| collapse_whitespace(line)).collect();
     let places: Vec<usize> = squeezed_lines
         .windows(wanted.len())
         .take_while(|_| !cancelled())
@@ -146,13 +148,13 @@ fn replace_loosely(
     };
     let there = &lines[at..at + wanted.len()];
     let mut result: String = lines[..at].concat();
-    result.push_str(&indented_like(there, old, new));
+    result.push_str(&reindent(there, old, new));
     result.push_str(&lines[at + wanted.len()..].concat());
-    Ok(Replaced { text: result, lines: vec![at + 1], how: How::WithoutWhiteSpace })
+    Ok(ReplaceResult { text: result, lines: vec![at + 1], how: MatchKind::IgnoringWhitespace })
 }
 
 /// Reduces whitespace to single spaces.
-fn squeezed(line: &str) -> String {
+fn collapse_whitespace(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -161,7 +163,7 @@ fn indentation(line: &str) -> &str {
 }
 
 /// The new lines with the indentation and line endings of the file.
-fn indented_like(there: &[&str], old: &str, new: &str) -> String {
+fn reindent(there: &[&str], old: &str, new: &str) -> String {
     let is_blank = |line: &&str| line.trim().is_empty();
     let given = old.lines().find(|line| !is_blank(line)).map_or("", indentation);
     let found = there.iter().copied().find(|line| !is_blank(line)).map_or("", indentation);
@@ -196,10 +198,10 @@ fn nearest(lines: &[&str], squeezed_lines: &[String], wanted: &[String]) -> Stri
     let best = squeezed_lines
         .iter()
         .enumerate()
-        .map(|(index, line)| (likeness(line, first), index))
+        .map(|(index, line)| (similarity(line, first), index))
         .max_by(|(one, i), (other, j)| one.total_cmp(other).then(j.cmp(i)));
-    let Some((likeness, index)) = best else { return String::new() };
-    if likeness < 0.5 {
+    let Some((similarity, index)) = best else { return String::new() };
+    if similarity < 0.5 {
         return String::new();
     }
     let mut text = String::from(" The nearest lines are:\n");
@@ -214,7 +216,7 @@ fn nearest(lines: &[&str], squeezed_lines: &[String], wanted: &[String]) -> Stri
 }
 
 /// Similarity of two lines from 0 to 1, by common prefix and suffix.
-fn likeness(one: &str, other: &str) -> f64 {
+fn similarity(one: &str, other: &str) -> f64 {
     let longer = one.len().max(other.len());
     let shorter = one.len().min(other.len());
     if shorter == 0 {
@@ -235,7 +237,7 @@ mod tests {
     fn the_text_is_replaced_or_the_reason_is_told() {
         let check = |text: &str, old: &str, new: &str, expected: Result<&str, &str>| {
             for all in [false, true] {
-                let found = replace(text, &Wish { old, new, all }, &|| false);
+                let found = replace(text, &Replacement { old, new, all }, &|| false);
                 match (&found, expected) {
                     (Ok(replaced), Ok(expected)) => assert_eq!(replaced.text, expected, "{text:?} {old:?}"),
                     (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
@@ -273,10 +275,10 @@ mod tests {
 
     #[test]
     fn many_places_need_the_word_all() {
-        let wish = |all| Wish { old: "x", new: "yy", all };
-        let error = replace("x\na\nx x\n", &wish(false), &|| false).expect_err("three places");
+        let replacement = |all| Replacement { old: "x", new: "yy", all };
+        let error = replace("x\na\nx x\n", &replacement(false), &|| false).expect_err("three places");
         assert_eq!(error, EditError::Ambiguous { count: 3, lines: "1, 3, 3".to_owned() });
-        let replaced = replace("x\na\nx x\n", &wish(true), &|| false).expect("all of them");
+        let replaced = replace("x\na\nx x\n", &replacement(true), &|| false).expect("all of them");
         assert_eq!(replaced.text, "yy\na\nyy yy\n");
         assert_eq!(replaced.lines, [1, 3, 3]);
     }
@@ -285,11 +287,11 @@ mod tests {
         /// For any texts: no panic, exact matches are replaced exactly, and other lines do not change.
         #[test]
         fn nothing_else_changes(text in "[ab \t\r\n{é]{0,40}", old in "[ab \t\r\n{é]{0,8}", new in "[ab \t\nx]{0,8}", all: bool) {
-            let Ok(replaced) = replace(&text, &Wish { old: &old, new: &new, all }, &|| false) else { return Ok(()) };
+            let Ok(replaced) = replace(&text, &Replacement { old: &old, new: &new, all }, &|| false) else { return Ok(()) };
             let first = replaced.lines[0];
             let before: Vec<&str> = text.split_inclusive('\n').take(first - 1).collect();
             prop_assert!(replaced.text.starts_with(&before.concat()));
-            if replaced.how == How::WithoutWhiteSpace {
+            if replaced.how == MatchKind::IgnoringWhitespace {
                 prop_assert_eq!(replaced.lines.len(), 1);
                 let height = old.trim_matches(['\n', '\r']).lines().count();
                 let after: String = text.split_inclusive('\n').skip(first - 1 + height).collect();

@@ -24,11 +24,11 @@ const PATTERN_BYTES: usize = 4 << 20;
 /// Maximum bytes of the lazy state cache.
 const CACHE_BYTES: usize = 8 << 20;
 /// States × bytes that the engine handles in well under 200 ms.
-const QUICK: usize = 16 << 20;
+const FAST_MATCH_COST: usize = 16 << 20;
 /// Maximum states × bytes for lines that need the engine: about a second.
-const SLOW: usize = 256 << 20;
+const MAX_MATCH_COST: usize = 256 << 20;
 /// Work between checks of the cancel flag, in states × bytes.
-const BETWEEN_LOOKS: usize = 1 << 20;
+const CANCEL_CHECK_BYTES: usize = 1 << 20;
 
 /// A search pattern.
 pub(super) struct Pattern<'a> {
@@ -48,7 +48,7 @@ pub(super) struct StoppableMatcher<'a> {
 
 /// Why a line could not be matched.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Undecided {
+pub(super) enum MatchError {
     #[error("the search was cancelled")]
     Cancelled,
     #[error("the pattern is too costly for a line of this length")]
@@ -58,10 +58,10 @@ pub(super) enum Undecided {
 /// Why a pattern is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct BadPattern(String);
+pub(super) struct PatternError(String);
 
 impl<'a> StoppableMatcher<'a> {
-    pub(super) fn new(pattern: &Pattern<'_>, cancel: &'a Cancel) -> Result<Self, BadPattern> {
+    pub(super) fn new(pattern: &Pattern<'_>, cancel: &'a Cancel) -> Result<Self, PatternError> {
         let engine = RegexMatcherBuilder::new()
             .fixed_strings(pattern.literal)
             .case_insensitive(pattern.ignore_case)
@@ -71,7 +71,7 @@ impl<'a> StoppableMatcher<'a> {
             .size_limit(PATTERN_BYTES)
             .dfa_size_limit(CACHE_BYTES)
             .build(pattern.text)
-            .map_err(|error| BadPattern(error.to_string()))?;
+            .map_err(|error| PatternError(error.to_string()))?;
         let text = if pattern.literal { escaped(pattern.text) } else { pattern.text.to_owned() };
         let config = DFA::config()
             .match_kind(MatchKind::All)
@@ -85,40 +85,40 @@ impl<'a> StoppableMatcher<'a> {
             .syntax(syntax)
             .thompson(compiled)
             .build(&text)
-            .map_err(|error| BadPattern(error.to_string()))?;
+            .map_err(|error| PatternError(error.to_string()))?;
         let cache = RefCell::new(automaton.create_cache());
         let states = automaton.get_nfa().states().len().max(1);
         Ok(Self { engine, automaton, cache, states, cancel })
     }
 
-    fn check(&self) -> Result<(), Undecided> {
-        if self.cancel.is_set() { Err(Undecided::Cancelled) } else { Ok(()) }
+    fn check(&self) -> Result<(), MatchError> {
+        if self.cancel.is_set() { Err(MatchError::Cancelled) } else { Ok(()) }
     }
 
-    fn is_quick(&self, length: usize) -> bool {
-        length.saturating_mul(self.states) <= QUICK
+    fn is_cheap(&self, length: usize) -> bool {
+        length.saturating_mul(self.states) <= FAST_MATCH_COST
     }
 
     /// Whether a line, without its terminator, matches.
-    fn matches(&self, line: &[u8]) -> Result<bool, Undecided> {
+    fn matches(&self, line: &[u8]) -> Result<bool, MatchError> {
         self.check()?;
-        if self.is_quick(line.len()) {
+        if self.is_cheap(line.len()) {
             return Ok(self.engine.is_match(line).unwrap_or_default());
         }
-        match self.step_through(line)? {
+        match self.match_stepwise(line)? {
             Some(matches) => Ok(matches),
             // The automaton does not support all Unicode word boundaries.
-            None if line.len().saturating_mul(self.states) <= SLOW => {
+            None if line.len().saturating_mul(self.states) <= MAX_MATCH_COST => {
                 Ok(self.engine.is_match(line).unwrap_or_default())
             }
-            None => Err(Undecided::TooCostly),
+            None => Err(MatchError::TooCostly),
         }
     }
 
     /// Whether a line matches; `None` if the automaton cannot decide.
-    fn step_through(&self, line: &[u8]) -> Result<Option<bool>, Undecided> {
+    fn match_stepwise(&self, line: &[u8]) -> Result<Option<bool>, MatchError> {
         let cache = &mut *self.cache.borrow_mut();
-        let piece = (BETWEEN_LOOKS / self.states).clamp(1, 64 * 1024);
+        let piece = (CANCEL_CHECK_BYTES / self.states).clamp(1, 64 * 1024);
         let Ok(mut state) = self.automaton.start_state_forward(cache, &Input::new(line)) else {
             return Ok(None);
         };
@@ -144,11 +144,11 @@ impl<'a> StoppableMatcher<'a> {
 
 impl Matcher for StoppableMatcher<'_> {
     type Captures = NoCaptures;
-    type Error = Undecided;
+    type Error = MatchError;
 
-    fn find_at(&self, haystack: &[u8], at: usize) -> Result<Option<Match>, Undecided> {
+    fn find_at(&self, haystack: &[u8], at: usize) -> Result<Option<Match>, MatchError> {
         self.check()?;
-        if self.is_quick(haystack.len()) {
+        if self.is_cheap(haystack.len()) {
             return Ok(self.engine.find_at(haystack, at).unwrap_or_default());
         }
         // The search does not need the position inside a long line.
@@ -156,7 +156,7 @@ impl Matcher for StoppableMatcher<'_> {
         Ok(found.then(|| Match::new(at, haystack.len())))
     }
 
-    fn new_captures(&self) -> Result<NoCaptures, Undecided> {
+    fn new_captures(&self) -> Result<NoCaptures, MatchError> {
         Ok(NoCaptures::new())
     }
 
@@ -164,9 +164,9 @@ impl Matcher for StoppableMatcher<'_> {
         self.engine.line_terminator()
     }
 
-    fn find_candidate_line(&self, haystack: &[u8]) -> Result<Option<LineMatchKind>, Undecided> {
+    fn find_candidate_line(&self, haystack: &[u8]) -> Result<Option<LineMatchKind>, MatchError> {
         self.check()?;
-        if self.is_quick(haystack.len()) {
+        if self.is_cheap(haystack.len()) {
             return Ok(self.engine.find_candidate_line(haystack).unwrap_or_default());
         }
         let mut start = 0;
@@ -210,8 +210,11 @@ mod tests {
         let cancel = Cancel::new();
         let pattern = Pattern { text: &text, literal: true, ignore_case: true };
         let matcher = StoppableMatcher::new(&pattern, &cancel).expect("a pattern");
-        assert_eq!(matcher.step_through(text.to_uppercase().as_bytes()).expect("not cancelled"), Some(true));
-        assert_eq!(matcher.step_through(&text.as_bytes()[1..]).expect("not cancelled"), Some(false));
+        assert_eq!(
+            matcher.match_stepwise(text.to_uppercase().as_bytes()).expect("not cancelled"),
+            Some(true)
+        );
+        assert_eq!(matcher.match_stepwise(&text.as_bytes()[1..]).expect("not cancelled"), Some(false));
     }
 
     #[test]
@@ -232,7 +235,7 @@ mod tests {
             let cancel = Cancel::new();
             let matcher = matcher(&text, &cancel);
             let quick = matcher.engine.is_match(line.as_bytes()).expect("it cannot fail");
-            let stepped = matcher.step_through(line.as_bytes()).expect("not cancelled");
+            let stepped = matcher.match_stepwise(line.as_bytes()).expect("not cancelled");
             prop_assert!(stepped.is_none_or(|stepped| stepped == quick), "{text:?} on {line:?}");
         }
     }

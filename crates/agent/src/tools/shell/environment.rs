@@ -4,28 +4,28 @@
 
 use std::ffi::OsString;
 
-use crate::tools::Room;
+use crate::tools::ToolContext;
 
 /// The variables of a command.
-pub(super) fn visible(room: &Room) -> Vec<(OsString, OsString)> {
-    let mut visible: Vec<(OsString, OsString)> = room
+pub(super) fn visible(context: &ToolContext) -> Vec<(OsString, OsString)> {
+    let mut visible: Vec<(OsString, OsString)> = context
         .environment
         .iter()
         .filter(|(name, _)| {
             let name = name.to_string_lossy();
             // The folder is set by descriptor; an inherited path would contradict it.
-            !is_key(&name) && !room.hidden.contains(&name.to_string()) && name != "PWD" && name != "OLDPWD"
+            !is_key(&name) && !context.hidden.contains(&name.to_string()) && name != "PWD" && name != "OLDPWD"
         })
         .cloned()
         .collect();
-    visible.retain(|(name, _)| !SET.iter().any(|(set, _)| name == set));
-    visible.extend(SET.iter().map(|(name, value)| (name.into(), value.into())));
+    visible.retain(|(name, _)| !FIXED_VARIABLES.iter().any(|(set, _)| name == set));
+    visible.extend(FIXED_VARIABLES.iter().map(|(name, value)| (name.into(), value.into())));
     without_file_watcher(&mut visible);
     visible
 }
 
 /// For non-interactive use: no pager, prompts or colours.
-const SET: [(&str, &str); 4] =
+const FIXED_VARIABLES: [(&str, &str); 4] =
     [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
 /// Whether a variable name looks like a key.

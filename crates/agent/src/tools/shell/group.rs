@@ -9,14 +9,14 @@ use std::process::Command;
 use rustix::process::{Pid, Signal};
 
 /// The process group of a command and its children.
-pub(in crate::tools) struct Group(Option<Pid>);
+pub(in crate::tools) struct ProcessGroup(Option<Pid>);
 
 /// Absolute paths of `setsid`, because `PATH` may contain folders of the project.
 const SETSID: [&str; 2] = ["/usr/bin/setsid", "/bin/setsid"];
 
 /// A shell in a new process group and, if `setsid` exists, a new session without a terminal. Without that program it would
 /// need unsafe code between fork and exec.
-pub(super) fn of_its_own() -> Command {
+pub(super) fn in_new_group() -> Command {
     const SHELL: &str = "/bin/sh";
     if let Some(program) = SETSID.iter().find(|program| Path::new(program).exists()) {
         let mut command = Command::new(program);
@@ -29,9 +29,9 @@ pub(super) fn of_its_own() -> Command {
     }
 }
 
-impl Group {
+impl ProcessGroup {
     /// The group with this leader.
-    pub(in crate::tools) fn led_by(process: u32) -> Self {
+    pub(in crate::tools) fn of_leader(process: u32) -> Self {
         Self(i32::try_from(process).ok().and_then(Pid::from_raw))
     }
 
@@ -39,7 +39,7 @@ impl Group {
     pub(in crate::tools) fn is_alive(&self) -> bool {
         let Some(leader) = self.0 else { return false };
         // Zombies count as members until they are reaped, which containers often never do, so check each process.
-        rustix::process::test_kill_process_group(leader).is_ok() && any_runs(leader).unwrap_or(true)
+        rustix::process::test_kill_process_group(leader).is_ok() && any_running(leader).unwrap_or(true)
     }
 
     /// Sends SIGTERM to the group.
@@ -61,7 +61,7 @@ impl Group {
 }
 
 /// Whether any process of a group is alive, according to `/proc`.
-fn any_runs(leader: Pid) -> io::Result<bool> {
+fn any_running(leader: Pid) -> io::Result<bool> {
     for process in fs::read_dir("/proc")? {
         let process = process?;
         if !process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
@@ -69,7 +69,7 @@ fn any_runs(leader: Pid) -> io::Result<bool> {
         }
         // The process may have ended meanwhile.
         let Ok(text) = fs::read(process.path().join("stat")) else { continue };
-        if runs_in(&String::from_utf8_lossy(&text), leader.as_raw_pid()) {
+        if is_running_in(&String::from_utf8_lossy(&text), leader.as_raw_pid()) {
             return Ok(true);
         }
     }
@@ -78,7 +78,7 @@ fn any_runs(leader: Pid) -> io::Result<bool> {
 
 /// Whether a stat line such as `7 (name) S 1 7 7 …` shows a live process of the group. Names may contain anything, so
 /// search for the last bracket.
-fn runs_in(line: &str, group: i32) -> bool {
+fn is_running_in(line: &str, group: i32) -> bool {
     let mut fields = line.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     let state = fields.next().unwrap_or("X");
     let its_group = fields.nth(1).and_then(|number| number.parse().ok());
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_dead_do_not_run() {
-        let check = |line: &str, expected: bool| assert_eq!(runs_in(line, 7), expected, "{line}");
+        let check = |line: &str, expected: bool| assert_eq!(is_running_in(line, 7), expected, "{line}");
         check("8 (sleep) S 1 7 7 0 -1", true);
         check("8 (a) b) R (c) T 1 7 7 0 -1", true);
         check("8 (sleep) Z 1 7 7 0 -1", false);

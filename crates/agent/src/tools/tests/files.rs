@@ -44,8 +44,8 @@ fn lines_come_with_numbers_and_long_files_in_parts() {
     lab.file("lines", (1..=50).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n"));
     lab.file("wide", "x".repeat(300_000));
     lab.file("escapes", "\u{1b}]0;title\u{7}\n");
-    lab.room.limits.lines = 20;
-    lab.room.limits.line = 100;
+    lab.context.limits.lines = 20;
+    lab.context.limits.line = 100;
     let check = |input: Value, failed: bool, parts: &[&str]| {
         let output = lab.call("read", input.clone());
         assert_eq!(output.failed, failed, "{input}: {}", output.text);
@@ -73,7 +73,7 @@ fn lines_come_with_numbers_and_long_files_in_parts() {
 #[test]
 fn images_are_recognised_by_what_they_are() {
     let mut lab = Lab::new();
-    lab.room.limits.image = 20_000;
+    lab.context.limits.image = 20_000;
     let images: [(&str, &[u8], &str); 4] = [
         ("a", b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
         ("b.txt", b"\xff\xd8\xff\xe0\0", "image/jpeg"),
@@ -128,11 +128,12 @@ fn a_file_that_someone_else_changed_meanwhile_is_left_alone() {
     let lab = Lab::new();
     lab.file("file", "one");
     let path = TreePath::new(b"file").expect("a path");
-    let read = super::super::beneath::file(&lab.room.root, &path, super::super::beneath::Links::Follow)
-        .expect("a file");
+    let read =
+        super::super::openat::file(&lab.context.root, &path, super::super::openat::SymlinkPolicy::Follow)
+            .expect("a file");
     lab.file("file", "another");
-    let expected = super::super::write::Expected::This(&read.stat);
-    let result = super::super::write::replace(&lab.room, &path, b"ours", &expected);
+    let expected = super::super::write::ExpectedFile::This(&read.stat);
+    let result = super::super::write::replace(&lab.context, &path, b"ours", &expected);
     assert!(result.is_err_and(|error| error.to_string().contains("changed by someone else")));
     assert_eq!(lab.read("file"), "another");
     assert_eq!(fs::read_dir(lab.root()).expect("a folder").count(), 1);

@@ -315,12 +315,12 @@ fn closed_paths_are_not_shown_by_what_goes_through_folders() {
         {"path": ".env", "decision": "deny"},
         {"tool": "write", "path": "/open", "decision": "deny"},
     ]);
-    let policy = crate::approval::Policy {
+    let policy = crate::approval::ApprovalPolicy {
         rules: serde_json::from_value(rules).expect("rules"),
-        ..crate::approval::Policy::default()
+        ..crate::approval::ApprovalPolicy::default()
     };
     assert!(!lab.call("read", json!({"path": "alias.txt"})).failed);
-    lab.room.closed = policy.closed();
+    lab.context.denied_paths = policy.denied_paths();
     assert_eq!(lab.call("search", json!({"pattern": "word"})).text, "open:1:the word\n[1 match in 1 file]\n");
     assert_eq!(lab.call("glob", json!({"pattern": "**"})).text, "alias\nalias.txt\nopen\n");
     let listed = lab.call("list", json!({"depth": 9, "ignored": true})).text;

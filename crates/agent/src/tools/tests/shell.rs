@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::super::shell::group::Group;
+use super::super::shell::group::ProcessGroup;
 use super::*;
 
 fn shell(lab: &Lab, command: &str) -> Output {
@@ -30,7 +30,7 @@ fn a_command_says_what_it_wrote_and_how_it_ended() {
         check(r#"set -- $(cat /proc/$$/stat); [ "$6" = $$ ] && echo "$7""#, false, "0\n[Exit code 0]");
     }
     check("exec >/dev/null 2>&1; sleep 0.1; exit 4", true, "[Exit code 4]");
-    let root = lab.room.directory.display().to_string();
+    let root = lab.context.directory.display().to_string();
     check("pwd", false, &format!("{root}\n[Exit code 0]"));
     let output = lab.call("shell", json!({"command": "pwd", "directory": "sub"}));
     assert_eq!(output.text, format!("{root}/sub\n[Exit code 0]"));
@@ -43,9 +43,9 @@ fn a_command_says_what_it_wrote_and_how_it_ended() {
 fn keys_stay_out_of_the_environment() {
     let mut lab = Lab::new();
     for name in ["OPENAI_API_KEY", "GH_TOKEN", "MY_SECRET_THING", "PLAIN", "CUSTOM", "PWD", "TERM"] {
-        lab.room.environment.push((name.into(), "value".into()));
+        lab.context.environment.push((name.into(), "value".into()));
     }
-    lab.room.hidden.push("CUSTOM".to_owned());
+    lab.context.hidden.push("CUSTOM".to_owned());
     let output = shell(&lab, "env");
     assert!(output.text.contains("PLAIN=value") && output.text.contains("TERM=dumb"), "{}", output.text);
     for hidden in ["API_KEY", "GH_TOKEN", "SECRET", "CUSTOM", "PWD=value"] {
@@ -58,8 +58,9 @@ fn much_output_is_cut_and_kept_whole() {
     let lab = Lab::new();
     let mut told = 0;
     let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
-    let output =
-        run(&call("shell", input), &lab.room, &Cancel::new(), &mut |progress| told += progress.chunk.len());
+    let output = run(&call("shell", input), &lab.context, &Cancel::new(), &mut |progress| {
+        told += progress.chunk.len()
+    });
     assert!(output.text.starts_with("begin\n") && output.text.contains("\nend\n[Exit code 0]"));
     assert!(output.text.chars().count() < 31_000);
     assert_eq!(output.whole.expect("all of it").len(), 10_000_011);
@@ -69,7 +70,7 @@ fn much_output_is_cut_and_kept_whole() {
 #[test]
 fn more_than_can_be_kept_keeps_both_ends() {
     let mut lab = Lab::new();
-    lab.room.limits.whole = 100_000;
+    lab.context.limits.whole = 100_000;
     let output = shell(&lab, "echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end");
     let whole = String::from_utf8(output.whole.expect("what was kept")).expect("text");
     assert!(whole.len() < 110_000 && whole.starts_with("begin") && whole.ends_with("end\n"));
@@ -90,7 +91,7 @@ fn output_is_told_while_it_comes() {
     let (cancel, mut seen) = (Cancel::new(), String::new());
     let stop = cancel.clone();
     let input = json!({"command": "printf 'f\\303'; sleep 0.05; printf '\\274r'; sleep 30"});
-    let output = run(&call("shell", input), &lab.room, &cancel, &mut |progress| {
+    let output = run(&call("shell", input), &lab.context, &cancel, &mut |progress| {
         seen.push_str(&progress.chunk);
         if seen.ends_with('r') {
             stop.set();
@@ -182,7 +183,7 @@ fn a_listener_that_breaks_down_leaves_no_command_behind() {
     let lab = Lab::new();
     let input = json!({"command": "echo $$ > pid; echo; sleep 60"});
     let output =
-        run(&call("shell", input), &lab.room, &Cancel::new(), &mut |_| panic!("the listener breaks down"));
+        run(&call("shell", input), &lab.context, &Cancel::new(), &mut |_| panic!("the listener breaks down"));
     assert!(output.failed && output.text.contains("broke down"), "{}", output.text);
     check_group_is_gone(&lab, "sleep 60");
 }
@@ -198,7 +199,7 @@ fn one_that_leaves_the_group_with_the_pipe_does_not_hold_it_up() {
 
 /// Nobody is left of the group whose leader wrote its number down; those who were killed may take a moment.
 fn check_group_is_gone(lab: &Lab, command: &str) {
-    let group = Group::led_by(lab.read("pid").trim().parse().expect("a number"));
+    let group = ProcessGroup::of_leader(lab.read("pid").trim().parse().expect("a number"));
     let gone = (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
         !group.is_alive()

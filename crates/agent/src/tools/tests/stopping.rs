@@ -7,12 +7,12 @@ use super::*;
 
 /// What is promised, from the word to stop until the tool has returned. Time that its thread waits for a processor does
 /// not count: the machine may be busy with other tests.
-const PROMISED: Duration = Duration::from_millis(200);
+const MAX_STOP_TIME: Duration = Duration::from_millis(200);
 /// Nor does the time that a command waits for one, which cannot be told: one attempt of these must keep the promise.
 const ATTEMPTS: usize = 5;
 
 /// When to cancel a tool.
-enum After {
+enum StopAfter {
     /// It has computed for so long. In a build for tests, to compile a pattern may take this long by itself.
     Computing(Duration),
     /// So much time has passed.
@@ -20,13 +20,13 @@ enum After {
 }
 
 /// Runs a call, cancels it while it works, and checks that it stops as soon as is promised.
-fn check_stops(lab: &Lab, name: &str, input: &Value, after: &After) {
+fn check_stops(lab: &Lab, name: &str, input: &Value, after: &StopAfter) {
     let mut best = Duration::MAX;
     for _ in 0..ATTEMPTS {
         let (output, took) = stop(lab, name, input.clone(), after);
         assert!(output.failed, "{name}: {}", output.text);
         best = best.min(took);
-        if best <= PROMISED {
+        if best <= MAX_STOP_TIME {
             return;
         }
     }
@@ -34,28 +34,28 @@ fn check_stops(lab: &Lab, name: &str, input: &Value, after: &After) {
 }
 
 /// Runs a call, cancels it while it works, and gives the time from then until it has returned.
-fn stop(lab: &Lab, name: &str, input: Value, after: &After) -> (Output, Duration) {
+fn stop(lab: &Lab, name: &str, input: Value, after: &StopAfter) -> (Output, Duration) {
     let (cancel, (sender, receiver)) = (Cancel::new(), std::sync::mpsc::channel());
     std::thread::scope(|scope| {
-        let (room, watched) = (&lab.room, &cancel);
+        let (context, watched) = (&lab.context, &cancel);
         let tool = scope.spawn(move || {
             let thread = fs::read_link("/proc/thread-self").expect("a system with threads");
             let thread = PathBuf::from("/proc").join(thread);
             sender.send(thread.clone()).expect("it is waited for");
-            let output = run(&call(name, input), room, watched, &mut |_| {});
-            (output, Instant::now(), Spent::by(&thread))
+            let output = run(&call(name, input), context, watched, &mut |_| {});
+            (output, Instant::now(), ThreadTime::by(&thread))
         });
         let thread = receiver.recv().expect("it begins");
         match after {
-            After::Waiting(time) => std::thread::sleep(*time),
-            After::Computing(time) => {
-                while !tool.is_finished() && Spent::by(&thread).computing < *time {
+            StopAfter::Waiting(time) => std::thread::sleep(*time),
+            StopAfter::Computing(time) => {
+                while !tool.is_finished() && ThreadTime::by(&thread).computing < *time {
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
         }
         assert!(!tool.is_finished(), "{name}: the control: it takes longer than that");
-        let (asked, before) = (Instant::now(), Spent::by(&thread));
+        let (asked, before) = (Instant::now(), ThreadTime::by(&thread));
         cancel.set();
         let (output, returned, spent) = tool.join().expect("no panic");
         let queued = spent.queueing.saturating_sub(before.queueing);
@@ -66,13 +66,13 @@ fn stop(lab: &Lab, name: &str, input: Value, after: &After) -> (Output, Duration
 
 /// What a thread has spent its time with.
 #[derive(Default)]
-struct Spent {
+struct ThreadTime {
     computing: Duration,
     /// Waiting for a processor.
     queueing: Duration,
 }
 
-impl Spent {
+impl ThreadTime {
     fn by(thread: &Path) -> Self {
         let text = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
         let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or_default());
@@ -82,7 +82,7 @@ impl Spent {
 }
 
 /// Long enough that the tool is in the middle of its work.
-const BUSY: After = After::Computing(Duration::from_millis(400));
+const BUSY: StopAfter = StopAfter::Computing(Duration::from_millis(400));
 
 #[test]
 fn search_stops_in_the_middle_of_a_line() {
@@ -127,7 +127,7 @@ fn edit_stops_while_it_looks_for_the_text() {
 fn a_command_stops_that_prints_all_the_time_and_hears_nothing() {
     let lab = Lab::new();
     for command in ["yes", "trap '' TERM; while :; do echo x; sleep 0.01; done", "sleep 60"] {
-        let after = After::Waiting(Duration::from_millis(100));
+        let after = StopAfter::Waiting(Duration::from_millis(100));
         check_stops(&lab, "shell", &json!({ "command": command }), &after);
     }
 }

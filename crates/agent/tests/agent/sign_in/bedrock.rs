@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use data_encoding::{BASE64, HEXLOWER};
-use retake_agent::fault_server::{Act, FaultServer, Request, Script, events, said};
+use retake_agent::fault_server::{FaultServer, Request, Script, ScriptStep, events, said};
 use retake_agent::provider::live::fetch;
 use retake_agent::provider::{Fault, Wire};
 use ring::{digest, hmac};
@@ -55,7 +55,7 @@ fn framed(answer: &str) -> Script {
     let acts = events(Wire::Anthropic, &said(answer)).into_iter().filter_map(|event| {
         let data = event.lines().find_map(|line| line.strip_prefix("data: "))?.to_owned();
         let payload = json!({"bytes": BASE64.encode(data.as_bytes()), "p": "abcdefgh"}).to_string();
-        Some(Act::Send(frame(&[(":event-type", "chunk"), (":message-type", "event")], &payload)))
+        Some(ScriptStep::Send(frame(&[(":event-type", "chunk"), (":message-type", "event")], &payload)))
     });
     let kind = ("content-type".to_owned(), "application/vnd.amazon.eventstream".to_owned());
     Script { status: 200, headers: vec![kind], acts: acts.collect() }
@@ -110,7 +110,7 @@ fn verified(method: &str, request: &Request) -> Result<(), String> {
 fn a_request_is_signed_and_its_frames_are_read() {
     for size in [1, 5, 100_000] {
         let server =
-            FaultServer::with(vec![framed("hello from Bedrock").in_pieces_of(size)]).expect("a port");
+            FaultServer::with(vec![framed("hello from Bedrock").in_chunks_of(size)]).expect("a port");
         let config = json!({"base_url": server.url()});
         let endpoint = endpoint("bedrock", MODEL, &config, &ENVIRONMENT).expect("an endpoint");
         assert_eq!(text(&call(&endpoint).expect("an answer")), "hello from Bedrock");
@@ -156,17 +156,17 @@ fn failures_of_bedrock_say_what_they_are() {
     };
     let thrown = |kind: &str, said: &str| {
         let payload = json!({"message": said}).to_string();
-        Act::Send(frame(&[(":exception-type", kind), (":message-type", "exception")], &payload))
+        ScriptStep::Send(frame(&[(":exception-type", kind), (":message-type", "exception")], &payload))
     };
     check(
-        framed("hello").broken_after(3, thrown("throttlingException", "slow down")),
+        framed("hello").with_fault_after(3, thrown("throttlingException", "slow down")),
         Fault::Busy,
         "slow down",
     );
-    check(framed("hello").broken_after(3, thrown("validationException", "bad")), Fault::Refused, "bad");
-    check(framed("hello").with(2, Act::Send(vec![0, 0, 0, 1])), Fault::Protocol, "frame");
+    check(framed("hello").with_fault_after(3, thrown("validationException", "bad")), Fault::Refused, "bad");
+    check(framed("hello").with(2, ScriptStep::Send(vec![0, 0, 0, 1])), Fault::Protocol, "frame");
     check(
-        framed("hello").broken_after(3, Act::Send(vec![0, 0, 0, 40])),
+        framed("hello").with_fault_after(3, ScriptStep::Send(vec![0, 0, 0, 40])),
         Fault::Protocol,
         "ended within a frame",
     );

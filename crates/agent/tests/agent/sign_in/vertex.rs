@@ -27,7 +27,7 @@ fn field(body: &str, name: &str) -> String {
 }
 
 /// Checks signature, audience and dates of an assertion as documented by Google.
-fn verified(request: &Request, audience: &str) -> Result<(), String> {
+fn verified(request: &Request, observer: &str) -> Result<(), String> {
     if field(&request.body, "grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
         return Err("grant_type".to_owned());
     }
@@ -42,7 +42,7 @@ fn verified(request: &Request, audience: &str) -> Result<(), String> {
     let (header, claims) = (parse(decode(header)?)?, parse(decode(claims)?)?);
     let expected = header == json!({"alg": "RS256", "typ": "JWT", "kid": "key-7"})
         && claims["iss"] == "robot@retake.test"
-        && claims["aud"] == audience
+        && claims["aud"] == observer
         && claims["scope"] == "https://www.googleapis.com/auth/cloud-platform"
         && claims["exp"].as_i64() == claims["iat"].as_i64().map(|issued| issued + 3600);
     if expected { Ok(()) } else { Err(format!("{header} {claims}")) }

@@ -10,7 +10,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::GROUP;
-use crate::endpoint::{Answer, Arrived, Call, Content, Endpoint, NoPath, NoQuery, ReplyBody, get, post};
+use crate::endpoint::{
+    Answer, Call, Endpoint, IncomingRequest, NoPath, NoQuery, ReplyBody, RequestBody, get, post,
+};
 use crate::problem::{Code, Problem};
 
 pub(super) fn all() -> Vec<Endpoint> {
@@ -90,7 +92,7 @@ const CALLBACKS: &[Callback] = &[
 
 /// A callback in the list.
 #[derive(Serialize, JsonSchema)]
-struct Listed {
+struct CallbackItem {
     /// Its name.
     name: &'static str,
     /// Description.
@@ -103,24 +105,24 @@ struct Listed {
 
 /// All callbacks.
 #[derive(Serialize, JsonSchema)]
-struct AllListed {
+struct CallbackList {
     /// The callbacks.
-    callbacks: Vec<Listed>,
+    callbacks: Vec<CallbackItem>,
 }
 
-fn list(_: &Call<'_, NoPath, NoQuery>) -> Result<Answer<AllListed>, Problem> {
+fn list(_: &Call<'_, NoPath, NoQuery>) -> Result<Answer<CallbackList>, Problem> {
     let routes = crate::routes::all();
     let about = |callback: &Callback| {
         let route = routes.iter().find(|route| callback.stands_for(route));
         route.map_or("", |route| route.summary)
     };
-    let listed = |callback: &Callback| Listed {
+    let listed = |callback: &Callback| CallbackItem {
         name: callback.name,
         about: about(callback),
         method: callback.method.to_string(),
         path: callback.path,
     };
-    Ok(Answer::of(AllListed { callbacks: CALLBACKS.iter().map(listed).collect() }))
+    Ok(Answer::of(CallbackList { callbacks: CALLBACKS.iter().map(listed).collect() }))
 }
 
 impl Callback {
@@ -157,7 +159,7 @@ struct CallBody {
 
 /// The response of a callback.
 #[derive(Serialize, JsonSchema)]
-struct Called {
+struct CallbackAnswer {
     /// Its name.
     callback: &'static str,
     /// The response of the route.
@@ -165,7 +167,7 @@ struct Called {
     result: Box<RawValue>,
 }
 
-fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answer<Called>, Problem> {
+fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answer<CallbackAnswer>, Problem> {
     let name = &call.path.callback;
     let callback = CALLBACKS
         .iter()
@@ -177,28 +179,28 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
     if call.expected.is_some() && !route.versioned {
         return Err(Problem::new(Code::Refused, format!("{name} changes no thread and accepts no If-Match")));
     }
-    let thread = call.service.meant_thread(call.query.thread)?;
-    let arrived = Arrived {
+    let thread = call.service.resolve_thread(call.query.thread)?;
+    let arrived = IncomingRequest {
         who: call.who.clone(),
         path: path(callback, call, thread)?,
         query: query(callback, &call.query)?,
-        body: Content::Bytes(body(callback, &call.body.arguments)?),
+        body: RequestBody::Bytes(body(callback, &call.body.arguments)?),
         expected: call.expected,
         request: call.request,
         made: call.made,
         last_event: None,
     };
-    let reply = (route.run)(call.service, arrived).map_err(against_a_rule)?;
+    let reply = (route.run)(call.service, arrived).map_err(as_refused)?;
     let ReplyBody::Bytes(bytes) = reply.body else {
         return Err(Problem::new(Code::Internal, "the callback returned a stream"));
     };
     let result = serde_json::from_slice(&bytes).map_err(|error| Problem::new(Code::Internal, error))?;
-    let body = Called { callback: callback.name, result };
+    let body = CallbackAnswer { callback: callback.name, result };
     Ok(Answer { body, version: reply.version, location: reply.location })
 }
 
 /// The OpenAPI document cannot describe the arguments of each callback, so that wrong arguments are 422 and not 400.
-fn against_a_rule(problem: Problem) -> Problem {
+fn as_refused(problem: Problem) -> Problem {
     match problem.code {
         Code::InvalidRequest => Problem { code: Code::Refused, ..problem },
         _ => problem,

@@ -7,7 +7,7 @@ use retake_model::settings::{NAMES, Settings};
 use retake_model::state::ThreadState;
 use retake_model::take::{FileItem, FileList, Take};
 use retake_timeline::store::ThreadRow;
-use retake_timeline::{Caller, ChangeError, Command, Standing};
+use retake_timeline::{Caller, ChangeError, Command, UndoStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::super::common::take_of;
 use super::super::state::values;
-use super::{GROUP, Meant, Updated, updated};
+use super::{GROUP, SessionQuery, UpdateAnswer, updated};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, change, get};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
@@ -33,46 +33,46 @@ pub(super) fn all() -> Vec<Endpoint> {
 }
 
 /// The state that fields are read from.
-struct Seen {
+struct FieldContext {
     row: ThreadRow,
     state: ThreadState,
     roles: Vec<String>,
     take: Take,
     settings: Settings,
-    standing: Standing,
+    undo_status: UndoStatus,
 }
 
 /// Builds the command that sets a field.
-type Write = fn(&Seen, &RawValue) -> Result<Command, serde_json::Error>;
+type WriteField = fn(&FieldContext, &RawValue) -> Result<Command, serde_json::Error>;
 
 /// A field other than a setting.
 struct Field {
     name: &'static str,
     about: &'static str,
-    read: fn(&Seen) -> Result<Box<RawValue>, serde_json::Error>,
-    write: Option<Write>,
+    read: fn(&FieldContext) -> Result<Box<RawValue>, serde_json::Error>,
+    write: Option<WriteField>,
 }
 
 const FIELDS: &[Field] = &[
     Field {
         name: "title",
         about: "The title of the thread.",
-        read: |seen| to_raw_value(&seen.row.summary.title),
+        read: |fields| to_raw_value(&fields.row.summary.title),
         write: Some(|_, value| Ok(Command::Rename { title: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "pinned",
         about: "Whether the thread is at the top of lists.",
-        read: |seen| to_raw_value(&seen.row.summary.pinned),
+        read: |fields| to_raw_value(&fields.row.summary.pinned),
         write: Some(|_, value| Ok(Command::Pin { pinned: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "tags",
         about: "The thread's tags.",
-        read: |seen| to_raw_value(&seen.row.summary.tags),
-        write: Some(|seen, value| {
+        read: |fields| to_raw_value(&fields.row.summary.tags),
+        write: Some(|fields, value| {
             let wanted: Vec<String> = serde_json::from_str(value.get())?;
-            let had = &seen.row.summary.tags;
+            let had = &fields.row.summary.tags;
             let remove = had.iter().filter(|tag| !wanted.contains(tag)).cloned().collect();
             let add = wanted.into_iter().filter(|tag| !had.contains(tag)).collect();
             Ok(Command::Tag { add, remove })
@@ -81,7 +81,7 @@ const FIELDS: &[Field] = &[
     Field {
         name: "private",
         about: "Whether the thread never leaves this machine.",
-        read: |seen| to_raw_value(&seen.row.summary.private),
+        read: |fields| to_raw_value(&fields.row.summary.private),
         write: Some(|_, value| {
             let private = Some(serde_json::from_str(value.get())?);
             Ok(Command::Share { visibility: None, private, shared_with_support: None })
@@ -90,100 +90,105 @@ const FIELDS: &[Field] = &[
     Field {
         name: "roles",
         about: "The available roles, in order.",
-        read: |seen| to_raw_value(&seen.roles),
+        read: |fields| to_raw_value(&fields.roles),
         write: Some(|_, value| Ok(Command::SetRoles { roles: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "draft",
         about: "The unsent text.",
-        read: |seen| to_raw_value(&seen.take.draft),
-        write: Some(|seen, value| {
-            Ok(Command::SetDraft { take: seen.take.id, text: serde_json::from_str(value.get())? })
+        read: |fields| to_raw_value(&fields.take.draft),
+        write: Some(|fields, value| {
+            Ok(Command::SetDraft { take: fields.take.id, text: serde_json::from_str(value.get())? })
         }),
     },
     Field {
         name: "files",
         about: "Files of the take.",
-        read: |seen| to_raw_value(&seen.take.files),
-        write: Some(|seen, value| set_files(seen, FileList::Files, value)),
+        read: |fields| to_raw_value(&fields.take.files),
+        write: Some(|fields, value| set_files(fields, FileList::Files, value)),
     },
     Field {
         name: "context_files",
         about: "Files whose content is sent with the next request.",
-        read: |seen| to_raw_value(&seen.take.context_files),
-        write: Some(|seen, value| set_files(seen, FileList::ContextFiles, value)),
+        read: |fields| to_raw_value(&fields.take.context_files),
+        write: Some(|fields, value| set_files(fields, FileList::ContextFiles, value)),
     },
     Field {
         name: "screenshots",
         about: "Pictures sent with the next request.",
-        read: |seen| to_raw_value(&seen.take.screenshots),
-        write: Some(|seen, value| set_files(seen, FileList::Screenshots, value)),
+        read: |fields| to_raw_value(&fields.take.screenshots),
+        write: Some(|fields, value| set_files(fields, FileList::Screenshots, value)),
     },
     Field {
         name: "thread",
         about: "The thread's id.",
-        read: |seen| to_raw_value(&seen.row.summary.id),
+        read: |fields| to_raw_value(&fields.row.summary.id),
         write: None,
     },
     Field {
         name: "project",
         about: "The project that lists the thread.",
-        read: |seen| to_raw_value(&seen.row.home),
+        read: |fields| to_raw_value(&fields.row.home),
         write: None,
     },
     Field {
         name: "version",
         about: "The number of operations of the thread.",
-        read: |seen| to_raw_value(&seen.row.summary.version),
+        read: |fields| to_raw_value(&fields.row.summary.version),
         write: None,
     },
-    Field { name: "take", about: "The take's id.", read: |seen| to_raw_value(&seen.take.id), write: None },
+    Field {
+        name: "take",
+        about: "The take's id.",
+        read: |fields| to_raw_value(&fields.take.id),
+        write: None,
+    },
     Field {
         name: "take_name",
         about: "The take's name.",
-        read: |seen| to_raw_value(&seen.take.name),
+        read: |fields| to_raw_value(&fields.take.name),
         write: None,
     },
     Field {
         name: "active_take",
         about: "The id of the active take. The callback `switch` changes it, with the files.",
-        read: |seen| to_raw_value(&seen.state.active),
+        read: |fields| to_raw_value(&fields.state.active),
         write: None,
     },
     Field {
         name: "takes",
         about: "The number of takes.",
-        read: |seen| to_raw_value(&seen.row.summary.takes),
+        read: |fields| to_raw_value(&fields.row.summary.takes),
         write: None,
     },
     Field {
         name: "entries",
         about: "The number of entries of the take. `/api/session` lists them.",
-        read: |seen| to_raw_value(&seen.take.entries.len()),
+        read: |fields| to_raw_value(&fields.take.entries.len()),
         write: None,
     },
     Field {
         name: "agent",
         about: "The state of the take's agent; null if no turn is running or failed.",
-        read: |seen| to_raw_value(&seen.take.agent),
+        read: |fields| to_raw_value(&fields.take.agent),
         write: None,
     },
     Field {
         name: "can_undo",
         about: "Whether an undo is possible.",
-        read: |seen| to_raw_value(&seen.standing.can_undo),
+        read: |fields| to_raw_value(&fields.undo_status.can_undo),
         write: None,
     },
     Field {
         name: "can_redo",
         about: "Whether a redo is possible.",
-        read: |seen| to_raw_value(&seen.standing.can_redo),
+        read: |fields| to_raw_value(&fields.undo_status.can_redo),
         write: None,
     },
 ];
 
 /// Each file is a path, or an object with a `path`, whose other fields are stored unchanged.
-fn set_files(seen: &Seen, list: FileList, value: &RawValue) -> Result<Command, serde_json::Error> {
+fn set_files(fields: &FieldContext, list: FileList, value: &RawValue) -> Result<Command, serde_json::Error> {
     let given: Vec<Box<RawValue>> = serde_json::from_str(value.get())?;
     let item = |one: Box<RawValue>| {
         if one.get().starts_with('"') {
@@ -193,23 +198,23 @@ fn set_files(seen: &Seen, list: FileList, value: &RawValue) -> Result<Command, s
         }
     };
     let items = given.into_iter().map(item).collect::<Result<_, _>>()?;
-    Ok(Command::SetFiles { take: seen.take.id, list, items })
+    Ok(Command::SetFiles { take: fields.take.id, list, items })
 }
 
-fn see(service: &Service, meant: &Meant) -> Result<Seen, Problem> {
-    let thread = service.meant_thread(meant.thread)?;
-    let looking = service.timeline.look()?;
-    let state = looking.state(thread)?;
-    let take = take_of(&looking, &state, meant.take)?;
-    let (settings, standing) =
-        (looking.effective_settings_in(thread, &state)?, looking.standing_in(thread, Some(take.id))?);
-    let roles = looking.effective_roles(thread)?;
-    Ok(Seen { row: looking.thread(thread)?, state, roles, take, settings, standing })
+fn read_fields(service: &Service, query: &SessionQuery) -> Result<FieldContext, Problem> {
+    let thread = service.resolve_thread(query.thread)?;
+    let reader = service.timeline.read()?;
+    let state = reader.state(thread)?;
+    let take = take_of(&reader, &state, query.take)?;
+    let (settings, undo_status) =
+        (reader.effective_settings_in(thread, &state)?, reader.undo_status_in(thread, Some(take.id))?);
+    let roles = reader.effective_roles(thread)?;
+    Ok(FieldContext { row: reader.thread(thread)?, state, roles, take, settings, undo_status })
 }
 
 /// A field.
 #[derive(Serialize, JsonSchema)]
-struct Shown {
+struct FieldItem {
     /// Its name.
     name: String,
     /// Description.
@@ -223,36 +228,36 @@ struct Shown {
 
 /// All fields.
 #[derive(Serialize, JsonSchema)]
-struct AllShown {
+struct FieldList {
     /// Settings first, then the others.
-    fields: Vec<Shown>,
+    fields: Vec<FieldItem>,
 }
 
-fn shown(seen: &Seen) -> Result<Vec<Shown>, Problem> {
+fn field_items(fields: &FieldContext) -> Result<Vec<FieldItem>, Problem> {
     let internal = |error: serde_json::Error| Problem::new(Code::Internal, error);
-    let settings = to_raw_value(&seen.settings).map_err(internal)?;
+    let settings = to_raw_value(&fields.settings).map_err(internal)?;
     let mut settings: BTreeMap<&str, Box<RawValue>> =
         serde_json::from_str(settings.get()).map_err(internal)?;
     let mut all = Vec::new();
     for name in NAMES {
         let value = settings.remove(name).map_or_else(|| to_raw_value(&()), Ok).map_err(internal)?;
         let about = "A setting of the thread.".to_owned();
-        all.push(Shown { name: name.to_owned(), about, settable: true, value });
+        all.push(FieldItem { name: name.to_owned(), about, settable: true, value });
     }
     for field in FIELDS {
-        all.push(Shown {
+        all.push(FieldItem {
             name: field.name.to_owned(),
             about: field.about.to_owned(),
             settable: field.write.is_some(),
-            value: (field.read)(seen).map_err(internal)?,
+            value: (field.read)(fields).map_err(internal)?,
         });
     }
     Ok(all)
 }
 
-fn list(call: &Call<'_, NoPath, Meant>) -> Result<Answer<AllShown>, Problem> {
-    let seen = see(call.service, &call.query)?;
-    Ok(Answer::at(AllShown { fields: shown(&seen)? }, seen.row.summary.version))
+fn list(call: &Call<'_, NoPath, SessionQuery>) -> Result<Answer<FieldList>, Problem> {
+    let fields = read_fields(call.service, &call.query)?;
+    Ok(Answer::at(FieldList { fields: field_items(&fields)? }, fields.row.summary.version))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -265,11 +270,11 @@ fn unknown(name: &str) -> Problem {
     Problem::not_found(format!("no field {name:?}; GET /api/fields lists them"))
 }
 
-fn read(call: &Call<'_, FieldPath, Meant>) -> Result<Answer<Shown>, Problem> {
-    let seen = see(call.service, &call.query)?;
-    let found = shown(&seen)?.into_iter().find(|shown| shown.name == call.path.field);
+fn read(call: &Call<'_, FieldPath, SessionQuery>) -> Result<Answer<FieldItem>, Problem> {
+    let fields = read_fields(call.service, &call.query)?;
+    let found = field_items(&fields)?.into_iter().find(|shown| shown.name == call.path.field);
     let found = found.ok_or_else(|| unknown(&call.path.field))?;
-    Ok(Answer::at(found, seen.row.summary.version))
+    Ok(Answer::at(found, fields.row.summary.version))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -280,11 +285,11 @@ struct WriteBody {
     value: Box<RawValue>,
 }
 
-fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>, Problem> {
+fn write(call: &Call<'_, FieldPath, SessionQuery, WriteBody>) -> Result<Answer<UpdateAnswer>, Problem> {
     loop {
-        let seen = see(call.service, &call.query)?;
-        let command = command(&seen, &call.path.field, &call.body.value)?;
-        let (thread, version) = (seen.row.summary.id, seen.row.summary.version);
+        let fields = read_fields(call.service, &call.query)?;
+        let command = command(&fields, &call.path.field, &call.body.value)?;
+        let (thread, version) = (fields.row.summary.id, fields.row.summary.version);
         let caller = call.caller(thread)?;
         // The command may depend on the state that was read, so that it is valid only for that version.
         let expecting = Caller { expected: caller.expected.or(Some(version)), ..caller };
@@ -300,12 +305,12 @@ fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>
 }
 
 /// The command that sets a field or a setting.
-fn command(seen: &Seen, name: &str, value: &RawValue) -> Result<Command, Problem> {
+fn command(fields: &FieldContext, name: &str, value: &RawValue) -> Result<Command, Problem> {
     if NAMES.contains(&name) {
         let value = serde_json::from_str(value.get()).map_err(Problem::refused)?;
         return Ok(Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) });
     }
     let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;
     let write = field.write.ok_or_else(|| Problem::refused(format!("{name} is read-only")))?;
-    write(seen, value).map_err(|error| Problem::refused(format!("{name}: {error}")))
+    write(fields, value).map_err(|error| Problem::refused(format!("{name}: {error}")))
 }

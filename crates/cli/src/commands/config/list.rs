@@ -52,8 +52,8 @@ fn write_setting(out: &mut dyn Write, context: &Context, setting: &Setting) -> i
     let value = if setting.origin == Origin::Default { anstyle::Style::new() } else { styles.active };
     let from = match (setting.origin, &setting.default) {
         (Origin::Default, _) => "default".to_owned(),
-        (origin, Some(default)) => format!("{}, default {}", origin.words(), show(default)),
-        (origin, None) => origin.words().to_owned(),
+        (origin, Some(default)) => format!("{}, default {}", origin.label(), show(default)),
+        (origin, None) => origin.label().to_owned(),
     };
     let line = Label::new()
         .with(styles.command, setting.key)

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::File;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Print the path of the configuration file.
 #[derive(Args)]
@@ -25,6 +25,6 @@ impl Arguments {
         let file = File::read()?;
         let path = file.path.to_string_lossy().into_owned();
         let answer = Answer { path, exists: file.text.is_some() };
-        context.answer(&answer, |out, _| writeln!(out, "{}", sanitize(&answer.path, Lines::Fold)))
+        context.answer(&answer, |out, _| writeln!(out, "{}", sanitize(&answer.path, LineBreaks::Fold)))
     }
 }

@@ -4,10 +4,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::File;
-use crate::config::{Takes, checked, key, set};
+use crate::config::{ValueType, checked, key, set};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Set a key. Comments and order in the file are preserved.
 #[derive(Args)]
@@ -37,7 +37,7 @@ impl Arguments {
         let key = key(&self.key)?;
         let typed = match key.value_type {
             // Stored as an absolute path, so that it does not depend on where a command starts.
-            Takes::Path => context.directory().join(&self.value).to_string_lossy().into_owned(),
+            ValueType::Path => context.directory().join(&self.value).to_string_lossy().into_owned(),
             _ => self.value,
         };
         let file = File::read()?;
@@ -55,12 +55,12 @@ impl Arguments {
         let answer = Answer { path, key: setting.key.to_owned(), changed, value };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
-            let path = sanitize(&answer.path, Lines::Fold);
+            let path = sanitize(&answer.path, LineBreaks::Fold);
             let what = if changed { "Set" } else { "Already set:" };
             writeln!(out, "{what} {} to {}. {muted}{path}{muted:#}", setting.key, told)
         })?;
         if setting.origin == super::Origin::Environment {
-            context.remark("RETAKE_HOME is set and overrides this key.")?;
+            context.note("RETAKE_HOME is set and overrides this key.")?;
         }
         Ok(())
     }

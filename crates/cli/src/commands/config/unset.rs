@@ -7,7 +7,7 @@ use super::set::Answer;
 use crate::config::{key, unset};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Remove a key from the file, restoring its default. Unknown keys can be removed too.
 #[derive(Args)]
@@ -30,7 +30,7 @@ impl Arguments {
         let path = file.path.to_string_lossy().into_owned();
         let answer = Answer { path, key: self.key, changed: text.is_some(), value: None };
         context.report(&answer, |out, _| {
-            let key = sanitize(&answer.key, Lines::Fold);
+            let key = sanitize(&answer.key, LineBreaks::Fold);
             let what = if answer.changed { "is no longer set" } else { "was not set" };
             writeln!(out, "{key} {what}.")
         })

@@ -7,12 +7,12 @@ use retake_model::take::FileItem;
 use retake_timeline::Command;
 use retake_workspace::folder::path_from_text;
 
-use super::{Which, kept_paths};
+use super::{ListName, stored_paths};
 use crate::arguments::Target;
-use crate::commands::seen::change_seen;
+use crate::commands::retry_on_conflict::change_with_retry;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Add files to the context of a take.
 #[derive(Args)]
@@ -26,27 +26,27 @@ pub(crate) struct Arguments {
     paths: Vec<PathBuf>,
     /// List to change.
     #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
-    list: Which,
+    list: ListName,
     #[command(flatten)]
     target: Target,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let (root, paths) = kept_paths(context, &self.target, &self.paths)?;
+        let (root, paths) = stored_paths(context, &self.target, &self.paths)?;
         let list = self.list.list();
-        let done = change_seen(context, &self.target, |meant| {
-            let mut items = meant.take.file_list(list).to_vec();
+        let done = change_with_retry(context, &self.target, |resolved| {
+            let mut items = resolved.take.file_list(list).to_vec();
             for path in &paths {
                 if !items.iter().any(|item| item.path == *path) {
                     items.push(FileItem::new(path));
                 }
             }
-            Ok(Command::SetFiles { take: meant.take.id, list, items })
+            Ok(Command::SetFiles { take: resolved.take.id, list, items })
         })?;
         context.report_done(&done)?;
         for path in paths.iter().filter(|path| !root.join(path_from_text(path)).exists()) {
-            context.remark(&format!("{} does not exist yet.", sanitize(path, Lines::Fold)))?;
+            context.note(&format!("{} does not exist yet.", sanitize(path, LineBreaks::Fold)))?;
         }
         Ok(())
     }

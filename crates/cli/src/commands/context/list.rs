@@ -5,11 +5,11 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::take::{FileItem, FileList};
 use serde::Serialize;
 
-use super::Which;
+use super::ListName;
 use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// List the context files of a take.
 #[derive(Args)]
@@ -20,7 +20,7 @@ Examples:
 pub(crate) struct Arguments {
     /// List to show.
     #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
-    list: Which,
+    list: ListName,
     #[command(flatten)]
     target: TakeTarget,
 }
@@ -35,16 +35,16 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &(&self.target).into())?;
+        let resolved = context.resolve(&context.timeline()?.read()?, &(&self.target).into())?;
         let list = self.list.list();
-        let files = meant.take.file_list(list).to_vec();
-        let answer = Answer { thread: meant.thread.summary.id, take: meant.take.id, list, files };
+        let files = resolved.take.file_list(list).to_vec();
+        let answer = Answer { thread: resolved.thread.summary.id, take: resolved.take.id, list, files };
         if answer.files.is_empty() {
-            context.remark("The list is empty; `retake context add` adds files.")?;
+            context.note("The list is empty; `retake context add` adds files.")?;
         }
         context.answer(&answer, |out, _| {
             for file in &answer.files {
-                writeln!(out, "{}", sanitize(&file.path, Lines::Fold))?;
+                writeln!(out, "{}", sanitize(&file.path, LineBreaks::Fold))?;
             }
             Ok(())
         })

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::arguments::{TakeTarget, Target};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Save, load, list, delete and restore presets of context files.
 #[derive(Args)]
@@ -83,47 +83,51 @@ impl Arguments {
         let timeline = context.timeline()?;
         match self.command {
             Command::List { deleted, target } => {
-                let looking = timeline.look()?;
-                let meant = context.meant(&looking, &(&target).into())?;
-                let thread = meant.thread.summary.id;
+                let reader = timeline.read()?;
+                let resolved = context.resolve(&reader, &(&target).into())?;
+                let thread = resolved.thread.summary.id;
                 let presets = if deleted {
-                    looking.former_context_presets(thread)?
+                    reader.former_context_presets(thread)?
                 } else {
-                    looking.context_presets(thread)?
+                    reader.context_presets(thread)?
                 };
                 let answer = Answer { presets };
                 if answer.presets.is_empty() && deleted {
-                    context.remark("No presets were deleted or replaced.")?;
+                    context.note("No presets were deleted or replaced.")?;
                 } else if answer.presets.is_empty() {
-                    context.remark("No presets; `retake context preset save NAME` creates one.")?;
+                    context.note("No presets; `retake context preset save NAME` creates one.")?;
                 }
                 context.answer(&answer, |out, _| {
                     for preset in &answer.presets {
-                        let name = sanitize(&preset.name, Lines::Fold);
+                        let name = sanitize(&preset.name, LineBreaks::Fold);
                         writeln!(out, "{name} ({} files)", preset.items.len())?;
                     }
                     Ok(())
                 })
             }
             Command::Save { name, target } => {
-                let meant = context.meant(&timeline.look()?, &(&target).into())?;
-                let items = meant.take.context_files;
-                let saved = timeline.save_context_preset(meant.thread.summary.id, &name, items)?;
+                let resolved = context.resolve(&timeline.read()?, &(&target).into())?;
+                let items = resolved.take.context_files;
+                let saved = timeline.save_context_preset(resolved.thread.summary.id, &name, items)?;
                 show(context, &saved, "Saved")
             }
             Command::Load { name, target } => {
-                let meant = context.meant(&timeline.look()?, &target)?;
-                let thread = meant.thread.summary.id;
+                let resolved = context.resolve(&timeline.read()?, &target)?;
+                let thread = resolved.thread.summary.id;
                 let caller = context.caller(thread, target.expect)?;
-                context.report_done(&timeline.load_context_preset(thread, meant.take.id, &name, caller)?)
+                context.report_done(&timeline.load_context_preset(thread, resolved.take.id, &name, caller)?)
             }
             Command::Restore { name, target } => {
-                let meant = context.meant(&timeline.look()?, &(&target).into())?;
-                show(context, &timeline.restore_context_preset(meant.thread.summary.id, &name)?, "Restored")
+                let resolved = context.resolve(&timeline.read()?, &(&target).into())?;
+                show(
+                    context,
+                    &timeline.restore_context_preset(resolved.thread.summary.id, &name)?,
+                    "Restored",
+                )
             }
             Command::Delete { name, target } => {
-                let meant = context.meant(&timeline.look()?, &(&target).into())?;
-                show(context, &timeline.delete_context_preset(meant.thread.summary.id, &name)?, "Deleted")
+                let resolved = context.resolve(&timeline.read()?, &(&target).into())?;
+                show(context, &timeline.delete_context_preset(resolved.thread.summary.id, &name)?, "Deleted")
             }
         }
     }
@@ -131,7 +135,7 @@ impl Arguments {
 
 fn show(context: &Context, preset: &ContextPreset, done: &str) -> Result<(), Failure> {
     context.answer(preset, |out, _| {
-        let name = sanitize(&preset.name, Lines::Fold);
+        let name = sanitize(&preset.name, LineBreaks::Fold);
         writeln!(out, "{done} context preset {name} ({} files).", preset.items.len())
     })
 }

@@ -6,9 +6,9 @@ use clap::Args;
 use retake_timeline::Command;
 use retake_workspace::folder::path_to_text;
 
-use super::{Which, kept_paths};
+use super::{ListName, stored_paths};
 use crate::arguments::Target;
-use crate::commands::seen::change_seen;
+use crate::commands::retry_on_conflict::change_with_retry;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -24,26 +24,26 @@ pub(crate) struct Arguments {
     paths: Vec<PathBuf>,
     /// List to change.
     #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
-    list: Which,
+    list: ListName,
     #[command(flatten)]
     target: Target,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let (_, kept) = kept_paths(context, &self.target, &self.paths)?;
+        let (_, kept) = stored_paths(context, &self.target, &self.paths)?;
         let typed = self.paths.iter().map(|path| path_to_text(path));
         let paths: Vec<(String, String)> = kept.into_iter().zip(typed).collect();
         let list = self.list.list();
-        let done = change_seen(context, &self.target, |meant| {
-            let mut items = meant.take.file_list(list).to_vec();
+        let done = change_with_retry(context, &self.target, |resolved| {
+            let mut items = resolved.take.file_list(list).to_vec();
             for (kept, typed) in &paths {
                 // An imported list may contain the path exactly as typed.
                 let there = items.iter().any(|item| item.path == *kept);
                 let path = if there { kept } else { typed };
                 items.retain(|item| item.path != *path);
             }
-            Ok(Command::SetFiles { take: meant.take.id, list, items })
+            Ok(Command::SetFiles { take: resolved.take.id, list, items })
         })?;
         context.report_done(&done)
     }

@@ -6,15 +6,15 @@ use std::time::Duration;
 pub(super) struct Scene {
     /// One sentence of explanation; empty if the previous one covers this command.
     pub(super) why: &'static str,
-    pub(super) typed: Typed,
+    pub(super) typed: Input,
     /// How long to pause after the output.
     pub(super) shown: Duration,
 }
 
-const GLANCE: Duration = Duration::from_millis(600);
-const LOOK: Duration = Duration::from_millis(2500);
+const SHORT_PAUSE: Duration = Duration::from_millis(600);
+const LONG_PAUSE: Duration = Duration::from_millis(2500);
 
-pub(super) enum Typed {
+pub(super) enum Input {
     /// Arguments of `retake`.
     Retake(&'static [&'static str]),
     /// A shell command.
@@ -22,15 +22,15 @@ pub(super) enum Typed {
 }
 
 const fn scene(why: &'static str, arguments: &'static [&'static str]) -> Scene {
-    Scene { why, typed: Typed::Retake(arguments), shown: GLANCE }
+    Scene { why, typed: Input::Retake(arguments), shown: SHORT_PAUSE }
 }
 
 const fn look(why: &'static str, arguments: &'static [&'static str]) -> Scene {
-    Scene { why, typed: Typed::Retake(arguments), shown: LOOK }
+    Scene { why, typed: Input::Retake(arguments), shown: LONG_PAUSE }
 }
 
 const fn shell(why: &'static str, line: &'static str) -> Scene {
-    Scene { why, typed: Typed::Shell(line), shown: GLANCE }
+    Scene { why, typed: Input::Shell(line), shown: SHORT_PAUSE }
 }
 
 /// The files of the project at the start.

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use retake_model::tree::Happened;
-use retake_timeline::{Changes, Compared, FileDiff, FileFacts};
+use retake_model::tree::PathChangeKind;
+use retake_timeline::{Changes, ContentComparison, FileDiff, FileFacts};
 
 use crate::context::Context;
 use crate::ui::bytes::{count, counted, size};
@@ -12,7 +12,7 @@ use crate::ui::style::Styles;
 use crate::ui::table::{Column, Table};
 
 /// Maximum width of the graph of one file.
-const WIDEST: u64 = 24;
+const MAX_SIGNS: u64 = 24;
 
 pub(super) fn write(out: &mut dyn Write, context: &Context, changes: &Changes) -> io::Result<()> {
     if changes.files.is_empty() {
@@ -48,28 +48,28 @@ fn graph(styles: &Styles, file: &FileDiff, most: u64) -> Label {
         };
         let sizes = format!("{} → {}", size(bytes(&file.before)), size(bytes(&file.after)));
         return match file.content {
-            Compared::Binary => Label::from(format!("not text, {sizes}").as_str()),
-            Compared::TooLarge => Label::from(format!("too large to compare, {sizes}").as_str()),
-            _ => Label::new().with(styles.muted, happened(file.happened)),
+            ContentComparison::Binary => Label::from(format!("not text, {sizes}").as_str()),
+            ContentComparison::TooLarge => Label::from(format!("too large to compare, {sizes}").as_str()),
+            _ => Label::new().with(styles.muted, change_label(file.happened)),
         };
     };
     // Any change shows at least one sign.
     let signs = |lines: u64| match most {
-        0..=WIDEST => lines,
-        _ => (lines * WIDEST).div_ceil(most),
+        0..=MAX_SIGNS => lines,
+        _ => (lines * MAX_SIGNS).div_ceil(most),
     };
     Label::new()
         .with(styles.added, &"+".repeat(signs(lines.added) as usize))
         .with(styles.removed, &"-".repeat(signs(lines.removed) as usize))
 }
 
-pub(in crate::commands) fn happened(happened: Happened) -> &'static str {
+pub(in crate::commands) fn change_label(happened: PathChangeKind) -> &'static str {
     match happened {
-        Happened::Added => "added",
-        Happened::Changed => "changed",
-        Happened::Removed => "removed",
-        Happened::Renamed => "renamed",
-        Happened::ModeChanged => "permissions changed",
-        Happened::TypeChanged => "type changed",
+        PathChangeKind::Added => "added",
+        PathChangeKind::Changed => "changed",
+        PathChangeKind::Removed => "removed",
+        PathChangeKind::Renamed => "renamed",
+        PathChangeKind::ModeChanged => "permissions changed",
+        PathChangeKind::TypeChanged => "type changed",
     }
 }

@@ -32,8 +32,8 @@ impl Arguments {
             NewPicture::new(picture::read(path)?).map_err(|error| Failure::new(Code::Usage, error))
         };
         let pictures = self.pictures.iter().map(read).collect::<Result<_, _>>()?;
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        let attach = Command::Attach { take: meant.take.id, pictures };
-        super::change(context, &meant, attach, self.target.expect, None)
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        let attach = Command::Attach { take: resolved.take.id, pictures };
+        super::change(context, &resolved, attach, self.target.expect, None)
     }
 }

@@ -17,8 +17,8 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        let clear = Command::ClearDraft { take: meant.take.id };
-        super::change(context, &meant, clear, self.target.expect, None)
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        let clear = Command::ClearDraft { take: resolved.take.id };
+        super::change(context, &resolved, clear, self.target.expect, None)
     }
 }

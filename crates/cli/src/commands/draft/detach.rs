@@ -24,10 +24,10 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        let picture = find(&meant.take, &self.picture)?;
-        let detach = Command::Detach { take: meant.take.id, picture };
-        super::change(context, &meant, detach, self.target.expect, None)
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        let picture = find(&resolved.take, &self.picture)?;
+        let detach = Command::Detach { take: resolved.take.id, picture };
+        super::change(context, &resolved, detach, self.target.expect, None)
     }
 }
 

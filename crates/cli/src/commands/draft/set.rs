@@ -9,7 +9,7 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::command::environment;
-use crate::ui::editor::Edited;
+use crate::ui::editor::EditOutcome;
 use crate::ui::input::{Source, Stdin};
 
 /// Set the text of the draft. Changes in quick succession are one undo step.
@@ -31,21 +31,21 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        let before = &meant.take.draft;
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        let before = &resolved.take.draft;
         let source = Source::choose(self.text, self.file, Stdin::detect(), before)?;
         let in_editor = matches!(source, Source::Editor { .. });
         let in_argument = matches!(source, Source::Argument(_));
         let text = match source.read(std::io::stdin(), &environment)? {
-            Edited::Changed(text) if in_argument => text,
+            EditOutcome::Changed(text) if in_argument => text,
             // Editors and pipes add a final line break.
-            Edited::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
-            Edited::Unchanged => before.clone(),
+            EditOutcome::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
+            EditOutcome::Unchanged => before.clone(),
         };
         // The thread may have changed while the editor was open.
-        let expect = self.target.expect.or(in_editor.then_some(meant.thread.summary.version));
+        let expect = self.target.expect.or(in_editor.then_some(resolved.thread.summary.version));
         let by_hand = in_editor.then(|| text.clone());
-        let set = Command::SetDraft { take: meant.take.id, text };
-        super::change(context, &meant, set, expect, by_hand.as_deref())
+        let set = Command::SetDraft { take: resolved.take.id, text };
+        super::change(context, &resolved, set, expect, by_hand.as_deref())
     }
 }

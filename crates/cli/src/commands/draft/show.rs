@@ -4,13 +4,13 @@ use std::io::Write;
 
 use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
-use retake_model::take::{Attached, Attachments};
+use retake_model::take::{Attachment, Attachments};
 use serde::Serialize;
 
 use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Show the draft.
 #[derive(Args)]
@@ -37,9 +37,9 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &(&self.target).into())?;
-        let (thread, take) = (meant.thread.summary.id, meant.take.id);
-        let answer = Answer { thread, take, draft: meant.take.draft, pictures: meant.take.attached };
+        let resolved = context.resolve(&context.timeline()?.read()?, &(&self.target).into())?;
+        let (thread, take) = (resolved.thread.summary.id, resolved.take.id);
+        let answer = Answer { thread, take, draft: resolved.take.draft, pictures: resolved.take.attached };
         if self.text {
             if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
                 let message =
@@ -47,18 +47,18 @@ impl Arguments {
                 return Err(Failure::new(Code::Refused, message));
             }
             let written = std::io::stdout().write_all(answer.draft.as_bytes());
-            return Ok(crate::ui::pager::reader_may_leave(written)?);
+            return Ok(crate::ui::pager::ignore_closed_pipe(written)?);
         }
         if answer.draft.is_empty() && answer.pictures.is_empty() {
-            context.remark("The draft is empty; `retake draft set` writes one.")?;
+            context.note("The draft is empty; `retake draft set` writes one.")?;
         }
         context.answer(&answer, |out, styles| {
             if !answer.draft.is_empty() {
-                writeln!(out, "{}", sanitize(&answer.draft, Lines::Keep))?;
+                writeln!(out, "{}", sanitize(&answer.draft, LineBreaks::Keep))?;
             }
             let (id, muted) = (styles.id, styles.muted);
-            for (number, Attached { media, picture }) in (1..).zip(answer.pictures.iter()) {
-                let media = sanitize(media, Lines::Fold);
+            for (number, Attachment { media, picture }) in (1..).zip(answer.pictures.iter()) {
+                let media = sanitize(media, LineBreaks::Fold);
                 writeln!(
                     out,
                     "{muted}image {number}{muted:#} {id}{}{id:#} {muted}{media}{muted:#}",

@@ -1,9 +1,9 @@
 //! `retake entry add`
 
 use clap::Args;
-use retake_timeline::{Command, Spot};
+use retake_timeline::{Command, InsertPosition};
 
-use super::{Content, Read};
+use super::{ComposedEntry, Content};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -31,17 +31,19 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let meant = context.meant(&timeline.look()?, &self.target)?;
-        let thread = meant.thread.summary.id;
+        let resolved = context.resolve(&timeline.read()?, &self.target)?;
+        let thread = resolved.thread.summary.id;
         if self.draft {
-            let send = Command::SendDraft { take: meant.take.id, role: self.content.role };
+            let send = Command::SendDraft { take: resolved.take.id, role: self.content.role };
             return context.change_and_report(thread, send, self.target.expect);
         }
-        let Some(Read { entry, by_hand }) = self.content.read(&meant.roles, timeline.now())? else {
-            return context.remark("Empty text; nothing was added.");
+        let Some(ComposedEntry { entry, by_hand }) = self.content.read(&resolved.roles, timeline.now())?
+        else {
+            return context.note("Empty text; nothing was added.");
         };
-        let add = Command::AddEntries { take: meant.take.id, at: Spot::End, entries: vec![entry] };
-        let done = context.change_keeping(thread, add, self.target.expect, by_hand.as_deref())?;
+        let add =
+            Command::AddEntries { take: resolved.take.id, at: InsertPosition::End, entries: vec![entry] };
+        let done = context.change_preserving(thread, add, self.target.expect, by_hand.as_deref())?;
         context.report_done(&done)
     }
 }

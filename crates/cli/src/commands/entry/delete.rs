@@ -24,20 +24,20 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
         let mut entries = Vec::new();
         for text in &self.entries {
-            match looking.find_entry(&meant.take, text) {
+            match reader.find_entry(&resolved.take, text) {
                 Ok((_, entry)) => entries.push(entry),
                 // A complete id that is not found was already deleted: nothing to do.
                 Err(FindError::NoEntry(_)) if text.parse::<EntryId>().is_ok() => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        drop(looking);
-        let delete = Command::DeleteEntries { take: meant.take.id, entries };
-        let done = context.change(meant.thread.summary.id, delete, self.target.expect)?;
-        context.report_reread(&done, meant.take.id)
+        drop(reader);
+        let delete = Command::DeleteEntries { take: resolved.take.id, entries };
+        let done = context.change(resolved.thread.summary.id, delete, self.target.expect)?;
+        context.report_cache_cost(&done, resolved.take.id)
     }
 }

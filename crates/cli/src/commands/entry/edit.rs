@@ -7,10 +7,10 @@ use retake_model::id::EntryId;
 use retake_timeline::Command;
 
 use crate::arguments::Target;
-use crate::context::{Context, Meant};
+use crate::context::{Context, ResolvedTarget};
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
-use crate::ui::editor::Edited;
+use crate::ui::editor::EditOutcome;
 use crate::ui::input::{Source, Stdin};
 
 /// Edit the text of an entry. Role, time, usage and thinking stay the same.
@@ -33,12 +33,17 @@ pub(crate) struct Arguments {
 }
 
 /// Fails if this entry changed while the editor was open; other changes are fine.
-fn unchanged_since(context: &Context, meant: &Meant, entry: EntryId, before: &str) -> Result<(), Failure> {
-    let looking = context.timeline()?.look()?;
-    let state = looking.state(meant.thread.summary.id)?;
-    let take = state.take(&looking.queries(), meant.take.id).map_err(retake_timeline::LookError::from)?;
+fn unchanged_since(
+    context: &Context,
+    resolved: &ResolvedTarget,
+    entry: EntryId,
+    before: &str,
+) -> Result<(), Failure> {
+    let reader = context.timeline()?.read()?;
+    let state = reader.state(resolved.thread.summary.id)?;
+    let take = state.take(&reader.queries(), resolved.take.id).map_err(retake_timeline::ReadError::from)?;
     let now = match take {
-        Some(take) => looking.entry(&take, entry)?.map(|(_, version)| version.editable()),
+        Some(take) => reader.entry(&take, entry)?.map(|(_, version)| version.editable_text()),
         None => None,
     };
     match now {
@@ -53,28 +58,28 @@ fn unchanged_since(context: &Context, meant: &Meant, entry: EntryId, before: &st
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
-        let (position, entry) = looking.find_entry(&meant.take, &self.entry)?;
-        let before = looking.page(meant.thread.summary.id, &meant.take, position..position + 1)?;
-        let before = before.first().map(|view| view.entry.editable()).unwrap_or_default();
-        drop(looking);
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
+        let (position, entry) = reader.find_entry(&resolved.take, &self.entry)?;
+        let before = reader.page(resolved.thread.summary.id, &resolved.take, position..position + 1)?;
+        let before = before.first().map(|view| view.entry.editable_text()).unwrap_or_default();
+        drop(reader);
         let source = Source::choose(self.text, self.file, Stdin::detect(), &before)?;
         let in_editor = matches!(source, Source::Editor { .. });
         let text = match source.read(std::io::stdin(), &environment)? {
-            Edited::Changed(text) => text,
-            Edited::Unchanged => before.clone(),
+            EditOutcome::Changed(text) => text,
+            EditOutcome::Unchanged => before.clone(),
         };
         // Editors and pipes add a final line break that the entry did not have.
         let text =
             if before.ends_with('\n') { text } else { text.strip_suffix('\n').unwrap_or(&text).to_owned() };
-        let thread = meant.thread.summary.id;
+        let thread = resolved.thread.summary.id;
         let kept = in_editor.then(|| text.clone());
-        let edit = Command::EditEntry { take: meant.take.id, entry, text };
-        let done = unchanged_since(context, &meant, entry, &before)
+        let edit = Command::EditEntry { take: resolved.take.id, entry, text };
+        let done = unchanged_since(context, &resolved, entry, &before)
             .and_then(|()| context.change(thread, edit, self.target.expect));
         // A refused text is saved to a file.
-        let done = done.map_err(|failure| failure.keeping_if(kept.as_deref()))?;
-        context.report_reread(&done, meant.take.id)
+        let done = done.map_err(|failure| failure.preserving_if(kept.as_deref()))?;
+        context.report_cache_cost(&done, resolved.take.id)
     }
 }

@@ -1,9 +1,9 @@
 //! `retake entry insert`
 
 use clap::Args;
-use retake_timeline::{Command, Spot};
+use retake_timeline::{Command, InsertPosition};
 
-use super::{Content, Read};
+use super::{ComposedEntry, Content};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -29,24 +29,26 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let looking = timeline.look()?;
-        let meant = context.meant(&looking, &self.target)?;
+        let reader = timeline.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
         // An empty take has no entry to insert before.
-        let first = meant.take.entries.is_empty() && matches!(self.entry.as_str(), "1" | "last");
-        let at = match first.then_some(Spot::End) {
+        let first = resolved.take.entries.is_empty() && matches!(self.entry.as_str(), "1" | "last");
+        let at = match first.then_some(InsertPosition::End) {
             Some(end) => end,
-            None => match looking.find_entry(&meant.take, &self.entry)?.1 {
-                entry if self.after => Spot::After(entry),
-                entry => Spot::Before(entry),
+            None => match reader.find_entry(&resolved.take, &self.entry)?.1 {
+                entry if self.after => InsertPosition::After(entry),
+                entry => InsertPosition::Before(entry),
             },
         };
-        drop(looking);
-        let Some(Read { entry: content, by_hand }) = self.content.read(&meant.roles, timeline.now())? else {
-            return context.remark("Empty text; nothing was inserted.");
+        drop(reader);
+        let Some(ComposedEntry { entry: content, by_hand }) =
+            self.content.read(&resolved.roles, timeline.now())?
+        else {
+            return context.note("Empty text; nothing was inserted.");
         };
-        let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content] };
-        let thread = meant.thread.summary.id;
-        let done = context.change_keeping(thread, insert, self.target.expect, by_hand.as_deref())?;
-        context.report_reread(&done, meant.take.id)
+        let insert = Command::AddEntries { take: resolved.take.id, at, entries: vec![content] };
+        let thread = resolved.thread.summary.id;
+        let done = context.change_preserving(thread, insert, self.target.expect, by_hand.as_deref())?;
+        context.report_cache_cost(&done, resolved.take.id)
     }
 }

@@ -21,12 +21,12 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
-        let (_, entry) = looking.find_entry(&meant.take, &self.entry)?;
-        drop(looking);
-        let change = Command::ChangeRole { take: meant.take.id, entry, role: self.role };
-        let done = context.change(meant.thread.summary.id, change, self.target.expect)?;
-        context.report_reread(&done, meant.take.id)
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
+        let (_, entry) = reader.find_entry(&resolved.take, &self.entry)?;
+        drop(reader);
+        let change = Command::ChangeRole { take: resolved.take.id, entry, role: self.role };
+        let done = context.change(resolved.thread.summary.id, change, self.target.expect)?;
+        context.report_cache_cost(&done, resolved.take.id)
     }
 }

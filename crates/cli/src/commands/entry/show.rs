@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::arguments::TakeTarget;
-use crate::commands::thread::{Manner, write_entry};
+use crate::commands::thread::{EntryFormat, write_entry};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -31,10 +31,10 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &(&self.target).into())?;
-        let (position, _) = looking.find_entry(&meant.take, &self.entry)?;
-        let views = looking.page(meant.thread.summary.id, &meant.take, position..position + 1)?;
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &(&self.target).into())?;
+        let (position, _) = reader.find_entry(&resolved.take, &self.entry)?;
+        let views = reader.page(resolved.thread.summary.id, &resolved.take, position..position + 1)?;
         let Some(view) = views.first() else {
             return Err(Failure::new(Code::NotFound, "the entry was deleted"));
         };
@@ -45,9 +45,9 @@ impl Arguments {
                 return Err(Failure::new(Code::Refused, message));
             }
             let written = std::io::stdout().write_all(view.entry.text().as_bytes());
-            return Ok(crate::ui::pager::reader_may_leave(written)?);
+            return Ok(crate::ui::pager::ignore_closed_pipe(written)?);
         }
-        let manner = Manner { full: true, source: self.source };
+        let manner = EntryFormat { full: true, source: self.source };
         context.answer(view, |out, _| write_entry(out, context, view, manner))
     }
 }

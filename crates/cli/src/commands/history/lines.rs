@@ -6,7 +6,7 @@ use anstyle::Style;
 use retake_model::operation::OperationKind;
 use retake_timeline::HistoryItem;
 
-use super::Told;
+use super::DescribedOperation;
 use crate::context::Context;
 use crate::describe;
 use crate::ui::label::Label;
@@ -14,19 +14,19 @@ use crate::ui::table::{Column, Table};
 
 /// How to show operations that belong together, such as continuous typing or repeated undos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Runs {
+pub(super) enum Grouping {
     /// As one line.
-    Joined,
+    Grouped,
     /// As one line each.
-    Apart,
+    Separate,
 }
 
 /// Ranges of items that share a line, newest first.
-pub(super) fn group(items: &[HistoryItem], runs: Runs) -> Vec<Range<usize>> {
+pub(super) fn group(items: &[HistoryItem], grouping: Grouping) -> Vec<Range<usize>> {
     let mut lines: Vec<Range<usize>> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         match lines.last_mut() {
-            Some(line) if runs == Runs::Joined && continues(&items[line.start], item) => {
+            Some(line) if grouping == Grouping::Grouped && continues(&items[line.start], item) => {
                 line.end = index + 1;
             }
             _ => lines.push(index..index + 1),
@@ -50,7 +50,7 @@ fn continues(newer: &HistoryItem, item: &HistoryItem) -> bool {
     }
 }
 
-pub(super) fn draw(context: &Context, operations: &[Told], runs: Runs) -> Table<4> {
+pub(super) fn draw(context: &Context, operations: &[DescribedOperation], grouping: Grouping) -> Table<4> {
     let mut table = Table::new([
         Column::right("VERSION"),
         Column::left("WHEN"),
@@ -58,17 +58,17 @@ pub(super) fn draw(context: &Context, operations: &[Told], runs: Runs) -> Table<
         Column::left("WHAT").flexible(),
     ]);
     let items: Vec<HistoryItem> = operations.iter().map(|told| told.item.clone()).collect();
-    let lines = group(&items, runs);
+    let lines = group(&items, grouping);
     let brackets = brackets(&items, &lines);
     for (line, bracket) in lines.iter().zip(brackets) {
         let (newest, oldest) = (&operations[line.start], &operations[line.end - 1]);
-        let look = Look::of(context, &newest.item);
+        let look = LineStyle::of(context, &newest.item);
         let version = match line.len() {
             1 => newest.item.version.to_string(),
             _ => format!("{}–{}", oldest.item.version, newest.item.version),
         };
         let mut what = Label::new().with(context.styles.muted, bracket).with(look.words, &newest.description);
-        if line.len() > 1 && newest.item.kind.moves_only() {
+        if line.len() > 1 && newest.item.kind.is_not_undoable() {
             what = what.with(look.words, &format!(", {} times", line.len()));
         }
         if let Some(preview) = &newest.preview {
@@ -104,7 +104,7 @@ fn brackets(items: &[HistoryItem], lines: &[Range<usize>]) -> Vec<&'static str> 
         .collect()
 }
 
-struct Look {
+struct LineStyle {
     mark: &'static str,
     mark_style: Style,
     version: Style,
@@ -112,7 +112,7 @@ struct Look {
     words: Style,
 }
 
-impl Look {
+impl LineStyle {
     fn of(context: &Context, item: &HistoryItem) -> Self {
         let styles = &context.styles;
         let plain = Style::new();
@@ -136,7 +136,7 @@ impl Look {
         if let OperationKind::Saved { .. } = item.kind {
             return Self { mark: "⚑", ..dim("", styles.warning) };
         }
-        if item.kind.moves_only() {
+        if item.kind.is_not_undoable() {
             return dim(" ", plain);
         }
         Self { mark: " ", mark_style: plain, version: styles.id, who: plain, words: plain }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Stored, place_name, store};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// List the providers that a key is stored for. The keys themselves are not shown.
 #[derive(Args)]
@@ -34,9 +34,9 @@ impl Arguments {
                 writeln!(out, "{muted}No key is stored. `retake keys set PROVIDER` stores one.{muted:#}")?;
             }
             for key in &answer.keys {
-                let name = sanitize(&key.provider, Lines::Fold);
+                let name = sanitize(&key.provider, LineBreaks::Fold);
                 let place = place_name(key.place, &store);
-                let place = sanitize(&place, Lines::Fold);
+                let place = sanitize(&place, LineBreaks::Fold);
                 writeln!(out, "{heading}{name:<18}{heading:#} {muted}in {place}{muted:#}")?;
             }
             Ok(())

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{Stored, place_name, store};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Remove the stored key of a provider.
 #[derive(Args)]
@@ -26,8 +26,8 @@ impl Arguments {
         })?;
         let answer = Stored { provider: self.provider, place };
         context.report(&answer, |out, _| {
-            let (name, place) = (sanitize(&answer.provider, Lines::Fold), place_name(place, &store));
-            writeln!(out, "Removed the key of {name} from {}.", sanitize(&place, Lines::Fold))
+            let (name, place) = (sanitize(&answer.provider, LineBreaks::Fold), place_name(place, &store));
+            writeln!(out, "Removed the key of {name} from {}.", sanitize(&place, LineBreaks::Fold))
         })
     }
 }

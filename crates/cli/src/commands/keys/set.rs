@@ -4,14 +4,14 @@ use std::io::{self, IsTerminal, Read};
 
 use clap::Args;
 use retake_agent::provider::Secret;
-use retake_agent::provider::config::{KeyStatus, Surroundings, key_status};
+use retake_agent::provider::config::{KeyStatus, ProviderEnvironment, key_status};
 use retake_agent::provider::known::OFFLINE;
 
 use super::{Stored, place_name, store, unknown_provider};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::hidden_input::read_hidden;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// No key is longer.
 const KEY_BYTES: u64 = 16 * 1024;
@@ -37,7 +37,7 @@ impl Arguments {
         if self.provider == OFFLINE {
             return Err(Failure::new(Code::Usage, "the built-in assistant needs no key; nothing was stored"));
         }
-        let name = sanitize(&self.provider, Lines::Fold).into_owned();
+        let name = sanitize(&self.provider, LineBreaks::Fold).into_owned();
         let text = if io::stdin().is_terminal() {
             read_hidden(&format!("Key of {name}: "))?
                 .ok_or_else(|| Failure::new(Code::Usage, "no key was given; nothing was stored"))?
@@ -59,14 +59,12 @@ impl Arguments {
             writeln!(
                 out,
                 "Stored the key of {name} in {}.",
-                sanitize(&place_name(place, &store), Lines::Fold)
+                sanitize(&place_name(place, &store), LineBreaks::Fold)
             )
         })?;
-        match key_status(&answer.provider, &setup.providers, &Surroundings::of_process()) {
-            KeyStatus::Configured => {
-                context.remark("The configuration names a key too, and that one counts.")
-            }
-            KeyStatus::Environment => context.remark("The environment holds a key too, and that one counts."),
+        match key_status(&answer.provider, &setup.providers, &ProviderEnvironment::from_process()) {
+            KeyStatus::Configured => context.note("The configuration names a key too, and that one counts."),
+            KeyStatus::Environment => context.note("The environment holds a key too, and that one counts."),
             _ => Ok(()),
         }
     }

@@ -24,9 +24,9 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let folder = path_from_text(&context.project()?.path);
-        let found = find(&timeline.look()?, &self.project)?;
+        let found = find(&timeline.read()?, &self.project)?;
         let project = timeline.adopt(&folder, found.id)?;
-        let answer = Answer::new(&project, &timeline.look()?)?;
+        let answer = Answer::new(&project, &timeline.read()?)?;
         context.report(&answer, |out, styles| {
             let threads = counted(answer.threads(), "thread", "threads");
             writeln!(out, "This folder is now project {}, with {threads}.", project.id.short())?;
@@ -35,7 +35,7 @@ impl Arguments {
         let former = path_from_text(&found.path);
         if former != folder && former.is_dir() {
             let former = path_to_text(&former);
-            context.remark(&format!("Its former folder still exists, without threads: {former}"))?;
+            context.note(&format!("Its former folder still exists, without threads: {former}"))?;
         }
         Ok(())
     }

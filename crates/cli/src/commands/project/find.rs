@@ -1,19 +1,19 @@
 //! Finds a project by id prefix.
 
 use retake_store::ProjectRow;
-use retake_timeline::{Looking, SHORTEST_PREFIX, why_no_id};
+use retake_timeline::{Reader, SHORTEST_PREFIX, id_hint};
 
 use crate::failure::{Code, Failure};
 
-pub(super) fn find(looking: &Looking<'_>, text: &str) -> Result<ProjectRow, Failure> {
+pub(super) fn find(reader: &Reader<'_>, text: &str) -> Result<ProjectRow, Failure> {
     let found = match text.len() {
         0..SHORTEST_PREFIX => Vec::new(),
-        _ => looking.queries().projects_with_prefix(&text.to_lowercase())?,
+        _ => reader.queries().projects_with_prefix(&text.to_lowercase())?,
     };
     match found.as_slice() {
         [one] => Ok(one.clone()),
         [] => {
-            let why = why_no_id(text);
+            let why = id_hint(text);
             let message = format!("no project {text:?}: {why}; `retake project list` lists all projects");
             Err(Failure::new(Code::NotFound, message))
         }

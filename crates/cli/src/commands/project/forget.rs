@@ -6,7 +6,7 @@ use super::find::find;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Forget the folder of a project. Does not delete files or threads.
 #[derive(Args)]
@@ -26,16 +26,16 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let id = match &self.project {
-            Some(text) => find(&timeline.look()?, text)?.id,
+            Some(text) => find(&timeline.read()?, text)?.id,
             None => context.project()?.id,
         };
-        if timeline.look()?.queries().project(id)?.is_none() {
+        if timeline.read()?.queries().project(id)?.is_none() {
             let message = "this folder is not a project; `retake project list` lists all projects";
             return Err(Failure::new(Code::NotFound, message));
         }
         let forgotten = timeline.forget_project(id)?;
         context.report(&forgotten, |out, styles| {
-            let (path, command) = (sanitize(&forgotten.path, Lines::Fold), styles.command);
+            let (path, command) = (sanitize(&forgotten.path, LineBreaks::Fold), styles.command);
             writeln!(out, "{path} is no longer a project. Its files were not changed.")?;
             if !forgotten.kept {
                 return Ok(());

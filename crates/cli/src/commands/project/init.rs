@@ -22,8 +22,8 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let project = timeline.init_project(context.directory())?;
-        context.tell_noticed(&project.noticed)?;
-        let answer = Answer::new(&project, &timeline.look()?)?;
+        context.report_noticed(&project.folder_change)?;
+        let answer = Answer::new(&project, &timeline.read()?)?;
         context.report(&answer, |out, styles| {
             writeln!(out, "This folder is project {}.", project.id.short())?;
             answer.write(out, styles)

@@ -43,11 +43,11 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let here = context.project()?.id;
-        let looking = timeline.look()?;
+        let reader = timeline.read()?;
         let mut projects = Vec::new();
-        for row in looking.queries().projects()? {
+        for row in reader.queries().projects()? {
             let KnownProject { id, path, exists, threads, current, remote, last_seen } =
-                looking.known_project(row)?;
+                reader.known_project(row)?;
             projects.push(Line {
                 is_current: id == here,
                 exists,

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use retake_timeline::FurtherRoot;
+use retake_timeline::AdditionalRoot;
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Manage additional folders of a project.
 #[derive(Subcommand)]
@@ -77,10 +77,10 @@ struct Line {
 
 impl Command {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let known = looking.other_roots(context.project()?.id)?;
-        drop(looking);
-        let pair = |root: &FurtherRoot| (root.name.clone(), root.path.clone());
+        let reader = context.timeline()?.read()?;
+        let known = reader.additional_roots(context.project()?.id)?;
+        drop(reader);
+        let pair = |root: &AdditionalRoot| (root.name.clone(), root.path.clone());
         let mut roots: Vec<(String, PathBuf)> = known.iter().map(pair).collect();
         let mut added = None;
         match self {
@@ -88,7 +88,7 @@ impl Command {
             Self::Add(Add { name, path }) => {
                 check_name(&name)?;
                 // A moved root is added again under its name.
-                let there = |path: &PathBuf| known.iter().any(|root| root.path == *path && root.is_there());
+                let there = |path: &PathBuf| known.iter().any(|root| root.path == *path && root.exists());
                 roots.retain(|(known, path)| *known != name || there(path));
                 let path = context.directory().join(path);
                 roots.push((name.clone(), path.canonicalize().unwrap_or(path)));
@@ -104,20 +104,20 @@ impl Command {
                 }
             }
         }
-        if context.apart()?.is_some() {
-            return Err(retake_timeline::FileError::RootsApart.into());
+        if context.worktree()?.is_some() {
+            return Err(retake_timeline::FileError::RootsInWorktree.into());
         }
-        context.desk_with_roots(&roots)?.keep_roots(added.as_deref())?;
+        context.working_copy_with_roots(&roots)?.store_roots(added.as_deref())?;
         if context.general.quiet && !context.general.json {
             return Ok(());
         }
-        let roots = context.timeline()?.look()?.other_roots(context.project()?.id)?;
+        let roots = context.timeline()?.read()?.additional_roots(context.project()?.id)?;
         answer(context, roots, "No additional folders left.")
     }
 }
 
-fn answer(context: &Context, roots: Vec<FurtherRoot>, none: &str) -> Result<(), Failure> {
-    let line = |root: FurtherRoot| Line { exists: root.is_there(), name: root.name, path: root.path };
+fn answer(context: &Context, roots: Vec<AdditionalRoot>, none: &str) -> Result<(), Failure> {
+    let line = |root: AdditionalRoot| Line { exists: root.exists(), name: root.name, path: root.path };
     let answer = Answer { roots: roots.into_iter().map(line).collect() };
     context.answer(&answer, |out, _| {
         if answer.roots.is_empty() {
@@ -126,7 +126,12 @@ fn answer(context: &Context, roots: Vec<FurtherRoot>, none: &str) -> Result<(), 
         for Line { name, path, exists } in &answer.roots {
             let path = path.display().to_string();
             let gone = if *exists { "" } else { "  (missing)" };
-            writeln!(out, "{}  {}{gone}", sanitize(name, Lines::Fold), sanitize(&path, Lines::Fold))?;
+            writeln!(
+                out,
+                "{}  {}{gone}",
+                sanitize(name, LineBreaks::Fold),
+                sanitize(&path, LineBreaks::Fold)
+            )?;
         }
         Ok(())
     })

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use clap::Args;
 use retake_store::ThreadFilter;
-use retake_timeline::{Looking, Project};
+use retake_timeline::{Project, Reader};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
 /// Show the project of this folder.
@@ -35,17 +35,17 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let project = context.project()?;
-        let answer = Answer::new(project, &timeline.look()?)?;
+        let answer = Answer::new(project, &timeline.read()?)?;
         context.answer(&answer, |out, styles| answer.write(out, styles))
     }
 }
 
 impl<'project> Answer<'project> {
-    pub(super) fn new(project: &'project Project, looking: &Looking<'_>) -> Result<Self, Failure> {
+    pub(super) fn new(project: &'project Project, reader: &Reader<'_>) -> Result<Self, Failure> {
         let filter = ThreadFilter { project: Some(project.id), ..ThreadFilter::default() };
-        let threads = looking.threads(&filter)?.len() as u64;
-        let title = project.current.and_then(|id| looking.thread(id).ok()).map(|row| row.summary.title);
-        let known = looking.queries().project(project.id)?.is_some();
+        let threads = reader.threads(&filter)?.len() as u64;
+        let title = project.current.and_then(|id| reader.thread(id).ok()).map(|row| row.summary.title);
+        let known = reader.queries().project(project.id)?.is_some();
         Ok(Self { project, known, title, threads })
     }
 
@@ -56,7 +56,7 @@ impl<'project> Answer<'project> {
     pub(super) fn write(&self, out: &mut dyn Write, styles: &Styles) -> io::Result<()> {
         let muted = styles.muted;
         if !self.known {
-            let folder = sanitize(&self.project.path, Lines::Fold);
+            let folder = sanitize(&self.project.path, LineBreaks::Fold);
             return writeln!(
                 out,
                 "{folder} is not a project yet; `retake project init` or `retake thread new` makes it one."
@@ -68,7 +68,7 @@ impl<'project> Answer<'project> {
             ("threads", self.threads.to_string()),
             ("current", self.title.clone().unwrap_or_else(|| "none".to_owned())),
         ] {
-            writeln!(out, "{muted}{name:>9}{muted:#}  {}", sanitize(&value, Lines::Fold))?;
+            writeln!(out, "{muted}{name:>9}{muted:#}  {}", sanitize(&value, LineBreaks::Fold))?;
         }
         Ok(())
     }

@@ -27,8 +27,8 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let Self { roles, first, target } = self;
         // A role that is given twice counts once, at its first position.
-        super::change(context, target, |meant| {
-            let (before, after) = if first { (&roles, &meant.roles) } else { (&meant.roles, &roles) };
+        super::change(context, target, |resolved| {
+            let (before, after) = if first { (&roles, &resolved.roles) } else { (&resolved.roles, &roles) };
             before.iter().chain(after).cloned().collect()
         })
     }

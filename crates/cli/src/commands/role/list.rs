@@ -6,7 +6,7 @@ use super::Roles;
 use crate::commands::thread::role_style;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// List the roles, in order.
 #[derive(Args)]
@@ -22,13 +22,13 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
-        let answer = Roles { thread, roles: looking.effective_roles(thread)? };
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.thread.as_deref())?.summary.id;
+        let answer = Roles { thread, roles: reader.effective_roles(thread)? };
         context.answer(&answer, |out, styles| {
             for role in &answer.roles {
                 let style = role_style(styles, role);
-                writeln!(out, "{style}{}{style:#}", sanitize(role, Lines::Fold))?;
+                writeln!(out, "{style}{}{style:#}", sanitize(role, LineBreaks::Fold))?;
             }
             Ok(())
         })

@@ -20,8 +20,8 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let Self { roles, target } = self;
-        super::change(context, target, |meant| {
-            meant.roles.iter().filter(|role| !roles.contains(role)).cloned().collect()
+        super::change(context, target, |resolved| {
+            resolved.roles.iter().filter(|role| !roles.contains(role)).cloned().collect()
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// A local server responds much faster.
-const SOON: Duration = Duration::from_millis(500);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The file with the server's address. A killed server leaves it behind, so readers must check that the server
 /// responds.
@@ -47,8 +47,9 @@ impl AddressFile {
     }
 
     /// The address of the running server, if any.
-    pub(super) fn answering(&self) -> Option<SocketAddr> {
-        self.read().filter(|address| TcpStream::connect_timeout(&reachable(*address), SOON).is_ok())
+    pub(super) fn running_server(&self) -> Option<SocketAddr> {
+        self.read()
+            .filter(|address| TcpStream::connect_timeout(&reachable(*address), CONNECT_TIMEOUT).is_ok())
     }
 
     fn read(&self) -> Option<SocketAddr> {

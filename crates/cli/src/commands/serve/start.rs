@@ -4,15 +4,15 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
-use retake_agent::provider::config::Surroundings;
-use retake_api::{Limits, Options, Pages, ServeError, TicketError, TokenError, new_ticket, reachable};
+use retake_agent::provider::config::ProviderEnvironment;
+use retake_api::{Limits, LoginLinkError, Options, Pages, ServeError, TokenError, new_login_link, reachable};
 use retake_studio::{HOME, Studio};
 use serde_json::json;
 
 use super::address::AddressFile;
 use super::token_file;
-use crate::agent::Interruptible;
-use crate::config::Listen;
+use crate::agent::InterruptGuard;
+use crate::config::ListenAddress;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -20,7 +20,7 @@ use crate::failure::{Code, Failure};
 pub(crate) struct Start {
     /// Address to listen on; port 0 picks a free one [default: serve.listen].
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<Listen>,
+    listen: Option<ListenAddress>,
     /// Additional host name to accept: NAME or NAME:PORT; can be repeated.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
@@ -29,11 +29,11 @@ pub(crate) struct Start {
     open: bool,
     /// Log format on standard error [default: text on a terminal, otherwise json].
     #[arg(long, value_enum, value_name = "HOW")]
-    log: Option<Log>,
+    log: Option<LogFormat>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Log {
+enum LogFormat {
     /// For people.
     Text,
     /// For programs: one JSON object per line.
@@ -44,21 +44,22 @@ enum Log {
 
 impl Start {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let usual = if std::io::stderr().is_terminal() { Log::Text } else { Log::Json };
-        self.log.unwrap_or(usual).begin();
+        let usual = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
+        self.log.unwrap_or(usual).install();
         let token = token_file(context)?;
-        let secret = token.read_or_make()?;
+        let secret = token.read_or_create()?;
         let timeline = context.timeline()?.clone();
-        let link = new_ticket(&timeline.store().ledger()?, &secret, timeline.now())?;
-        let running = AddressFile::of(context)?.answering().filter(|_| self.open && self.listen.is_none());
+        let link = new_login_link(&timeline.store().runtime_database()?, &secret, timeline.now())?;
+        let running =
+            AddressFile::of(context)?.running_server().filter(|_| self.open && self.listen.is_none());
         if let Some(address) = running {
-            context.remark("A server is already running; opening its studio.")?;
-            tell(context, address, &link)?;
-            return browse(context, address, &link);
+            context.note("A server is already running; opening its studio.")?;
+            print_address(context, address, &link)?;
+            return open_browser(context, address, &link);
         }
         let address = self.listen.as_ref().unwrap_or(&context.config.serve.listen).address()?;
         if !address.ip().is_loopback() {
-            context.remark(&format!(
+            context.note(&format!(
                 "{address} is reachable from other machines, and the connection is not encrypted: put a TLS proxy in \
                  front of it, and allow its name with --allow-host."
             ))?;
@@ -68,23 +69,24 @@ impl Start {
         let options = Options {
             timeline: timeline.clone(),
             setup: context.setup(),
-            around: Surroundings::of_process,
+            provider_environment: ProviderEnvironment::from_process,
             folder: context.directory().to_owned(),
             token,
             hosts,
             limits: Limits::default(),
             pages: Some(Pages { routes: studio.routes(), home: HOME }),
         };
-        let interruptible = Interruptible::new()?;
+        let interruptible = InterruptGuard::new()?;
         let (place, mut listening, mut told) = (AddressFile::of(context)?, None, Ok(()));
         let served = retake_api::serve(options, address, interruptible.cancel(), |address| {
             listening = Some(address);
             let noted = place.write(address).or_else(|error| {
-                context.remark(&format!("`retake serve link` will not find this server: {error}"))
+                context.note(&format!("`retake serve link` will not find this server: {error}"))
             });
-            told = noted.and_then(|()| tell(context, address, &link));
+            told = noted.and_then(|()| print_address(context, address, &link));
             if self.open {
-                told = std::mem::replace(&mut told, Ok(())).and_then(|()| browse(context, address, &link));
+                told =
+                    std::mem::replace(&mut told, Ok(())).and_then(|()| open_browser(context, address, &link));
             }
         });
         if let Some(address) = listening {
@@ -95,7 +97,7 @@ impl Start {
     }
 }
 
-fn tell(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
+fn print_address(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
     let place = format!("http://{}", reachable(address));
     let answer = json!({"address": address, "url": place, "link": format!("{place}{link}")});
     context.answer(&answer, |out, styles| {
@@ -108,16 +110,16 @@ fn tell(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failur
     })
 }
 
-fn browse(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
+fn open_browser(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
     match open::that_detached(format!("http://{}{link}", reachable(address))) {
         Ok(()) => Ok(()),
-        Err(error) => context.remark(&format!("Could not open a browser ({error}); open the link yourself.")),
+        Err(error) => context.note(&format!("Could not open a browser ({error}); open the link yourself.")),
     }
 }
 
-impl Log {
+impl LogFormat {
     /// Installs the logger.
-    fn begin(self) {
+    fn install(self) {
         let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
         // An already installed logger stays.
         let _ = match self {
@@ -146,11 +148,11 @@ impl From<TokenError> for Failure {
     }
 }
 
-impl From<TicketError> for Failure {
-    fn from(error: TicketError) -> Self {
+impl From<LoginLinkError> for Failure {
+    fn from(error: LoginLinkError) -> Self {
         match error {
-            TicketError::Dice(error) => error.into(),
-            TicketError::Store(error) => error.into(),
+            LoginLinkError::Random(error) => error.into(),
+            LoginLinkError::Store(error) => error.into(),
         }
     }
 }

@@ -23,12 +23,12 @@ impl Arguments {
         let file = token_file(context)?;
         let token = if self.rotate {
             let token = file.rotate()?;
-            context.timeline()?.store().ledger()?.forget_visitors_but(&token.hash())?;
+            context.timeline()?.store().runtime_database()?.revoke_other_browser_sessions(&token.hash())?;
             token
         } else {
-            file.read_or_make()?
+            file.read_or_create()?
         };
         let answer = json!({"token": token.secret(), "file": file.path(), "rotated": self.rotate});
-        context.answer_as_it_is(&answer, &format!("{}\n", token.secret()))
+        context.answer_verbatim(&answer, &format!("{}\n", token.secret()))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::known;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Print the value of a setting.
 #[derive(Args)]
@@ -35,12 +35,12 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let name = known(&self.name)?;
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
-        let settings = looking.effective_settings(thread)?;
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.thread.as_deref())?.summary.id;
+        let settings = reader.effective_settings(thread)?;
         let text = settings.get(name).unwrap_or_default();
         let all = serde_json::to_value(&settings).map_err(|error| Failure::new(Code::Failed, error))?;
         let answer = Answer { thread, name, value: all.get(name).cloned().unwrap_or_default() };
-        context.answer(&answer, |out, _| writeln!(out, "{}", sanitize(&text, Lines::Keep)))
+        context.answer(&answer, |out, _| writeln!(out, "{}", sanitize(&text, LineBreaks::Keep)))
     }
 }

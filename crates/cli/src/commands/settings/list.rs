@@ -33,9 +33,9 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
-        let settings = looking.effective_settings(thread)?;
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.thread.as_deref())?.summary.id;
+        let settings = reader.effective_settings(thread)?;
         let answer = Answer { thread, changed: Settings::default().changed(&settings), settings };
         context.answer(&answer, |out, styles| {
             let mut table = Table::new([Column::left("SETTING"), Column::left("VALUE").flexible()]);

@@ -11,7 +11,7 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
-use crate::ui::editor::Edited;
+use crate::ui::editor::EditOutcome;
 use crate::ui::input::{Source, Stdin};
 
 /// Set one or more settings.
@@ -35,15 +35,15 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?.summary;
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.target.thread.as_deref())?.summary;
         let mut expect = self.target.expect;
         let mut by_hand = None;
         let values = match self.values.as_slice() {
             [name] => {
                 let name = known(name)?;
-                let before = looking.effective_settings(thread.id)?.get(name).unwrap_or_default();
-                drop(looking);
+                let before = reader.effective_settings(thread.id)?.get(name).unwrap_or_default();
+                drop(reader);
                 let (value, seen) = read_value(self.file, before, thread.version)?;
                 expect = expect.or(seen);
                 by_hand = seen.map(|_| value.clone());
@@ -54,12 +54,12 @@ impl Arguments {
                 return Err(Failure::new(Code::Usage, message));
             }
             values => {
-                drop(looking);
+                drop(reader);
                 pairs(values)?
             }
         };
         let set = Command::Set { values };
-        let done = context.change_keeping(thread.id, set, expect, by_hand.as_deref())?;
+        let done = context.change_preserving(thread.id, set, expect, by_hand.as_deref())?;
         context.report_done(&done)
     }
 }
@@ -83,8 +83,8 @@ fn read_value(
     let seen = matches!(source, Source::Editor { .. }).then_some(version);
     let value = match source.read(std::io::stdin(), &environment)? {
         // Editors and pipes add a final line break.
-        Edited::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
-        Edited::Unchanged => before,
+        EditOutcome::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
+        EditOutcome::Unchanged => before,
     };
     Ok((value, seen))
 }

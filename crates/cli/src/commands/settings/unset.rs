@@ -31,7 +31,7 @@ impl Arguments {
             let name = known(name)?;
             values.push((name.to_owned(), defaults.get(name).unwrap_or_default()));
         }
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?;
+        let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?;
         context.change_and_report(thread.summary.id, Command::Set { values }, self.target.expect)
     }
 }

@@ -1,14 +1,14 @@
 //! `retake snapshot list`
 
 use clap::Args;
-use retake_timeline::FilesOfThread;
+use retake_timeline::ThreadFiles;
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// List snapshots, newest first.
 #[derive(Args)]
@@ -33,19 +33,19 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Answer {
-    snapshots: Vec<FilesOfThread>,
+    snapshots: Vec<ThreadFiles>,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let row = context.thread(&looking, self.target.thread.as_deref())?;
+        let reader = context.timeline()?.read()?;
+        let row = context.thread(&reader, self.target.thread.as_deref())?;
         let before = match self.before {
-            Some(version) => looking.queries().operation(row.number, version)?.map(|stored| stored.sequence),
+            Some(version) => reader.queries().operation(row.number, version)?.map(|stored| stored.sequence),
             None => None,
         };
         let thread = row.summary.id;
-        let answer = Answer { snapshots: looking.files_of_lineage(thread, before, self.limit as usize)? };
+        let answer = Answer { snapshots: reader.files_of_lineage(thread, before, self.limit as usize)? };
         context.answer(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
             if answer.snapshots.is_empty() {
@@ -55,13 +55,13 @@ impl Arguments {
                 );
             }
             let mut shown = thread;
-            for FilesOfThread { thread, at, .. } in &answer.snapshots {
+            for ThreadFiles { thread, at, .. } in &answer.snapshots {
                 if *thread != shown {
                     shown = *thread;
                     writeln!(out, "{muted}Before the promotion, in thread {}:{muted:#}", shown.short())?;
                 }
                 let what = describe::operation(&at.kind);
-                let (what, when) = (sanitize(&what, Lines::Fold), context.ago(at.time));
+                let (what, when) = (sanitize(&what, LineBreaks::Fold), context.ago(at.time));
                 let short = at.files.after.short();
                 writeln!(out, "{:>6}  {id}{short}{id:#}  {what}  {muted}{when}{muted:#}", at.version)?;
             }

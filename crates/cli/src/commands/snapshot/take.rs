@@ -26,12 +26,14 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
-        let desk = context.desk_of(thread)?;
+        let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?.summary.id;
+        let working_copy = context.working_copy_of(thread)?;
         let caller = context.caller(thread, self.target.expect)?;
         let seen = match self.by {
-            None => desk.look(thread, caller)?,
-            Some(name) => desk.record(thread, Caller { actor: Actor::named(&name), ..caller })?,
+            None => working_copy.record_changes(thread, caller)?,
+            Some(name) => {
+                working_copy.record_as_caller(thread, Caller { actor: Actor::named(&name), ..caller })?
+            }
         };
         context.report(&seen, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);

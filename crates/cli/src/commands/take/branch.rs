@@ -3,13 +3,13 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::{NowOn, new_take};
+use super::{TakeAnswer, new_take};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::describe::files::write_if_any;
-use crate::desk::FileFlags;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::FileFlags;
 
 /// Create a take that ends at an entry, and switch to it.
 #[derive(Args)]
@@ -35,26 +35,28 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
         let found = match &self.entry {
-            Some(text) => Some(looking.find_entry(&meant.take, text)?),
+            Some(text) => Some(reader.find_entry(&resolved.take, text)?),
             // An empty take can be branched too.
-            None if meant.take.entries.is_empty() => None,
-            None => Some(looking.find_entry(&meant.take, "last")?),
+            None if resolved.take.entries.is_empty() => None,
+            None => Some(reader.find_entry(&resolved.take, "last")?),
         };
-        drop(looking);
+        drop(reader);
         let at = found.map(|(_, entry)| entry);
-        let branch = Command::Branch { from: meant.take.id, at, name: self.name };
+        let branch = Command::Branch { from: resolved.take.id, at, name: self.name };
         let files = self.files.with_shared(self.shared);
-        let changed = context.change_takes(meant.thread.summary.id, branch, self.target.expect, files)?;
-        let Some(answer) = NowOn::of(changed) else { return Ok(()) };
+        let changed = context.change_takes(resolved.thread.summary.id, branch, self.target.expect, files)?;
+        let Some(answer) = TakeAnswer::of(changed) else { return Ok(()) };
         let (take, place) = new_take(context, &answer.done)?;
-        let answer = NowOn { take, ..answer };
+        let answer = TakeAnswer { take, ..answer };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
-            let (name, from) =
-                (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
+            let (name, from) = (
+                sanitize(&answer.take.name, LineBreaks::Fold),
+                sanitize(&resolved.take.name, LineBreaks::Fold),
+            );
             match found {
                 Some((position, _)) => {
                     write!(out, "Branched {name} from {from} after entry {}", position + 1)?;

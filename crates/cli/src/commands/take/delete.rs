@@ -3,13 +3,13 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::NowOn;
+use super::TakeAnswer;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_if_any;
-use crate::desk::FileFlags;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::FileFlags;
 
 /// Delete a take. `retake undo` restores it.
 #[derive(Args)]
@@ -28,18 +28,18 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?;
-        let take = looking.find_take(&thread, &self.take)?.summary;
-        drop(looking);
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.target.thread.as_deref())?;
+        let take = reader.find_take(&thread, &self.take)?.summary;
+        drop(reader);
         let delete = Command::DeleteTake { take: take.id };
         let changed = context.change_takes(thread.summary.id, delete, self.target.expect, self.files)?;
-        let Some(answer) = NowOn::of(changed) else { return Ok(()) };
+        let Some(answer) = TakeAnswer::of(changed) else { return Ok(()) };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
-            write!(out, "Deleted take {}", sanitize(&take.name, Lines::Fold))?;
+            write!(out, "Deleted take {}", sanitize(&take.name, LineBreaks::Fold))?;
             if thread.summary.active.id == take.id {
-                write!(out, "; the active take is now {}", sanitize(&answer.take.name, Lines::Fold))?;
+                write!(out, "; the active take is now {}", sanitize(&answer.take.name, LineBreaks::Fold))?;
             }
             let undo = context.undo_command(&answer.done);
             writeln!(out, ". {muted}version {}; `{undo}` restores it{muted:#}", answer.done.version)?;

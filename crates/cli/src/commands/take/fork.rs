@@ -4,17 +4,17 @@ use clap::Args;
 use retake_model::id::TakeId;
 use retake_model::summary::TakeSummary;
 use retake_model::take::{Attachments, Take};
-use retake_timeline::{Command, Done, FileReport, LookError};
-use retake_words::story::draft;
+use retake_render::describe::draft;
+use retake_timeline::{ChangeOutcome, Command, FileReport, ReadError};
 use serde::Serialize;
 
 use super::new_take;
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::describe::files::write_if_any;
-use crate::desk::FileFlags;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::FileFlags;
 
 /// Create a take that ends before a message, which becomes its draft.
 #[derive(Args)]
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
-    done: Done,
+    done: ChangeOutcome,
     /// The active take.
     take: TakeSummary,
     /// The message, now the draft.
@@ -54,13 +54,13 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
-        let (position, at) = looking.find_entry(&meant.take, &self.entry)?;
-        drop(looking);
-        let fork = Command::Fork { from: meant.take.id, at, name: self.name };
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.target)?;
+        let (position, at) = reader.find_entry(&resolved.take, &self.entry)?;
+        drop(reader);
+        let fork = Command::Fork { from: resolved.take.id, at, name: self.name };
         let files = self.files.with_shared(self.shared);
-        let changed = context.change_takes(meant.thread.summary.id, fork, self.target.expect, files)?;
+        let changed = context.change_takes(resolved.thread.summary.id, fork, self.target.expect, files)?;
         let Some((done, files)) = changed.and_then(|changed| Some((changed.done?, changed.files))) else {
             return Ok(());
         };
@@ -73,7 +73,7 @@ impl Arguments {
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let (name, from) =
-                (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
+                (sanitize(&answer.take.name, LineBreaks::Fold), sanitize(&resolved.take.name, LineBreaks::Fold));
             writeln!(
                 out,
                 "Forked {name} from {from} before entry {}{place}. {muted}version {}; `{}` undoes it{muted:#}",
@@ -81,15 +81,15 @@ impl Arguments {
                 answer.done.version,
                 context.undo_command(&answer.done),
             )?;
-            writeln!(out, "Draft: {}", sanitize(&preview, Lines::Fold))?;
+            writeln!(out, "Draft: {}", sanitize(&preview, LineBreaks::Fold))?;
             write_if_any(out, context, answer.files.as_ref())
         })
     }
 }
 
 /// The take as the fork left it, ignoring later changes.
-fn as_forked(context: &Context, done: &Done, take: TakeId) -> Result<Option<Take>, Failure> {
-    let looking = context.timeline()?.look()?;
-    let state = looking.state_at(done.thread, done.version)?;
-    Ok(state.take(&looking.queries(), take).map_err(LookError::from)?)
+fn as_forked(context: &Context, done: &ChangeOutcome, take: TakeId) -> Result<Option<Take>, Failure> {
+    let reader = context.timeline()?.read()?;
+    let state = reader.state_at(done.thread, done.version)?;
+    Ok(state.take(&reader.queries(), take).map_err(ReadError::from)?)
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::summary::TakeSummary;
-use retake_timeline::ApartFolder;
+use retake_timeline::Worktree;
 use serde::Serialize;
 
 use crate::commands::worktree::list::{worktrees_of, write_worktrees};
@@ -30,19 +30,19 @@ struct Answer {
     thread: ThreadId,
     active: TakeId,
     takes: Vec<TakeSummary>,
-    worktrees: Vec<ApartFolder>,
+    worktrees: Vec<Worktree>,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let row = context.thread(&looking, self.thread.as_deref())?;
-        let takes = looking.queries().takes_of(row.number)?;
+        let reader = context.timeline()?.read()?;
+        let row = context.thread(&reader, self.thread.as_deref())?;
+        let takes = reader.queries().takes_of(row.number)?;
         let answer = Answer {
             thread: row.summary.id,
             active: row.summary.active.id,
             takes: takes.into_iter().map(|take| take.summary).collect(),
-            worktrees: worktrees_of(&looking, row.summary.id)?,
+            worktrees: worktrees_of(&reader, row.summary.id)?,
         };
         context.answer(&answer, |out, styles| {
             let table = draw(context, &answer);

@@ -1,14 +1,14 @@
 //! `retake take promote`
 
 use clap::Args;
-use retake_timeline::{Halves, Handling, PlanRequest, Promoted};
+use retake_timeline::{MoveOptions, PlanRequest, PromoteOutcome, Scope};
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
-use crate::desk::{Careful, Carried};
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::{ConfirmFlags, MoveResult};
 
 /// Turn a take into a thread.
 #[derive(Args)]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
-    promoted: Promoted,
+    promoted: PromoteOutcome,
     /// Title of the new thread.
     title: String,
     /// Whether the new thread is now current.
@@ -49,22 +49,23 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let looking = timeline.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?;
+        let reader = timeline.read()?;
+        let thread = context.thread(&reader, self.target.thread.as_deref())?;
         let take = match &self.take {
-            Some(text) => looking.find_take(&thread, text)?.summary,
+            Some(text) => reader.find_take(&thread, text)?.summary,
             None => thread.summary.active.clone(),
         };
-        drop(looking);
+        drop(reader);
         let caller = context.caller(thread.summary.id, self.target.expect)?;
-        let halves = if self.conversation { Halves::Conversation } else { Halves::Both };
-        let handling = Handling { halves, ..Handling::default() };
+        let scope = if self.conversation { Scope::Conversation } else { Scope::Both };
+        let move_options = MoveOptions { scope, ..MoveOptions::default() };
         let request = PlanRequest::Promote { take: take.id, title: self.title };
-        let careful = Careful { yes: true, ..Careful::default() };
-        let promoted = match context.carry_out(thread.summary.id, request, caller, handling, careful)? {
-            Carried::Done(executed) => executed.into_promoted()?,
-            Carried::Previewed(preview) => return context.report_preview(preview),
-        };
+        let confirm_flags = ConfirmFlags { yes: true, ..ConfirmFlags::default() };
+        let promoted =
+            match context.execute(thread.summary.id, request, caller, move_options, confirm_flags)? {
+                MoveResult::Done(executed) => executed.into_promoted()?,
+                MoveResult::Previewed(preview) => return context.report_preview(preview),
+            };
         if self.switch {
             timeline.work_on(promoted.promoted.thread, context.caller(promoted.promoted.thread, None)?)?;
         }
@@ -72,14 +73,14 @@ impl Arguments {
         let answer = Answer { promoted, title, switched: self.switch };
         context.report(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
-            let name = sanitize(&take.name, Lines::Fold);
-            let title = sanitize(&answer.title, Lines::Fold);
+            let name = sanitize(&take.name, LineBreaks::Fold);
+            let title = sanitize(&answer.title, LineBreaks::Fold);
             let short = answer.promoted.promoted.thread.short();
             writeln!(out, "Promoted take {name} to thread {title} {id}{short}{id:#}.")?;
             let next = if answer.switched {
                 "It is now the current thread.".to_owned()
             } else {
-                let left = sanitize(&thread.summary.title, Lines::Fold);
+                let left = sanitize(&thread.summary.title, LineBreaks::Fold);
                 format!("The current thread is still {left}; `retake thread switch {short}` switches to it.")
             };
             writeln!(out, "{muted}{next} `retake undo -t {}` undoes it{muted:#}", thread.summary.id.short())

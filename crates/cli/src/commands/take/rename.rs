@@ -22,8 +22,8 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        let rename = Command::RenameTake { take: meant.take.id, name: self.name };
-        context.change_and_report(meant.thread.summary.id, rename, self.target.expect)
+        let resolved = context.resolve(&context.timeline()?.read()?, &self.target)?;
+        let rename = Command::RenameTake { take: resolved.take.id, name: self.name };
+        context.change_and_report(resolved.thread.summary.id, rename, self.target.expect)
     }
 }

@@ -3,14 +3,14 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::NowOn;
+use super::TakeAnswer;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_if_any;
-use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::bytes::counted;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::FileFlags;
 
 /// Switch to another take.
 #[derive(Args)]
@@ -30,16 +30,16 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?;
-        let take = looking.find_take(&thread, &self.take)?.summary.id;
-        drop(looking);
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.target.thread.as_deref())?;
+        let take = reader.find_take(&thread, &self.take)?.summary.id;
+        drop(reader);
         let switch = Command::Switch { take };
         let changed = context.change_takes(thread.summary.id, switch, self.target.expect, self.files)?;
-        let Some(answer) = NowOn::of(changed) else { return Ok(()) };
+        let Some(answer) = TakeAnswer::of(changed) else { return Ok(()) };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
-            let name = sanitize(&answer.take.name, Lines::Fold);
+            let name = sanitize(&answer.take.name, LineBreaks::Fold);
             let entries = counted(answer.take.entries, "entry", "entries");
             if !answer.done.changed() {
                 return writeln!(out, "{name} is already the active take, {entries}.");

@@ -5,7 +5,7 @@ use retake_timeline::Command;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Archive a thread. Nothing is destroyed. The last thread of a project cannot be archived.
 ///
@@ -37,14 +37,14 @@ pub(crate) struct RestoreArguments {
 
 impl DeleteArguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.thread.as_deref())?;
+        let thread = context.thread(&context.timeline()?.read()?, self.thread.as_deref())?;
         let was_current = context.project()?.current == Some(thread.summary.id);
         let done = context.change(thread.summary.id, Command::Delete, self.expect)?;
         // The deletion succeeded, even if the new current thread cannot be read.
-        let current = was_current.then(|| context.title_of_current()).flatten();
+        let current = was_current.then(|| context.current_title()).flatten();
         context.report(&done, |out, styles| {
             let (muted, id) = (styles.muted, thread.summary.id.short());
-            let title = sanitize(&thread.summary.title, Lines::Fold);
+            let title = sanitize(&thread.summary.title, LineBreaks::Fold);
             if !done.changed() {
                 return writeln!(out, "{title} is already archived.");
             }
@@ -53,7 +53,7 @@ impl DeleteArguments {
                 "Archived {title}. {muted}`retake undo` or `retake thread restore {id}` restores it; only `retake purge` destroys threads{muted:#}"
             )?;
             match &current {
-                Some(next) => writeln!(out, "The current thread is now {}.", sanitize(next, Lines::Fold)),
+                Some(next) => writeln!(out, "The current thread is now {}.", sanitize(next, LineBreaks::Fold)),
                 None => Ok(()),
             }
         })
@@ -62,9 +62,9 @@ impl DeleteArguments {
 
 impl RestoreArguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, Some(&self.thread))?;
+        let thread = context.thread(&context.timeline()?.read()?, Some(&self.thread))?;
         context.change_and_report(thread.summary.id, Command::Restore, self.expect)?;
-        context.remark_namesakes(thread.summary.id);
+        context.note_same_titles(thread.summary.id);
         Ok(())
     }
 }

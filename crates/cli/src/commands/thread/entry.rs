@@ -9,15 +9,15 @@ use retake_timeline::EntryView;
 use crate::agent::dollars;
 use crate::context::Context;
 use crate::ui::bytes::count;
-use crate::ui::markdown::{Look, Marks, render};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::markdown::{MarkerStyle, RenderOptions, render};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::screen::Screen;
 use crate::ui::style::Styles;
 use crate::ui::width::wrap;
 
 /// Options for one listing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct EntryFormat {
     /// Include thinking, tool output and collapsed entries.
     pub(crate) full: bool,
     /// Show the source text even on a terminal.
@@ -29,18 +29,18 @@ pub(crate) fn write_entry(
     out: &mut dyn Write,
     context: &Context,
     view: &EntryView,
-    manner: Manner,
+    manner: EntryFormat,
 ) -> io::Result<()> {
     let styles = &context.styles;
     let (role, muted, number) = (role_style(styles, &view.entry.role), styles.muted, styles.count);
     write!(out, "{number}{:>4}{number:#} ", view.number)?;
-    write!(out, "{role}{}{role:#}", sanitize(&view.entry.role, Lines::Fold))?;
+    write!(out, "{role}{}{role:#}", sanitize(&view.entry.role, LineBreaks::Fold))?;
     write!(out, "{muted}  {}", context.ago(view.entry.created))?;
     if view.entry.edited.is_some() {
         write!(out, ", edited")?;
     }
     if let Some(model) = &view.entry.model {
-        write!(out, ", {}", sanitize(model, Lines::Fold))?;
+        write!(out, ", {}", sanitize(model, LineBreaks::Fold))?;
     }
     if let Some(usage) = &view.entry.usage {
         write!(out, ", {} in, {} out", count(usage.input_tokens), count(usage.output_tokens))?;
@@ -56,9 +56,13 @@ pub(crate) fn write_entry(
     }
     writeln!(out, "{muted:#}")?;
     if view.shown.collapsed && !manner.full {
-        return writeln!(out, "     {muted}▸ {}{muted:#}\n", sanitize(&view.entry.preview(), Lines::Fold));
+        return writeln!(
+            out,
+            "     {muted}▸ {}{muted:#}\n",
+            sanitize(&view.entry.preview(), LineBreaks::Fold)
+        );
     }
-    let manner = Manner { source: manner.source || view.shown.source, ..manner };
+    let manner = EntryFormat { source: manner.source || view.shown.source, ..manner };
     for block in &view.entry.blocks {
         write_block(out, context, block, manner)?;
         // An unknown block has nothing else to show.
@@ -93,15 +97,15 @@ fn write_field(
     context: &Context,
     name: &str,
     value: &Json,
-    manner: Manner,
+    manner: EntryFormat,
 ) -> io::Result<()> {
     let muted = context.styles.muted;
     let line = format!("{name}: {}", value.as_str());
     let line = if manner.full { line } else { retake_model::entry::preview(&line) };
-    writeln!(out, "     {muted}{}{muted:#}", sanitize(&line, Lines::Fold))
+    writeln!(out, "     {muted}{}{muted:#}", sanitize(&line, LineBreaks::Fold))
 }
 
-fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: Manner) -> io::Result<()> {
+fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: EntryFormat) -> io::Result<()> {
     let full = manner.full;
     let styles = &context.styles;
     let (muted, tool) = (styles.muted, styles.tool);
@@ -113,12 +117,12 @@ fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: Ma
         }
         Block::Thinking { text, .. } => {
             let preview = retake_model::entry::preview(text);
-            writeln!(out, "     {muted}▸ thinking: {}{muted:#}", sanitize(&preview, Lines::Fold))
+            writeln!(out, "     {muted}▸ thinking: {}{muted:#}", sanitize(&preview, LineBreaks::Fold))
         }
         Block::ToolCall { name, input, .. } => {
             let call = format!("{name} {}", input.as_str());
             let call = if full { call } else { retake_model::entry::preview(&call) };
-            writeln!(out, "     {tool}⚒ {}{tool:#}", sanitize(&call, Lines::Fold))
+            writeln!(out, "     {tool}⚒ {}{tool:#}", sanitize(&call, LineBreaks::Fold))
         }
         Block::ToolResult { text, failed, .. } => {
             let style = if *failed { styles.error } else { tool };
@@ -128,27 +132,27 @@ fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: Ma
                 return write_text(out, context, text);
             }
             let preview = retake_model::entry::preview(text);
-            writeln!(out, "     {style}{arrow} {}{style:#}", sanitize(&preview, Lines::Fold))
+            writeln!(out, "     {style}{arrow} {}{style:#}", sanitize(&preview, LineBreaks::Fold))
         }
         Block::Image { media, .. } => {
-            writeln!(out, "     {muted}[{}]{muted:#}", sanitize(media, Lines::Fold))
+            writeln!(out, "     {muted}[{}]{muted:#}", sanitize(media, LineBreaks::Fold))
         }
         Block::Unknown { kind, .. } => {
-            writeln!(out, "     {muted}[unknown block: {}]{muted:#}", sanitize(kind, Lines::Fold))
+            writeln!(out, "     {muted}[unknown block: {}]{muted:#}", sanitize(kind, LineBreaks::Fold))
         }
     }
 }
 
-fn write_markdown(out: &mut dyn Write, context: &Context, text: &str, manner: Manner) -> io::Result<()> {
+fn write_markdown(out: &mut dyn Write, context: &Context, text: &str, manner: EntryFormat) -> io::Result<()> {
     // A pipe gets the stored Markdown, for programs and for saving.
     if manner.source || context.screen == Screen::None {
         return write_text(out, context, text);
     }
     let marks = match context.colours() {
-        anstream::ColorChoice::Never => Marks::Written,
-        _ => Marks::Styled,
+        anstream::ColorChoice::Never => MarkerStyle::Written,
+        _ => MarkerStyle::Styled,
     };
-    let look = Look { columns: columns(context), styles: &context.styles, marks };
+    let look = RenderOptions { columns: columns(context), styles: &context.styles, marks };
     let Some(lines) = render(text, look) else { return write_text(out, context, text) };
     for line in lines {
         if line.is_empty() { writeln!(out)? } else { writeln!(out, "     {line}")? }
@@ -163,7 +167,7 @@ fn columns(context: &Context) -> usize {
 
 fn write_text(out: &mut dyn Write, context: &Context, text: &str) -> io::Result<()> {
     let width = columns(context);
-    for line in wrap(&sanitize(text, Lines::Keep), width) {
+    for line in wrap(&sanitize(text, LineBreaks::Keep), width) {
         if line.is_empty() { writeln!(out)? } else { writeln!(out, "     {line}")? }
     }
     Ok(())

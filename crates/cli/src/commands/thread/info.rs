@@ -2,12 +2,12 @@
 
 use clap::Args;
 use retake_model::summary::ThreadSummary;
-use retake_timeline::{PendingMove, Standing};
+use retake_timeline::{PendingMove, UndoStatus};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::time::exact;
 
 /// Show all metadata of a thread.
@@ -30,7 +30,7 @@ struct Answer {
     branches_seen: Vec<String>,
     directories_seen: Vec<String>,
     roles: Vec<String>,
-    history: Standing,
+    history: UndoStatus,
     /// File moves that were started and not finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
@@ -38,24 +38,24 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let row = context.thread(&looking, self.thread.as_deref())?;
-        let seen = looking.seen_places(&row)?;
+        let reader = context.timeline()?.read()?;
+        let row = context.thread(&reader, self.thread.as_deref())?;
+        let seen = reader.thread_locations(&row)?;
         let answer = Answer {
             last_activity: row.summary.updated,
             commits_seen: seen.commits,
             branches_seen: seen.branches,
             directories_seen: seen.directories,
-            roles: looking.effective_roles(row.summary.id)?,
-            history: looking.standing_in(row.summary.id, context.worktree_of(row.summary.id)?)?,
+            roles: reader.effective_roles(row.summary.id)?,
+            history: reader.undo_status_in(row.summary.id, context.worktree_of(row.summary.id)?)?,
             pending_moves: context.pending_moves(|thread| thread == row.summary.id)?,
             thread: row.summary,
         };
         context.answer(&answer, |out, styles| {
             let (bold, muted) = (styles.heading, styles.muted);
-            writeln!(out, "{bold}{}{bold:#}", sanitize(&answer.thread.title, Lines::Fold))?;
+            writeln!(out, "{bold}{}{bold:#}", sanitize(&answer.thread.title, LineBreaks::Fold))?;
             for (name, value) in lines(&answer, context) {
-                writeln!(out, "{muted}{name:>14}{muted:#}  {}", sanitize(&value, Lines::Fold))?;
+                writeln!(out, "{muted}{name:>14}{muted:#}  {}", sanitize(&value, LineBreaks::Fold))?;
             }
             Ok(())
         })

@@ -1,7 +1,7 @@
 //! `retake thread list`
 
 use clap::Args;
-use retake_store::{Deleted, Facet, ThreadFilter, ThreadRow};
+use retake_store::{DeletedFilter, Facet, ThreadFilter, ThreadRow};
 use retake_timeline::PendingMove;
 use serde::Serialize;
 
@@ -66,10 +66,10 @@ impl Arguments {
         let project = context.project()?;
         let filter = ThreadFilter {
             project: (!self.all).then_some(project.id),
-            deleted: if self.deleted { Deleted::Only } else { Deleted::Hidden },
+            deleted: if self.deleted { DeletedFilter::Only } else { DeletedFilter::Hidden },
             ..self.facets.filter()
         };
-        let mut rows = context.timeline()?.look()?.threads(&filter)?;
+        let mut rows = context.timeline()?.read()?.threads(&filter)?;
         rows.truncate(self.limit.unwrap_or(usize::MAX));
         let answer = Answer {
             threads: rows.iter().map(|row| &row.summary).collect(),

@@ -5,7 +5,7 @@ use retake_timeline::NewThread;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Create a thread and make it current.
 #[derive(Args)]
@@ -36,7 +36,7 @@ impl Arguments {
         };
         let done = context.timeline()?.create_thread_in(project, new, context.caller_here(None)?)?;
         context.report(&done, |out, styles| {
-            let (id, title) = (styles.id, sanitize(&done.summary.title, Lines::Fold));
+            let (id, title) = (styles.id, sanitize(&done.summary.title, LineBreaks::Fold));
             writeln!(
                 out,
                 "Created thread {title} {id}{}{id:#}; it is now the current thread.",

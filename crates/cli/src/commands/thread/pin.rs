@@ -41,6 +41,6 @@ impl UnpinArguments {
 }
 
 fn set(thread: Option<&str>, pinned: bool, expect: Option<u64>, context: &Context) -> Result<(), Failure> {
-    let thread = context.thread(&context.timeline()?.look()?, thread)?;
+    let thread = context.thread(&context.timeline()?.read()?, thread)?;
     context.change_and_report(thread.summary.id, Command::Pin { pinned }, expect)
 }

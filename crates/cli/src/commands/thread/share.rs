@@ -21,41 +21,41 @@ Examples:
 pub(crate) struct Arguments {
     /// Visibility on a hub.
     #[arg(long, value_enum, required_unless_present_any = ["private", "support"])]
-    visibility: Option<Who>,
+    visibility: Option<VisibilityOption>,
     /// Whether the thread never leaves this machine.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
-    private: Option<Flag>,
+    private: Option<YesNo>,
     /// Whether support may see the thread on a hub.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
-    support: Option<Flag>,
+    support: Option<YesNo>,
     #[command(flatten)]
     target: ThreadTarget,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Who {
+enum VisibilityOption {
     Organization,
     Private,
     Public,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Flag {
+enum YesNo {
     Yes,
     No,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?;
+        let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?;
         let share = Command::Share {
             visibility: self.visibility.map(|who| match who {
-                Who::Organization => Visibility::Organization,
-                Who::Private => Visibility::Private,
-                Who::Public => Visibility::Public,
+                VisibilityOption::Organization => Visibility::Organization,
+                VisibilityOption::Private => Visibility::Private,
+                VisibilityOption::Public => Visibility::Public,
             }),
-            private: self.private.map(|flag| flag == Flag::Yes),
-            shared_with_support: self.support.map(|flag| flag == Flag::Yes),
+            private: self.private.map(|flag| flag == YesNo::Yes),
+            shared_with_support: self.support.map(|flag| flag == YesNo::Yes),
         };
         context.change_and_report(thread.summary.id, share, self.target.expect)
     }

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use clap::Args;
 use retake_model::take::{Attachments, Take};
-use retake_timeline::{EntryView, Looking, PendingMove, Standing};
+use retake_timeline::{EntryView, PendingMove, Reader, UndoStatus};
 use serde::Serialize;
 
-use super::entry::{Manner, write_entry};
+use super::entry::{EntryFormat, write_entry};
 use crate::arguments::Target;
-use crate::context::{Context, Meant};
+use crate::context::{Context, ResolvedTarget};
 use crate::failure::Failure;
 use crate::ui::bytes::counted;
 use crate::ui::label::Label;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
 /// Show the entries of a thread.
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
 struct Answer<'show> {
     thread: &'show retake_model::summary::ThreadSummary,
     take: &'show retake_model::summary::TakeSummary,
-    history: Standing,
+    history: UndoStatus,
     draft: &'show str,
     draft_pictures: &'show Attachments,
     entries: &'show [EntryView],
@@ -72,39 +72,39 @@ struct Answer<'show> {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
+        let reader = context.timeline()?.read()?;
         let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
-        let mut meant = context.meant(&looking, &target)?;
+        let mut resolved = context.resolve(&reader, &target)?;
         if let Some(version) = self.at {
-            meant = at_version(&looking, meant, version)?;
+            resolved = at_version(&reader, resolved, version)?;
         }
-        let Meant { thread, take, .. } = &meant;
+        let ResolvedTarget { thread, take, .. } = &resolved;
         let range = self.range(take.entries.len(), context.config.output.entries);
-        let mut entries = looking.page(thread.summary.id, take, range.clone())?;
+        let mut entries = reader.page(thread.summary.id, take, range.clone())?;
         if !self.role.is_empty() {
             entries.retain(|view| self.role.iter().any(|role| role.eq_ignore_ascii_case(&view.entry.role)));
         }
-        let summary = retake_model::summary::summarize(take, &looking.queries())
-            .map_err(retake_timeline::LookError::from)?;
-        let standing = looking.standing_in(thread.summary.id, Some(take.id))?;
+        let summary = retake_model::summary::summarize(take, &reader.queries())
+            .map_err(retake_timeline::ReadError::from)?;
+        let undo_status = reader.undo_status_in(thread.summary.id, Some(take.id))?;
         let answer = Answer {
             thread: &thread.summary,
             take: &summary,
-            history: standing,
+            history: undo_status,
             draft: &take.draft,
             draft_pictures: &take.attached,
             entries: &entries,
             pending_moves: context.pending_moves(|pending| pending == thread.summary.id)?,
         };
         context.answer(&answer, |out, styles| {
-            let line = heading(styles, &meant, self.at, standing);
+            let line = heading(styles, &resolved, self.at, undo_status);
             writeln!(out, "{}\n", line.in_lines(context.screen.columns()))?;
             if range.start > 0 {
                 let muted = styles.muted;
                 let earlier = counted(range.start, "earlier entry", "earlier entries");
                 writeln!(out, "{muted}… {earlier} (--all shows them){muted:#}\n")?;
             }
-            let manner = Manner { full: self.full, source: self.source };
+            let manner = EntryFormat { full: self.full, source: self.source };
             for view in &entries {
                 write_entry(out, context, view, manner)?;
             }
@@ -127,50 +127,55 @@ impl Arguments {
 }
 
 /// The same thread and take as of a version.
-fn at_version(looking: &Looking<'_>, meant: Meant, version: u64) -> Result<Meant, Failure> {
-    let state = looking.state_at(meant.thread.summary.id, version)?;
-    let queries = looking.queries();
-    let take = match state.take(&queries, meant.take.id).map_err(retake_timeline::LookError::from)? {
+fn at_version(
+    reader: &Reader<'_>,
+    resolved: ResolvedTarget,
+    version: u64,
+) -> Result<ResolvedTarget, Failure> {
+    let state = reader.state_at(resolved.thread.summary.id, version)?;
+    let queries = reader.queries();
+    let take = match state.take(&queries, resolved.take.id).map_err(retake_timeline::ReadError::from)? {
         Some(take) => take,
         // The take did not exist then; use the one that was active.
-        None => state.active_take(&queries).map_err(retake_timeline::LookError::from)?,
+        None => state.active_take(&queries).map_err(retake_timeline::ReadError::from)?,
     };
-    Ok(Meant { thread: meant.thread, state, roles: meant.roles, take })
+    Ok(ResolvedTarget { thread: resolved.thread, state, roles: resolved.roles, take })
 }
 
 /// The thread's title and its status.
 struct Heading {
     thread: Label,
-    stand: Label,
+    status: Label,
 }
 
 impl Heading {
     /// On one line, or on two if the screen is narrow.
     fn in_lines(&self, columns: Option<usize>) -> String {
-        let Self { thread, stand } = self;
-        let fits = columns.is_none_or(|columns| thread.width() + 2 + stand.width() <= columns);
-        if fits { format!("{thread}  {stand}") } else { format!("{thread}\n{stand}") }
+        let Self { thread, status } = self;
+        let fits = columns.is_none_or(|columns| thread.width() + 2 + status.width() <= columns);
+        if fits { format!("{thread}  {status}") } else { format!("{thread}\n{status}") }
     }
 }
 
-fn heading(styles: &Styles, meant: &Meant, at: Option<u64>, standing: Standing) -> Heading {
+fn heading(styles: &Styles, resolved: &ResolvedTarget, at: Option<u64>, undo_status: UndoStatus) -> Heading {
     let thread = Label::new()
-        .with(styles.heading, &meant.state.title)
+        .with(styles.heading, &resolved.state.title)
         .plain(" ")
-        .with(styles.id, &meant.thread.summary.id.short());
-    let entries = counted(meant.take.entries.len(), "entry", "entries");
-    let mut stand = format!("{}, {entries}, version {}", meant.take.name, at.unwrap_or(standing.version));
-    if standing.can_redo && at.is_none() {
-        stand.push_str(", redo possible");
+        .with(styles.id, &resolved.thread.summary.id.short());
+    let entries = counted(resolved.take.entries.len(), "entry", "entries");
+    let mut status =
+        format!("{}, {entries}, version {}", resolved.take.name, at.unwrap_or(undo_status.version));
+    if undo_status.can_redo && at.is_none() {
+        status.push_str(", redo possible");
     }
-    Heading { thread, stand: Label::new().with(styles.muted, &stand) }
+    Heading { thread, status: Label::new().with(styles.muted, &status) }
 }
 
 fn write_draft(out: &mut dyn Write, styles: &Styles, take: &Take) -> io::Result<()> {
-    let preview = retake_words::story::draft(take);
+    let preview = retake_render::describe::draft(take);
     if preview.is_empty() {
         return Ok(());
     }
     let muted = styles.muted;
-    writeln!(out, "{muted}draft:{muted:#} {}", sanitize(&preview, Lines::Fold))
+    writeln!(out, "{muted}draft:{muted:#} {}", sanitize(&preview, LineBreaks::Fold))
 }

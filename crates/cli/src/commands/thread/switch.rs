@@ -5,9 +5,9 @@ use retake_timeline::Command;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::desk::FileFlags;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::FileFlags;
 
 /// Switch to another thread.
 #[derive(Args)]
@@ -36,24 +36,25 @@ impl Arguments {
         let timeline = context.timeline()?;
         // A failed lookup must not create a project.
         let here = context.project()?.id;
-        let found = timeline.look()?.find(Some(here), &self.thread)?;
+        let found = timeline.read()?.find(Some(here), &self.thread)?;
         let thread = found.thread.summary.id;
         // The take first: switching it may ask for confirmation, and a refusal must leave everything unchanged.
         if let Some(take) = found.take.map(|take| take.summary.id) {
             context.change_takes(thread, Command::Switch { take }, None, FileFlags::default())?;
         }
         timeline.work_on(thread, context.caller(thread, None)?)?;
-        let summary = timeline.look()?.thread(thread)?.summary;
-        let project = timeline.look()?.queries().project(found.thread.home)?;
+        let summary = timeline.read()?.thread(thread)?.summary;
+        let project = timeline.read()?.queries().project(found.thread.home)?;
         let elsewhere = project.filter(|project| project.id != here).map(|project| project.path);
         let answer =
             Answer { thread, title: summary.title, take: summary.active.name, folder: elsewhere.clone() };
         context.report(&answer, |out, _| {
-            let (title, take) = (sanitize(&answer.title, Lines::Fold), sanitize(&answer.take, Lines::Fold));
+            let (title, take) =
+                (sanitize(&answer.title, LineBreaks::Fold), sanitize(&answer.take, LineBreaks::Fold));
             match &answer.folder {
                 None => writeln!(out, "Switched to {title}, take {take}."),
                 Some(folder) => {
-                    let folder = sanitize(folder, Lines::Fold);
+                    let folder = sanitize(folder, LineBreaks::Fold);
                     writeln!(
                         out,
                         "Switched {folder} to thread {title}, take {take}. \

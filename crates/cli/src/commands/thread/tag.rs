@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?;
+        let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?;
         let tag = Command::Tag { add: self.tags, remove: self.remove };
         context.change_and_report(thread.summary.id, tag, self.target.expect)
     }

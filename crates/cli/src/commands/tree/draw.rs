@@ -6,11 +6,11 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::summary::TakeSummary;
 use retake_timeline::{Project, Tree, TreeThread};
 
-use super::shape::Shape;
+use super::shape::MessageTree;
 use crate::context::Context;
 use crate::ui::bytes::counted;
 use crate::ui::label::Label;
-use crate::ui::tree::{Forest, Here, NodeKey};
+use crate::ui::tree::{Forest, NodeKey, NodePosition};
 use crate::ui::width::Align;
 
 /// All threads with their takes; promoted threads are below their source.
@@ -26,9 +26,9 @@ pub(super) fn threads(context: &Context, tree: &Tree, project: &Project) -> Fore
         let id = thread.summary.id;
         (ancestors(&below, id).count(), !first.contains(&id))
     });
-    let facts = Facts::new(context, tree.threads.iter().flat_map(|thread| &thread.all_takes));
+    let facts = TailColumns::new(context, tree.threads.iter().flat_map(|thread| &thread.all_takes));
     let mut forest = Forest::new();
-    let mut drawn: HashMap<ThreadId, Takes> = HashMap::new();
+    let mut drawn: HashMap<ThreadId, TakeNodes> = HashMap::new();
     for thread in ordered {
         let id = thread.summary.id;
         let label = thread_label(context, thread, project);
@@ -37,9 +37,9 @@ pub(super) fn threads(context: &Context, tree: &Tree, project: &Project) -> Fore
             Some(parent) => {
                 let origin = thread.summary.parent.and_then(|parent| parent.take);
                 let origin = origin.and_then(|take| parent.nodes.get(&take).copied()).unwrap_or(parent.first);
-                forest.add_aside(origin, label, Label::new(), Here::No)
+                forest.add_aside(origin, label, Label::new(), NodePosition::No)
             }
-            None => forest.add(None, label, Here::No),
+            None => forest.add(None, label, NodePosition::No),
         };
         let takes = takes(context, &mut forest, node, thread, Some(id) == project.current, &facts);
         drawn.insert(id, takes);
@@ -48,30 +48,30 @@ pub(super) fn threads(context: &Context, tree: &Tree, project: &Project) -> Fore
 }
 
 /// The nodes of a thread's takes.
-struct Takes {
+struct TakeNodes {
     first: NodeKey,
     nodes: HashMap<TakeId, NodeKey>,
 }
 
 /// The messages of one thread, with each take after its last message.
-pub(super) fn messages(context: &Context, thread: &TreeThread, shape: &Shape) -> Forest {
+pub(super) fn messages(context: &Context, thread: &TreeThread, shape: &MessageTree) -> Forest {
     let styles = &context.styles;
-    let facts = Facts::new(context, &thread.all_takes);
+    let facts = TailColumns::new(context, &thread.all_takes);
     let mut forest = Forest::new();
     let title = Label::new().with(styles.active, &thread.summary.title);
     let title = title.with(styles.id, &format!("  {}", thread.summary.id.short()));
-    let root = forest.add(None, title, Here::No);
+    let root = forest.add(None, title, NodePosition::No);
     let mut nodes: Vec<NodeKey> = Vec::with_capacity(shape.messages.len());
     for message in &shape.messages {
         let parent = message.below.and_then(|index| nodes.get(index).copied()).unwrap_or(root);
         let label = Label::new().with(styles.count, &format!("{} ", message.number));
-        nodes.push(forest.add(Some(parent), label.with(styles.user, &message.preview), Here::No));
+        nodes.push(forest.add(Some(parent), label.with(styles.user, &message.preview), NodePosition::No));
     }
     for end in &shape.takes {
         let parent = end.below.and_then(|index| nodes.get(index).copied()).unwrap_or(root);
         let Some(take) = thread.all_takes.iter().find(|take| take.id == end.take) else { continue };
         let active = take.id == thread.summary.active.id;
-        let here = if active { Here::Yes } else { Here::No };
+        let here = if active { NodePosition::Yes } else { NodePosition::No };
         let draft = draft(take).map(|draft| format!("  draft: {draft}")).unwrap_or_default();
         let label = take_name(context, take, active, true).with(styles.muted, &draft);
         forest.add_with_tail(Some(parent), label, facts.of_take(context, take), here);
@@ -94,13 +94,13 @@ fn takes(
     root: NodeKey,
     thread: &TreeThread,
     current: bool,
-    facts: &Facts,
-) -> Takes {
-    let mut takes = Takes { first: root, nodes: HashMap::new() };
+    facts: &TailColumns,
+) -> TakeNodes {
+    let mut takes = TakeNodes { first: root, nodes: HashMap::new() };
     // Takes are sorted by age, so parents come first.
     for take in &thread.all_takes {
         let active = take.id == thread.summary.active.id;
-        let here = if active { Here::Yes } else { Here::No };
+        let here = if active { NodePosition::Yes } else { NodePosition::No };
         let label = take_label(context, take, active, current);
         let tail = facts.of_take(context, take);
         let node = match take.parent.and_then(|parent| takes.nodes.get(&parent)) {
@@ -164,13 +164,13 @@ fn draft(take: &TakeSummary) -> Option<&str> {
 }
 
 /// The aligned columns at the right.
-struct Facts {
+struct TailColumns {
     from: usize,
     entries: usize,
     time: usize,
 }
 
-impl Facts {
+impl TailColumns {
     fn new<'tree>(context: &Context, takes: impl IntoIterator<Item = &'tree TakeSummary>) -> Self {
         let mut facts = Self { from: 0, entries: 0, time: 0 };
         for take in takes {

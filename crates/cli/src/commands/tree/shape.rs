@@ -14,17 +14,17 @@ use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::{EntryId, TakeId};
 use retake_model::object::load;
 use retake_model::take::Take;
-use retake_timeline::{LookError, Looking, TreeThread};
+use retake_timeline::{ReadError, Reader, TreeThread};
 use serde::Serialize;
 
 use crate::failure::Failure;
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Shape {
+pub(super) struct MessageTree {
     /// User messages; those of a parent precede those of its children.
     pub(super) messages: Vec<Message>,
     /// The last message of each take.
-    pub(super) takes: Vec<End>,
+    pub(super) takes: Vec<TakeEnd>,
 }
 
 #[derive(Debug, Serialize)]
@@ -40,14 +40,14 @@ pub(super) struct Message {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct End {
+pub(super) struct TakeEnd {
     pub(super) take: TakeId,
     /// Index of the take's last message in `messages`.
     pub(super) below: Option<usize>,
 }
 
 /// A take whose messages were collected.
-struct Placed {
+struct PlacedTake {
     take: Take,
     /// Number of entries shared with its parent.
     shared: u64,
@@ -57,35 +57,35 @@ struct Placed {
     own: Vec<(u64, usize)>,
 }
 
-impl Shape {
+impl MessageTree {
     /// Collects the messages of a thread.
-    pub(super) fn of(looking: &Looking<'_>, thread: &TreeThread) -> Result<Self, Failure> {
-        let state = looking.state(thread.summary.id)?;
+    pub(super) fn of(reader: &Reader<'_>, thread: &TreeThread) -> Result<Self, Failure> {
+        let state = reader.state(thread.summary.id)?;
         let mut shape = Self::default();
-        let mut placed: HashMap<TakeId, Placed> = HashMap::new();
+        let mut placed: HashMap<TakeId, PlacedTake> = HashMap::new();
         // Takes are sorted by age, so parents come first.
         for summary in &thread.all_takes {
-            let queries = looking.queries();
-            let Some(take) = state.take(&queries, summary.id).map_err(LookError::from)? else { continue };
-            let base = base(looking, &placed, &take)?;
+            let queries = reader.queries();
+            let Some(take) = state.take(&queries, summary.id).map_err(ReadError::from)? else { continue };
+            let base = base(reader, &placed, &take)?;
             let known = take.parent.is_some_and(|parent| placed.contains_key(&parent));
             let shared = if known { summary.shared } else { 0 };
-            let place = Placed { shared, base, own: Vec::new(), take };
-            let place = shape.read(looking, place)?;
+            let place = PlacedTake { shared, base, own: Vec::new(), take };
+            let place = shape.read(reader, place)?;
             let last = place.own.last().map(|(_, index)| *index).or(place.base);
-            shape.takes.push(End { take: summary.id, below: last });
+            shape.takes.push(TakeEnd { take: summary.id, below: last });
             placed.insert(summary.id, place);
         }
         Ok(shape)
     }
 
     /// Reads the entries that a take does not share.
-    fn read(&mut self, looking: &Looking<'_>, mut place: Placed) -> Result<Placed, Failure> {
-        let queries = looking.queries();
+    fn read(&mut self, reader: &Reader<'_>, mut place: PlacedTake) -> Result<PlacedTake, Failure> {
+        let queries = reader.queries();
         let mut below = place.base;
         for (position, cell) in (place.shared..).zip(place.take.entries.iter(&queries, place.shared)) {
-            let cell = cell.map_err(LookError::from)?;
-            let entry: EntryVersion = load(&queries, cell.version).map_err(LookError::from)?;
+            let cell = cell.map_err(ReadError::from)?;
+            let entry: EntryVersion = load(&queries, cell.version).map_err(ReadError::from)?;
             if RoleKind::of(&entry.role) != RoleKind::User {
                 continue;
             }
@@ -106,14 +106,14 @@ impl Shape {
 
 /// The last message that a take shares with its ancestors.
 fn base(
-    looking: &Looking<'_>,
-    placed: &HashMap<TakeId, Placed>,
+    reader: &Reader<'_>,
+    placed: &HashMap<TakeId, PlacedTake>,
     take: &Take,
 ) -> Result<Option<usize>, Failure> {
     let Some(entry) = take.fork_point else { return Ok(None) };
     let mut parent = take.parent.and_then(|parent| placed.get(&parent));
     while let Some(place) = parent {
-        let found = place.take.entries.find(&looking.queries(), entry.bytes()).map_err(LookError::from)?;
+        let found = place.take.entries.find(&reader.queries(), entry.bytes()).map_err(ReadError::from)?;
         let Some((position, _)) = found else { return Ok(place.base) };
         if position >= place.shared {
             let own = place.own.iter().rev().find(|(own, _)| *own <= position);

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use retake_agent::ModelUse;
+use retake_agent::ModelUsage;
 
 use crate::agent::dollars;
 use crate::ui::bytes::count;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
-pub(super) fn write(out: &mut dyn Write, styles: &Styles, models: &[ModelUse]) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, styles: &Styles, models: &[ModelUsage]) -> io::Result<()> {
     let (heading, muted) = (styles.heading, styles.muted);
     if !models.is_empty() {
         writeln!(
@@ -21,14 +21,14 @@ pub(super) fn write(out: &mut dyn Write, styles: &Styles, models: &[ModelUse]) -
     for model in models {
         let name = format!("{}/{}", model.provider, model.model);
         let tokens = &model.tokens;
-        let read = tokens.read();
+        let read = tokens.total_input();
         let cost = match (model.micro_dollars, model.unpriced) {
             (0, unpriced) if unpriced > 0 => format!("{muted}unknown{muted:#}"),
             (cost, 0) => dollars(cost),
             (cost, _) => format!("{} and more", dollars(cost)),
         };
         let (answers, read, written) = (count(model.answers), count(read), count(tokens.output_tokens));
-        let name = sanitize(&name, Lines::Fold);
+        let name = sanitize(&name, LineBreaks::Fold);
         writeln!(out, "{name:<32} {answers:>8} {read:>12} {written:>12}  {cost}")?;
     }
     Ok(())

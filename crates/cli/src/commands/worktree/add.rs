@@ -7,10 +7,10 @@ use retake_timeline::PlanRequest;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
-use crate::desk::Carried;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::MoveResult;
 
 /// Check out a take in its own folder, to work on several takes at once.
 #[derive(Args)]
@@ -37,27 +37,27 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?;
-        let take = looking.find_take(&thread, &self.take)?.summary;
+        let reader = context.timeline()?.read()?;
+        let thread = context.thread(&reader, self.target.thread.as_deref())?;
+        let take = reader.find_take(&thread, &self.take)?.summary;
         let folder = match &self.folder {
             Some(folder) => context.directory().join(folder),
-            None => looking.folder_beside(thread.home, &take.name)?.ok_or_else(|| {
+            None => reader.folder_beside(thread.home, &take.name)?.ok_or_else(|| {
                 Failure::new(Code::Usage, "the project's folder has no parent; name a folder after the take")
             })?,
         };
-        drop(looking);
+        drop(reader);
         let thread = thread.summary.id;
         let caller = context.caller(thread, self.target.expect)?;
         let request = PlanRequest::OpenWorktree { take: take.id, folder };
         let opened = match context.change_worktree(thread, request, caller, self.dry_run)? {
-            Carried::Done(executed) => executed.into_opened()?,
-            Carried::Previewed(preview) => return context.report_preview(preview),
+            MoveResult::Done(executed) => executed.into_opened()?,
+            MoveResult::Previewed(preview) => return context.report_preview(preview),
         };
         context.report(&opened, |out, styles| {
-            let (command, name) = (styles.command, sanitize(&take.name, Lines::Fold));
+            let (command, name) = (styles.command, sanitize(&take.name, LineBreaks::Fold));
             let path = opened.path.display().to_string();
-            let path = sanitize(&path, Lines::Fold);
+            let path = sanitize(&path, LineBreaks::Fold);
             let files = counted(opened.files, "file", "files");
             writeln!(out, "Checked out take {name} in {path}: {files}.")?;
             writeln!(

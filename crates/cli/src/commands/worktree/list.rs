@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use clap::Args;
 use retake_model::id::ThreadId;
 use retake_model::summary::TakeSummary;
-use retake_timeline::{ApartFolder, Looking};
+use retake_timeline::{Reader, Worktree};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// List the worktrees of a thread.
 #[derive(Args)]
@@ -27,19 +27,19 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     thread: ThreadId,
-    worktrees: Vec<ApartFolder>,
+    worktrees: Vec<Worktree>,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
-        let row = context.thread(&looking, self.thread.as_deref())?;
+        let reader = context.timeline()?.read()?;
+        let row = context.thread(&reader, self.thread.as_deref())?;
         let thread = row.summary.id;
-        let answer = Answer { thread, worktrees: worktrees_of(&looking, thread)? };
-        let takes = looking.queries().takes_of(row.number)?;
+        let answer = Answer { thread, worktrees: worktrees_of(&reader, thread)? };
+        let takes = reader.queries().takes_of(row.number)?;
         let takes: Vec<TakeSummary> = takes.into_iter().map(|take| take.summary).collect();
         if answer.worktrees.is_empty() {
-            context.remark("No worktrees; `retake worktree add TAKE` creates one.")?;
+            context.note("No worktrees; `retake worktree add TAKE` creates one.")?;
         }
         context.answer(&answer, |out, _| write_worktrees(out, &answer.worktrees, &takes))
     }
@@ -47,10 +47,10 @@ impl Arguments {
 
 /// The worktrees of a thread's takes.
 pub(in crate::commands) fn worktrees_of(
-    looking: &Looking<'_>,
+    reader: &Reader<'_>,
     thread: ThreadId,
-) -> Result<Vec<ApartFolder>, Failure> {
-    let mut worktrees = looking.apart_folders()?;
+) -> Result<Vec<Worktree>, Failure> {
+    let mut worktrees = reader.worktrees()?;
     worktrees.retain(|worktree| worktree.thread == thread);
     Ok(worktrees)
 }
@@ -58,15 +58,15 @@ pub(in crate::commands) fn worktrees_of(
 /// Writes a line for each worktree.
 pub(in crate::commands) fn write_worktrees(
     out: &mut dyn Write,
-    worktrees: &[ApartFolder],
+    worktrees: &[Worktree],
     takes: &[TakeSummary],
 ) -> io::Result<()> {
     for worktree in worktrees {
         let name = takes.iter().find(|take| take.id == worktree.take).map(|take| take.name.clone());
         let name = name.unwrap_or_else(|| worktree.take.short());
         let path = worktree.path.display().to_string();
-        let missing = if worktree.is_there() { "" } else { " (missing)" };
-        let (name, path) = (sanitize(&name, Lines::Fold), sanitize(&path, Lines::Fold));
+        let missing = if worktree.exists() { "" } else { " (missing)" };
+        let (name, path) = (sanitize(&name, LineBreaks::Fold), sanitize(&path, LineBreaks::Fold));
         writeln!(out, "{name} is checked out in {path}{missing}.")?;
     }
     Ok(())

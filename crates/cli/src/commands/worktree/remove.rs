@@ -6,9 +6,9 @@ use retake_timeline::PlanRequest;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_report;
-use crate::desk::Carried;
 use crate::failure::{Code, Failure};
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::working_copy::MoveResult;
 
 /// Record the last state of a worktree and detach it from its take.
 #[derive(Args)]
@@ -35,13 +35,13 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let looking = context.timeline()?.look()?;
+        let reader = context.timeline()?.read()?;
         let folder = match &self.take {
-            None => context.apart()?.cloned(),
+            None => context.worktree()?.cloned(),
             Some(text) => {
-                let thread = context.thread(&looking, self.target.thread.as_deref())?;
-                let take = looking.find_take(&thread, text)?.summary.id;
-                looking.apart_folder_of(thread.summary.id, take)?
+                let thread = context.thread(&reader, self.target.thread.as_deref())?;
+                let take = reader.find_take(&thread, text)?.summary.id;
+                reader.worktree_of(thread.summary.id, take)?
             }
         };
         let folder = folder.ok_or_else(|| {
@@ -50,13 +50,13 @@ impl Arguments {
                 "this folder is not a worktree; `retake worktree list` lists the worktrees",
             )
         })?;
-        drop(looking);
+        drop(reader);
         let caller = context.caller(folder.thread, self.target.expect)?;
         let request =
             PlanRequest::CloseWorktree { folder: Box::new(folder.clone()), remove: self.delete_files };
         let closed = match context.change_worktree(folder.thread, request, caller, self.dry_run)? {
-            Carried::Done(executed) => executed.into_closed()?,
-            Carried::Previewed(preview) => return context.report_preview(preview),
+            MoveResult::Done(executed) => executed.into_closed()?,
+            MoveResult::Previewed(preview) => return context.report_preview(preview),
         };
         let Some(closed) = closed else {
             let path = folder.path.display().to_string();
@@ -66,18 +66,18 @@ impl Arguments {
                 "no longer exists; the worktree was forgotten"
             };
             return context.report(&folder, |out, _| {
-                let path = sanitize(&path, Lines::Fold);
+                let path = sanitize(&path, LineBreaks::Fold);
                 writeln!(out, "{path} {what}. Its recorded files are kept.")
             });
         };
         context.report(&closed, |out, _| {
-            if !closed.seen.files.paths.is_empty() {
+            if !closed.recorded.files.paths.is_empty() {
                 writeln!(out, "Recorded the changes since the last snapshot:")?;
-                write_report(out, context, &closed.seen.files)?;
+                write_report(out, context, &closed.recorded.files)?;
             }
             let path = closed.path.display().to_string();
             let what = if closed.removed { "its files were deleted" } else { "its files were kept" };
-            writeln!(out, "{} is no longer a worktree; {what}.", sanitize(&path, Lines::Fold))
+            writeln!(out, "{} is no longer a worktree; {what}.", sanitize(&path, LineBreaks::Fold))
         })
     }
 }

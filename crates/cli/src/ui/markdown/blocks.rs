@@ -9,19 +9,19 @@
 use anstyle::{Effects, Style};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::flow::{Piece, chop, wrap};
-use super::grid::Grid;
-use super::{CODE_BYTES, DEEPEST, Look, Marks, code};
+use super::flow::{StyledText, chop, wrap};
+use super::grid::MarkdownTable;
+use super::{MAX_HIGHLIGHTED_BYTES, MAX_NESTING, MarkerStyle, RenderOptions, code};
 use crate::ui::label::Label;
 use crate::ui::width::width;
 
 /// Renders the text; `None` if it is nested too deeply.
-pub(super) fn lines(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
+pub(super) fn lines(text: &str, look: RenderOptions<'_>) -> Option<Vec<Label>> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut page = Page::new(look);
+    let mut page = BlockRenderer::new(look);
     for event in Parser::new_ext(text, options) {
         page.take(event);
-        if page.inside.len() > DEEPEST || page.effects.len() > DEEPEST {
+        if page.inside.len() > MAX_NESTING || page.effects.len() > MAX_NESTING {
             return None;
         }
     }
@@ -30,7 +30,7 @@ pub(super) fn lines(text: &str, look: Look<'_>) -> Option<Vec<Label>> {
 }
 
 /// A quote or a list item that contains lines.
-struct Inside {
+struct Container {
     /// The prefix of the first line, until it is written.
     first: Option<Label>,
     rest: Label,
@@ -42,19 +42,19 @@ struct List {
     loose: bool,
 }
 
-struct Page<'styles> {
-    look: Look<'styles>,
+struct BlockRenderer<'styles> {
+    look: RenderOptions<'styles>,
     lines: Vec<Label>,
-    inside: Vec<Inside>,
+    inside: Vec<Container>,
     lists: Vec<List>,
     /// Text collected for the current paragraph.
-    words: Vec<Piece>,
+    words: Vec<StyledText>,
     /// Open styles, each including those around it.
     effects: Vec<Style>,
     links: Vec<Link>,
     heading: Option<HeadingLevel>,
     code: Option<Code>,
-    grid: Option<Grid>,
+    grid: Option<MarkdownTable>,
     /// Remaining bytes of code to highlight.
     colours: usize,
     /// Whether a blank line precedes the next block.
@@ -72,8 +72,8 @@ struct Code {
     text: String,
 }
 
-impl<'styles> Page<'styles> {
-    fn new(look: Look<'styles>) -> Self {
+impl<'styles> BlockRenderer<'styles> {
+    fn new(look: RenderOptions<'styles>) -> Self {
         Self {
             look,
             lines: Vec::new(),
@@ -85,7 +85,7 @@ impl<'styles> Page<'styles> {
             heading: None,
             code: None,
             grid: None,
-            colours: CODE_BYTES,
+            colours: MAX_HIGHLIGHTED_BYTES,
             gap: false,
         }
     }
@@ -146,7 +146,7 @@ impl<'styles> Page<'styles> {
             Tag::BlockQuote(_) => {
                 self.begin_block();
                 let bar = Label::new().with(self.look.styles.muted, "│ ");
-                self.inside.push(Inside { first: None, rest: bar });
+                self.inside.push(Container { first: None, rest: bar });
             }
             Tag::CodeBlock(kind) => {
                 self.begin_block();
@@ -169,7 +169,7 @@ impl<'styles> Page<'styles> {
             Tag::Item => self.start_item(),
             Tag::Table(alignments) => {
                 self.begin_block();
-                self.grid = Some(Grid::new(&alignments));
+                self.grid = Some(MarkdownTable::new(&alignments));
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(grid) = &mut self.grid {
@@ -269,7 +269,7 @@ impl<'styles> Page<'styles> {
         self.gap = false;
         let rest = Label::from(" ".repeat(width(&bullet)).as_str());
         let first = Some(Label::new().with(self.look.styles.muted, &bullet));
-        self.inside.push(Inside { first, rest });
+        self.inside.push(Container { first, rest });
     }
 
     fn end_item(&mut self) {
@@ -310,15 +310,15 @@ impl<'styles> Page<'styles> {
     fn show_code(&mut self, code: &Code) {
         let styles = self.look.styles;
         let within = code.text.len() <= self.colours;
-        let coloured = if within && self.look.marks == Marks::Styled && !code.language.is_empty() {
+        let coloured = if within && self.look.marks == MarkerStyle::Styled && !code.language.is_empty() {
             self.colours -= code.text.len();
             code::colour(&code.language, &code.text, styles)
         } else {
             None
         };
         let plain = || code.text.lines().map(|line| vec![(Style::new(), line.to_owned())]).collect();
-        let lines: Vec<Vec<Piece>> = coloured.unwrap_or_else(plain);
-        self.inside.push(Inside { first: None, rest: Label::from("    ") });
+        let lines: Vec<Vec<StyledText>> = coloured.unwrap_or_else(plain);
+        self.inside.push(Container { first: None, rest: Label::from("    ") });
         for pieces in lines {
             for line in chop(&pieces, self.columns()) {
                 self.line(line);
@@ -354,7 +354,7 @@ impl<'styles> Page<'styles> {
 
     /// Writes a Markdown marker if styles are not shown.
     fn mark(&mut self, mark: &str) {
-        if self.look.marks == Marks::Written {
+        if self.look.marks == MarkerStyle::Written {
             self.say(Style::new(), mark);
         }
     }
@@ -369,9 +369,9 @@ impl<'styles> Page<'styles> {
 
     /// The width available inside the current containers.
     fn columns(&self) -> usize {
-        const LEAST: usize = 10;
+        const MIN_COLUMNS: usize = 10;
         let taken: usize = self.inside.iter().map(|inside| inside.rest.width()).sum();
-        self.look.columns.saturating_sub(taken).max(LEAST)
+        self.look.columns.saturating_sub(taken).max(MIN_COLUMNS)
     }
 
     fn line(&mut self, label: Label) {
@@ -396,7 +396,7 @@ impl<'styles> Page<'styles> {
     }
 }
 
-fn without_last_break(mut words: Vec<Piece>) -> Vec<Piece> {
+fn without_last_break(mut words: Vec<StyledText>) -> Vec<StyledText> {
     if let Some((_, text)) = words.last_mut() {
         text.truncate(text.trim_end_matches('\n').len());
     }

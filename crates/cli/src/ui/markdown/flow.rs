@@ -7,15 +7,15 @@ use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::ui::label::Label;
-use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::width::{expand_tabs, width};
 
 /// Text with a style. Preserves line breaks.
-pub(super) type Piece = (Style, String);
+pub(super) type StyledText = (Style, String);
 
 /// Wraps text between words.
-pub(super) fn wrap(pieces: &[Piece], columns: usize) -> Vec<Label> {
-    let mut flow = Flow::new(columns);
+pub(super) fn wrap(pieces: &[StyledText], columns: usize) -> Vec<Label> {
+    let mut flow = LineWrapper::new(columns);
     for (style, text) in pieces {
         for (index, line) in text.split('\n').enumerate() {
             if index > 0 {
@@ -23,33 +23,33 @@ pub(super) fn wrap(pieces: &[Piece], columns: usize) -> Vec<Label> {
                 flow.end_line();
             }
             // Sanitized before measuring: escaped characters are wider.
-            flow.add(*style, &sanitize(line, Lines::Fold));
+            flow.add(*style, &sanitize(line, LineBreaks::Fold));
         }
     }
     flow.finish()
 }
 
 /// Wraps text whose white space matters, only at the full width.
-pub(super) fn chop(pieces: &[Piece], columns: usize) -> Vec<Label> {
-    let mut flow = Flow::new(columns);
+pub(super) fn chop(pieces: &[StyledText], columns: usize) -> Vec<Label> {
+    let mut flow = LineWrapper::new(columns);
     for (style, text) in pieces {
-        flow.add_clusters(*style, &sanitize(&expand_tabs(text), Lines::Fold));
+        flow.add_clusters(*style, &sanitize(&expand_tabs(text), LineBreaks::Fold));
     }
     flow.finish()
 }
 
-struct Flow {
+struct LineWrapper {
     columns: usize,
     lines: Vec<Label>,
     line: Label,
     used: usize,
-    word: Vec<Piece>,
+    word: Vec<StyledText>,
     word_width: usize,
     /// The style of the blank between line and word, if there is one.
     blank: Option<Style>,
 }
 
-impl Flow {
+impl LineWrapper {
     fn new(columns: usize) -> Self {
         Self {
             columns: columns.max(1),

@@ -3,22 +3,22 @@
 use anstyle::{Effects, Style};
 use pulldown_cmark::Alignment;
 
-use super::Look;
-use super::flow::{Piece, wrap};
+use super::RenderOptions;
+use super::flow::{StyledText, wrap};
 use crate::ui::label::Label;
 use crate::ui::width::Align;
 
 #[derive(Default)]
-pub(super) struct Grid {
+pub(super) struct MarkdownTable {
     alignments: Vec<Align>,
     /// The first row is the heading.
-    rows: Vec<Vec<Vec<Piece>>>,
+    rows: Vec<Vec<Vec<StyledText>>>,
 }
 
-const BETWEEN: &str = " │ ";
-const NARROWEST: usize = 4;
+const SEPARATOR: &str = " │ ";
+const MIN_COLUMN_WIDTH: usize = 4;
 
-impl Grid {
+impl MarkdownTable {
     pub(super) fn new(alignments: &[Alignment]) -> Self {
         let align = |alignment: &Alignment| match alignment {
             Alignment::Right => Align::Right,
@@ -31,16 +31,16 @@ impl Grid {
         self.rows.push(Vec::new());
     }
 
-    pub(super) fn add_cell(&mut self, cell: Vec<Piece>) {
+    pub(super) fn add_cell(&mut self, cell: Vec<StyledText>) {
         if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
     }
 
-    pub(super) fn lines(&self, columns: usize, look: Look<'_>) -> Vec<Label> {
+    pub(super) fn lines(&self, columns: usize, look: RenderOptions<'_>) -> Vec<Label> {
         let count = self.alignments.len().max(1);
-        let room = columns.saturating_sub((count - 1) * BETWEEN.chars().count());
-        if room < count * NARROWEST {
+        let room = columns.saturating_sub((count - 1) * SEPARATOR.chars().count());
+        if room < count * MIN_COLUMN_WIDTH {
             return self.listed(columns);
         }
         let widths = self.widths(room);
@@ -57,17 +57,17 @@ impl Grid {
 
     fn add_row(
         &self,
-        row: &[Vec<Piece>],
+        row: &[Vec<StyledText>],
         widths: &[usize],
         heading: bool,
-        look: Look<'_>,
+        look: RenderOptions<'_>,
         lines: &mut Vec<Label>,
     ) {
         let mut cells: Vec<std::vec::IntoIter<Label>> = Vec::new();
         let mut height = 1;
         for (cell, width) in row.iter().zip(widths) {
-            let bold = |(style, text): &Piece| (*style | Effects::BOLD, text.clone());
-            let cell: Vec<Piece> = if heading { cell.iter().map(bold).collect() } else { cell.clone() };
+            let bold = |(style, text): &StyledText| (*style | Effects::BOLD, text.clone());
+            let cell: Vec<StyledText> = if heading { cell.iter().map(bold).collect() } else { cell.clone() };
             let wrapped = wrap(&cell, *width);
             height = height.max(wrapped.len());
             cells.push(wrapped.into_iter());
@@ -76,7 +76,7 @@ impl Grid {
             let mut line = Label::new();
             for (index, cell) in cells.iter_mut().enumerate() {
                 if index > 0 {
-                    line = line.with(look.styles.muted, BETWEEN);
+                    line = line.with(look.styles.muted, SEPARATOR);
                 }
                 let label = cell.next().unwrap_or_default();
                 let is_last = index + 1 == widths.len();

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-fn look(styles: &Styles, columns: usize) -> Look<'_> {
-    Look { columns, styles, marks: Marks::Styled }
+fn look(styles: &Styles, columns: usize) -> RenderOptions<'_> {
+    RenderOptions { columns, styles, marks: MarkerStyle::Styled }
 }
 
 fn shown(text: &str, columns: usize) -> String {
@@ -49,7 +49,7 @@ fn words_are_wrapped_across_styles() {
 #[test]
 fn without_styles_the_marks_stay() {
     let styles = Styles::new();
-    let look = Look { marks: Marks::Written, ..look(&styles, 40) };
+    let look = RenderOptions { marks: MarkerStyle::Written, ..look(&styles, 40) };
     let lines = render("## T\n\n*a* **b** `c`", look).expect("a text that is rendered");
     let text: Vec<String> = lines.iter().map(Label::text).collect();
     assert_eq!(text, ["## T", "", "*a* **b** `c`"]);

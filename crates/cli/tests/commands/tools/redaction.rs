@@ -113,8 +113,10 @@ fn a_newer_ledger_is_no_damage() {
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     fs::write(&path, &bytes).expect("it is ours");
     let verified = user.json(&["verify"]);
-    assert_eq!((&verified["clean"], &verified["ledger_problem"]), (&true.into(), &Value::Null));
-    assert!(verified["ledger_newer"].as_str().is_some_and(|text| text.contains("update this program")));
+    assert_eq!((&verified["clean"], &verified["runtime_database_problem"]), (&true.into(), &Value::Null));
+    assert!(
+        verified["runtime_database_newer"].as_str().is_some_and(|text| text.contains("update this program"))
+    );
     for command in ["verify", "repair"] {
         let told = user.run(&[command]);
         assert!(told.contains("update this program") && !told.contains("retake repair"), "{told}");

@@ -12,14 +12,14 @@
 //!
 //! Other takes do not change.
 
-use super::super::{Log, common, contains, next_on, take_position, thread_position};
-use super::{Chain, Cursor, Direction};
+use super::super::{OperationLog, common, contains, next_on, take_position, thread_position};
+use super::{Chain, Direction, HistoryCursor};
 use crate::id::TakeId;
 use crate::operation::{ChainPosition, Version};
 
-impl Cursor {
+impl HistoryCursor {
     /// Moves the chains in view to their positions after the operation with that version.
-    pub fn jump<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
+    pub fn jump<L: OperationLog>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         let target = thread_position(&log.step(version)?, version).position;
         let meeting = common(log, self.thread.position, target)?;
         if !self.view.worktree || self.thread_is_free(log, meeting, target)? {
@@ -40,7 +40,7 @@ impl Cursor {
 
     /// Moves the takes that the jump followed and left again to their positions after that version. This
     /// adds nothing to the route, because their files are not in the folder.
-    fn others_to_version<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
+    fn others_to_version<L: OperationLog>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         let left = |take: &TakeId| *take != self.view.take && !self.view.worktrees.contains(take);
         let others: Vec<TakeId> = self.takes.keys().copied().filter(left).collect();
         let (seen, passed) = (self.view.take, self.route.len());
@@ -54,7 +54,12 @@ impl Cursor {
     }
 
     /// Whether all steps of the thread on the way can move here (see `is_blocked`).
-    fn thread_is_free<L: Log>(&self, log: &L, meeting: Version, target: Version) -> Result<bool, L::Error> {
+    fn thread_is_free<L: OperationLog>(
+        &self,
+        log: &L,
+        meeting: Version,
+        target: Version,
+    ) -> Result<bool, L::Error> {
         for (from, direction) in [(self.thread.position, Direction::Back), (target, Direction::Forward)] {
             let mut version = from;
             while version != meeting {
@@ -68,7 +73,7 @@ impl Cursor {
     }
 
     /// Undoes the take's changes after a version.
-    fn take_back_to<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
+    fn take_back_to<L: OperationLog>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         loop {
             let last = self.take(log)?.position;
             if last <= version {
@@ -79,7 +84,7 @@ impl Cursor {
     }
 
     /// Moves the take's chain to its position after that version.
-    fn take_to_version<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
+    fn take_to_version<L: OperationLog>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
         let target = take_position(log, version, self.view.take)?.position;
         let at = self.take(log)?;
         let meeting = common(log, at.position, target)?;
@@ -95,7 +100,7 @@ impl Cursor {
 
     /// Keeps the redo steps after a jump backwards on the current branch; discards them after a jump to
     /// another branch.
-    fn keep_tips<L: Log>(&mut self, log: &L) -> Result<(), L::Error> {
+    fn keep_tips<L: OperationLog>(&mut self, log: &L) -> Result<(), L::Error> {
         let kept = |at: ChainPosition| -> Result<ChainPosition, L::Error> {
             let ahead = contains(log, at.tip, at.position)?;
             Ok(if ahead { at } else { ChainPosition { tip: at.position, undone: 0, ..at } })

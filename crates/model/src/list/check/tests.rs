@@ -5,7 +5,7 @@ use crate::content::{Kind, encode};
 use crate::id::EntryId;
 use crate::list::EntryCell;
 use crate::list::node::Branch;
-use crate::object::{Additions, Memory};
+use crate::object::{Additions, MemoryObjects};
 
 fn cell(number: u64) -> EntryCell {
     let mut key = [0; 16];
@@ -23,7 +23,7 @@ fn sorted(cells: impl IntoIterator<Item = EntryCell>) -> Vec<[u8; 16]> {
 
 #[test]
 fn every_version_of_a_valid_list_passes() {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut additions = Additions::new(&base);
     let mut checked = CheckedList::default();
     let mut list = List::from_cells(&mut additions, (0..500).map(cell));
@@ -50,26 +50,26 @@ fn every_version_of_a_valid_list_passes() {
 
 #[test]
 fn only_differing_nodes_are_opened() {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut additions = Additions::new(&base);
     let mut checked = CheckedList::default();
     let list = List::from_cells(&mut additions, (0..20_000).map(cell));
     checked.advance(&additions, list).expect("a valid list");
     let longer =
         list.splice(&mut additions, 10_000..10_000, vec![cell(30_000)]).expect("all nodes are stored");
-    let turnover = checked.advance(&additions, longer).expect("a valid list");
-    assert!(turnover.come.len() < 300, "{}", turnover.come.len());
-    assert!(turnover.gone.len() < 300, "{}", turnover.gone.len());
+    let delta = checked.advance(&additions, longer).expect("a valid list");
+    assert!(delta.added.len() < 300, "{}", delta.added.len());
+    assert!(delta.removed.len() < 300, "{}", delta.removed.len());
 }
 
 /// Adds a branch over these nodes, as it would be stored.
-fn branch(additions: &mut Additions<'_, Memory>, level: u8, children: Vec<Child>) -> Child {
+fn branch(additions: &mut Additions<'_, MemoryObjects>, level: u8, children: Vec<Child>) -> Child {
     let node = Node::<EntryCell>::Branch(Branch { level, children });
     let id = additions.add_bytes(Kind::Entries, encode(&node));
     node.summary(id)
 }
 
-fn leaf(additions: &mut Additions<'_, Memory>, cells: Vec<EntryCell>) -> Child {
+fn leaf(additions: &mut Additions<'_, MemoryObjects>, cells: Vec<EntryCell>) -> Child {
     let node = Node::Leaf(cells);
     let id = additions.add_bytes(Kind::Entries, encode(&node));
     node.summary(id)
@@ -77,7 +77,7 @@ fn leaf(additions: &mut Additions<'_, Memory>, cells: Vec<EntryCell>) -> Child {
 
 #[test]
 fn wrong_chunk_boundaries_are_refused() {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut additions = Additions::new(&base);
     let mut scratch = Vec::new();
     let cells: Vec<EntryCell> =
@@ -86,12 +86,12 @@ fn wrong_chunk_boundaries_are_refused() {
     let right = leaf(&mut additions, cells[2..].to_vec());
     let root = branch(&mut additions, 1, vec![left, right]);
     let refused = CheckedList::default().advance(&additions, List::<EntryCell>::rooted(root.id, root.count));
-    assert!(matches!(refused, Err(BadList::Cut(id)) if id == left.id), "{refused:?}");
+    assert!(matches!(refused, Err(InvalidListError::Cut(id)) if id == left.id), "{refused:?}");
 }
 
 #[test]
 fn repeated_nodes_are_refused() {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut additions = Additions::new(&base);
     let mut scratch = Vec::new();
     let cells: Vec<EntryCell> =
@@ -106,7 +106,7 @@ fn repeated_nodes_are_refused() {
 
 #[test]
 fn retained_nodes_cannot_be_repeated_in_a_later_version() {
-    let base = Memory::default();
+    let base = MemoryObjects::default();
     let mut additions = Additions::new(&base);
     let cells: Vec<EntryCell> = (0..2000).map(cell).collect();
     let list = List::from_cells(&mut additions, cells.clone());
@@ -117,6 +117,6 @@ fn retained_nodes_cannot_be_repeated_in_a_later_version() {
         let twice = cells.iter().chain(&cells[repeated..repeated + 400]).copied();
         let twice = List::from_cells(&mut additions, twice);
         let refused = checked.advance(&additions, twice);
-        assert!(matches!(refused, Err(BadList::Twice)), "{refused:?}");
+        assert!(matches!(refused, Err(InvalidListError::Duplicate)), "{refused:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Verification finds and classifies damage to files, folders and pending moves.
 
 use retake_model::content::{ContentId, Kind};
-use retake_store::{Holder, Problem};
+use retake_store::{Problem, Referrer};
 use rusqlite::{Connection, params};
 
 use super::world::*;
@@ -34,12 +34,12 @@ pub(crate) const DAMAGE: &[(&str, &[&str], &[&str], Plant)] = &[
         "a list of what was left out gone",
         &["files_incomplete", "reference_missing"],
         &["content_lost", "folder_forgotten", "intent_dropped"],
-        |world| remove(world, Kind::LeftOut, "DESC"),
+        |world| remove(world, Kind::Excluded, "DESC"),
     ),
     (
         "a pack gone, with the bytes of a file",
         &["files_incomplete", "pack_missing", "reference_missing"],
-        &["content_lost", "index_mended"],
+        &["content_lost", "index_repaired"],
         |world| {
             // The second pack: the pending move needs only the first.
             std::fs::remove_file(&pack_files(&world.store)[1]).expect("damage planted");
@@ -48,7 +48,7 @@ pub(crate) const DAMAGE: &[(&str, &[&str], &[&str], Plant)] = &[
     ),
     (
         "an operation that misleads whoever looks for files",
-        &["intent_misplaced", "filed_wrong"],
+        &["intent_misplaced", "last_file_operation_wrong"],
         &["intent_dropped", "log_joined"],
         |world| look_wrongly(&world.store, world.thread, world.snapshots[1]),
     ),
@@ -120,11 +120,11 @@ fn the_referrer_of_missing_content_is_named() {
             _ => None,
         })
     };
-    assert!(matches!(by(nowhere), Some(Holder::Operation { version: 7, .. })), "{problems:?}");
-    assert_eq!(by(elsewhere), Some(Holder::Intent { intent }));
-    assert!(matches!(by(third), Some(Holder::Folder { .. })));
+    assert!(matches!(by(nowhere), Some(Referrer::Operation { version: 7, .. })), "{problems:?}");
+    assert_eq!(by(elsewhere), Some(Referrer::Intent { intent }));
+    assert!(matches!(by(third), Some(Referrer::Folder { .. })));
     let files = problems.iter().find_map(|problem| match problem {
-        Problem::FilesIncomplete { versions, newest_whole, .. } => Some((*versions, *newest_whole)),
+        Problem::FilesIncomplete { versions, newest_complete, .. } => Some((*versions, *newest_complete)),
         _ => None,
     });
     assert_eq!(files, Some((1, Some(5))));

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use retake_model::content::{Content, ContentId, Kind, encode};
 use retake_model::history::{link_change, link_note};
-use retake_model::id::{FolderId, Fresh, ProjectId, ThreadId, TurnId};
+use retake_model::id::{FolderId, IdSource, ProjectId, ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, Intent};
 use retake_model::object::{NewObject, Objects};
 use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
 use retake_model::path::FileName;
 use retake_model::time::Timestamp;
 use retake_model::tree::{
-    LeftOut, LeftOutPath, Node, PART, Parts, Reason, Snapshot, SnapshotRoot, Tree, TreeEntry,
+    Excluded, ExcludedPath, ExclusionReason, Node, PART, Parts, Snapshot, SnapshotRoot, Tree, TreeEntry,
 };
-use retake_store::{Mode, Publication, PublishError, Queries, Store};
+use retake_store::{CollectMode, Publication, PublishError, Queries, Store};
 
 use crate::support::*;
 
@@ -33,7 +33,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let folder = Folder::new();
         let store = folder.open();
-        let project = ProjectId::fresh(&mut Dice::new());
+        let project = ProjectId::generate(&mut Dice::new());
         put_project(&store, project, None);
         let thread = create(&store, project, "With files");
         let take = active(&store, thread);
@@ -91,13 +91,15 @@ pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
     inner.push(named("long", file(parts, PART + 1)));
     let inner = add(&mut objects, &Tree::new(inner));
     let tree = add(&mut objects, &Tree::new(vec![named("src", Node::Folder { tree: inner, mode: 0o755 })]));
-    let left_out =
-        LeftOut(vec![LeftOutPath { path: format!("{}.env", files.len()).into(), reason: Reason::Secret }]);
-    let left_out = add(&mut objects, &left_out);
+    let excluded = Excluded(vec![ExcludedPath {
+        path: format!("{}.env", files.len()).into(),
+        reason: ExclusionReason::Secret,
+    }]);
+    let excluded = add(&mut objects, &excluded);
     let root = SnapshotRoot {
         name: String::new(),
         tree,
-        left_out: Some(left_out),
+        excluded: Some(excluded),
         files: files.len() as u64 + 1,
         bytes: PART,
         sealed: None,
@@ -132,7 +134,7 @@ fn next(
     let head = queries.head(row.number).expect("readable").expect("a head");
     let version = head.operation.version + 1;
     let (log, take) = (queries.log(row.number), row.summary.active.id);
-    let (place, chains) = if kind.moves_only() {
+    let (place, chains) = if kind.is_not_undoable() {
         link_note(&log, head.operation.version).expect("a location")
     } else {
         link_change(&log, head.operation.version, Some(take)).expect("a location")
@@ -143,13 +145,13 @@ fn next(
         previous: Some(head.id),
         after: head.operation.after,
         kind,
-        turn: TurnId::fresh(&mut dice),
+        turn: TurnId::generate(&mut dice),
         actor: Actor::Human,
         time: dice.now(),
         place,
-        surroundings: None,
-        files: Some(FileChange { before, after, take, apart: false, left: None, shared: None }),
-        filed: Some(version),
+        environment: None,
+        files: Some(FileChange { before, after, take, worktree: false, left: None, shared: None }),
+        last_file_operation: Some(version),
         request: None,
         chains: Some(chains),
     }
@@ -159,7 +161,7 @@ fn next(
 pub(crate) fn look(store: &Store, thread: ThreadId, before: ContentId, after: ContentId) {
     store
         .write(move |writing| {
-            let operation = next(writing, thread, before, after, OperationKind::FilesSeen { paths: 1 });
+            let operation = next(writing, thread, before, after, OperationKind::ExternalEdits { paths: 1 });
             writing.publish(Publication { operation, objects: Vec::new() })
         })
         .map(drop)
@@ -170,8 +172,9 @@ pub(crate) fn look(store: &Store, thread: ThreadId, before: ContentId, after: Co
 pub(crate) fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId) {
     store
         .write(move |writing| {
-            let operation = next(writing, thread, snapshot, snapshot, OperationKind::FilesSeen { paths: 1 });
-            let operation = Operation { filed: Some(1), ..operation };
+            let operation =
+                next(writing, thread, snapshot, snapshot, OperationKind::ExternalEdits { paths: 1 });
+            let operation = Operation { last_file_operation: Some(1), ..operation };
             writing.publish(Publication { operation, objects: Vec::new() })?;
             Ok::<_, PublishError>(())
         })
@@ -183,13 +186,13 @@ pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId)
         identity: None,
         removing: None,
         captured: None,
-        others: None,
+        other_runs: None,
         root_identities: None,
         id: FolderId::of_project(project),
         project,
         roots: vec![(String::new(), "/home/user/project".to_owned())],
         snapshot: Some(snapshot),
-        apart: None,
+        worktree: None,
         running: None,
     };
     store.write(move |writing| writing.put_folder(&record)).expect("folder recorded");
@@ -225,9 +228,9 @@ pub(crate) fn has(store: &Store, bytes: &[u8]) -> bool {
 }
 
 /// Collects all garbage, regardless of age.
-pub(crate) fn collect(store: &Store) -> retake_store::Collected {
+pub(crate) fn collect(store: &Store) -> retake_store::CollectReport {
     let later = Timestamp::from_millis(now().millis() + 10_000);
-    store.collect(std::time::Duration::ZERO, later, Mode::Collect).expect("run succeeds")
+    store.collect(std::time::Duration::ZERO, later, CollectMode::Collect).expect("run succeeds")
 }
 
 /// Whether any file below a folder contains a part of these bytes.

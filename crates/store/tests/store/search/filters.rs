@@ -3,7 +3,7 @@
 use retake_model::command::Command;
 use retake_model::id::EntryId;
 use retake_model::time::Timestamp;
-use retake_store::{Deleted, Facet, Order, Scope, SearchQuery};
+use retake_store::{DeletedFilter, Facet, SearchOrder, SearchQuery, SearchScope};
 
 use super::world::{BEGINNING, World};
 
@@ -15,13 +15,13 @@ fn filters_narrow_a_search() {
     world.around.working_directory = Some("/home/me/code/api".to_owned());
     let first = world.thread("Fix the login page");
     let old = world.say(first, "User", "needle one");
-    world.around = retake_model::surroundings::Surroundings::default();
+    world.around = retake_model::environment::Environment::default();
     let second = world.thread("Other");
     let new = world.say(second, "AI", "needle two");
     world.command(first, Command::Tag { add: vec!["bug".to_owned()], remove: vec![] });
 
     let check = |change: &dyn Fn(&mut SearchQuery), expected: &[EntryId]| {
-        let mut query = SearchQuery { order: Order::Newest, ..SearchQuery::words("needle") };
+        let mut query = SearchQuery { order: SearchOrder::Newest, ..SearchQuery::words("needle") };
         change(&mut query);
         let found: Vec<EntryId> = world.find(&query).iter().map(|hit| hit.entry).collect();
         assert_eq!(found, expected, "{query:?}");
@@ -46,7 +46,7 @@ fn filters_narrow_a_search() {
     check(&facet(Facet::Directory, "/home/you"), &[]);
     check(&|query| query.threads.title = Some("LOGIN".to_owned()), &[old]);
     check(&|query| query.threads.project = Some(world.project), &[new, old]);
-    check(&|query| query.threads.deleted = Deleted::Only, &[]);
+    check(&|query| query.threads.deleted = DeletedFilter::Only, &[]);
     check(&|query| query.since = Some(Timestamp::from_millis(BEGINNING)), &[new, old]);
     check(&|query| query.until = Some(Timestamp::from_millis(BEGINNING)), &[]);
     let time = world.find(&SearchQuery::words("two"))[0].time;
@@ -58,8 +58,8 @@ fn filters_narrow_a_search() {
 
     world.command(first, Command::Delete);
     check(&|_| (), &[new]);
-    check(&|query| query.threads.deleted = Deleted::Shown, &[new, old]);
-    check(&|query| query.threads.deleted = Deleted::Only, &[old]);
+    check(&|query| query.threads.deleted = DeletedFilter::Shown, &[new, old]);
+    check(&|query| query.threads.deleted = DeletedFilter::Only, &[old]);
 }
 
 #[test]
@@ -70,7 +70,8 @@ fn current_and_past_versions_are_distinguished() {
         world.say_all(thread, &[("User", "alpha one"), ("AI", "beta two"), ("User", "gamma three")]);
     let main = world.active(thread);
     let now = |words: &str| world.find(&SearchQuery::words(words));
-    let ever = |words: &str| world.find(&SearchQuery { scope: Scope::History, ..SearchQuery::words(words) });
+    let ever =
+        |words: &str| world.find(&SearchQuery { scope: SearchScope::History, ..SearchQuery::words(words) });
 
     // Edited in one take, unchanged in another.
     world.branch(thread, entries[1], "other");
@@ -135,7 +136,7 @@ fn better_matches_come_first_and_then_newer_ones() {
     }
     let found = world.entries("lantern");
     assert_eq!(found[..3], [best, newer, older]);
-    let newest = world.find(&SearchQuery { order: Order::Newest, ..SearchQuery::words("lantern") });
+    let newest = world.find(&SearchQuery { order: SearchOrder::Newest, ..SearchQuery::words("lantern") });
     assert!(newest.is_sorted_by(|left, right| left.time >= right.time));
 }
 
@@ -149,6 +150,6 @@ fn an_older_read_transaction_can_still_search() {
     assert_eq!(world.entries("bird").len(), 2);
     let found = world.index.search(&early.queries(), &SearchQuery::words("bird")).expect("search succeeds");
     assert_eq!(found.len(), 1, "what came later is not in its thread yet");
-    assert_eq!(world.index.rebuilt(), None);
+    assert_eq!(world.index.rebuild_reason(), None);
     assert_eq!(world.entries("bird").len(), 2);
 }

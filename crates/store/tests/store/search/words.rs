@@ -112,7 +112,7 @@ fn no_input_is_a_syntax_error() {
         }
     }
     assert_eq!(world.entries("parser").len(), 1);
-    assert_eq!(world.index.rebuilt(), None);
+    assert_eq!(world.index.rebuild_reason(), None);
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use std::cell::RefCell;
 
-use retake_model::command::{Applied, Command, Context, NewEntry, Spot, apply};
+use retake_model::command::{Command, CommandContext, CommandOutcome, InsertPosition, NewEntry, apply};
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
+use retake_model::environment::Environment;
 use retake_model::history::FIRST;
-use retake_model::id::{EntryId, Fresh, ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::id::{EntryId, IdSource, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::object::{Additions, load};
-use retake_model::operation::{Actor, Operation, OperationKind, Place};
+use retake_model::operation::{Actor, Operation, OperationKind, Provenance};
 use retake_model::state::ThreadState;
-use retake_model::surroundings::Surroundings;
 use retake_model::time::Timestamp;
 use retake_store::{Hit, Publication, PublishError, SearchIndex, SearchQuery, Store};
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ pub(crate) const BEGINNING: i64 = 1_700_000_000_000;
 /// A clock that advances one second per call, and an rng that never repeats.
 pub(crate) struct Clock(i64);
 
-impl Fresh for Clock {
+impl IdSource for Clock {
     fn now(&mut self) -> Timestamp {
         self.0 += 1;
         Timestamp::from_millis(BEGINNING + self.0 * 1000)
@@ -40,7 +40,7 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) index: SearchIndex,
     pub(crate) project: ProjectId,
-    pub(crate) around: Surroundings,
+    pub(crate) around: Environment,
     clock: RefCell<Clock>,
     pub(crate) folder: TempDir,
 }
@@ -52,8 +52,8 @@ impl World {
         Self {
             store: Store::open(folder.path()).expect("a new store"),
             index: SearchIndex::open(folder.path()).expect("a new index"),
-            project: ProjectId::fresh(&mut clock),
-            around: Surroundings::default(),
+            project: ProjectId::generate(&mut clock),
+            around: Environment::default(),
             clock: RefCell::new(clock),
             folder,
         }
@@ -62,7 +62,7 @@ impl World {
     /// Creates a thread with one empty take.
     pub(crate) fn thread(&self, title: &str) -> ThreadId {
         let clock = &mut *self.clock.borrow_mut();
-        let thread = ThreadId::fresh(clock);
+        let thread = ThreadId::generate(clock);
         let reading = self.store.read().expect("a read transaction");
         let queries = reading.queries();
         let mut additions = Additions::new(&queries);
@@ -82,9 +82,13 @@ impl World {
         let state: ThreadState = load(&queries, head.operation.after).expect("readable");
         let mut additions = Additions::new(&queries);
         let take_named = |_: &str| Ok(false);
-        let mut context =
-            Context { additions: &mut additions, fresh: clock, take_named: &take_named, git_commit: None };
-        let Applied::Changed { state, kind } =
+        let mut context = CommandContext {
+            additions: &mut additions,
+            fresh: clock,
+            take_named: &take_named,
+            git_commit: None,
+        };
+        let CommandOutcome::Changed { state, kind } =
             apply(&state, command, &mut context).expect("the command applies")
         else {
             return;
@@ -110,13 +114,13 @@ impl World {
             previous,
             after: additions.add(state),
             kind,
-            turn: TurnId::fresh(clock),
+            turn: TurnId::generate(clock),
             actor: Actor::Human,
             time: clock.now(),
-            place: Place { position: version, ..FIRST },
-            surroundings: Some(additions.add(&self.around)),
+            place: Provenance { position: version, ..FIRST },
+            environment: Some(additions.add(&self.around)),
             files: None,
-            filed: None,
+            last_file_operation: None,
             request: None,
             chains: None,
         };
@@ -146,12 +150,12 @@ impl World {
                 let clock = &mut *self.clock.borrow_mut();
                 let created = clock.now();
                 let version = EntryVersion::from_text(role, text, created);
-                NewEntry { id: Some(EntryId::fresh(clock)), ..version.into() }
+                NewEntry { id: Some(EntryId::generate(clock)), ..version.into() }
             })
             .collect();
         let ids = entries.iter().filter_map(|entry| entry.id).collect();
         let take = self.active(thread);
-        self.command(thread, Command::AddEntries { take, at: Spot::End, entries });
+        self.command(thread, Command::AddEntries { take, at: InsertPosition::End, entries });
         ids
     }
 

@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_model::command::{Applied, Command, Context, NewEntry, Spot, apply};
+use retake_model::command::{Command, CommandContext, CommandOutcome, InsertPosition, NewEntry, apply};
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
-use retake_model::history::{Cursor, FIRST, Unit, View, link_change, link_move, link_note};
-use retake_model::id::{EntryId, Fresh, ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::environment::Environment;
+use retake_model::history::{FIRST, HistoryCursor, HistoryView, Unit, link_change, link_move, link_note};
+use retake_model::id::{EntryId, IdSource, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::object::{Additions, load};
-use retake_model::operation::{Actor, Chains, Operation, OperationKind, Place};
+use retake_model::operation::{Actor, Chains, Operation, OperationKind, Provenance};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
-use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 use retake_store::{
-    Deleted, Facet, Problem, ProjectRow, Publication, PublishError, Published, Queries, Store, StoreError,
-    ThreadFilter, ThreadRow, Verified, Writing,
+    DeletedFilter, Facet, Problem, ProjectRow, Publication, PublishError, PublishedOperation, Queries, Store,
+    StoreError, ThreadFilter, ThreadRow, VerifyReport, WriteTransaction,
 };
 
 /// A deterministic clock and rng.
@@ -38,7 +38,7 @@ impl Dice {
 
 pub(crate) const START: i64 = 1_790_000_000_000;
 
-impl Fresh for Dice {
+impl IdSource for Dice {
     fn now(&mut self) -> Timestamp {
         Timestamp::from_millis(START + self.seed as i64)
     }
@@ -109,14 +109,14 @@ pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId
     let title = title.to_owned();
     store
         .write(move |writing| {
-            let thread = ThreadId::fresh(&mut dice);
+            let thread = ThreadId::generate(&mut dice);
             let mut additions = Additions::new(&**writing);
             let state = ThreadState::new(title, &mut additions, &mut dice)?;
             let after = additions.add(&state);
-            let surroundings = additions.add(&Surroundings {
+            let environment = additions.add(&Environment {
                 git_branch: Some("main".to_owned()),
                 working_directory: Some("/home/user/project".to_owned()),
-                ..Surroundings::default()
+                ..Environment::default()
             });
             let operation = Operation {
                 thread,
@@ -124,13 +124,13 @@ pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId
                 previous: None,
                 after,
                 kind: OperationKind::ThreadCreated { project },
-                turn: TurnId::fresh(&mut dice),
+                turn: TurnId::generate(&mut dice),
                 actor: Actor::Human,
                 time: dice.now(),
                 place: FIRST,
-                surroundings: Some(surroundings),
+                environment: Some(environment),
                 files: None,
-                filed: None,
+                last_file_operation: None,
                 request: None,
                 chains: None,
             };
@@ -157,29 +157,29 @@ impl From<Command> for Next {
 }
 
 /// Publishes the next operation of a thread.
-pub(crate) fn publish(store: &Store, thread: ThreadId, next: impl Into<Next>) -> Published {
+pub(crate) fn publish(store: &Store, thread: ThreadId, next: impl Into<Next>) -> PublishedOperation {
     let next = next.into();
     store.write(move |writing| publish_inside(writing, thread, next)).expect("the operation is published")
 }
 
 pub(crate) fn publish_inside(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     thread: ThreadId,
     next: Next,
-) -> Result<Published, PublishError> {
+) -> Result<PublishedOperation, PublishError> {
     let mut dice = Dice::new();
     let row = writing.thread(thread)?.expect("the thread exists");
     let head = writing.head(row.number)?.expect("a thread has operations");
     let log = writing.log(row.number);
     let state: ThreadState = load(&**writing, head.operation.after)?;
     let mut additions = Additions::new(&**writing);
-    let mut surroundings = None;
+    let mut environment = None;
     let (after, kind, (place, chains)) = match next {
         Next::Undo | Next::Redo => {
             let undoing = matches!(next, Next::Undo);
             let version = head.operation.version;
-            let view = View { take: state.active, worktree: false, worktrees: [].into() };
-            let mut cursor = Cursor::new(&log, version, view)?;
+            let view = HistoryView { take: state.active, worktree: false, worktrees: [].into() };
+            let mut cursor = HistoryCursor::new(&log, version, view)?;
             let from = cursor.position(&log)?;
             let moved =
                 if undoing { cursor.undo(&log, Unit::Turn)? } else { cursor.redo(&log, Unit::Turn)? };
@@ -196,10 +196,10 @@ pub(crate) fn publish_inside(
             change(writing, &row, &head.operation, &state, command, &mut additions, &mut dice)?
         }
         Next::On(branch, command) => {
-            surroundings = Some(additions.add(&Surroundings {
+            environment = Some(additions.add(&Environment {
                 git_branch: Some(branch.to_owned()),
                 git_commit: Some("0123456789abcdef".to_owned()),
-                ..Surroundings::default()
+                ..Environment::default()
             }));
             change(writing, &row, &head.operation, &state, command, &mut additions, &mut dice)?
         }
@@ -210,13 +210,13 @@ pub(crate) fn publish_inside(
         previous: Some(head.id),
         after,
         kind,
-        turn: TurnId::fresh(&mut dice),
+        turn: TurnId::generate(&mut dice),
         actor: Actor::Human,
         time: dice.now(),
         place,
-        surroundings,
+        environment,
         files: None,
-        filed: head.operation.filed,
+        last_file_operation: head.operation.last_file_operation,
         request: None,
         chains: Some(chains),
     };
@@ -225,23 +225,23 @@ pub(crate) fn publish_inside(
 }
 
 fn change(
-    writing: &Writing<'_>,
+    writing: &WriteTransaction<'_>,
     row: &ThreadRow,
     head: &Operation,
     state: &ThreadState,
     command: Command,
     additions: &mut Additions<'_, Queries<'_>>,
     dice: &mut Dice,
-) -> Result<(ContentId, OperationKind, (Place, Chains)), PublishError> {
+) -> Result<(ContentId, OperationKind, (Provenance, Chains)), PublishError> {
     let take_named = |name: &str| Ok(writing.take_named(row.number, name)?.is_some());
-    let mut context = Context { additions, fresh: dice, take_named: &take_named, git_commit: None };
+    let mut context = CommandContext { additions, fresh: dice, take_named: &take_named, git_commit: None };
     let applied = apply(state, command, &mut context).expect("the command applies");
-    let Applied::Changed { state, kind } = applied else {
+    let CommandOutcome::Changed { state, kind } = applied else {
         panic!("the command changes something");
     };
     let after = additions.add(&state);
     let log = writing.log(row.number);
-    let linked = if kind.moves_only() {
+    let linked = if kind.is_not_undoable() {
         link_note(&log, head.version)?
     } else {
         link_change(&log, head.version, kind.take())?
@@ -252,7 +252,7 @@ fn change(
 /// A command that appends an entry to a take.
 pub(crate) fn say(take: TakeId, role: &str, text: &str) -> Command {
     let version = EntryVersion::from_text(role, text, Timestamp::from_millis(START));
-    Command::AddEntries { take, at: Spot::End, entries: vec![NewEntry::from(version)] }
+    Command::AddEntries { take, at: InsertPosition::End, entries: vec![NewEntry::from(version)] }
 }
 
 /// The active take.
@@ -293,7 +293,7 @@ pub(crate) struct Grown {
 }
 
 pub(crate) fn grow(store: &Store) -> Grown {
-    let project = ProjectId::fresh(&mut Dice::new());
+    let project = ProjectId::generate(&mut Dice::new());
     put_project(store, project, None);
     let threads: Vec<ThreadId> =
         ["Fix login", "Write docs", "Old idea"].iter().map(|title| create(store, project, title)).collect();
@@ -355,12 +355,12 @@ pub(crate) fn put_project(store: &Store, id: ProjectId, current: Option<ThreadId
     store.write(move |writing| writing.put_project(&project)).expect("the project is recorded");
 }
 
-pub(crate) fn verify(store: &Store) -> Verified {
+pub(crate) fn verify(store: &Store) -> VerifyReport {
     store.verify(&mut |_| {}).expect("verification runs")
 }
 
 /// The distinct codes of the problems.
-pub(crate) fn codes(verified: &Verified) -> Vec<&'static str> {
+pub(crate) fn codes(verified: &VerifyReport) -> Vec<&'static str> {
     let mut codes: Vec<&str> = verified.problems.iter().map(Problem::code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -368,7 +368,7 @@ pub(crate) fn codes(verified: &Verified) -> Vec<&'static str> {
 }
 
 #[track_caller]
-pub(crate) fn assert_clean(store: &Store) -> Verified {
+pub(crate) fn assert_clean(store: &Store) -> VerifyReport {
     let verified = verify(store);
     let said: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
     assert!(verified.is_clean(), "{said:#?}");
@@ -383,7 +383,7 @@ pub(crate) fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError
     for project in queries.projects()? {
         found.insert(format!("project {}", project.id), format!("{project:?}"));
     }
-    let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+    let filter = ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
     let mut seen = HashSet::new();
     for row in queries.threads(&filter)? {
         let thread = row.summary.id;
@@ -408,7 +408,7 @@ pub(crate) fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError
 pub(crate) fn dump_what_is_left(store: &Store) -> BTreeMap<String, String> {
     let reading = store.read().expect("a read transaction");
     let queries = reading.queries();
-    let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+    let filter = ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
     let mut found = BTreeMap::new();
     for row in queries.threads(&filter).expect("readable") {
         for stored in queries.operations_back(row.number, u64::MAX, usize::MAX).expect("readable") {

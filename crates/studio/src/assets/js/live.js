@@ -32,8 +32,8 @@ export function showTurnEvent({ take: ofTake, event: kind, text = "", tool, what
   const percent = fraction ? ` ${Math.trunc(fraction * 100)} %` : "";
   /** @type {Record<string, string>} */
   const activities = {
-    call_began: `calls ${tool}…`,
-    tool_runs: what,
+    call_started: `calls ${tool}…`,
+    tool_started: what,
     tool_progress: text.slice(-200) || message + percent,
   };
   const activity = activities[kind];

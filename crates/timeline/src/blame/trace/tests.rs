@@ -24,7 +24,7 @@ impl Id {
 
 struct Made;
 
-impl Texts<Id> for Made {
+impl TextSource<Id> for Made {
     type Error = Infallible;
 
     fn text(&self, Id(bits): Id) -> Result<Vec<u8>, Infallible> {
@@ -43,15 +43,15 @@ impl Plain {
         self.versions.last().expect("there is a first one")
     }
 
-    fn step(&mut self, number: u32, does: Does, after: &Lines) {
+    fn step(&mut self, number: u32, does: StepEffect, after: &Lines) {
         let same = |version: &&BTreeMap<u8, Origin>| version.keys().eq(after.iter());
-        let again = self.versions.iter().rev().find(same).filter(|_| does == Does::BringBack);
+        let again = self.versions.iter().rev().find(same).filter(|_| does == StepEffect::Restore);
         let made = again.cloned().unwrap_or_else(|| {
             let origin = |line: &u8| {
-                let held = |version: &&BTreeMap<u8, Origin>| version.contains_key(line);
+                let captured = |version: &&BTreeMap<u8, Origin>| version.contains_key(line);
                 let from = match does {
-                    Does::Write => Some(self.now()).filter(held),
-                    Does::BringBack => self.versions.iter().rev().find(held),
+                    StepEffect::Write => Some(self.now()).filter(captured),
+                    StepEffect::Restore => self.versions.iter().rev().find(captured),
                 };
                 from.map_or(Some(number), |version| version[line])
             };
@@ -103,15 +103,15 @@ proptest! {
             let present = now.clone().unwrap_or_default();
             let (does, after) = match step {
                 Step::Write(go, come) => {
-                    (Does::Write, Some(present.difference(&go).copied().chain(come).collect()))
+                    (StepEffect::Write, Some(present.difference(&go).copied().chain(come).collect()))
                 }
-                Step::Again(back) => (Does::BringBack, Some(ago(back))),
+                Step::Again(back) => (StepEffect::Restore, Some(ago(back))),
                 Step::Mix(back, lines) => {
                     let old = ago(back);
                     let kept = present.difference(&lines).copied();
-                    (Does::BringBack, Some(kept.chain(old.intersection(&lines).copied()).collect()))
+                    (StepEffect::Restore, Some(kept.chain(old.intersection(&lines).copied()).collect()))
                 }
-                Step::Remove => (Does::Write, None),
+                Step::Remove => (StepEffect::Write, None),
             };
             if after == now {
                 continue;
@@ -119,7 +119,7 @@ proptest! {
             let (before, next) = (now.as_ref().map(Id::of), after.as_ref().map(Id::of));
             let Ok(()) = trace.step(number, does, before, next, &Made);
             if let Some(after) = &after {
-                if now.is_none() && does == Does::Write {
+                if now.is_none() && does == StepEffect::Write {
                     // A file that is created again inherits nothing.
                     plain.versions.push(BTreeMap::new());
                 }
@@ -137,9 +137,10 @@ proptest! {
 fn what_came_unseen_is_older_than_every_step() {
     let mut trace = Trace::new();
     let version = |lines: &[u8]| Id::of(&lines.iter().copied().collect());
-    let Ok(()) = trace.step(0, Does::Write, Some(version(&[1])), Some(version(&[1, 2])), &Made);
+    let Ok(()) = trace.step(0, StepEffect::Write, Some(version(&[1])), Some(version(&[1, 2])), &Made);
     // Line 3 appeared between the two steps, without one.
-    let Ok(()) = trace.step(1, Does::Write, Some(version(&[1, 2, 3])), Some(version(&[1, 2, 3, 4])), &Made);
+    let Ok(()) =
+        trace.step(1, StepEffect::Write, Some(version(&[1, 2, 3])), Some(version(&[1, 2, 3, 4])), &Made);
     let Ok(found) = trace.lines(version(&[1, 2, 3, 4]), &Made);
     assert_eq!(found, [None, Some(0), None, Some(1)]);
 }

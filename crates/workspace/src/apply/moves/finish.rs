@@ -7,17 +7,17 @@ use retake_model::path::FileName;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use super::super::look::{Identity, is_still, look};
-use super::super::plan::{Come, Out};
+use super::super::inspect::{Identity, inspect, is_still};
+use super::super::plan::{Placement, Removal};
 use super::super::recover::keep_aside;
-use super::super::stage::FEW;
+use super::super::stage::FEW_FILES;
 use super::super::walk::{names as names_in, open_folder, remove_all};
-use super::super::{ApplyError, Cause, Left, Life};
-use super::{Done, Mover};
+use super::super::{ApplyError, Cause, Leftover, StageState};
+use super::{CompletedStep, Mover};
 
 impl Mover<'_> {
     /// After this, only another move can restore the old files. Returns files of others that stay aside.
-    pub(super) fn finish(&mut self) -> Result<Vec<Left>, ApplyError> {
+    pub(super) fn finish(&mut self) -> Result<Vec<Leftover>, ApplyError> {
         let left = match self.return_late_work().and_then(|()| self.clear_up()) {
             Ok(left) => left,
             Err(errno) => return Err(self.changed(Cause::Root(errno.into()))),
@@ -28,12 +28,12 @@ impl Mover<'_> {
     }
 
     fn changed(&self, cause: Cause) -> ApplyError {
-        let indexes = self.done.iter().filter_map(Done::index);
+        let indexes = self.done.iter().filter_map(CompletedStep::index);
         ApplyError { cause, not_put_back: indexes.map(|index| self.steps[index].path.clone()).collect() }
     }
 
-    fn clear_up(&mut self) -> Result<Vec<Left>, Errno> {
-        let full = self.request.token.folder(Life::Full);
+    fn clear_up(&mut self) -> Result<Vec<Leftover>, Errno> {
+        let full = self.request.token.folder(StageState::Full);
         if self.kept_aside.is_empty() {
             remove_all(self.request.root.as_fd(), full.as_bytes())?;
             return Ok(Vec::new());
@@ -52,13 +52,13 @@ impl Mover<'_> {
             if is_still(self.stage, aside.as_bytes(), &seen)? {
                 continue;
             }
-            let found = look(self.stage, aside.as_bytes(), |_| None)?.found;
-            if found.is(self.steps[index].before.as_ref()) {
+            let found = inspect(self.stage, aside.as_bytes(), |_| None)?.found;
+            if found.matches(self.steps[index].before.as_ref()) {
                 continue;
             }
             if aside.starts_with('x') {
                 self.outcomes[index] = Some(self.swap_back(index)?);
-            } else if matches!(self.actions[index].come, Come::Nothing) {
+            } else if matches!(self.actions[index].placement, Placement::Nothing) {
                 let outcome = self.return_to_place(index, &aside)?;
                 // A file that has to stay aside is gone from its path, as wanted.
                 if self.kept_aside.last().is_none_or(|(kept, _)| *kept != index) {
@@ -73,13 +73,16 @@ impl Mover<'_> {
     }
 
     /// The file or link that a move put aside: its step, its name there, and its identity.
-    fn moved_aside(&self, done: &Done) -> Option<(usize, String, Identity)> {
+    fn moved_aside(&self, done: &CompletedStep) -> Option<(usize, String, Identity)> {
         match *done {
-            Done::Out(index) => match (&self.actions[index].out, &self.actions[index].come) {
-                (Out::File(seen), _) | (_, Come::Swap(seen)) => Some((index, format!("r{index}"), *seen)),
+            CompletedStep::Out(index) => match (&self.actions[index].removal, &self.actions[index].placement)
+            {
+                (Removal::File(seen), _) | (_, Placement::Swap(seen)) => {
+                    Some((index, format!("r{index}"), *seen))
+                }
                 _ => None,
             },
-            Done::Swapped(index, seen) => Some((index, format!("x{index}"), seen)),
+            CompletedStep::Swapped(index, seen) => Some((index, format!("x{index}"), seen)),
             _ => None,
         }
     }
@@ -90,7 +93,7 @@ impl Mover<'_> {
             .done
             .iter()
             .filter_map(|done| match *done {
-                Done::OutFolder(index, mode) => Some((index, mode)),
+                CompletedStep::OutFolder(index, mode) => Some((index, mode)),
                 _ => None,
             })
             .collect();
@@ -105,11 +108,11 @@ impl Mover<'_> {
             if names_in(folder.as_fd())?.is_empty() {
                 continue;
             }
-            self.done.retain(|done| !matches!(done, Done::OutFolder(other, _) if *other == index));
-            self.done.push(Done::Made(self.steps[index].path.names().to_vec(), 0));
+            self.done.retain(|done| !matches!(done, CompletedStep::OutFolder(other, _) if *other == index));
+            self.done.push(CompletedStep::Made(self.steps[index].path.names().to_vec(), 0));
             let outcome = self.return_folder(index, &aside)?;
             rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode.into()))?;
-            if matches!(self.actions[index].come, Come::Nothing) {
+            if matches!(self.actions[index].placement, Placement::Nothing) {
                 self.outcomes[index] = Some(outcome);
             }
         }
@@ -121,15 +124,15 @@ impl Mover<'_> {
             .done
             .iter()
             .filter_map(|done| match done {
-                Done::Made(names, _) => Some(names.as_slice()),
+                CompletedStep::Made(names, _) => Some(names.as_slice()),
                 // Its name was made durable before its folder was moved.
-                Done::Within(_) => None,
+                CompletedStep::Within(_) => None,
                 _ => done.index().map(|index| self.steps[index].path.parents()),
             })
             .collect();
         let root = self.request.root.as_fd();
-        let many = folders.len() > FEW
-            || self.done.iter().any(|done| matches!(done, Done::Made(..) | Done::Mode(..)));
+        let many = folders.len() > FEW_FILES
+            || self.done.iter().any(|done| matches!(done, CompletedStep::Made(..) | CompletedStep::Mode(..)));
         if many {
             return rustix::fs::syncfs(root);
         }

@@ -15,7 +15,7 @@ fn shapes() -> (Shape, Shape) {
         ("gone", f("1")),
         ("old/a", f("1")),
         ("old/b/c", f("1")),
-        ("shut", Thing::Folder(0o500)),
+        ("shut", TestNode::Folder(0o500)),
         ("shut/x", f("1")),
         ("was-file", f("1")),
         ("was-folder/y", f("1")),
@@ -23,12 +23,12 @@ fn shapes() -> (Shape, Shape) {
     ]);
     let after = shape([
         ("changed", f("2")),
-        ("mode", Thing::File(b"m".to_vec(), 0o700)),
+        ("mode", TestNode::File(b"m".to_vec(), 0o700)),
         ("new/a", f("2")),
-        ("new/closed", Thing::Folder(0o500)),
+        ("new/closed", TestNode::Folder(0o500)),
         ("new/closed/c", f("2")),
         ("alone", f("2")),
-        ("shut", Thing::Folder(0o555)),
+        ("shut", TestNode::Folder(0o555)),
         ("shut/x", f("2")),
         ("was-file/z", f("2")),
         ("was-folder", f("2")),
@@ -39,7 +39,7 @@ fn shapes() -> (Shape, Shape) {
 
 /// Applies steps and runs an action at each progress report.
 fn apply_with(
-    lab: &Lab,
+    fixture: &Fixture,
     root: &OpenRoot,
     steps: &[Difference],
     told: &dyn Fn(usize, &AtomicBool),
@@ -53,7 +53,7 @@ fn apply_with(
     apply(&Request {
         root,
         steps,
-        objects: &lab.objects,
+        objects: &fixture.objects,
         token: &Token::new("test").expect("a token"),
         unchanged: None,
         progress: Some(&progress),
@@ -67,18 +67,18 @@ fn a_cancel_at_any_point_puts_everything_back() {
     for plain in [false, true] {
         let mut stopped = 0;
         for point in 1.. {
-            let mut lab = Lab::within(&fast());
-            lab.write(&before);
-            let steps = lab.steps(&before, &after);
+            let mut fixture = Fixture::within(&fast());
+            fixture.write(&before);
+            let steps = fixture.steps(&before, &after);
             let open = if plain { OpenRoot::open_plain } else { OpenRoot::open };
-            let root = open(&lab.root()).expect("a folder");
-            let done = apply_with(&lab, &root, &steps, &|count, cancel| {
+            let root = open(&fixture.root()).expect("a folder");
+            let done = apply_with(&fixture, &root, &steps, &|count, cancel| {
                 cancel.store(count >= point, Ordering::Relaxed);
             });
             let Err(error) = done else { break };
             assert!(matches!(error.cause, Cause::Cancelled));
             assert_eq!(error.not_put_back, [], "point {point}");
-            assert_eq!(lab.read(), whole(&before), "point {point}");
+            assert_eq!(fixture.read(), whole(&before), "point {point}");
             stopped += 1;
         }
         assert!(stopped > 15, "{stopped} points");
@@ -94,19 +94,19 @@ fn a_crash_at_any_point_is_finished_or_undone_by_asking_again() {
         for point in 1.. {
             let mut over = false;
             for (from, to) in [(&before, &after), (&after, &before)] {
-                let mut lab = Lab::within(&fast());
-                lab.write(&before);
-                let steps = lab.steps(&before, &after);
+                let mut fixture = Fixture::within(&fast());
+                fixture.write(&before);
+                let steps = fixture.steps(&before, &after);
                 let open = if plain { OpenRoot::open_plain } else { OpenRoot::open };
-                let root = open(&lab.root()).expect("a folder");
+                let root = open(&fixture.root()).expect("a folder");
                 let done = catch_unwind(AssertUnwindSafe(|| {
-                    apply_with(&lab, &root, &steps, &|count, _| assert!(count < point))
+                    apply_with(&fixture, &root, &steps, &|count, _| assert!(count < point))
                 }));
                 over |= done.is_ok();
-                let steps = lab.steps(from, to);
-                let report = lab.apply_to(&root, &steps).expect("no failure");
+                let steps = fixture.steps(from, to);
+                let report = fixture.apply_to(&root, &steps).expect("no failure");
                 assert_eq!(report.left, []);
-                assert_eq!(lab.read(), whole(to), "point {point}");
+                assert_eq!(fixture.read(), whole(to), "point {point}");
                 crashed += 1;
             }
             if over {
@@ -122,19 +122,20 @@ fn a_crash_at_any_point_is_finished_or_undone_by_asking_again() {
 #[test]
 fn a_folder_that_a_crash_left_opened_up_still_goes() {
     let (before, after) =
-        (shape([("open", d()), ("shut", Thing::Folder(0o500)), ("a", f("1"))]), shape([("a", f("2"))]));
+        (shape([("open", d()), ("shut", TestNode::Folder(0o500)), ("a", f("1"))]), shape([("a", f("2"))]));
     for (aside, name) in [(true, "open"), (true, "shut"), (false, "shut")] {
-        let mut lab = Lab::new();
-        lab.write(&before);
-        let steps = lab.steps(&before, &after);
+        let mut fixture = Fixture::new();
+        fixture.write(&before);
+        let steps = fixture.steps(&before, &after);
         let index = steps.iter().position(|step| step.path.to_string() == name).expect("it goes");
-        set_mode(&lab.at(name), 0o700);
+        set_mode(&fixture.at(name), 0o700);
         if aside {
-            std::fs::create_dir(lab.at(".retake-tmp-test-2")).expect("a folder");
-            std::fs::rename(lab.at(name), lab.at(&format!(".retake-tmp-test-2/r{index}"))).expect("it moves");
+            std::fs::create_dir(fixture.at(".retake-tmp-test-2")).expect("a folder");
+            std::fs::rename(fixture.at(name), fixture.at(&format!(".retake-tmp-test-2/r{index}")))
+                .expect("it moves");
         }
-        lab.apply(&steps).expect("it is finished");
-        assert_eq!(lab.read(), after, "{name}");
+        fixture.apply(&steps).expect("it is finished");
+        assert_eq!(fixture.read(), after, "{name}");
     }
 }
 
@@ -142,34 +143,35 @@ fn a_folder_that_a_crash_left_opened_up_still_goes() {
 #[test]
 fn an_empty_folder_that_has_lost_its_place_is_not_kept_aside() {
     let (before, after) = (shape([("top", d()), ("top/below", d()), ("a", f("1"))]), shape([("a", f("2"))]));
-    let mut lab = Lab::new();
-    lab.write(&before);
-    let steps = lab.steps(&before, &after);
+    let mut fixture = Fixture::new();
+    fixture.write(&before);
+    let steps = fixture.steps(&before, &after);
     let index = steps.iter().position(|step| step.path.to_string() == "top/below").expect("it goes");
-    std::fs::create_dir(lab.at(".retake-tmp-test-2")).expect("a folder");
-    std::fs::rename(lab.at("top/below"), lab.at(&format!(".retake-tmp-test-2/r{index}"))).expect("it moves");
-    std::fs::remove_dir(lab.at("top")).expect("it is empty");
-    let report = lab.apply(&steps).expect("it is finished");
-    assert_eq!((lab.read(), report.left), (after, Vec::new()));
+    std::fs::create_dir(fixture.at(".retake-tmp-test-2")).expect("a folder");
+    std::fs::rename(fixture.at("top/below"), fixture.at(&format!(".retake-tmp-test-2/r{index}")))
+        .expect("it moves");
+    std::fs::remove_dir(fixture.at("top")).expect("it is empty");
+    let report = fixture.apply(&steps).expect("it is finished");
+    assert_eq!((fixture.read(), report.left), (after, Vec::new()));
 }
 
 #[test]
 fn work_that_a_crash_left_aside_is_put_back() {
     let check = |aside: &str, now: Option<&str>, expected: &str, left: usize| {
-        let mut lab = Lab::new();
-        let steps = lab.steps(&shape([("a", f("1"))]), &shape([("a", f("2"))]));
-        let folder = lab.at(".retake-tmp-test-2");
+        let mut fixture = Fixture::new();
+        let steps = fixture.steps(&shape([("a", f("1"))]), &shape([("a", f("2"))]));
+        let folder = fixture.at(".retake-tmp-test-2");
         std::fs::create_dir(&folder).expect("a folder");
         std::fs::write(folder.join(aside), "mine").expect("a file");
         if let Some(now) = now {
-            std::fs::write(lab.at("a"), now).expect("a file");
-            set_mode(&lab.at("a"), 0o644);
+            std::fs::write(fixture.at("a"), now).expect("a file");
+            set_mode(&fixture.at("a"), 0o644);
         }
-        let report = lab.apply(&steps).expect("no failure");
-        assert_eq!(std::fs::read_to_string(lab.at("a")).expect("a file"), expected, "{aside} {now:?}");
+        let report = fixture.apply(&steps).expect("no failure");
+        assert_eq!(std::fs::read_to_string(fixture.at("a")).expect("a file"), expected, "{aside} {now:?}");
         assert_eq!(report.left.len(), left, "{aside} {now:?}");
         for left in report.left {
-            assert_eq!(std::fs::read(lab.at(&left.file)).expect("a file"), b"mine");
+            assert_eq!(std::fs::read(fixture.at(&left.file)).expect("a file"), b"mine");
         }
         assert!(!folder.exists());
     };
@@ -183,9 +185,9 @@ fn work_that_a_crash_left_aside_is_put_back() {
 }
 
 /// A small file system in memory, unmounted on drop.
-struct Small(tempfile::TempDir);
+struct SmallFileSystem(tempfile::TempDir);
 
-impl Small {
+impl SmallFileSystem {
     fn mount(size: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             eprintln!("SKIPPED: a file system is mounted by root only");
@@ -200,7 +202,7 @@ impl Small {
     }
 }
 
-impl Drop for Small {
+impl Drop for SmallFileSystem {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(self.0.path()).status();
     }
@@ -208,46 +210,46 @@ impl Drop for Small {
 
 #[test]
 fn a_full_disk_leaves_everything_as_it_was() {
-    let Some(small) = Small::mount("1m") else { return };
+    let Some(small) = SmallFileSystem::mount("1m") else { return };
     for files in [1, 30] {
-        let mut lab = Lab::within(small.0.path());
+        let mut fixture = Fixture::within(small.0.path());
         let (before, mut after) = shapes();
         for file in 0..files {
             let bytes = vec![b'x'; 3 * 1024 * 1024 / files];
-            after.insert(format!("large/{file}").into_bytes(), Thing::File(bytes, 0o644));
+            after.insert(format!("large/{file}").into_bytes(), TestNode::File(bytes, 0o644));
         }
-        lab.write(&before);
-        let steps = lab.steps(&before, &after);
-        let error = lab.apply(&steps).expect_err("the disk is full");
+        fixture.write(&before);
+        let steps = fixture.steps(&before, &after);
+        let error = fixture.apply(&steps).expect_err("the disk is full");
         let Cause::Path { source, .. } = &error.cause else { panic!("{error:?}") };
         assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
         assert_eq!(error.not_put_back, []);
-        assert_eq!(lab.read(), whole(&before));
+        assert_eq!(fixture.read(), whole(&before));
     }
 }
 
 #[test]
 fn content_that_is_missing_leaves_its_path_alone() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let before = shape([("a", f("1")), ("b", f("1"))]);
-    lab.write(&before);
-    let mut steps = lab.steps(&before, &shape([("a", f("2")), ("b", f("2"))]));
+    fixture.write(&before);
+    let mut steps = fixture.steps(&before, &shape([("a", f("2")), ("b", f("2"))]));
     steps[0].after =
         Some(Node::File { content: ContentId::of(Kind::Blob, b"nowhere"), size: 7, mode: 0o644 });
-    let outcomes = lab.outcomes(&steps);
-    assert_eq!(outcomes["a"], Outcome::Skipped(Skip::NotHeld));
+    let outcomes = fixture.outcomes(&steps);
+    assert_eq!(outcomes["a"], Outcome::Skipped(SkipReason::NotHeld));
     assert_eq!(outcomes["b"], Outcome::Written);
-    assert_eq!(lab.read(), shape([("a", f("1")), ("b", f("2"))]));
+    assert_eq!(fixture.read(), shape([("a", f("1")), ("b", f("2"))]));
 }
 
 #[test]
 fn a_root_that_is_gone_is_an_error() {
-    let mut lab = Lab::new();
-    let steps = lab.steps(&Shape::new(), &shape([("a", f("1"))]));
-    let root = OpenRoot::open(&lab.root()).expect("a folder");
-    std::fs::remove_dir(lab.root()).expect("it is empty");
-    assert!(matches!(lab.apply_to(&root, &steps), Err(ApplyError { cause: Cause::Root(_), .. })));
-    assert!(OpenRoot::open(&lab.root()).is_err());
+    let mut fixture = Fixture::new();
+    let steps = fixture.steps(&Shape::new(), &shape([("a", f("1"))]));
+    let root = OpenRoot::open(&fixture.root()).expect("a folder");
+    std::fs::remove_dir(fixture.root()).expect("it is empty");
+    assert!(matches!(fixture.apply_to(&root, &steps), Err(ApplyError { cause: Cause::Root(_), .. })));
+    assert!(OpenRoot::open(&fixture.root()).is_err());
 }
 
 #[test]
@@ -270,28 +272,28 @@ fn permissions_stop_a_user_but_not_on_what_is_his() {
         return;
     }
     let place = std::env::var_os(PLACE).map_or_else(std::env::temp_dir, PathBuf::from);
-    let mut lab = Lab::within(&place);
+    let mut fixture = Fixture::within(&place);
     let (before, after) = shapes();
-    lab.write(&before);
-    let steps = lab.steps(&before, &after);
-    assert!(lab.apply(&steps).is_ok());
-    assert_eq!(lab.read(), whole(&after));
-    let steps = lab.steps(&after, &before);
-    assert!(lab.apply(&steps).is_ok());
-    assert_eq!(lab.read(), whole(&before));
+    fixture.write(&before);
+    let steps = fixture.steps(&before, &after);
+    assert!(fixture.apply(&steps).is_ok());
+    assert_eq!(fixture.read(), whole(&after));
+    let steps = fixture.steps(&after, &before);
+    assert!(fixture.apply(&steps).is_ok());
+    assert_eq!(fixture.read(), whole(&before));
 
     // An unreadable file cannot be compared, and so is not replaced.
-    let mut lab = Lab::within(&place);
-    let before = shape([("a", Thing::File(b"1".to_vec(), 0o000)), ("b", f("1"))]);
-    lab.write(&before);
-    let steps = lab.steps(&before, &shape([("a", f("2")), ("b", f("2"))]));
-    let outcomes = lab.outcomes(&steps);
-    assert_eq!(outcomes["a"], Outcome::Skipped(Skip::Denied));
+    let mut fixture = Fixture::within(&place);
+    let before = shape([("a", TestNode::File(b"1".to_vec(), 0o000)), ("b", f("1"))]);
+    fixture.write(&before);
+    let steps = fixture.steps(&before, &shape([("a", f("2")), ("b", f("2"))]));
+    let outcomes = fixture.outcomes(&steps);
+    assert_eq!(outcomes["a"], Outcome::Skipped(SkipReason::Denied));
     assert_eq!(outcomes["b"], Outcome::Written);
 
-    set_mode(&lab.root(), 0o500);
-    let steps = lab.steps(&shape([("b", f("2"))]), &shape([("b", f("1"))]));
-    let error = lab.apply(&steps).expect_err("the root may not be written");
+    set_mode(&fixture.root(), 0o500);
+    let steps = fixture.steps(&shape([("b", f("2"))]), &shape([("b", f("1"))]));
+    let error = fixture.apply(&steps).expect_err("the root may not be written");
     assert!(matches!(error.cause, Cause::Root(_)));
-    set_mode(&lab.root(), 0o700);
+    set_mode(&fixture.root(), 0o700);
 }

@@ -5,17 +5,17 @@ use std::process::Command;
 use super::*;
 
 /// A root next to a folder that nothing may change.
-fn with_outside() -> (Lab, Shape) {
-    let lab = Lab::new();
-    let outside = lab.place.path().join("outside");
+fn with_outside() -> (Fixture, Shape) {
+    let fixture = Fixture::new();
+    let outside = fixture.place.path().join("outside");
     std::fs::create_dir(&outside).expect("a folder");
     std::fs::write(outside.join("file"), "canary").expect("a file");
     let seen = read(&outside);
-    (lab, seen)
+    (fixture, seen)
 }
 
-fn outside(lab: &Lab) -> Shape {
-    read(&lab.place.path().join("outside"))
+fn outside(fixture: &Fixture) -> Shape {
+    read(&fixture.place.path().join("outside"))
 }
 
 #[test]
@@ -34,10 +34,10 @@ fn names_that_lead_out_are_no_names() {
 #[test]
 fn data_of_version_control_systems_is_neither_written_nor_removed() {
     for name in [".hg", ".SVN", ".jj", ".bzr", "CVS", "cvs.", "_darcs"] {
-        let mut lab = Lab::new();
-        let inside = lab.tree(&shape([("hgrc", f("[hooks]"))]));
-        let plain = lab.tree(&shape([("a", f("1"))]));
-        let plain: Tree = retake_model::object::load(&lab.objects, plain).expect("held");
+        let mut fixture = Fixture::new();
+        let inside = fixture.tree(&shape([("hgrc", f("[hooks]"))]));
+        let plain = fixture.tree(&shape([("a", f("1"))]));
+        let plain: Tree = retake_model::object::load(&fixture.objects, plain).expect("held");
         // As an import or an older version may have stored it.
         let mut bytes = vec![0x81, 0x82];
         minicbor_bytes(&mut bytes, name.as_bytes());
@@ -45,21 +45,24 @@ fn data_of_version_control_systems_is_neither_written_nor_removed() {
         minicbor_bytes(&mut bytes, b"target");
         let old: Tree = retake_model::content::decode(&bytes).expect("it can be read");
         let both = plain.with(&old.entries()[0].name, Some(Node::Folder { tree: inside, mode: 0o755 }));
-        let base = lab.objects.clone();
+        let base = fixture.objects.clone();
         let mut additions = Additions::new(&base);
         let id = additions.add(&both);
-        lab.objects.keep(additions.into_new());
-        let empty = lab.tree(&shape([]));
-        let brought = differences(&lab.objects, Some(empty), Some(id)).expect("held");
-        let outcomes = lab.outcomes(&brought);
-        assert_eq!(outcomes[&format!("{name}/hgrc")], Outcome::Skipped(Skip::Repository), "{name}");
+        fixture.objects.insert_all(additions.into_new());
+        let empty = fixture.tree(&shape([]));
+        let brought = differences(&fixture.objects, Some(empty), Some(id)).expect("held");
+        let outcomes = fixture.outcomes(&brought);
+        assert_eq!(outcomes[&format!("{name}/hgrc")], Outcome::Skipped(SkipReason::Repository), "{name}");
         assert_eq!(outcomes["a"], Outcome::Written);
-        assert_eq!(lab.read(), shape([("a", f("1"))]), "{name}");
+        assert_eq!(fixture.read(), shape([("a", f("1"))]), "{name}");
 
-        lab.write(&shape([(&format!("{name}/hgrc"), f("[hooks]"))]));
-        let removed = differences(&lab.objects, Some(id), Some(empty)).expect("held");
-        assert_eq!(lab.outcomes(&removed)[&format!("{name}/hgrc")], Outcome::Skipped(Skip::Repository));
-        assert_eq!(std::fs::read(lab.at(name).join("hgrc")).expect("it stays"), b"[hooks]");
+        fixture.write(&shape([(&format!("{name}/hgrc"), f("[hooks]"))]));
+        let removed = differences(&fixture.objects, Some(id), Some(empty)).expect("held");
+        assert_eq!(
+            fixture.outcomes(&removed)[&format!("{name}/hgrc")],
+            Outcome::Skipped(SkipReason::Repository)
+        );
+        assert_eq!(std::fs::read(fixture.at(name).join("hgrc")).expect("it stays"), b"[hooks]");
     }
 }
 
@@ -72,17 +75,17 @@ fn minicbor_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
 #[test]
 fn nothing_is_reached_through_a_link() {
     let check = |target: &str| {
-        let (mut lab, seen) = with_outside();
+        let (mut fixture, seen) = with_outside();
         let before = shape([("d/file", f("1")), ("d/gone", f("1")), ("d/sub/x", f("1"))]);
         let after = shape([("d/file", f("2")), ("d/new", f("2")), ("d/more/y", f("2"))]);
-        let steps = lab.steps(&before, &after);
-        std::os::unix::fs::symlink(target, lab.at("d")).expect("a link");
-        let outcomes = lab.outcomes(&steps);
+        let steps = fixture.steps(&before, &after);
+        std::os::unix::fs::symlink(target, fixture.at("d")).expect("a link");
+        let outcomes = fixture.outcomes(&steps);
         for path in ["d/file", "d/new", "d/more/y"] {
-            assert_eq!(outcomes[path], Outcome::Skipped(Skip::InTheWay), "{target} {path}");
+            assert_eq!(outcomes[path], Outcome::Skipped(SkipReason::InTheWay), "{target} {path}");
         }
-        assert_eq!(outside(&lab), seen);
-        assert_eq!(lab.read(), shape([("d", l(target))]));
+        assert_eq!(outside(&fixture), seen);
+        assert_eq!(fixture.read(), shape([("d", l(target))]));
     };
     check("../outside");
     check("d");
@@ -92,36 +95,36 @@ fn nothing_is_reached_through_a_link() {
 
 #[test]
 fn a_link_and_what_is_below_it_do_not_come_together() {
-    let (mut lab, seen) = with_outside();
-    let mut steps = lab.steps(&Shape::new(), &shape([("a", l("../outside"))]));
-    let below = lab.steps(&Shape::new(), &shape([("a/file", f("evil")), ("a/new", f("evil"))]));
+    let (mut fixture, seen) = with_outside();
+    let mut steps = fixture.steps(&Shape::new(), &shape([("a", l("../outside"))]));
+    let below = fixture.steps(&Shape::new(), &shape([("a/file", f("evil")), ("a/new", f("evil"))]));
     steps.extend(below.into_iter().filter(|step| step.path.names().len() == 2));
-    let outcomes = lab.outcomes(&steps);
+    let outcomes = fixture.outcomes(&steps);
     assert_eq!(outcomes["a"], Outcome::Written);
-    assert_eq!(outcomes["a/file"], Outcome::Skipped(Skip::InTheWay));
-    assert_eq!(outside(&lab), seen);
+    assert_eq!(outcomes["a/file"], Outcome::Skipped(SkipReason::InTheWay));
+    assert_eq!(outside(&fixture), seen);
 }
 
 #[test]
 fn what_is_no_file_is_left_alone() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let before = shape([("pipe", f("1")), ("socket", f("1")), ("device", f("1"))]);
-    let steps = lab.steps(&before, &shape([("pipe", f("2")), ("device", l("x"))]));
-    let made = Command::new("mkfifo").arg(lab.at("pipe")).status();
+    let steps = fixture.steps(&before, &shape([("pipe", f("2")), ("device", l("x"))]));
+    let made = Command::new("mkfifo").arg(fixture.at("pipe")).status();
     assert!(made.is_ok_and(|status| status.success()));
-    let _socket = std::os::unix::net::UnixListener::bind(lab.at("socket")).expect("a socket");
-    let device = Command::new("mknod").arg(lab.at("device")).args(["c", "1", "3"]).status();
-    let outcomes = lab.outcomes(&steps);
-    assert_eq!(outcomes["pipe"], Outcome::Kept(Found::Special));
-    assert_eq!(outcomes["socket"], Outcome::Kept(Found::Special));
+    let _socket = std::os::unix::net::UnixListener::bind(fixture.at("socket")).expect("a socket");
+    let device = Command::new("mknod").arg(fixture.at("device")).args(["c", "1", "3"]).status();
+    let outcomes = fixture.outcomes(&steps);
+    assert_eq!(outcomes["pipe"], Outcome::Kept(DiskNode::Special));
+    assert_eq!(outcomes["socket"], Outcome::Kept(DiskNode::Special));
     if device.is_ok_and(|status| status.success()) {
-        assert_eq!(outcomes["device"], Outcome::Kept(Found::Special));
+        assert_eq!(outcomes["device"], Outcome::Kept(DiskNode::Special));
     }
 }
 
 #[test]
 fn odd_names_are_just_names() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let mut odd = Shape::new();
     let long = [b'n'; 255];
     for name in
@@ -133,12 +136,12 @@ fn odd_names_are_just_names() {
     for name in ["Twin", "twin", "TWIN/a", "tWIN/a"] {
         odd.insert(name.as_bytes().to_vec(), f(name));
     }
-    let steps = lab.steps(&Shape::new(), &odd);
-    assert!(lab.apply(&steps).is_ok());
-    assert_eq!(lab.read(), whole(&odd));
-    let steps = lab.steps(&odd, &Shape::new());
-    assert!(lab.apply(&steps).is_ok());
-    assert_eq!(lab.read(), Shape::new());
+    let steps = fixture.steps(&Shape::new(), &odd);
+    assert!(fixture.apply(&steps).is_ok());
+    assert_eq!(fixture.read(), whole(&odd));
+    let steps = fixture.steps(&odd, &Shape::new());
+    assert!(fixture.apply(&steps).is_ok());
+    assert_eq!(fixture.read(), Shape::new());
 }
 
 #[test]
@@ -149,17 +152,17 @@ fn a_path_with_more_names_than_descriptors_comes_and_goes() {
 }
 
 fn check_deep_path() {
-    let mut lab = Lab::within(&fast());
+    let mut fixture = Fixture::within(&fast());
     let mut path = b"d/".repeat(1099);
     path.push(b'f');
     let deep = Shape::from([(path, f("deep"))]);
     for plain in [false, true] {
         let open = if plain { OpenRoot::open_plain } else { OpenRoot::open };
-        let root = open(&lab.root()).expect("a folder");
+        let root = open(&fixture.root()).expect("a folder");
         for (from, to) in [(&Shape::new(), &deep), (&deep, &Shape::new())] {
-            let steps = lab.steps(from, to);
+            let steps = fixture.steps(from, to);
             assert_eq!(steps.len(), 1100);
-            let report = lab.apply_to(&root, &steps).expect("no failure");
+            let report = fixture.apply_to(&root, &steps).expect("no failure");
             assert!(
                 report
                     .results
@@ -167,14 +170,14 @@ fn check_deep_path() {
                     .all(|result| { matches!(result.outcome, Outcome::Written | Outcome::Removed) })
             );
         }
-        assert_eq!(lab.read(), Shape::new());
+        assert_eq!(fixture.read(), Shape::new());
     }
     // A failure far down leaves nothing behind.
-    let mut steps = lab.steps(&Shape::new(), &deep);
+    let mut steps = fixture.steps(&Shape::new(), &deep);
     let last = steps.last_mut().expect("the file");
     last.after = Some(Node::File { content: ContentId::of(Kind::Blob, b"?"), size: 1, mode: 0o644 });
-    let report = lab.apply(&steps).expect("no failure");
-    assert_eq!(report.results[1099].outcome, Outcome::Skipped(Skip::NotHeld));
-    super::super::walk::remove_all(OpenRoot::open(&lab.root()).expect("a folder").as_fd(), b"d")
+    let report = fixture.apply(&steps).expect("no failure");
+    assert_eq!(report.results[1099].outcome, Outcome::Skipped(SkipReason::NotHeld));
+    super::super::walk::remove_all(OpenRoot::open(&fixture.root()).expect("a folder").as_fd(), b"d")
         .expect("it can be removed");
 }

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use super::*;
 
 /// Applies steps and runs an action once everything to be removed was moved aside.
-fn apply_and(lab: &Lab, steps: &[Difference], act: impl Fn()) -> Report {
+fn apply_and(fixture: &Fixture, steps: &[Difference], act: impl Fn()) -> Report {
     let acted = Cell::new(false);
     let progress = |now: Progress| {
         // The first report of this phase with a count comes after the last removal.
@@ -15,11 +15,11 @@ fn apply_and(lab: &Lab, steps: &[Difference], act: impl Fn()) -> Report {
             act();
         }
     };
-    let root = OpenRoot::open(&lab.root()).expect("a folder");
+    let root = OpenRoot::open(&fixture.root()).expect("a folder");
     let report = apply(&Request {
         root: &root,
         steps,
-        objects: &lab.objects,
+        objects: &fixture.objects,
         token: &Token::new("test").expect("a token"),
         unchanged: None,
         progress: Some(&progress),
@@ -35,8 +35,8 @@ fn outcome_of<'report>(report: &'report Report, path: &str) -> &'report Outcome 
 }
 
 /// A program that has the file open and writes to it.
-fn writer(lab: &Lab, path: &str) -> impl Fn() {
-    let file = File::options().append(true).open(lab.at(path)).expect("a file");
+fn writer(fixture: &Fixture, path: &str) -> impl Fn() {
+    let file = File::options().append(true).open(fixture.at(path)).expect("a file");
     move || (&file).write_all(b" and more").expect("written")
 }
 
@@ -44,39 +44,39 @@ fn writer(lab: &Lab, path: &str) -> impl Fn() {
 fn a_file_that_is_written_late_comes_back_with_its_folder() {
     let before = shape([("d/e/a", f("1")), ("d/e/b", f("2")), ("z", f("3"))]);
     let after = shape([("z", f("3"))]);
-    let mut lab = Lab::new();
-    let steps = lab.steps(&before, &after);
-    lab.write(&before);
-    set_mode(&lab.at("d/e"), 0o750);
+    let mut fixture = Fixture::new();
+    let steps = fixture.steps(&before, &after);
+    fixture.write(&before);
+    set_mode(&fixture.at("d/e"), 0o750);
     let mut steps = steps;
     for step in &mut steps {
         if let (true, Some(Node::Folder { mode, .. })) = (step.path.to_string() == "d/e", &mut step.before) {
             *mode = 0o750;
         }
     }
-    let report = apply_and(&lab, &steps, writer(&lab, "d/e/a"));
-    let left = shape([("d/e", Thing::Folder(0o750)), ("d/e/a", f("1 and more")), ("z", f("3"))]);
-    assert_eq!(lab.read(), whole(&left));
+    let report = apply_and(&fixture, &steps, writer(&fixture, "d/e/a"));
+    let left = shape([("d/e", TestNode::Folder(0o750)), ("d/e/a", f("1 and more")), ("z", f("3"))]);
+    assert_eq!(fixture.read(), whole(&left));
     assert_eq!(report.left, []);
     assert!(matches!(outcome_of(&report, "d/e/a"), Outcome::Kept(_)));
     assert_eq!(*outcome_of(&report, "d/e/b"), Outcome::Removed);
-    assert_eq!(*outcome_of(&report, "d/e"), Outcome::Skipped(Skip::NotEmpty));
-    assert_eq!(*outcome_of(&report, "d"), Outcome::Skipped(Skip::NotEmpty));
+    assert_eq!(*outcome_of(&report, "d/e"), Outcome::Skipped(SkipReason::NotEmpty));
+    assert_eq!(*outcome_of(&report, "d"), Outcome::Skipped(SkipReason::NotEmpty));
 }
 
 #[test]
 fn a_file_that_is_written_late_comes_back_where_its_folder_was_removed() {
     for after in [shape([("d", d()), ("z", f("4"))]), shape([("d/a", f("2")), ("z", f("4"))])] {
         let before = shape([("d/a", f("1")), ("z", f("3"))]);
-        let mut lab = Lab::new();
-        let steps = lab.steps(&before, &after);
-        lab.write(&before);
-        let write = writer(&lab, "d/a");
-        let report = apply_and(&lab, &steps, || {
+        let mut fixture = Fixture::new();
+        let steps = fixture.steps(&before, &after);
+        fixture.write(&before);
+        let write = writer(&fixture, "d/a");
+        let report = apply_and(&fixture, &steps, || {
             write();
-            fs::remove_dir_all(lab.at("d")).expect("it goes");
+            fs::remove_dir_all(fixture.at("d")).expect("it goes");
         });
-        assert_eq!(lab.read(), whole(&shape([("d/a", f("1 and more")), ("z", f("4"))])));
+        assert_eq!(fixture.read(), whole(&shape([("d/a", f("1 and more")), ("z", f("4"))])));
         assert_eq!(report.left, []);
         assert!(matches!(outcome_of(&report, "d/a"), Outcome::Kept(_)));
     }
@@ -91,26 +91,26 @@ fn a_file_that_is_written_late_is_kept_aside_where_its_place_is_taken() {
         (shape([("a", f("1")), ("z", f("3"))]), shape([("a/b", f("2")), ("z", f("4"))]), "a"),
     ];
     for (before, after, path) in replaced {
-        let mut lab = Lab::new();
-        let steps = lab.steps(&before, &after);
-        lab.write(&before);
-        let report = apply_and(&lab, &steps, writer(&lab, path));
+        let mut fixture = Fixture::new();
+        let steps = fixture.steps(&before, &after);
+        fixture.write(&before);
+        let report = apply_and(&fixture, &steps, writer(&fixture, path));
         let [left] = &report.left[..] else { panic!("one is kept aside: {:?}", report.left) };
         assert_eq!(left.path.as_ref().map(ToString::to_string).as_deref(), Some(path));
-        assert_eq!(fs::read_to_string(lab.at(&left.file)).expect("it is there"), "1 and more");
-        let aside = lab.at(&left.file);
+        assert_eq!(fs::read_to_string(fixture.at(&left.file)).expect("it is there"), "1 and more");
+        let aside = fixture.at(&left.file);
         fs::remove_dir_all(aside.parent().expect("a folder")).expect("it goes");
-        assert_eq!(lab.read(), whole(&after));
+        assert_eq!(fixture.read(), whole(&after));
     }
 }
 
 #[test]
 fn a_file_that_is_made_late_comes_back_with_its_folder() {
     let before = shape([("d/a", f("1")), ("z", f("3"))]);
-    let mut lab = Lab::new();
-    let steps = lab.steps(&before, &shape([("z", f("4"))]));
-    lab.write(&before);
-    let folder = File::open(lab.at("d")).expect("a folder");
+    let mut fixture = Fixture::new();
+    let steps = fixture.steps(&before, &shape([("z", f("4"))]));
+    fixture.write(&before);
+    let folder = File::open(fixture.at("d")).expect("a folder");
     // A program that works in the folder finds it wherever it is.
     let make = || {
         let flags = OFlags::CREATE | OFlags::WRONLY;
@@ -118,28 +118,28 @@ fn a_file_that_is_made_late_comes_back_with_its_folder() {
             rustix::fs::openat(&folder, "late", flags, Mode::from_raw_mode(0o644)).expect("a new file");
         File::from(made).write_all(b"late").expect("written");
     };
-    let report = apply_and(&lab, &steps, make);
-    assert_eq!(lab.read(), whole(&shape([("d/late", f("late")), ("z", f("4"))])));
-    assert_eq!(*outcome_of(&report, "d"), Outcome::Skipped(Skip::NotEmpty));
+    let report = apply_and(&fixture, &steps, make);
+    assert_eq!(fixture.read(), whole(&shape([("d/late", f("late")), ("z", f("4"))])));
+    assert_eq!(*outcome_of(&report, "d"), Outcome::Skipped(SkipReason::NotEmpty));
     assert_eq!(*outcome_of(&report, "d/a"), Outcome::Removed);
 }
 
 #[test]
 fn a_file_that_is_made_late_joins_a_folder_that_is_there_again() {
     let before = shape([("d/a", f("1")), ("z", f("3"))]);
-    let mut lab = Lab::new();
-    let steps = lab.steps(&before, &shape([("z", f("4"))]));
-    lab.write(&before);
-    let folder = File::open(lab.at("d")).expect("a folder");
+    let mut fixture = Fixture::new();
+    let steps = fixture.steps(&before, &shape([("z", f("4"))]));
+    fixture.write(&before);
+    let folder = File::open(fixture.at("d")).expect("a folder");
     let make = || {
         let flags = OFlags::CREATE | OFlags::WRONLY;
         let made =
             rustix::fs::openat(&folder, "late", flags, Mode::from_raw_mode(0o644)).expect("a new file");
         File::from(made).write_all(b"late").expect("written");
-        fs::create_dir(lab.at("d")).expect("a folder");
-        fs::write(lab.at("d/new"), "new").expect("a file");
+        fs::create_dir(fixture.at("d")).expect("a folder");
+        fs::write(fixture.at("d/new"), "new").expect("a file");
     };
-    let report = apply_and(&lab, &steps, make);
-    assert_eq!(lab.read(), whole(&shape([("d/late", f("late")), ("d/new", f("new")), ("z", f("4"))])));
+    let report = apply_and(&fixture, &steps, make);
+    assert_eq!(fixture.read(), whole(&shape([("d/late", f("late")), ("d/new", f("new")), ("z", f("4"))])));
     assert_eq!(report.left, []);
 }

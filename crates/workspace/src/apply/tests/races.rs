@@ -14,19 +14,19 @@ fn spin(time: Duration) {
 }
 
 /// Restores repeatedly while a folder is swapped with a link to the outside; returns whether anything outside changed.
-fn is_led_outside(rounds: usize, mut restore: impl FnMut(&Lab, usize)) -> bool {
-    let lab = Lab::within(&fast());
-    let outside = lab.place.path().join("outside");
+fn is_led_outside(rounds: usize, mut restore: impl FnMut(&Fixture, usize)) -> bool {
+    let fixture = Fixture::within(&fast());
+    let outside = fixture.place.path().join("outside");
     std::fs::create_dir_all(outside.join("sub")).expect("a folder");
     for name in ["file", "gone", "sub/file"] {
         std::fs::write(outside.join(name), "canary").expect("a file");
     }
     let canary = read(&outside);
-    lab.write(&shape([("d/file", f("0")), ("d/sub/file", f("0"))]));
+    fixture.write(&shape([("d/file", f("0")), ("d/sub/file", f("0"))]));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let (folder, aside) = (lab.at("d"), lab.at("aside"));
+            let (folder, aside) = (fixture.at("d"), fixture.at("aside"));
             let mut turn = 0;
             while !stop.load(Ordering::Relaxed) {
                 turn += 1;
@@ -40,7 +40,7 @@ fn is_led_outside(rounds: usize, mut restore: impl FnMut(&Lab, usize)) -> bool {
             }
         });
         for round in 0..rounds {
-            restore(&lab, round);
+            restore(&fixture, round);
             if read(&outside) != canary {
                 break;
             }
@@ -52,22 +52,22 @@ fn is_led_outside(rounds: usize, mut restore: impl FnMut(&Lab, usize)) -> bool {
 
 #[test]
 fn a_folder_swapped_for_a_link_leads_nowhere() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let shapes = [
         shape([("d/file", f("0")), ("d/sub/file", f("0"))]),
         shape([("d/file", f("1")), ("d/new/a", f("1")), ("d/gone", f("1"))]),
-        shape([("d/file", Thing::File(b"1".to_vec(), 0o600)), ("d/sub", l("file"))]),
+        shape([("d/file", TestNode::File(b"1".to_vec(), 0o600)), ("d/sub", l("file"))]),
     ];
     let mut steps = Vec::new();
     for from in &shapes {
         for to in &shapes {
-            steps.push(lab.steps(from, to));
+            steps.push(fixture.steps(from, to));
         }
     }
     let led = is_led_outside(6000, |raced, round| {
         let root = OpenRoot::open(&raced.root()).expect("a folder");
         // Any outcome is fine (kept, skipped, failed), as long as nothing outside changes.
-        let _ = lab.apply_to(&root, &steps[round % steps.len()]);
+        let _ = fixture.apply_to(&root, &steps[round % steps.len()]);
     });
     assert!(!led);
 }
@@ -75,8 +75,8 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
 #[test]
 fn a_restore_by_path_is_led_outside() {
     // Control: the unsafe method must be caught by the same check.
-    let led = is_led_outside(200_000, |lab, round| {
-        let file = lab.at("d/file");
+    let led = is_led_outside(200_000, |fixture, round| {
+        let file = fixture.at("d/file");
         if file.parent().is_some_and(|folder| folder.symlink_metadata().is_ok_and(|found| found.is_dir())) {
             let _ = std::fs::write(file, round.to_string());
         }
@@ -86,24 +86,24 @@ fn a_restore_by_path_is_led_outside() {
 
 /// Changes a file at some point during a restore; the last write must survive.
 fn check_last_write(before: &Shape, after: &Shape, write: impl Fn(&Path, &str) + Sync) {
-    let mut lab = Lab::within(&fast());
-    let steps = lab.steps(before, after);
-    let root = OpenRoot::open(&lab.root()).expect("a folder");
+    let mut fixture = Fixture::within(&fast());
+    let steps = fixture.steps(before, after);
+    let root = OpenRoot::open(&fixture.root()).expect("a folder");
     let mut kept = 0;
     for round in 0..2500 {
-        let _ = std::fs::remove_file(lab.at("a"));
-        lab.write(before);
+        let _ = std::fs::remove_file(fixture.at("a"));
+        fixture.write(before);
         let text = format!("mine {round}");
         let report = std::thread::scope(|scope| {
             scope.spawn(|| {
                 spin(Duration::from_micros(round % 250));
-                write(&lab.at("a"), &text);
+                write(&fixture.at("a"), &text);
             });
-            lab.apply_to(&root, &steps).expect("no failure")
+            fixture.apply_to(&root, &steps).expect("no failure")
         });
         kept += usize::from(matches!(report.results[0].outcome, Outcome::Kept(_)));
-        assert_eq!(std::fs::read_to_string(lab.at("a")).expect("a file"), text, "{report:?}");
-        assert_eq!(lab.read().len(), 1, "nothing is left aside");
+        assert_eq!(std::fs::read_to_string(fixture.at("a")).expect("a file"), text, "{report:?}");
+        assert_eq!(fixture.read().len(), 1, "nothing is left aside");
     }
     // Both orders must have occurred for the test to mean anything.
     assert!(kept > 0);
@@ -135,11 +135,11 @@ fn the_last_write_to_a_file_that_is_removed_is_there() {
 
 #[test]
 fn a_program_that_never_stops_writing_loses_nothing() {
-    let mut lab = Lab::within(&fast());
+    let mut fixture = Fixture::within(&fast());
     let (before, after) = (shape([("a", f("1"))]), shape([("a", f("2"))]));
-    let (there, back) = (lab.steps(&before, &after), lab.steps(&after, &before));
-    let root = OpenRoot::open(&lab.root()).expect("a folder");
-    lab.write(&before);
+    let (there, back) = (fixture.steps(&before, &after), fixture.steps(&after, &before));
+    let root = OpenRoot::open(&fixture.root()).expect("a folder");
+    fixture.write(&before);
     let stop = AtomicBool::new(false);
     let last = std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -147,17 +147,17 @@ fn a_program_that_never_stops_writing_loses_nothing() {
             while !stop.load(Ordering::Relaxed) {
                 count += 1;
                 let write = if count % 2 == 0 { rewrite } else { replace };
-                write(&lab.at("a"), &format!("mine {count}"));
+                write(&fixture.at("a"), &format!("mine {count}"));
             }
             count
         });
         for round in 0..4000 {
             let steps = if round % 2 == 0 { &there } else { &back };
-            let report = lab.apply_to(&root, steps).expect("no failure");
+            let report = fixture.apply_to(&root, steps).expect("no failure");
             assert_eq!(report.left, []);
         }
         stop.store(true, Ordering::Relaxed);
         writer.join().expect("it only writes")
     });
-    assert_eq!(std::fs::read_to_string(lab.at("a")).expect("a file"), format!("mine {last}"));
+    assert_eq!(std::fs::read_to_string(fixture.at("a")).expect("a file"), format!("mine {last}"));
 }

@@ -1,0 +1,406 @@
+//! Sends requests to the model and reads the answers.
+//!
+//! The answer is read in another thread. The partial answer is saved outside of the log at short intervals and becomes an
+//! entry when complete, so that tokens need no sync and a crash loses little.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use retake_model::agent::{AgentState, Event, Fault, FaultOrigin};
+use retake_model::command::{CommandError, NewEntry};
+use retake_model::entry::{Block, Fields, Usage};
+use retake_model::id::EntryId;
+use retake_model::operation::{Actor, TurnStep};
+use retake_model::projection::Thoughts;
+use retake_model::turn::PartialAnswer;
+use retake_timeline::ChangeError;
+
+use super::TurnError;
+use super::driver::Driver;
+use super::entries::{self, AnswerRecord, INTERRUPTED, stop_reason};
+use super::event::TurnEvent;
+use super::turn_handle::MESSAGE_POLL_INTERVAL;
+use super::{calls, stops};
+use crate::cancel::Cancel;
+use crate::compress::{CompressError, CompressOptions, KeepRecent};
+use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
+use crate::request::{OutputLimit, Request};
+use crate::trace::TraceRecord;
+
+/// Interval for saving the partial answer.
+const PARTIAL_SAVE_INTERVAL: Duration = Duration::from_millis(400);
+/// Chunks buffered for the driver, which a slow observer may block.
+const PIECES: usize = 256;
+
+/// What came of a request.
+enum Asked {
+    /// It was answered, or failed, and that is on disk.
+    Done,
+    /// It was too long.
+    TooLong(Fault),
+    /// The provider does not accept thoughts in it, though they were its own.
+    ThoughtsRefused,
+}
+
+/// What came of making a conversation shorter.
+enum Compaction {
+    Done,
+    /// Nothing more can be removed.
+    Nothing,
+    /// The model returned no summary.
+    Failed(CallError),
+}
+
+impl Driver<'_> {
+    /// Calls the model and publishes its answer. Compresses the conversation first if it is too long.
+    pub(super) fn call_model(&mut self) -> Result<(), TurnError> {
+        self.rounds += 1;
+        let mut size = self.runtime.window;
+        let mut thoughts = Thoughts::Accepted;
+        // What was kept may still be too much, beside the summary and the prompt.
+        let mut divisors = [3, 9, u64::MAX].into_iter();
+        loop {
+            self.read_messages()?;
+            if self.cancel.is_set() {
+                return self.interrupt(Vec::new());
+            }
+            if self.rounds > self.runtime.rounds {
+                let message = format!(
+                    "the model was called {} times in this turn; `retake resume` goes on, agent.rounds says how often",
+                    self.runtime.rounds
+                );
+                return self.fail(setup(message), Vec::new());
+            }
+            let steered = self.take_steering_entries();
+            if !steered.is_empty() {
+                self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
+                self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
+            }
+            let (too_long, sent) = match self.request(thoughts) {
+                Ok(request) => match self.ask_model(&request)? {
+                    // Tokens are estimated, and the provider knows better.
+                    Asked::TooLong(fault) => {
+                        size = size.min(request.tokens);
+                        (fault, true)
+                    }
+                    Asked::ThoughtsRefused => {
+                        thoughts = Thoughts::Omitted;
+                        continue;
+                    }
+                    Asked::Done => return Ok(()),
+                },
+                Err(error @ TurnError::TooLong { .. }) => (setup(error.to_string()), false),
+                Err(error) => return Err(error),
+            };
+            let Some(divisor) = divisors.next() else { return self.fail(too_long, Vec::new()) };
+            match self.compact(size / divisor)? {
+                Compaction::Done => {}
+                // Somebody made it shorter meanwhile.
+                Compaction::Nothing if !sent && self.request(thoughts).is_ok() => {}
+                Compaction::Nothing => return self.fail(too_long, Vec::new()),
+                // Treat it like a failed answer, with the same retries.
+                Compaction::Failed(error) => {
+                    return self.record_failure(EntryId::generate(&mut self.runtime.timeline.fresh()), error);
+                }
+            }
+        }
+    }
+
+    fn request(&self, thoughts: Thoughts) -> Result<Request, TurnError> {
+        let limit = if self.raise_limit { OutputLimit::Raised } else { OutputLimit::Usual };
+        Request::build(self.runtime, self.thread, self.take, attempt(&self.state), thoughts, limit)
+    }
+
+    /// Sends a request, and publishes what comes of it, unless another request can help.
+    fn ask_model(&mut self, request: &Request) -> Result<Asked, TurnError> {
+        self.trail = request.trail.clone();
+        self.observer.on_event(&TurnEvent::Calling { attempt: attempt(&self.state), tokens: request.tokens });
+        let entry = EntryId::generate(&mut self.runtime.timeline.fresh());
+        let began = Instant::now();
+        self.trace()
+            .log(self.runtime.timeline.now(), &TraceRecord::Request { runtime: self.runtime, request })?;
+        self.estimate = Some(request.estimate);
+        let answer = self.listen(request, entry)?;
+        let millis = began.elapsed().as_millis() as u64;
+        self.trace().log(
+            self.runtime.timeline.now(),
+            &TraceRecord::Answer { runtime: self.runtime, answer: &answer, millis },
+        )?;
+        let kept = self.running.partial.take().is_some();
+        let asked = match answer {
+            Ok(mut answer) => {
+                let limit = stops::output_limit(&request.body);
+                stops::mark_cut_call(&mut answer, limit);
+                self.record_answer(entry, &answer, limit)?;
+                Asked::Done
+            }
+            Err(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
+                Asked::TooLong(Fault::from(&error))
+            }
+            Err(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {
+                Asked::ThoughtsRefused
+            }
+            Err(error) => {
+                self.record_failure(entry, error)?;
+                Asked::Done
+            }
+        };
+        // Delete the partial answer only after its entry is published.
+        if kept {
+            self.runtime_database.put_turn(&self.running)?;
+        }
+        Ok(asked)
+    }
+
+    /// Replaces all but the last `tokens` tokens with a summary, and handles messages meanwhile.
+    fn compact(&mut self, tokens: u64) -> Result<Compaction, TurnError> {
+        let (runtime, thread, take) = (self.runtime, self.thread, self.take);
+        let knowing = CompressOptions { turn: Some(self.turn()), ..CompressOptions::default() };
+        let (cancel, over) = (self.cancel.clone(), Cancel::new());
+        let compressed = std::thread::scope(|scope| {
+            let work = scope.spawn(|| {
+                let _over = over.set_on_drop();
+                runtime.compress(thread, take, KeepRecent::Tokens(tokens), knowing, &cancel)
+            });
+            let mut listening = Ok(());
+            while !over.wait_timeout(MESSAGE_POLL_INTERVAL) {
+                if listening.is_ok() {
+                    listening = self.read_messages();
+                }
+                if listening.is_err() {
+                    self.cancel.set();
+                }
+            }
+            let compressed = work.join().unwrap_or_else(|_| Err(CompressError::Model(panicked())));
+            listening.map(|()| compressed)
+        })?;
+        match compressed {
+            Ok(compressed) => {
+                self.observer.on_event(&TurnEvent::Compressed { removed: compressed.removed });
+                Ok(Compaction::Done)
+            }
+            // "Too long" is the more useful message.
+            Err(CompressError::Turn(TurnError::Change(ChangeError::Refused(
+                CommandError::NothingToCompress,
+            )))) => Ok(Compaction::Nothing),
+            Err(CompressError::Turn(error)) => Err(error),
+            // A partial summary is not an answer.
+            Err(CompressError::Model(error)) => {
+                Ok(Compaction::Failed(CallError { partial: Box::default(), ..error }))
+            }
+        }
+    }
+
+    /// Reads the answer to its end.
+    fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Result<Answer, CallError>, TurnError> {
+        let began = self.runtime.timeline.now();
+        let (sender, receiver) = mpsc::sync_channel::<Delta>(PIECES);
+        let cancel = self.cancel.clone();
+        let runtime = self.runtime;
+        std::thread::scope(|scope| {
+            // Dropped with this closure, also on panic, so that the other thread does not wait for ever.
+            let receiver = receiver;
+            let cancel = &cancel;
+            let call = scope.spawn(move || {
+                runtime.backend.answer(request, cancel, &mut |delta| {
+                    // The receiver is gone if the turn failed.
+                    let _ = sender.send(delta);
+                })
+            });
+            let mut heard = AnswerBuffer::default();
+            let mut listening = Ok(());
+            let (mut kept, mut read) = (Instant::now(), Instant::now());
+            loop {
+                match receiver.recv_timeout(MESSAGE_POLL_INTERVAL) {
+                    Ok(delta) => {
+                        if let Some(event) = heard.take(delta) {
+                            self.observer.on_event(&event);
+                        }
+                    }
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                }
+                if listening.is_ok() && read.elapsed() >= MESSAGE_POLL_INTERVAL {
+                    read = Instant::now();
+                    listening = self.read_messages();
+                }
+                if listening.is_ok() && heard.is_new && kept.elapsed() >= PARTIAL_SAVE_INTERVAL {
+                    kept = Instant::now();
+                    let model = Some(self.runtime.backend.model().to_owned());
+                    self.running.partial =
+                        Some(PartialAnswer { entry, blocks: heard.blocks(), model, began });
+                    listening = self.runtime_database.put_turn(&self.running).map_err(TurnError::from);
+                }
+                if listening.is_err() {
+                    self.cancel.set();
+                }
+            }
+            let answer = call.join().unwrap_or_else(|_| Err(panicked()));
+            listening.map(|()| answer)
+        })
+    }
+
+    fn record_answer(
+        &mut self,
+        entry: EntryId,
+        answer: &Answer,
+        limit: Option<u64>,
+    ) -> Result<(), TurnError> {
+        // What was said meanwhile decides whether this answer is the last one.
+        self.read_messages()?;
+        let calls = calls_of(answer);
+        let micro_dollars = self.count(answer.usage.as_ref());
+        let new = self.entry(entry, answer, micro_dollars, false);
+        if let Some(fault) = stops::nothing_said(answer, limit, attempt(&self.state)) {
+            // An answer of nothing would leave the turn without an end that anybody can see.
+            let kept = if fault.retryable { None } else { new };
+            return self.fail(fault, kept.into_iter().collect());
+        }
+        if let Some(fault) = self.repeated_failure(answer, limit) {
+            let now = self.runtime.timeline.now();
+            let failed = |block: &Block| {
+                let (call, why) = calls::read(block)?;
+                let why = why.unwrap_or_else(|| INTERRUPTED.to_owned());
+                Some(entries::result(&call.id, why, true, Fields::default(), now).into())
+            };
+            let results: Vec<NewEntry> = answer.blocks.iter().filter_map(failed).collect();
+            return self.fail(fault, new.into_iter().chain(results).collect());
+        }
+        let (calls, results) = self.admit(calls);
+        let entries = new.into_iter().chain(results).collect();
+        self.advance(Event::Answered { calls }, entries, TurnStep::Answered, Actor::Agent)?;
+        let usage = answer.usage.clone();
+        let stop = stop_reason(&answer.stop);
+        let stop_detail = stops::stop_words(answer, limit);
+        self.observer.on_event(&TurnEvent::Answered { entry, usage, micro_dollars, stop, stop_detail });
+        for refused in std::mem::take(&mut self.refused) {
+            self.observer.on_event(&refused);
+        }
+        Ok(())
+    }
+
+    fn record_failure(&mut self, entry: EntryId, error: CallError) -> Result<(), TurnError> {
+        let interrupted = error.fault == CallFault::Interrupted || self.cancel.is_set();
+        let fault = Fault::from(&error);
+        let (next, _) = retake_model::agent::step(
+            &self.state,
+            Event::Faulted { fault: fault.clone() },
+            &self.runtime.retry_policy,
+            0,
+        );
+        let tried_again = !interrupted && matches!(next, AgentState::Failed { retry_in: Some(_), .. });
+        let micro_dollars = self.count(error.partial.usage.as_ref());
+        // The partial answer before a retry would appear twice in the conversation; the trace has it. After the last
+        // attempt it stays.
+        let new = if tried_again { None } else { self.entry(entry, &error.partial, micro_dollars, true) };
+        let entries = new.into_iter().collect();
+        if interrupted { self.interrupt(entries) } else { self.fail(fault, entries) }
+    }
+
+    fn entry(
+        &self,
+        id: EntryId,
+        answer: &Answer,
+        micro_dollars: Option<u64>,
+        interrupted: bool,
+    ) -> Option<NewEntry> {
+        AnswerRecord {
+            id,
+            answer,
+            provider: self.runtime.backend.provider(),
+            model: self.runtime.backend.model(),
+            micro_dollars,
+            estimate: self.estimate,
+            interrupted,
+            trail: &self.trail,
+            time: self.runtime.timeline.now(),
+        }
+        .entry()
+    }
+
+    /// Adds usage to the turn; returns the cost of this answer.
+    fn count(&mut self, usage: Option<&Usage>) -> Option<u64> {
+        let usage = usage?;
+        self.usage.add(usage);
+        let cost = self.runtime.prices.cost(
+            Some(self.runtime.backend.provider()),
+            self.runtime.backend.model(),
+            usage,
+        )?;
+        self.micro_dollars = Some(self.micro_dollars.unwrap_or_default().saturating_add(cost));
+        Some(cost)
+    }
+}
+
+/// The partial answer.
+#[derive(Default)]
+struct AnswerBuffer {
+    parts: Vec<Block>,
+    is_new: bool,
+}
+
+impl AnswerBuffer {
+    /// Adds a delta; returns the event for the observer.
+    fn take(&mut self, delta: Delta) -> Option<TurnEvent> {
+        match delta {
+            Delta::Text(text) => {
+                self.is_new = true;
+                match self.parts.last_mut() {
+                    Some(Block::Text { text: said, .. }) => said.push_str(&text),
+                    _ => self.parts.push(Block::of_text(text.clone())),
+                }
+                Some(TurnEvent::Text { text })
+            }
+            Delta::Thinking(text) => {
+                self.is_new = true;
+                match self.parts.last_mut() {
+                    Some(Block::Thinking { text: thought, .. }) => thought.push_str(&text),
+                    _ => self.parts.push(Block::Thinking {
+                        text: text.clone(),
+                        signature: None,
+                        extra: Fields::default(),
+                    }),
+                }
+                Some(TurnEvent::Thinking { text })
+            }
+            Delta::CallStarted { call, name, .. } => Some(TurnEvent::CallStarted { call, tool: name }),
+            // Drop an incomplete call: it has not run, and its input is invalid.
+            Delta::CallInput { .. } | Delta::CallEnded { .. } | Delta::Usage(_) => None,
+        }
+    }
+
+    fn blocks(&mut self) -> Vec<Block> {
+        self.is_new = false;
+        self.parts.clone()
+    }
+}
+
+fn attempt(state: &AgentState) -> u32 {
+    match state {
+        AgentState::Calling { attempt, .. } | AgentState::Processing { attempt, .. } => *attempt,
+        _ => 1,
+    }
+}
+
+fn calls_of(answer: &Answer) -> Vec<(String, String)> {
+    let calls = answer.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall { call, name, .. } => Some((call.clone(), name.clone())),
+        _ => None,
+    });
+    calls.collect()
+}
+
+fn setup(message: String) -> Fault {
+    Fault { origin: FaultOrigin::Setup, message, retryable: false, retry_after: None }
+}
+
+fn panicked() -> CallError {
+    CallError {
+        fault: CallFault::Protocol,
+        status: None,
+        retryable: false,
+        retry_after: None,
+        message: "the answer could not be read: its reader broke down".to_owned(),
+        partial: Box::default(),
+    }
+}

@@ -1,0 +1,66 @@
+//! Admission: how many requests run at once.
+//!
+//! ```text
+//!   normal       most requests           many at once, further ones wait
+//!   monitoring   health and metrics      a few at once, independent of the others
+//! ```
+//!
+//! Requests that wait for a model may take minutes, so that their number is limited further: they must not block all
+//! other requests. The limit applies to the model call, whichever route makes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::endpoint::AdmissionClass;
+use crate::limits::Limits;
+use crate::problem::{Code, Problem};
+
+/// Concurrent monitoring requests.
+const MONITORING_WORKERS: usize = 4;
+
+/// The permits of each class.
+pub(crate) struct Admission {
+    normal: Arc<Semaphore>,
+    monitoring: Arc<Semaphore>,
+    model_requests: Arc<Semaphore>,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let room = |many| Arc::new(Semaphore::new(many));
+        Self {
+            normal: room(limits.workers),
+            monitoring: room(MONITORING_WORKERS),
+            model_requests: room(limits.models),
+        }
+    }
+
+    /// Maximum concurrent requests of all classes.
+    pub(crate) fn max_workers(limits: &Limits) -> usize {
+        limits.workers + MONITORING_WORKERS
+    }
+
+    /// Waits for a permit, which is released on drop.
+    pub(super) async fn admit(
+        &self,
+        admission_class: AdmissionClass,
+        max_wait: Duration,
+    ) -> Result<OwnedSemaphorePermit, Problem> {
+        let room = match admission_class {
+            AdmissionClass::Normal => &self.normal,
+            AdmissionClass::Monitoring => &self.monitoring,
+        };
+        match tokio::time::timeout(max_wait, Arc::clone(room).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Problem::new(Code::Unavailable, "the server is overloaded")),
+        }
+    }
+
+    /// A permit to wait for a model; fails at once if there is none.
+    pub(crate) fn admit_model_request(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let full = |_| Problem::new(Code::TooMany, "too many requests are waiting for a model");
+        Arc::clone(&self.model_requests).try_acquire_owned().map_err(full)
+    }
+}

@@ -1,0 +1,43 @@
+//! A few hundred faults in the real program, and the controls. See `docs/testing.md` for longer runs.
+
+use retake_campaigns::faults::{
+    ErrorsPlan, KillPlan, control, errors, errors_control, kill, kill_redaction, redaction_control,
+};
+use retake_campaigns::violation::caught;
+
+#[test]
+fn no_kill_and_no_power_cut_loses_what_was_acknowledged() {
+    let kills = kill(KillPlan { seed: 1, points: Some(300) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 150, "{kills:?}: too few for a proof");
+    assert!(kills.lossy > 0, "{kills:?}: a power cut that loses nothing is none");
+}
+
+#[test]
+fn a_disk_that_lies_is_caught() {
+    caught("lying syncs", control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn a_failing_call_is_reported_and_changes_nothing() {
+    let injected =
+        errors(ErrorsPlan { seed: 1, points: Some(300) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(injected >= 150, "{injected}: too few for a proof");
+}
+
+#[test]
+fn a_failure_taken_for_a_success_is_caught() {
+    caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn a_redaction_that_was_cut_off_is_finished_by_running_it_again() {
+    let plan = KillPlan { seed: 1, points: Some(40) };
+    let kills = kill_redaction(plan).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 15, "{kills:?}: too few for a proof");
+}
+
+#[test]
+fn a_search_index_that_was_not_scrubbed_is_caught() {
+    let found = redaction_control();
+    caught("a search index that was not scrubbed", found).unwrap_or_else(|trouble| panic!("{trouble}"));
+}

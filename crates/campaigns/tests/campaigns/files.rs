@@ -1,0 +1,53 @@
+//! A few hundred faults while the real program moves files, and the controls. See `docs/testing.md` for longer runs.
+
+use retake_campaigns::faults::{ErrorsPlan, KillPlan};
+use retake_campaigns::files::{
+    Program, errors, errors_control, kill, kill_control, removal_control, sealed, sealed_control,
+};
+use retake_campaigns::violation::caught;
+
+#[test]
+fn no_kill_leaves_conversation_and_files_apart() {
+    let kills = kill(KillPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 80, "{kills:?}: too few for a proof");
+}
+
+#[test]
+fn files_that_move_before_the_intent_are_caught() {
+    let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
+    let violation = caught("files before the intent", kill_control(mistaken));
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(violation.what.contains("split"), "{violation}");
+}
+
+#[test]
+fn a_folder_that_is_forgotten_before_it_is_removed_is_caught() {
+    let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
+    let violation = caught("a folder forgotten before it is removed", removal_control(mistaken));
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(violation.what.contains("remove") && violation.what.contains("split"), "{violation}");
+}
+
+#[test]
+fn a_failing_call_leaves_files_and_conversation_as_they_were() {
+    let done = errors(ErrorsPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(done.injected >= 80 && done.failed >= 20, "{done:?}: too few for a proof");
+}
+
+#[test]
+fn a_failed_move_taken_for_a_success_is_caught() {
+    caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn secret_and_ignored_files_come_back_whatever_dies() {
+    let kills = sealed(KillPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 40, "{kills:?}: too few for a proof");
+}
+
+#[test]
+fn sealed_files_without_their_key_are_caught() {
+    let violation = caught("sealed files without their key", sealed_control());
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(violation.what.contains(".env"), "{violation}");
+}

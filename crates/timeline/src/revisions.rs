@@ -1,0 +1,254 @@
+//! Resolves revisions of files from user input.
+//!
+//! | input | files |
+//! |---|---|
+//! | `12` | after version 12 |
+//! | `before the rewrite` | of the version saved under that name |
+//! | `take:main_take_1` | of that take |
+//! | `folder` | the current files |
+//! | `3f9c01` | of a snapshot, by the prefix of its id |
+//!
+//! The current files have to be captured, which records manual edits. Only a revision that needs them does so, and only
+//! once.
+
+use std::cell::OnceCell;
+
+use retake_model::content::ContentId;
+use retake_model::id::TakeId;
+use retake_model::operation::{OperationKind, Version};
+use retake_store::{StoreError, ThreadRow};
+use serde::Serialize;
+
+use crate::working_copy::FilesAt;
+use crate::{FindError, ReadError, Reader, Timeline};
+
+/// The current files.
+pub const FOLDER: &str = "folder";
+/// Operations to read at a time.
+const PAGE: usize = 100;
+
+/// The files of a revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NamedFiles {
+    /// Its name for people.
+    pub name: String,
+    /// The snapshot.
+    pub snapshot: ContentId,
+    /// The version, if the revision is one.
+    pub version: Option<Version>,
+}
+
+/// Why a text is not a revision.
+#[derive(Debug, thiserror::Error)]
+pub enum RevisionError {
+    /// Nothing matches.
+    #[error(
+        "{0:?} is not a revision: name a version, a saved version, `take:NAME`, `folder` or a snapshot; `retake history` \
+         and `retake snapshot list` show them"
+    )]
+    NoSuchRevision(String),
+    /// Several snapshots match.
+    #[error("{text:?} matches {count} snapshots; use a longer prefix")]
+    Several {
+        /// The input.
+        text: String,
+        /// Number of matches.
+        count: usize,
+    },
+    /// The operation changed no files.
+    #[error("version {0} changed no files; `retake snapshot list` shows the versions that did")]
+    NoFileChanges(Version),
+    /// The thread has no files yet.
+    #[error("this thread has no files yet; record them with `retake snapshot take`")]
+    NoFiles,
+    /// The take has no files yet.
+    #[error("take {0} has no files yet")]
+    NoFilesOfTake(String),
+    /// The take was not found.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// Reading failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl From<StoreError> for RevisionError {
+    fn from(error: StoreError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+/// Captures the folder and returns the snapshot.
+pub type SnapshotFolder<'timeline, E> = Box<dyn Fn() -> Result<ContentId, E> + 'timeline>;
+
+/// Resolves revisions of a thread's files.
+pub struct RevisionResolver<'timeline, E> {
+    timeline: &'timeline Timeline,
+    /// The thread.
+    pub thread: ThreadRow,
+    /// The take whose worktree is meant; `None` for the project's folder.
+    here: Option<TakeId>,
+    snapshot_folder: SnapshotFolder<'timeline, E>,
+    folder: OnceCell<ContentId>,
+}
+
+impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
+    /// A resolver for a thread, as seen from the project's folder or from a worktree.
+    pub fn new(
+        timeline: &'timeline Timeline,
+        thread: ThreadRow,
+        here: Option<TakeId>,
+        snapshot_folder: SnapshotFolder<'timeline, E>,
+    ) -> Self {
+        Self { timeline, thread, here, snapshot_folder, folder: OnceCell::new() }
+    }
+
+    /// The current files.
+    pub fn folder(&self) -> Result<NamedFiles, E> {
+        let snapshot = if let Some(known) = self.folder.get() {
+            *known
+        } else {
+            let seen = (self.snapshot_folder)()?;
+            *self.folder.get_or_init(|| seen)
+        };
+        Ok(NamedFiles { name: "the folder".to_owned(), snapshot, version: None })
+    }
+
+    /// Resolves a revision.
+    pub fn find(&self, text: &str) -> Result<NamedFiles, E> {
+        let text = text.trim();
+        if text == FOLDER {
+            return self.folder();
+        }
+        let reader = self.timeline.read().map_err(RevisionError::from)?;
+        if let Some(take) = text.strip_prefix("take:") {
+            let (name, known) = self.take(&reader, take)?;
+            return match known {
+                Some(snapshot) => Ok(NamedFiles { name, snapshot, version: None }),
+                None => Ok(NamedFiles { name, ..self.folder()? }),
+            };
+        }
+        Ok(self.known(&reader, text)?)
+    }
+
+    /// Resolves the two sides of a comparison: manual edits if none is named, and up to the current files if only the
+    /// first is.
+    pub fn between(&self, from: Option<&str>, to: Option<&str>) -> Result<(NamedFiles, NamedFiles), E> {
+        let from = match from {
+            Some(from) => self.find(from)?,
+            None => self.before_user_edits()?,
+        };
+        let to = match to {
+            Some(to) => self.find(to)?,
+            None => self.folder()?,
+        };
+        Ok((from, to))
+    }
+
+    /// The files before and after an operation.
+    pub fn around(&self, version: Version) -> Result<(NamedFiles, NamedFiles), RevisionError> {
+        let reader = self.timeline.read()?;
+        // Fails if the version does not exist.
+        reader.state_at(self.thread.summary.id, version)?;
+        let at = reader.files_at(self.thread.summary.id, version)?.filter(|at| at.version == version);
+        let at = at.ok_or(RevisionError::NoFileChanges(version))?;
+        let named_files = |name: &str, snapshot| NamedFiles {
+            name: format!("{name} version {version}"),
+            snapshot,
+            version: Some(version),
+        };
+        Ok((named_files("just before", at.files.before), named_files("just after", at.files.after)))
+    }
+
+    /// The files after the last change by this thread's agent or by a move: later changes are manual edits. Falls back
+    /// to the oldest known files.
+    fn before_user_edits(&self) -> Result<NamedFiles, E> {
+        let folder = self.folder()?;
+        Ok(self.last_files(folder.snapshot)?)
+    }
+
+    fn last_files(&self, folder: ContentId) -> Result<NamedFiles, RevisionError> {
+        let reader = self.timeline.read()?;
+        let mut oldest = None;
+        let mut before = None;
+        loop {
+            let page = reader.files(self.thread.summary.id, before, PAGE)?;
+            let is_here = |at: &&FilesAt| match self.here {
+                Some(take) => at.files.worktree && at.files.take == take,
+                None => !at.files.worktree,
+            };
+            let is_made = |at: &&FilesAt| {
+                !matches!(at.kind, OperationKind::ExternalEdits { .. } | OperationKind::Saved { .. })
+            };
+            let made = page.iter().filter(is_here).find(is_made);
+            if let Some(at) = made {
+                let (name, version) = (format!("version {}", at.version), Some(at.version));
+                return Ok(NamedFiles { name, snapshot: at.files.after, version });
+            }
+            match page.last() {
+                Some(last) => {
+                    oldest = Some(last.files.before);
+                    before = Some(last.version);
+                }
+                None => break,
+            }
+        }
+        Ok(NamedFiles {
+            name: "the first look".to_owned(),
+            snapshot: oldest.unwrap_or(folder),
+            version: None,
+        })
+    }
+
+    fn known(&self, reader: &Reader<'_>, text: &str) -> Result<NamedFiles, RevisionError> {
+        if let Ok(version) = text.parse() {
+            return self.version(reader, version, format!("version {version}"));
+        }
+        if let Some(version) = reader.saved(self.thread.summary.id, text)? {
+            return self.version(reader, version, format!("{text:?}"));
+        }
+        let found = reader.snapshots_beginning(self.thread.summary.id, text)?;
+        match found.as_slice() {
+            [one] => {
+                Ok(NamedFiles { name: format!("snapshot {}", one.short()), snapshot: *one, version: None })
+            }
+            [] => Err(RevisionError::NoSuchRevision(text.to_owned())),
+            several => Err(RevisionError::Several { text: text.to_owned(), count: several.len() }),
+        }
+    }
+
+    fn version(
+        &self,
+        reader: &Reader<'_>,
+        version: Version,
+        name: String,
+    ) -> Result<NamedFiles, RevisionError> {
+        let thread = self.thread.summary.id;
+        // Fails if the version does not exist.
+        reader.state_at(thread, version)?;
+        if let Some(at) = reader.files_at(thread, version)? {
+            return Ok(NamedFiles { name, snapshot: at.files.after, version: Some(version) });
+        }
+        // Before the first operation with files, they were those that this operation found.
+        let first = reader.files(thread, None, usize::MAX)?.pop().ok_or(RevisionError::NoFiles)?;
+        Ok(NamedFiles { name, snapshot: first.files.before, version: Some(version) })
+    }
+
+    /// Name and files of a take; `None` if they are in the folder.
+    fn take(&self, reader: &Reader<'_>, text: &str) -> Result<(String, Option<ContentId>), RevisionError> {
+        let take = reader.find_take(&self.thread, text)?.summary;
+        let name = format!("take {}", take.name);
+        let thread = self.thread.summary.id;
+        // The folder has the files of a promoted take only once the new thread has recorded an operation there.
+        let is_in_folder =
+            self.here.is_some() || reader.head(thread)?.operation.last_file_operation != Some(1);
+        if is_in_folder && take.id == self.here.unwrap_or(reader.state(thread)?.active) {
+            return Ok((name, None));
+        }
+        match reader.files_of_take(thread, take.id)? {
+            Some(snapshot) => Ok((name, Some(snapshot))),
+            None => Err(RevisionError::NoFilesOfTake(take.name)),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Undo, redo and jump with files.
+
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::intent::WorktreeTake;
+use retake_model::merge::MergeLabels;
+use retake_model::object::load;
+use retake_model::replay;
+use retake_store::Queries;
+use serde::Serialize;
+
+use super::files_only::file_destination;
+use super::jump::FolderChanges;
+use super::plan::FolderKind;
+use super::report::FileReport;
+use super::resolve_request::PendingOperation;
+use super::{FileError, MoveOptions, PlanRequest, Scope, WorkingCopy, route};
+use crate::change::head_of;
+use crate::moves::view_of;
+use crate::{Caller, Goal, HistoryMove};
+
+/// What came of a move of conversation and files.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MoveOutcome {
+    /// What became of the conversation; of a preview, nothing.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<HistoryMove>,
+    /// What became of the files; `None` if the thread has none, or only the conversation was to move.
+    pub files: Option<FileReport>,
+}
+
+/// The texts that name the two sides of a marked conflict.
+pub(super) const LABELS: MergeLabels<'static> = MergeLabels { ours: "as it is", theirs: "as it would be" };
+
+impl WorkingCopy {
+    /// Moves along the log: the conversation, the files, or both.
+    pub fn go(
+        &self,
+        thread: ThreadId,
+        goal: Goal,
+        caller: Caller,
+        move_options: MoveOptions,
+    ) -> Result<MoveOutcome, FileError> {
+        loop {
+            let order = self.order(thread, PlanRequest::Move(goal), caller.clone(), move_options)?;
+            match order.perform(None) {
+                // The thread got its first files meanwhile.
+                Err(FileError::PlanOutdated) => {}
+                other => {
+                    let executed = other?;
+                    return Ok(MoveOutcome { moved: executed.moved, files: executed.files });
+                }
+            }
+        }
+    }
+
+    /// Where a move leads, and which changes of files in this folder lie on the way.
+    pub(super) fn plan_move(
+        &self,
+        queries: &Queries<'_>,
+        (thread, take): (ThreadId, Option<TakeId>),
+        goal: Goal,
+        scope: Scope,
+    ) -> Result<(PendingOperation, replay::ReplayPlan), FileError> {
+        let (row, head) = head_of(queries, thread)?;
+        let (here, rules) = (self.here(), self.timeline.rules);
+        let view = view_of(queries, thread, &load(queries, head.after)?, take)?;
+        // The take that is meant was the active one, or had its worktree, when the folder was chosen.
+        if take.is_some_and(|take| take != view.take) || view.worktree != self.worktree.is_some() {
+            return Err(FileError::PlanOutdated);
+        }
+        let way = match scope {
+            Scope::Files => file_destination(queries, row.number, head.version, goal, rules, (here, view))?,
+            _ => goal.destination(queries, row.number, head.version, rules, view)?,
+        };
+        let steps = match goal {
+            Goal::Jump(version) if scope == Scope::Both => {
+                let changes = FolderChanges::since(queries, (row.number, head.version), version, here)?;
+                replay::ReplayPlan { back: Vec::new(), steps: changes.steps() }
+            }
+            _ => route::steps_between(queries, row.number, head.version, (&way, scope), here)?,
+        };
+        let of_thread = |worktree: &WorktreeTake| worktree.thread == thread;
+        let open: Vec<TakeId> = queries
+            .folders()?
+            .into_iter()
+            .filter_map(|folder| folder.worktree.filter(of_thread).map(|worktree| worktree.take))
+            .collect();
+        if route::is_elsewhere(queries, row.number, way.cursor.route(), here, &open)? {
+            return Err(FileError::Elsewhere);
+        }
+        Ok((PendingOperation::Move { goal, way }, steps))
+    }
+
+    /// Which folder this is.
+    pub(super) fn here(&self) -> FolderKind {
+        self.worktree.map_or(FolderKind::Project, |worktree| FolderKind::Worktree(worktree.take))
+    }
+}

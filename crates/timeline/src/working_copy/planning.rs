@@ -1,0 +1,567 @@
+//! A plan is a value: worked out without changing anything, shown as a [`Preview`], and then executed or dropped.
+//!
+//! ```text
+//!   request ──► which folder, if any ──► rehearse: observe, record, compose, all rolled back ──► Plan
+//!                                                                                                 │
+//!                                             preview() ◄─────────────────────────────────────────┤
+//!                  lock, recover, record, work out, carry out ◄── execute(), if nothing changed ──┘
+//! ```
+//!
+//! Undo, redo, jump, restore, switch, branch, fork, retry, promote and worktrees all come this way, with or without files.
+
+use std::path::PathBuf;
+
+use retake_model::content::ContentId;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::intent::{FolderRecord, FolderRun};
+use retake_model::operation::Version;
+use retake_model::path::RootPath;
+use retake_store::{Queries, StoreError};
+use retake_workspace::snapshot::Options;
+
+use super::execute::ExecutedMove;
+use super::recover::Recovery;
+use super::report::{FileReport, of_plan};
+use super::resolve_request::{self, ResolvedRequest};
+use super::take_folder::TakeFolder;
+use super::{
+    FileError, MoveOptions, Preview, RestoreOutcome, Scope, SharedChanges, WorkingCopy, Worktree,
+    WorktreeChange,
+};
+use crate::change::{head_of, stays_in_background};
+use crate::moves::RouteFiles;
+use crate::{Caller, ChangeError, ChangeOutcome, Command, Goal, HistoryMove, PromoteOutcome, Timeline};
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub enum PlanRequest {
+    /// Undo, redo or jump.
+    Move(Goal),
+    /// Make files exactly those of a snapshot of the thread: these paths, or all if none is named.
+    Restore {
+        /// The snapshot.
+        snapshot: ContentId,
+        /// The paths.
+        paths: Vec<RootPath>,
+    },
+    /// Do what a command asks. Where that makes another take the active one, its files come along.
+    Change(Command),
+    /// Make a take a thread of its own.
+    Promote {
+        /// The take.
+        take: TakeId,
+        /// What the thread is called; as the take is if none is given.
+        title: Option<String>,
+    },
+    /// Give a take a folder of its own, filled with its files.
+    OpenWorktree {
+        /// The take.
+        take: TakeId,
+        /// Where; nothing must be there yet.
+        folder: PathBuf,
+    },
+    /// Record the last state of a take's own folder, and give the folder up.
+    CloseWorktree {
+        /// The folder.
+        folder: Box<Worktree>,
+        /// Whether the files that are recorded are removed from it.
+        remove: bool,
+    },
+}
+
+/// What a request would do, worked out and not yet done.
+#[must_use = "a plan does nothing before it is executed"]
+pub struct Plan {
+    order: PlannedRequest,
+    basis: Basis,
+    preview: Preview,
+}
+
+/// Who asks for what, of which thread, in which folder.
+#[derive(Clone)]
+pub(super) struct PlannedRequest {
+    pub(super) timeline: Timeline,
+    /// The folder whose files are involved; none if only the conversation is.
+    pub(super) working_copy: Option<WorkingCopy>,
+    /// The take that was named, or whose worktree the request was made in; none for the active one.
+    pub(super) take: Option<TakeId>,
+    pub(super) thread: ThreadId,
+    pub(super) request: PlanRequest,
+    pub(super) caller: Caller,
+    pub(super) options: MoveOptions,
+    /// Whether a new take stays in the background, so that no file is involved although files are kept.
+    pub(super) background: bool,
+    /// The worktree of the take that a new one in the background comes from: what was changed there is recorded first.
+    pub(super) source: Option<WorkingCopy>,
+    /// What a move does where it passes over changes of files and has no folder.
+    pub(super) route_files: RouteFiles,
+}
+
+/// What a plan was made for: it holds as long as this does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Basis {
+    pub(super) version: Version,
+    pub(super) snapshot: Option<ContentId>,
+}
+
+/// What came of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct PlanOutcome {
+    /// The operation; none where there was nothing to do.
+    pub done: Option<ChangeOutcome>,
+    /// How the thread stands after an undo, a redo or a jump.
+    pub moved: Option<HistoryMove>,
+    /// The thread that a take became.
+    pub promoted: Option<ChangeOutcome>,
+    /// What became of the files; none if only the conversation was involved.
+    pub files: Option<FileReport>,
+    /// What became of a take's own folder, where that was asked for.
+    pub worktree: Option<WorktreeChange>,
+}
+
+impl Timeline {
+    /// Works out what a request would do to a thread and to the files of the thread's own folder. Nothing is changed.
+    ///
+    /// `files` says how files are kept, if they are. `take` is the take that is meant, if it is not the active one: undo,
+    /// redo and jump then move it, with the files of its worktree. A take that has none moves alone, and only over
+    /// changes that have no files.
+    pub fn plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: MoveOptions,
+        (files, take): (Option<&Options>, Option<TakeId>),
+    ) -> Result<Plan, FileError> {
+        self.order(thread, request, caller, options, (files, take))?.plan()
+    }
+
+    /// The same, after finishing what a crash left in the way, as far as no other process works there. The preview
+    /// reports it.
+    pub fn recover_and_plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: MoveOptions,
+        (files, worktree): (Option<&Options>, Option<TakeId>),
+    ) -> Result<Plan, FileError> {
+        self.order(thread, request, caller, options, (files, worktree))?.recover_and_plan()
+    }
+
+    /// Does what is asked at once, whatever the files and the thread are by then.
+    pub fn perform(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: MoveOptions,
+        (files, take): (Option<&Options>, Option<TakeId>),
+    ) -> Result<PlanOutcome, FileError> {
+        loop {
+            let order = self.order(thread, request.clone(), caller.clone(), options, (files, take))?;
+            match order.perform(None) {
+                // The thread got its first files meanwhile, so its folder is involved now.
+                Err(FileError::PlanOutdated) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn order(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: MoveOptions,
+        (files, take): (Option<&Options>, Option<TakeId>),
+    ) -> Result<PlannedRequest, FileError> {
+        check_scope(&request, options)?;
+        let folder = self.folder_of_take(thread, take)?;
+        let is_move = matches!(request, PlanRequest::Move(_));
+        let has_no_folder = is_move && files.is_some() && folder == TakeFolder::None;
+        let worktree = take.filter(|_| folder == TakeFolder::Worktree);
+        let working_copy = match options.scope {
+            Scope::Files if has_no_folder => {
+                let name = self.name_of_take(thread, take)?;
+                return Err(FileError::NoFolder(name));
+            }
+            _ if has_no_folder => None,
+            _ => self.folder_for(thread, &request, options, (files, worktree))?,
+        };
+        let route_files = match route_files(&request, options, working_copy.as_ref()) {
+            RouteFiles::Absent if has_no_folder => RouteFiles::Refuse,
+            RouteFiles::Absent if files.is_none() => RouteFiles::Leave,
+            files => files,
+        };
+        let background = match &request {
+            PlanRequest::Change(command) if working_copy.is_none() => self.is_background(thread, command)?,
+            _ => false,
+        };
+        let kept = files.filter(|_| background && options.scope != Scope::Conversation);
+        let source = self.source_worktree(thread, &request, kept)?;
+        let timeline = self.clone();
+        Ok(PlannedRequest {
+            timeline,
+            working_copy,
+            take,
+            thread,
+            request,
+            caller,
+            options,
+            background,
+            source,
+            route_files,
+        })
+    }
+
+    /// Whether a command makes a take that stays in the background.
+    pub(super) fn is_background(&self, thread: ThreadId, command: &Command) -> Result<bool, FileError> {
+        let reader = self.read()?;
+        let (active, leases) = (reader.state(thread)?.active, self.store.turn_leases());
+        Ok(stays_in_background(&reader.queries(), thread, active, &leases, command)?)
+    }
+
+    pub(super) fn has_files(&self, thread: ThreadId, worktree: Option<TakeId>) -> Result<bool, FileError> {
+        Ok(has_files(&self.read()?.queries(), thread, worktree)?)
+    }
+}
+
+/// Whether anything is known of files of a thread, or is about to be: what runs in its folder for it, or ran when
+/// it died, may have changed some.
+pub(crate) fn has_files(
+    queries: &Queries<'_>,
+    thread: ThreadId,
+    worktree: Option<TakeId>,
+) -> Result<bool, ChangeError> {
+    let (row, head) = head_of(queries, thread)?;
+    if head.last_file_operation.is_some() {
+        return Ok(true);
+    }
+    let here = |folder: &FolderRecord| match (folder.worktree, worktree) {
+        (Some(worktree), Some(take)) => worktree.thread == thread && worktree.take == take,
+        (None, None) => folder.project == row.home,
+        _ => false,
+    };
+    let ours = |run: &FolderRun| run.thread == thread;
+    Ok(queries.folders()?.iter().any(|folder| here(folder) && folder.runs().any(ours)))
+}
+
+/// Refuses to change a take's files without the take: only moves along the log have files of their own.
+fn check_scope(request: &PlanRequest, options: MoveOptions) -> Result<(), FileError> {
+    let alone = options.scope == Scope::Files;
+    let changes_takes = matches!(request, PlanRequest::Change(_) | PlanRequest::Promote { .. });
+    if alone && changes_takes { Err(FileError::FilesOnlyUnsupported) } else { Ok(()) }
+}
+
+/// What a move does where it passes over changes of files. One that involves none does so only because there are none,
+/// unless the conversation alone is to move.
+fn route_files(
+    request: &PlanRequest,
+    options: MoveOptions,
+    working_copy: Option<&WorkingCopy>,
+) -> RouteFiles {
+    match request {
+        PlanRequest::Move(_) if working_copy.is_none() && options.scope != Scope::Conversation => {
+            RouteFiles::Absent
+        }
+        _ => RouteFiles::Leave,
+    }
+}
+
+impl WorkingCopy {
+    /// Works out what a request would do to a thread and to the files of this folder. Nothing is changed.
+    pub fn plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: MoveOptions,
+    ) -> Result<Plan, FileError> {
+        self.order(thread, request, caller, options)?.plan()
+    }
+
+    /// The same, after finishing what a crash left in the way, as far as no other process works there. The preview
+    /// reports it.
+    pub fn recover_and_plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: MoveOptions,
+    ) -> Result<Plan, FileError> {
+        self.order(thread, request, caller, options)?.recover_and_plan()
+    }
+
+    /// Does what is asked at once.
+    pub(super) fn order(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: MoveOptions,
+    ) -> Result<PlannedRequest, FileError> {
+        check_scope(&request, options)?;
+        let timeline = self.timeline.clone();
+        let worktree = self.worktree.map(|worktree| worktree.take);
+        let involved = timeline.involves_files(thread, &request, options, worktree)?;
+        if involved {
+            self.check_thread(thread)?;
+        }
+        let working_copy = match &request {
+            _ if !involved => None,
+            PlanRequest::CloseWorktree { folder, .. } if folder.id != self.folder => {
+                let options = self.workspace.file_options();
+                let gone = folder.is_gone()?;
+                if gone { None } else { Some(Self::of_worktree(&timeline, folder, options)?) }
+            }
+            // Which take is active decides which files are in the project's folder, wherever the command was given.
+            PlanRequest::Change(_) | PlanRequest::OpenWorktree { .. } if self.worktree.is_some() => {
+                Some(Self::of_project(&timeline, self.project, self.workspace.file_options())?)
+            }
+            _ => Some(self.clone()),
+        };
+        let background = match &request {
+            PlanRequest::Change(command) if working_copy.is_none() => {
+                timeline.is_background(thread, command)?
+            }
+            _ => false,
+        };
+        let kept = background && options.scope != Scope::Conversation;
+        let kept = kept.then(|| self.workspace.file_options());
+        let source = timeline.source_worktree(thread, &request, kept)?;
+        let (take, route_files) = (worktree, route_files(&request, options, working_copy.as_ref()));
+        Ok(PlannedRequest {
+            timeline,
+            working_copy,
+            take,
+            thread,
+            request,
+            caller,
+            options,
+            background,
+            source,
+            route_files,
+        })
+    }
+
+    /// Refuses a thread whose files are in another folder than this one.
+    pub(super) fn check_thread(&self, thread: ThreadId) -> Result<(), FileError> {
+        let ours = match self.worktree {
+            Some(worktree) => worktree.thread == thread,
+            None => self.timeline.read()?.thread(thread)?.home == self.project,
+        };
+        let folder = || self.path().to_owned();
+        if ours { Ok(()) } else { Err(FileError::WrongFolder { thread, folder: folder() }) }
+    }
+}
+
+impl Plan {
+    /// What would happen.
+    pub fn preview(&self) -> &Preview {
+        &self.preview
+    }
+
+    /// The same, for whoever needs nothing else.
+    pub fn into_preview(self) -> Preview {
+        self.preview
+    }
+
+    /// Does it, if thread and files are still those that the plan was made for.
+    pub fn execute(self) -> Result<PlanOutcome, FileError> {
+        self.order.perform(Some(self.basis))
+    }
+}
+
+impl PlannedRequest {
+    fn plan(self) -> Result<Plan, FileError> {
+        self.check_snapshot()?;
+        let (basis, preview) = self.build_preview()?;
+        Ok(Plan { order: self, basis, preview })
+    }
+
+    fn recover_and_plan(self) -> Result<Plan, FileError> {
+        self.check_snapshot()?;
+        let mut recovery = Recovery::default();
+        loop {
+            let error = match self.build_preview() {
+                Ok((basis, mut preview)) => {
+                    (preview.recovered, preview.emptied) = (recovery.moves, recovery.emptied);
+                    return Ok(Plan { order: self, basis, preview });
+                }
+                Err(error) => error,
+            };
+            let found = match (&error, &self.working_copy) {
+                (FileError::MoveUnfinished(_) | FileError::EmptiedFiles(_), Some(working_copy)) => {
+                    working_copy.recover()?
+                }
+                (FileError::Change(ChangeError::Moving(folder)), _) => {
+                    self.timeline.recover_unlocked(*folder)?
+                }
+                _ => return Err(error),
+            };
+            if found.is_empty() {
+                return Err(error);
+            }
+            recovery.moves.extend(found.moves);
+            recovery.emptied.extend(found.emptied);
+        }
+    }
+
+    /// Does what is asked: now, or only as long as the plan's basis holds.
+    pub(super) fn perform(&self, basis: Option<Basis>) -> Result<PlanOutcome, FileError> {
+        self.check_snapshot()?;
+        loop {
+            let done = self.timeline.settled_files(|| match &self.working_copy {
+                working_copy if self.request.is_of_worktree() => {
+                    self.change_worktree(working_copy.as_ref(), basis)
+                }
+                Some(working_copy) => self.with_files(working_copy, basis),
+                None => self.without_files(basis),
+            });
+            match done {
+                Err(FileError::Change(ChangeError::Conflict { .. })) if self.caller.expected.is_none() => {
+                    // The thread moved on meanwhile.
+                    if basis.is_some() {
+                        return Err(FileError::PlanOutdated);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Refuses a snapshot that is not one of the thread's.
+    fn check_snapshot(&self) -> Result<(), FileError> {
+        match &self.request {
+            PlanRequest::Restore { snapshot, .. }
+                if !self.timeline.read()?.has_snapshot(self.thread, *snapshot)? =>
+            {
+                Err(FileError::NoSuchSnapshot)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn caller(&self, basis: Option<Basis>) -> Caller {
+        match basis {
+            Some(basis) => self.caller.clone().expecting(basis.version),
+            None => self.caller.clone(),
+        }
+    }
+
+    fn without_files(&self, basis: Option<Basis>) -> Result<PlanOutcome, FileError> {
+        let (timeline, thread, caller) = (&self.timeline, self.thread, self.caller(basis));
+        Ok(match self.request.clone() {
+            PlanRequest::Move(goal) => {
+                let moved = timeline.move_conversation(thread, self.take, goal, caller, self.route_files)?;
+                PlanOutcome::moved(moved.ok_or(FileError::PlanOutdated)?, None)
+            }
+            PlanRequest::Change(command) if self.background => {
+                let caller = match &self.source {
+                    Some(source) => {
+                        let recorded = source.record_changes(thread, caller)?;
+                        self.caller.clone().expecting(recorded.version)
+                    }
+                    None => caller,
+                };
+                PlanOutcome::done(Some(timeline.change_in_background(thread, command, caller)?), None)
+            }
+            PlanRequest::Change(command) => {
+                PlanOutcome::done(Some(timeline.change(thread, command, caller)?), None)
+            }
+            PlanRequest::Promote { take, title } => {
+                PlanOutcome::promoted(timeline.promote(thread, take, title, caller)?)
+            }
+            PlanRequest::Restore { .. }
+            | PlanRequest::OpenWorktree { .. }
+            | PlanRequest::CloseWorktree { .. } => return Err(FileError::FilesDisabled),
+        })
+    }
+
+    fn with_files(&self, working_copy: &WorkingCopy, basis: Option<Basis>) -> Result<PlanOutcome, FileError> {
+        let thread = self.thread;
+        let mut session = working_copy.begin()?;
+        session.expected = basis.and_then(|basis| basis.snapshot);
+        // Before the folder is looked at, which a turn that runs in it would stand against in other words.
+        self.check_turns()?;
+        let present = session.current_files(thread, &self.caller(basis))?;
+        let (pending_operation, plan, files_unknown) = {
+            let reader = self.timeline.read()?;
+            let queries = reader.queries();
+            let ResolvedRequest { pending_operation, steps, shared, files_unknown } =
+                self.resolve_request(working_copy, &queries, present.id)?;
+            let refuses = basis.is_none() && self.options.shared == SharedChanges::Refuse;
+            if refuses && !shared.is_empty() {
+                return Err(FileError::SharedChanges(shared));
+            }
+            let plan =
+                resolve_request::plan_files(&queries, &present.snapshot, &steps, self.options.on_conflict)?;
+            (pending_operation, plan, files_unknown)
+        };
+        let moving = plan.moving();
+        match (&self.request, self.options.scope) {
+            (PlanRequest::Restore { .. }, _) if moving == 0 => {
+                let paths = of_plan(&plan, None);
+                let report = FileReport::new(present.id, plan.wanted, paths, session.recovered);
+                return Ok(PlanOutcome::done(None, Some(report.in_folder(working_copy))));
+            }
+            (PlanRequest::Move(_), Scope::Files) if moving == 0 => return Err(FileError::NothingMoves),
+            (PlanRequest::Promote { take, title }, _) => {
+                let caller = self.caller.clone().expecting(present.version);
+                drop(session);
+                return Ok(PlanOutcome::promoted(self.timeline.promote(
+                    thread,
+                    *take,
+                    title.clone(),
+                    caller,
+                )?));
+            }
+            _ => {}
+        }
+        let way = pending_operation.way().cloned();
+        let composing = pending_operation.composing(self, moving);
+        let carried = session.execute(thread, &present, plan, &self.caller, composing);
+        let ExecutedMove { done, also, report } = match carried {
+            Err(FileError::Unchanged(done)) => return Ok(PlanOutcome::done(Some(*done), None)),
+            other => other?,
+        };
+        let report = FileReport { files_unknown, ..report.in_folder(working_copy) };
+        let Some(way) = way else { return Ok(PlanOutcome::done(Some(done), Some(report))) };
+        let undo_status = self.timeline.read()?.undo_status_in(thread, self.take)?;
+        let (position, can_undo, can_redo) =
+            (undo_status.position, undo_status.can_undo, undo_status.can_redo);
+        let (steps, route) = (way.steps, way.cursor.route().to_vec());
+        let moved = HistoryMove { done, steps, position, can_undo, can_redo, also, route };
+        Ok(PlanOutcome::moved(moved, Some(report)))
+    }
+}
+
+impl PlanOutcome {
+    /// What became of the two threads of a promotion.
+    pub fn into_promoted(self) -> Result<PromoteOutcome, FileError> {
+        match (self.done, self.promoted) {
+            (Some(source), Some(promoted)) => Ok(PromoteOutcome { source, promoted }),
+            _ => Err(StoreError::Damaged("a promotion left no thread".to_owned()).into()),
+        }
+    }
+
+    /// What became of files that were restored.
+    pub fn into_restored(self) -> Result<RestoreOutcome, FileError> {
+        let files = self.files.ok_or(FileError::FilesDisabled)?;
+        Ok(RestoreOutcome { done: self.done, files })
+    }
+
+    fn done(done: Option<ChangeOutcome>, files: Option<FileReport>) -> Self {
+        Self { done, files, ..Self::default() }
+    }
+
+    fn moved(moved: HistoryMove, files: Option<FileReport>) -> Self {
+        Self { done: Some(moved.done.clone()), moved: Some(moved), files, ..Self::default() }
+    }
+
+    fn promoted(promoted: PromoteOutcome) -> Self {
+        let PromoteOutcome { source, promoted } = promoted;
+        Self { done: Some(source), promoted: Some(promoted), ..Self::default() }
+    }
+}

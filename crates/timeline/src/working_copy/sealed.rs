@@ -1,0 +1,300 @@
+//! Sealed files: replaced content of files that snapshots exclude.
+//!
+//! ```text
+//!   before a tool   .env is excluded and about to be replaced: its bytes are sealed and added to the folder's snapshot
+//!   each recording  sealed paths are read again; a changed one is sealed again, as a change like any other
+//!   undo, redo …    the plan compares digests; the files are opened with the key and replaced one by one
+//! ```
+//!
+//! Nothing here fails a move: a path whose bytes cannot be restored (the key is missing, the user changed it) is left
+//! unchanged and reported. See [`retake_model::sealed`].
+
+use std::collections::BTreeMap;
+
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::object::{Additions, NewObject, load};
+use retake_model::path::{RootPath, TreePath};
+use retake_model::sealed::{MAX_SEALED, SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
+use retake_model::tree::{Snapshot, resolve};
+use retake_store::{OpenSealedError, Queries, Sealer, StoredIntent};
+use retake_workspace::apply::{
+    ApplyError, Cause, OpenRoot, PlainFile, Replacement, StampedFile, Token, read_plain, replace_plain,
+};
+use retake_workspace::folder::path_from_text;
+use retake_workspace::snapshot::is_excluded;
+
+use super::execute::outcome;
+use super::record_changes::CurrentFiles;
+use super::report::{Outcome, PathReport};
+use super::status::SnapshotObjects;
+use super::{FileError, WorkingCopy};
+use crate::Timeline;
+
+/// A snapshot including the sealed files of its folder.
+pub(super) struct SealedSnapshot {
+    pub(super) id: ContentId,
+    pub(super) snapshot: Snapshot,
+    /// Objects to store for it.
+    pub(super) objects: Vec<NewObject>,
+}
+
+impl SealedSnapshot {
+    fn new(snapshot: Snapshot, mut objects: Vec<NewObject>) -> Self {
+        let bytes = encode(&snapshot);
+        let id = ContentId::of(Kind::Snapshot, &bytes);
+        objects.push(NewObject { id, kind: Kind::Snapshot, bytes: bytes.into() });
+        Self { id, snapshot, objects }
+    }
+}
+
+impl WorkingCopy {
+    /// Adds the sealed files of the folder in their current state to a snapshot.
+    pub(super) fn add_sealed(
+        &self,
+        id: ContentId,
+        taken: &Snapshot,
+        new_objects: &[NewObject],
+    ) -> Result<SealedSnapshot, FileError> {
+        let reader = self.timeline.read()?;
+        let queries = reader.queries();
+        let mut now = taken.clone();
+        let known: Option<Snapshot> = match queries.folder(self.folder)?.and_then(|record| record.snapshot) {
+            Some(known) => Some(load(&queries, known)?),
+            None => None,
+        };
+        let any = |known: &Snapshot| known.roots.iter().any(|root| root.sealed.is_some());
+        let Some(known) = known.filter(any) else {
+            return Ok(SealedSnapshot { id, snapshot: now, objects: Vec::new() });
+        };
+        // Without the key nothing can be compared: the known states stay.
+        let sealer = self.timeline.store.sealer().ok().flatten();
+        let objects = SnapshotObjects::new(new_objects, &queries);
+        let mut added = Vec::new();
+        for (root, (_, path)) in now.roots.iter_mut().zip(self.roots()) {
+            let mut states = SealedMap::new();
+            let folder = OpenRoot::open(&path_from_text(&path)).ok();
+            for (path, state) in sealed_of(&queries, known.root(&root.name))? {
+                // Captured since, for example because an ignore file changed.
+                if resolve(&objects, root.tree, &path)?.is_some() {
+                    continue;
+                }
+                let state = match (&sealer, &folder) {
+                    (Some(sealer), Some(folder)) => seal_now(sealer, folder, &path, Some(&state), &mut added),
+                    _ => state,
+                };
+                states.insert(path, state);
+            }
+            root.sealed = add_list(&states, &mut added);
+        }
+        Ok(SealedSnapshot::new(now, added))
+    }
+
+    /// The current files, including excluded files that a tool is about to replace; `None` if there are none.
+    pub(super) fn seal_before(
+        &self,
+        present: &CurrentFiles,
+        named: &[TreePath],
+    ) -> Result<Option<SealedSnapshot>, FileError> {
+        let reader = self.timeline.read()?;
+        let queries = reader.queries();
+        let mut now = present.snapshot.clone();
+        let Some(root) = now.roots.first_mut() else { return Ok(None) };
+        let mut states = sealed_of(&queries, Some(root))?;
+        let mut objects = Vec::new();
+        let mut sealer = None;
+        for path in named {
+            let is_held = resolve(&queries, root.tree, path)?.is_some();
+            if states.contains_key(path) || is_held || !self.is_uncaptured(path) {
+                continue;
+            }
+            let folder = OpenRoot::open(self.path()).map_err(|error| ApplyError::from(Cause::Root(error)))?;
+            let found = read_plain(&folder, path, 0);
+            if found.0 == PlainFile::NotAFile {
+                continue;
+            }
+            // Without a key the tool runs nevertheless; an undo then reports the path.
+            let sealer = sealer.get_or_insert_with(|| self.timeline.store.sealer_or_create().ok());
+            let state = match (sealer, found) {
+                (_, (PlainFile::Nothing, _)) => SealedState::Nothing,
+                (None, (_, stamp)) => SealedState::NotStored { stamp },
+                (Some(sealer), _) => seal_now(sealer, &folder, path, None, &mut objects),
+            };
+            states.insert(path.clone(), state);
+        }
+        let before = root.sealed;
+        root.sealed = add_list(&states, &mut objects);
+        if root.sealed == before {
+            return Ok(None);
+        }
+        Ok(Some(SealedSnapshot::new(now, objects)))
+    }
+
+    /// Returns whether snapshots exclude a path, by its name or because of its content (too large, for example).
+    fn is_uncaptured(&self, path: &TreePath) -> bool {
+        let exists = || self.path().join(std::path::Path::new(&os_path(path))).symlink_metadata().is_ok();
+        is_excluded(&self.workspace, path) || exists()
+    }
+}
+
+fn os_path(path: &TreePath) -> std::ffi::OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(path.bytes())
+}
+
+/// Seals the current content of a path; returns the known state if it is unchanged.
+fn seal_now(
+    sealer: &Sealer,
+    folder: &OpenRoot,
+    path: &TreePath,
+    known: Option<&SealedState>,
+    objects: &mut Vec<NewObject>,
+) -> SealedState {
+    let found = read_plain(folder, path, MAX_SEALED);
+    if let Some(known) = known.filter(|known| is_state(Some(sealer), known, &found)) {
+        return known.clone();
+    }
+    match found {
+        (PlainFile::Nothing, _) => SealedState::Nothing,
+        (PlainFile::File { bytes, mode }, stamp) => match sealer.seal(&path.bytes(), &bytes, mode) {
+            Ok((file, parts)) => {
+                objects.extend(parts);
+                SealedState::File(file)
+            }
+            Err(_) => SealedState::NotStored { stamp },
+        },
+        (PlainFile::Unread | PlainFile::NotAFile, stamp) => SealedState::NotStored { stamp },
+    }
+}
+
+/// Returns whether a state matches the current content. Without the key, a comparison is not possible and the result is
+/// false.
+fn is_state(sealer: Option<&Sealer>, state: &SealedState, (found, stamp): &StampedFile) -> bool {
+    match (state, found) {
+        (SealedState::Nothing, PlainFile::Nothing) => true,
+        (SealedState::File(file), PlainFile::File { bytes, mode }) => {
+            file.mode == *mode
+                && file.size == bytes.len() as u64
+                && sealer.is_some_and(|sealer| sealer.digest(bytes) == file.digest)
+        }
+        (SealedState::NotStored { stamp: known }, found) => *found != PlainFile::Nothing && known == stamp,
+        _ => false,
+    }
+}
+
+fn add_list(states: &SealedMap, objects: &mut Vec<NewObject>) -> Option<ContentId> {
+    if states.is_empty() {
+        return None;
+    }
+    let bytes = encode(&SealedFiles::new(states));
+    let id = ContentId::of(Kind::SealedFiles, &bytes);
+    objects.push(NewObject { id, kind: Kind::SealedFiles, bytes: bytes.into() });
+    Some(id)
+}
+
+/// The sealed paths that differ between two snapshots.
+pub(super) fn changed_sealed(
+    objects: &(impl retake_model::object::Objects + ?Sized),
+    before: &Snapshot,
+    after: &Snapshot,
+) -> Result<Vec<PathReport>, retake_model::object::ObjectError> {
+    let mut found = Vec::new();
+    for root in &after.roots {
+        let (old, new) = (sealed_of(objects, before.root(&root.name))?, sealed_of(objects, Some(root))?);
+        found.extend(sealed_changes(&old, &new).into_iter().map(|(path, before, after)| {
+            let (before, outcome) = match &after {
+                SealedState::Nothing => (before.node(), Outcome::Removed),
+                _ => (before.node(), Outcome::Written),
+            };
+            PathReport {
+                path: RootPath { root: root.name.clone(), path },
+                outcome,
+                note: None,
+                after: after.node(),
+                before,
+            }
+        }));
+    }
+    Ok(found)
+}
+
+/// Moves the sealed files of an intent from one snapshot to the other, path by path. Repeating it after a crash
+/// completes it.
+pub(super) fn move_sealed(
+    timeline: &Timeline,
+    queries: &Queries<'_>,
+    intent: &StoredIntent,
+    (before, after): (&Snapshot, &Snapshot),
+    token: &Token,
+) -> Result<BTreeMap<RootPath, Outcome>, FileError> {
+    let mut outcomes = BTreeMap::new();
+    for (name, folder) in &intent.intent.roots {
+        let (old, new) = (sealed_of(queries, before.root(name))?, sealed_of(queries, after.root(name))?);
+        let changed = sealed_changes(&old, &new);
+        if changed.is_empty() {
+            continue;
+        }
+        let sealer = timeline.store.sealer_for_opening();
+        // The other files have moved: a failure now leaves the intent for the next command.
+        let folder =
+            OpenRoot::open(&path_from_text(folder)).map_err(|error| ApplyError::from(Cause::Sync(error)))?;
+        for (number, (path, from, to)) in changed.into_iter().enumerate() {
+            let outcome = match wanted(queries, sealer.as_ref(), &path, &to) {
+                Ok(wanted) => outcome(replace_plain(&Replacement {
+                    root: &folder,
+                    path: &path,
+                    expected: &|found| is_state(sealer.as_ref().ok(), &from, found),
+                    wanted: &wanted,
+                    token,
+                    number,
+                    largest: MAX_SEALED,
+                })?),
+                Err(error) => Outcome::Skipped { reason: error.to_string() },
+            };
+            outcomes.insert(RootPath { root: name.clone(), path }, outcome);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// The wanted content of a path.
+fn wanted(
+    queries: &Queries<'_>,
+    sealer: Result<&Sealer, &OpenSealedError>,
+    path: &TreePath,
+    state: &SealedState,
+) -> Result<PlainFile, OpenSealedError> {
+    let sealer = sealer.map_err(Clone::clone);
+    match state {
+        // Deleting requires knowing that the tool wrote the file, which takes the key too.
+        SealedState::Nothing => sealer.map(|_| PlainFile::Nothing),
+        SealedState::File(file) => {
+            let bytes = sealer?.open(queries, &path.bytes(), file)?;
+            Ok(PlainFile::File { bytes, mode: file.mode })
+        }
+        SealedState::NotStored { .. } => Err(OpenSealedError::Missing),
+    }
+}
+
+/// The snapshot after a move that left some sealed paths unchanged, and its other unchanged paths.
+pub(super) fn with_leftovers(
+    additions: &mut Additions<'_, Queries<'_>>,
+    before: &Snapshot,
+    mut after: Snapshot,
+    left: &[RootPath],
+) -> Result<(Snapshot, Vec<RootPath>), FileError> {
+    let mut others = left.to_vec();
+    for root in &mut after.roots {
+        let old = sealed_of(additions, before.root(&root.name))?;
+        let mut new = sealed_of(additions, Some(root))?;
+        let is_sealed = |path: &RootPath| path.root == root.name && old.contains_key(&path.path);
+        let (sealed, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(is_sealed);
+        others = rest;
+        if sealed.is_empty() {
+            continue;
+        }
+        new.extend(
+            sealed.into_iter().filter_map(|left| Some((left.path.clone(), old.get(&left.path)?.clone()))),
+        );
+        root.sealed = Some(additions.add(&SealedFiles::new(&new)));
+    }
+    Ok((after, others))
+}

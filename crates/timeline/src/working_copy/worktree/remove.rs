@@ -1,0 +1,196 @@
+//! Removes worktrees, and completes interrupted removals.
+//!
+//! ```text
+//!   changes recorded ─► "removing SNAPSHOT" durable ─► files removed, path by path ─► worktree forgotten
+//!                             └── after a crash, the next command removes the rest and forgets the worktree
+//!
+//!   "filling" durable ─► .retake-tmp-open-RANDOM filled ─► renamed to NAME ─► worktree recorded, "filling" removed
+//!                             └── after a crash, the next command removes the temporary folder
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use retake_model::content::ContentId;
+use retake_model::id::FolderId;
+use retake_model::intent::FolderRecord;
+use retake_model::object::load;
+use retake_model::tree::{Snapshot, differences};
+use retake_workspace::apply::{ApplyError, Cause, OpenRoot, Token, apply};
+use retake_workspace::folder::{Identity, path_from_text, path_to_text};
+use serde::Serialize;
+
+use super::super::execute::request;
+use super::super::{FileError, FolderSession};
+use super::identity::is_at;
+use crate::Timeline;
+
+/// Leftovers of crashes that were removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CleanupReport {
+    /// Worktrees whose removal was completed.
+    pub removed: Vec<String>,
+    /// Temporary folders and files.
+    pub temporary: Vec<String>,
+}
+
+impl CleanupReport {
+    /// Returns whether there were no leftovers.
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.temporary.is_empty()
+    }
+}
+
+impl Timeline {
+    /// Cleans up after crashes, unless another process is doing so: completes interrupted removals of worktrees and
+    /// removes partially filled folders.
+    pub fn clean_up(&self) -> Result<CleanupReport, FileError> {
+        let mut cleaned = CleanupReport::default();
+        let records = self.read()?.queries().folders()?;
+        for record in records.into_iter().filter(|record| record.removing.is_some()) {
+            let Some(_lock) = self.store.try_lock_folder(record.id)? else { continue };
+            // Another process may have completed it.
+            let Some(record) = self.read()?.queries().folder(record.id)? else { continue };
+            if let Some(snapshot) = record.removing {
+                finish_removal(self, &record, snapshot)?;
+                cleaned.removed.push(record.path().to_owned());
+            }
+        }
+        for (folder, note) in PendingFill::all(self) {
+            if let Some(_lock) = self.store.try_lock_folder(folder)? {
+                cleaned.temporary.extend(note.clear().map(|path| path_to_text(&path)));
+            }
+        }
+        Ok(cleaned)
+    }
+}
+
+impl FolderSession<'_> {
+    /// Deletes the files of a snapshot from a worktree, and the folder itself if it is then empty.
+    pub(super) fn remove_files(&self, snapshot: ContentId) -> Result<(), FileError> {
+        let (timeline, id) = (&self.working_copy.timeline, self.working_copy.folder);
+        let put = move |removing: Option<ContentId>| {
+            timeline.store.write(move |writing| -> Result<Option<FolderRecord>, FileError> {
+                let Some(record) = writing.folder(id)? else { return Ok(None) };
+                let record = FolderRecord { removing, running: None, other_runs: None, ..record };
+                writing.put_folder(&record)?;
+                Ok(Some(record))
+            })
+        };
+        let Some(record) = put(Some(snapshot))? else { return Ok(()) };
+        finish_removal(timeline, &record, snapshot).inspect_err(|error| {
+            // The removal was rolled back, so that the worktree remains.
+            if matches!(error, FileError::Apply(error) if error.not_put_back.is_empty()) {
+                let _ = put(None);
+            }
+        })
+    }
+}
+
+/// Deletes the files of a worktree whose removal has begun and forgets it. Other files stay, and a folder that replaced
+/// it is not touched.
+fn finish_removal(timeline: &Timeline, record: &FolderRecord, snapshot: ContentId) -> Result<(), FileError> {
+    let path = path_from_text(record.path());
+    let real = path.canonicalize().is_ok_and(|real| real == path);
+    let known = record.identity.as_ref();
+    if real && known.is_none_or(|known| is_at(known, record.id, &path, true)) {
+        let identity = Identity::of(&path).map_err(cannot_open)?;
+        let opened = OpenRoot::open(&path).map_err(cannot_open)?;
+        // Opened once and then used by descriptor, since another folder could take the path.
+        if opened.has_identity(identity.device, identity.inode) {
+            clear(timeline, record.id, &opened, snapshot)?;
+            // Not empty: it stays because of its unrecorded files.
+            let _ = fs::remove_dir(&path);
+        }
+    }
+    let id = record.id;
+    timeline.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
+    Ok(())
+}
+
+fn clear(
+    timeline: &Timeline,
+    folder: FolderId,
+    root: &OpenRoot,
+    snapshot: ContentId,
+) -> Result<(), FileError> {
+    let reading = timeline.store.read()?;
+    let queries = reading.queries();
+    let snapshot: Snapshot = load(&queries, snapshot)?;
+    let Some(tree) = snapshot.root("").map(|root| root.tree) else { return Ok(()) };
+    let steps = differences(&queries, Some(tree), None)?;
+    let token = Token::new(&format!("close-{}", folder.short())).expect("an id is letters and digits");
+    apply(&request(&queries, root, &steps, &token))?;
+    Ok(())
+}
+
+fn cannot_open(error: std::io::Error) -> FileError {
+    ApplyError::from(Cause::Root(error)).into()
+}
+
+/// Records in the store's folder which temporary folder is being filled. The writer holds the lock of the project's
+/// folder, so that a record found under that lock is a leftover of a crash.
+pub(super) struct PendingFill {
+    note: PathBuf,
+    text: String,
+}
+
+const FILL_PREFIX: &str = "filling-";
+
+impl PendingFill {
+    /// Records that a temporary folder is about to be created in this one. Its random name differs from all other
+    /// folders.
+    pub(super) fn begin(timeline: &Timeline, project: FolderId, parent: &Path) -> std::io::Result<Self> {
+        let folder = timeline.store.folder().join("folders");
+        let note = folder.join(format!("{FILL_PREFIX}{project}"));
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
+        let name = format!(".retake-tmp-open-{}", data_encoding::HEXLOWER.encode(&random));
+        let text = path_to_text(&parent.join(name));
+        fs::write(&note, &text)?;
+        fs::File::open(&note)?.sync_all()?;
+        fs::File::open(&folder)?.sync_all()?;
+        Ok(Self { note, text })
+    }
+
+    /// Path of the temporary folder.
+    pub(super) fn temporary(&self) -> PathBuf {
+        path_from_text(&self.text)
+    }
+
+    /// The leftover record of a project's folder, if any.
+    pub(super) fn left(timeline: &Timeline, project: FolderId) -> Option<Self> {
+        let note = timeline.store.folder().join("folders").join(format!("{FILL_PREFIX}{project}"));
+        let text = fs::read_to_string(&note).ok()?;
+        Some(Self { note, text })
+    }
+
+    fn all(timeline: &Timeline) -> Vec<(FolderId, Self)> {
+        let Ok(found) = fs::read_dir(timeline.store.folder().join("folders")) else { return Vec::new() };
+        let folder = |entry: fs::DirEntry| {
+            let folder: FolderId = entry.file_name().to_str()?.strip_prefix(FILL_PREFIX)?.parse().ok()?;
+            Some((folder, Self::left(timeline, folder)?))
+        };
+        found.flatten().filter_map(folder).collect()
+    }
+
+    /// Removes the temporary folder and returns its path, if it existed.
+    pub(super) fn clear(self) -> Option<PathBuf> {
+        let path = self.temporary();
+        let ours = path.file_name().is_some_and(|name| {
+            std::os::unix::ffi::OsStrExt::as_bytes(name).starts_with(retake_model::path::TEMPORARY)
+        });
+        let there = ours && path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        // The next command tries again if this fails.
+        if there && fs::remove_dir_all(&path).is_err() {
+            return None;
+        }
+        self.end();
+        there.then_some(path)
+    }
+
+    /// The temporary folder was renamed, so the record is no longer needed.
+    pub(super) fn end(self) {
+        let _ = fs::remove_file(&self.note);
+    }
+}
