@@ -12,6 +12,8 @@
 //!        objects: entry versions, list nodes, takes, states   (named by the hash of their bytes)
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod agent;
 pub mod approval;
 pub mod check;

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! - Blobs are small and similar, so a frame contains many: they compress better together, and restoring a folder
-//! takes few reads.
+//!   takes few reads.
 //! - A frame describes its own content, and names are hashes, so the table can be rebuilt from the files.
 //! - Every blob is checked against its name when it is read.
 //!

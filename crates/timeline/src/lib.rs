@@ -15,6 +15,8 @@
 //! A caller that names the version it read gets a typed conflict if the thread has changed since, and nothing changes;
 //! it can read again and retry.
 
+#![warn(missing_docs)]
+
 mod anchor;
 mod blame;
 mod captured;

@@ -17,7 +17,6 @@ use super::plain::{PlainTake, PlainThread};
 
 /// The expected refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each has the name of the refusal that it predicts")]
 pub enum ExpectedRefusal {
     Conflict,
     EmptyDraft,
