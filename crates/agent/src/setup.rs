@@ -178,7 +178,7 @@ impl Setup {
         };
         match &self.files {
             Some(options) if project.recorded => {
-                drop(WorkingCopy::of_project(timeline, project.id, options)?)
+                drop(WorkingCopy::of_project(timeline, project.id, options)?);
             }
             Some(options) => drop(Workspace::open(&folder, &[], options.clone())?),
             None => check_folder(&folder)?,

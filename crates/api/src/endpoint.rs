@@ -139,7 +139,7 @@ pub(crate) struct Call<'a, P = NoPath, Q = NoQuery, B = ()> {
 /// The typed response of a route.
 pub(crate) struct Answer<A> {
     pub(crate) body: A,
-    /// The version of the thread, for the ETag.
+    /// The version of the thread, for the `ETag`.
     pub(crate) version: Option<Version>,
     /// URL of the created object.
     pub(crate) location: Option<String>,

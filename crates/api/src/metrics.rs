@@ -70,7 +70,7 @@ impl Metrics {
         self.requests.get_or_create(&Labels { method, route, status }).inc();
     }
 
-    /// All metrics in the OpenMetrics format.
+    /// All metrics in the `OpenMetrics` format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.

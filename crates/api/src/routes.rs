@@ -28,7 +28,7 @@ mod worktrees;
 
 use crate::endpoint::Endpoint;
 
-/// All routes, in the order of the OpenAPI document.
+/// All routes, in the order of the `OpenAPI` document.
 pub(crate) fn all() -> Vec<Endpoint> {
     let groups = [
         threads::all(),

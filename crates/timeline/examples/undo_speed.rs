@@ -47,7 +47,7 @@ fn main() {
                         working_copy
                             .go(thread, goal, Caller::human(), MoveOptions::default())
                             .expect("a move"),
-                    )
+                    );
                 })
             };
             let undo = go(Goal::Undo(Unit::Turn, 1));

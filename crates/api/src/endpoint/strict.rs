@@ -1,4 +1,4 @@
-//! Parses JSON as the OpenAPI document describes it, where serde differs:
+//! Parses JSON as the `OpenAPI` document describes it, where serde differs:
 //!
 //! - serde accepts a list in place of an object; here that is an error.
 //! - serde refuses `3.0` as an integer; here it is the same as `3`, as in JSON Schema.
@@ -12,7 +12,7 @@ use serde::de::{
     Visitor,
 };
 
-/// Parses a value as the OpenAPI document describes it.
+/// Parses a value as the `OpenAPI` document describes it.
 pub(super) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = T::deserialize(Strict(&mut reader))?;

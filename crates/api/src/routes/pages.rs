@@ -15,7 +15,7 @@ use crate::problem::{Code, Problem};
 use crate::router::refusing_others;
 use crate::service::Service;
 
-/// Adds the routes for browsers. They are not in the OpenAPI document, because programs use a token.
+/// Adds the routes for browsers. They are not in the `OpenAPI` document, because programs use a token.
 pub(crate) fn add(router: Router, service: &Arc<Service>, home: &'static str) -> Router {
     let (login_service, logout_service) = (Arc::clone(service), Arc::clone(service));
     let login =

@@ -1,4 +1,4 @@
-//! Every route × every reason for refusal. The routes come from the OpenAPI document.
+//! Every route × every reason for refusal. The routes come from the `OpenAPI` document.
 //!
 //! A refusal counts only if the same request passes with the right credential, so each row ends with that
 //! control. No refused request may leave a trace in the log.

@@ -1,4 +1,4 @@
-//! All routes of the served OpenAPI document: new routes are covered automatically.
+//! All routes of the served `OpenAPI` document: new routes are covered automatically.
 
 use serde_json::Value;
 

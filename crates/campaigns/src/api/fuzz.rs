@@ -1,4 +1,4 @@
-//! Random requests generated from the OpenAPI document: none may fail the server or be slow.
+//! Random requests generated from the `OpenAPI` document: none may fail the server or be slow.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

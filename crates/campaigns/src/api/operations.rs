@@ -1,4 +1,4 @@
-//! Parses the operations of the OpenAPI document.
+//! Parses the operations of the `OpenAPI` document.
 
 use serde_json::Value;
 

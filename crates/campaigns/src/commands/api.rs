@@ -24,7 +24,7 @@ pub(crate) struct Api {
 
 #[derive(Debug, Subcommand)]
 enum Campaign {
-    /// Send requests generated from the OpenAPI document: valid, faulty and hostile ones.
+    /// Send requests generated from the `OpenAPI` document: valid, faulty and hostile ones.
     Fuzz {
         /// Number of requests.
         #[arg(default_value_t = 1_000_000)]

@@ -306,16 +306,9 @@ impl TurnCampaign {
             }
             TurnStart::Retry(at, prompt) => {
                 let beginning = TurnRequest { prompt: prompt.clone(), ..world.beginning("") };
-                {
-                    let again = RetryRequest {
-                        from: take,
-                        at: *at,
-                        name: None,
-                        on_conflict: OnConflict::default(),
-                        shared: SharedChanges::default(),
-                    };
-                    world.runtime.retry(world.thread, again, beginning, &cancel, &mut watcher)
-                }
+                let (on_conflict, shared) = (OnConflict::default(), SharedChanges::default());
+                let again = RetryRequest { from: take, at: *at, name: None, on_conflict, shared };
+                world.runtime.retry(world.thread, again, beginning, &cancel, &mut watcher)
             }
         };
         let (ended, undone, made) = (watcher.ended, watcher.undone, watcher.made);

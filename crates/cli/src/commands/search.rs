@@ -82,7 +82,7 @@ impl Arguments {
         let index = SearchIndex::open(timeline.store().folder())?;
         let mut progress = Progress::begin("Indexing", context.observer());
         index.catch_up(&reader.queries(), &mut |at| {
-            progress.set_progress(at.reached as u64, at.goal as u64)
+            progress.set_progress(at.reached as u64, at.goal as u64);
         })?;
         drop(progress);
         let mut progress = Progress::begin("Searching history", context.observer());

@@ -58,6 +58,7 @@ pub(crate) struct Browser {
 /// A window of the browser.
 pub(crate) struct Window(WindowHandle);
 
+#[expect(clippy::result_large_err, reason = "the error type is that of the WebDriver client")]
 impl Browser {
     /// Opens a browser. If there is none, the error says what to install.
     pub(crate) fn open(look: Look) -> Self {

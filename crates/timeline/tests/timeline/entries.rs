@@ -100,7 +100,7 @@ fn what_changes_nothing_makes_no_operation() {
         Command::Pin { pinned: false },
         Command::Restore,
         Command::SetDraft { take, text: String::new() },
-        Command::Set { values: vec![("temperature".into(), "".into())] },
+        Command::Set { values: vec![("temperature".into(), String::new())] },
     ] {
         let done = world.done(command.clone());
         assert!(!done.changed() && done.version == version, "{command:?}");

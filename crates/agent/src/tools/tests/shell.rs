@@ -59,7 +59,7 @@ fn much_output_is_cut_and_kept_whole() {
     let mut told = 0;
     let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
     let output = run(&call("shell", input), &lab.context, &Cancel::new(), &mut |progress| {
-        told += progress.chunk.len()
+        told += progress.chunk.len();
     });
     assert!(output.text.starts_with("begin\n") && output.text.contains("\nend\n[Exit code 0]"));
     assert!(output.text.chars().count() < 31_000);

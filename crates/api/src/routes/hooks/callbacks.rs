@@ -199,7 +199,7 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
     Ok(Answer { body, version: reply.version, location: reply.location })
 }
 
-/// The OpenAPI document cannot describe the arguments of each callback, so that wrong arguments are 422 and not 400.
+/// The `OpenAPI` document cannot describe the arguments of each callback, so that wrong arguments are 422 and not 400.
 fn as_refused(problem: Problem) -> Problem {
     match problem.code {
         Code::InvalidRequest => Problem { code: Code::Refused, ..problem },
