@@ -14,92 +14,62 @@
 //! queue on a lock file. Readers never wait, and see the store as of the start of their
 //! [`ReadTransaction`](crate::Reading). A write is acknowledged only after SQLite has synced it.
 
-mod budget;
-mod cache;
-mod collect;
-mod completeness;
-mod derive;
-mod erasure;
-mod facets;
-mod folders;
-mod head;
-mod high_water_mark;
-mod index;
 mod location;
+mod log;
 mod maintenance;
 mod objects;
 mod open;
-mod operations;
-mod packs;
-mod presentation;
-mod project_usage;
-mod projects;
-mod publish;
-mod purge;
-mod queries;
-mod reachability;
-mod read_transaction;
-mod redact;
-mod repair;
-mod row_checksums;
 mod runtime;
-mod salvage;
-mod scan;
 mod schema;
-mod seal;
 mod search;
-mod shared_settings;
-mod tail;
-mod takes;
-mod thread_list;
-mod threads;
-mod verify;
-mod writer;
+mod tables;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-pub use budget::{BudgetState, StoreUsage};
-pub use collect::{CollectMode, CollectReport};
-pub use facets::Facet;
-pub use folders::{FolderLock, StoredIntent};
-pub use head::ThreadHead;
-pub use high_water_mark::LostLogEnd;
 pub use location::Permissions;
-pub use maintenance::WalState;
+pub use log::head::ThreadHead;
+pub use log::high_water_mark::LostLogEnd;
+pub use log::operations::{LogRow, StoredOperation};
+pub use log::publish::{Publication, PublishError, PublishedOperation};
+pub use log::queries::Queries;
+pub use log::read_transaction::ReadTransaction;
+pub use log::tail::Tail;
+pub use log::writer::{WriteError, WriteTransaction};
+pub use maintenance::budget::{BudgetState, StoreUsage};
+pub use maintenance::collect::{CollectMode, CollectReport};
+pub use maintenance::exclusive::WalState;
+pub use maintenance::purge::PurgeReport;
+pub use maintenance::redact::{RedactError, RedactionReport, SecretLocation, Secrets};
+pub use maintenance::repair::{RepairChange, RepairReport};
+pub use maintenance::salvage::{SalvageReport, UnreadableRows};
+pub use maintenance::verify::{
+    MaintenanceProgress, MaintenanceStage, Problem, Referrer, ThreadRef, VerifyReport,
+};
+pub use objects::packs::{PackWriter, PackedBatch};
+pub use objects::seal::{OpenSealedError, Sealer};
 pub use open::OpenError;
-pub use operations::{LogRow, StoredOperation};
-pub use packs::{PackWriter, PackedBatch};
-pub use presentation::EntryPresentation;
-pub use project_usage::ProjectUsage;
-pub use projects::ProjectRow;
-pub use publish::{Publication, PublishError, PublishedOperation};
-pub use purge::PurgeReport;
-pub use queries::Queries;
-pub use read_transaction::ReadTransaction;
-pub use redact::{RedactError, RedactionReport, SecretLocation, Secrets};
-pub use repair::{RepairChange, RepairReport};
 pub use runtime::{
     DecisionOutcome, LivenessLock, NewTraceRecord, RequestState, RuntimeDatabase, RuntimeStamp, TraceFilter,
     TraceRecord, TurnLease, TurnLeases,
 };
-pub use salvage::{SalvageReport, UnreadableRows};
 pub use schema::CURRENT as SCHEMA_VERSION;
-pub use seal::{OpenSealedError, Sealer};
 pub use search::{
     CatchUpReport, Hit, Progress, RebuildReason, SearchError, SearchIndex, SearchOrder, SearchProblem,
     SearchQuery, SearchScope, Snippet, SnippetPiece,
 };
-pub use shared_settings::{FormerPreset, SettingScope, SharedSettings, SharedValue};
-pub use tail::Tail;
-pub use takes::TakeRow;
-pub use thread_list::{ListPosition, ThreadList};
-pub use threads::{DeletedFilter, ThreadFilter, ThreadRow, ThreadSelection};
-pub use verify::{MaintenanceProgress, MaintenanceStage, Problem, Referrer, ThreadRef, VerifyReport};
-pub use writer::{WriteError, WriteTransaction};
+pub use tables::facets::Facet;
+pub use tables::folders::{FolderLock, StoredIntent};
+pub use tables::presentation::EntryPresentation;
+pub use tables::project_usage::ProjectUsage;
+pub use tables::projects::ProjectRow;
+pub use tables::shared_settings::{FormerPreset, SettingScope, SharedSettings, SharedValue};
+pub use tables::takes::TakeRow;
+pub use tables::thread_list::{ListPosition, ThreadList};
+pub use tables::threads::{DeletedFilter, ThreadFilter, ThreadRow, ThreadSelection};
 
-use cache::Cache;
-use writer::Writer;
+use log::writer::Writer;
+use objects::cache::Cache;
 
 pub struct Store {
     folder: PathBuf,
@@ -185,7 +155,7 @@ impl StoreError {
             Self::Unavailable(ObjectError::Unreadable(error)) => {
                 error.downcast_ref::<Self>().is_some_and(Self::is_damage)
             }
-            Self::Database(error) => scan::is_damage(error),
+            Self::Database(error) => maintenance::scan::is_damage(error),
             Self::DiskFull
             | Self::Unsure
             | Self::Poisoned

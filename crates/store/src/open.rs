@@ -7,10 +7,10 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::cache::Cache;
 use crate::location::{database, lock, open_private, private_file, private_folder};
+use crate::log::writer::Writer;
+use crate::objects::cache::Cache;
 use crate::schema::{APPLICATION, MIGRATIONS, check_schema_text, migrate, version};
-use crate::writer::Writer;
 use crate::{Store, StoreError};
 
 /// The first SQLite version without the bug that could corrupt a database with several writers.

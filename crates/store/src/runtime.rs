@@ -39,8 +39,8 @@ pub use trace::{NewTraceRecord, TraceFilter, TraceRecord};
 
 use group_commit::WriteQueue;
 
-use crate::budget::sidecar_path;
 use crate::location::{backups, first_free_name, private_file, private_folder, runtime_database};
+use crate::maintenance::budget::sidecar_path;
 use crate::{Store, StoreError};
 
 /// The format version: the number of migrations applied.

@@ -35,7 +35,7 @@ pub use query::{Hit, SearchOrder, SearchQuery, SearchScope};
 pub use snippet::{Snippet, SnippetPiece};
 
 use crate::StoreError;
-use crate::queries::Queries;
+use crate::log::queries::Queries;
 use file::IndexFile;
 
 /// How often a search retries with a rebuilt index.

@@ -17,42 +17,13 @@
 
 #![warn(missing_docs)]
 
-mod anchor;
-mod blame;
-mod captured;
-mod change;
-mod changes;
 mod clock;
-mod compare_versions;
-mod create;
-mod entry_display;
-mod entry_history;
 mod error;
-mod export;
-mod file_changes;
-mod file_log;
-mod file_operations;
 mod files;
-mod find;
-mod import;
-mod moves;
-mod paging;
-mod pictures;
-mod presets;
-mod project;
-mod promote;
-mod reader;
-mod redaction;
-mod reset_summary;
-mod revisions;
-mod search;
-mod shared;
-mod tail;
-mod thread_locations;
-mod touches;
-mod tree;
-mod view;
+mod read;
+mod transfer;
 mod working_copy;
+mod write;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -62,44 +33,36 @@ use retake_model::id::{RequestId, TakeId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_store::{OpenError, Store, ThreadList};
 
-pub use blame::{Blame, BlameError, BlameLine, LineOrigin};
-pub use captured::{ExcludedFile, SnapshotSummary, ThreadFiles};
-pub use change::ChangeOutcome;
-pub use changes::{
+pub use clock::{Clock, SeededClock, SystemClock};
+pub use error::{ChangeError, ReadError};
+pub use files::blame::{Blame, BlameError, BlameLine, LineOrigin};
+pub use files::captured::{ExcludedFile, SnapshotSummary, ThreadFiles};
+pub use files::changes::{
     Changes, ChangesPage, ContentComparison, DEFAULT_CONTEXT, Detail, DiffOptions, FileDiff, FileFacts,
     HunkView, LineView, PartView, Stat,
 };
-pub use clock::{Clock, SeededClock, SystemClock};
-pub use compare_versions::{EntryDifference, FieldDifference, VersionComparison};
-pub use create::{CreateError, NewThread};
-pub use entry_display::{DisplayChange, EntrySelection};
-pub use entry_history::{EntryHistory, FirstAppearance};
-pub use error::{ChangeError, ReadError};
-pub use export::{ExportError, ExportFormatter, ExportItem, ExportSummary};
-pub use file_changes::FileChanges;
-pub use file_log::{FileLog, FileLogItem, OperationInfo};
-pub use files::{CapturedFile, CapturedFilePage, Depth, FilePiece, ListOptions};
-pub use find::{FindError, SHORTEST_PREFIX, ThreadMatch, id_hint};
-pub use import::{ImportError, ImportMode, ImportSummary};
-pub use moves::{Goal, HistoryMove};
-pub use paging::{InvalidCursorError, Page, ThreadCursor};
-pub use presets::{ContextPreset, PresetError};
-pub use project::{ForgottenProject, KnownProject, Project, ProjectChange, ProjectError};
-pub use promote::PromoteOutcome;
-pub use reader::Reader;
-pub use redaction::{RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
-pub use reset_summary::ResetSummary;
+pub use files::file_changes::FileChanges;
+pub use files::file_log::{FileLog, FileLogItem, OperationInfo};
+pub use files::listing::{CapturedFile, CapturedFilePage, Depth, FilePiece, ListOptions};
+pub use read::compare_versions::{EntryDifference, FieldDifference, VersionComparison};
+pub use read::entry_history::{EntryHistory, FirstAppearance};
+pub use read::find::{FindError, SHORTEST_PREFIX, ThreadMatch, id_hint};
+pub use read::paging::{InvalidCursorError, Page, ThreadCursor};
+pub use read::reader::Reader;
+pub use read::reset_summary::ResetSummary;
+pub use read::revisions::{FOLDER, NamedFiles, RevisionError, RevisionResolver, SnapshotFolder};
+pub use read::search::{FoundEntries, FoundEntry};
+pub use read::tail::{LogEvent, Tail, ThreadChange};
+pub use read::thread_locations::ThreadLocations;
+pub use read::tree::{Tree, TreeThread};
+pub use read::view::{EntryView, HistoryItem, SavedVersion, UndoStatus};
 pub use retake_model as model;
 pub use retake_model::command::{Command, InsertPosition, NewEntry};
 pub use retake_model::history::Unit;
 pub use retake_store as store;
 pub use retake_workspace as workspace;
-pub use revisions::{FOLDER, NamedFiles, RevisionError, RevisionResolver, SnapshotFolder};
-pub use search::{FoundEntries, FoundEntry};
-pub use tail::{LogEvent, Tail, ThreadChange};
-pub use thread_locations::ThreadLocations;
-pub use tree::{Tree, TreeThread};
-pub use view::{EntryView, HistoryItem, SavedVersion, UndoStatus};
+pub use transfer::export::{ExportError, ExportFormatter, ExportItem, ExportSummary};
+pub use transfer::import::{ImportError, ImportMode, ImportSummary};
 pub use working_copy::{
     AdditionalRoot, ChangeReport, CleanupReport, ClosedWorktree, CurrentFiles, FileError, FileReport,
     FilesAt, FolderStatus, MoveOptions, MoveOutcome, OpenedWorktree, Outcome, PathReport, PendingMove, Plan,
@@ -107,6 +70,14 @@ pub use working_copy::{
     TakeFiles, TakeFilesIndex, ToolPhase, TurnAdvanceOutcome, WorkingCopy, Worktree, WorktreeChange,
     WorktreePreview,
 };
+pub use write::change::ChangeOutcome;
+pub use write::create::{CreateError, NewThread};
+pub use write::entry_display::{DisplayChange, EntrySelection};
+pub use write::moves::{Goal, HistoryMove};
+pub use write::presets::{ContextPreset, PresetError};
+pub use write::project::{ForgottenProject, KnownProject, Project, ProjectChange, ProjectError};
+pub use write::promote::PromoteOutcome;
+pub use write::redaction::{RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
 
 /// An open timeline. Clones are cheap and share the same timeline.
 #[derive(Clone)]

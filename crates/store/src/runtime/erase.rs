@@ -9,7 +9,7 @@ use rusqlite::{Transaction, params};
 use super::idempotency_keys::erase_answers;
 use super::trace::{HASH_BYTES, join};
 use super::{BUSY_TIMEOUT, RuntimeDatabase};
-use crate::maintenance::READER_WAIT;
+use crate::maintenance::exclusive::READER_WAIT;
 use crate::{Secrets, StoreError, WalState};
 
 impl RuntimeDatabase {

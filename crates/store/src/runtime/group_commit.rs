@@ -14,7 +14,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::RuntimeDatabase;
 use crate::StoreError;
-use crate::writer::duplicate_error;
+use crate::log::writer::duplicate_error;
 
 /// The most jobs per transaction: the first of them waits for the last.
 const MAX_BATCH: usize = 256;

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::RuntimeDatabase;
 use super::group_commit::Durability;
 use crate::StoreError;
-use crate::queries::digest;
+use crate::log::queries::digest;
 
 /// The most requests that are remembered.
 const MAX_REQUESTS: i64 = 100_000;

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::RuntimeDatabase;
 use crate::StoreError;
-use crate::queries::{decode_checked, digest};
+use crate::log::queries::{decode_checked, digest};
 
 /// Changes whenever the runtime database changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, params};
 use super::RuntimeDatabase;
 use super::pieces::cut;
 use crate::StoreError;
-use crate::queries::digest;
+use crate::log::queries::digest;
 
 /// Fast: the same text is compressed again and again.
 const LEVEL: i32 = 3;

@@ -19,7 +19,7 @@ use super::file::IndexFile;
 use super::follow::cursor;
 use super::new_versions::{RowContent, rows_since, unless_damaged};
 use crate::StoreError;
-use crate::queries::Queries;
+use crate::log::queries::Queries;
 
 /// Rows of the log read at a time.
 const PAGE: usize = 2000;

@@ -20,7 +20,7 @@ use super::new_versions::{RowContent, ScannedRow, new_versions, rows_since, unle
 use super::segment::segment;
 use crate::StoreError;
 use crate::location::database;
-use crate::queries::Queries;
+use crate::log::queries::Queries;
 
 /// Operations read from the log at a time.
 const PAGE: usize = 2000;

@@ -19,8 +19,8 @@ use retake_model::take::Take;
 use rusqlite::params;
 
 use crate::StoreError;
-use crate::operations::{StoredOperation, checked};
-use crate::queries::Queries;
+use crate::log::operations::{StoredOperation, checked};
+use crate::log::queries::Queries;
 
 /// Operations read at a time.
 const PAGE: usize = 2000;

@@ -14,7 +14,7 @@ use retake_model::state::ThreadState;
 
 use super::new_versions::unless_damaged;
 use crate::StoreError;
-use crate::queries::Queries;
+use crate::log::queries::Queries;
 
 /// Up to this many takes are searched one by one.
 const FEW_TAKES: usize = 16;

@@ -25,8 +25,8 @@ use super::positions::PositionLookup;
 use super::segment::Segmented;
 use super::snippet::Snippet;
 use crate::StoreError;
-use crate::queries::Queries;
-use crate::threads::{DeletedFilter, ThreadFilter, ThreadRow};
+use crate::log::queries::Queries;
+use crate::tables::threads::{DeletedFilter, ThreadFilter, ThreadRow};
 
 /// A search query.
 #[derive(Clone, Debug)]

@@ -16,9 +16,9 @@ use super::moves::LABELS;
 use super::plan::{FileOperationWalk, FolderKind, take_in_folder};
 use super::record_changes::with_files;
 use super::route::changes_any_files;
-use crate::change::{Head, compose_move, finish};
 use crate::clock::Clock;
-use crate::moves::view_of;
+use crate::write::change::{Head, compose_move, finish};
+use crate::write::moves::view_of;
 use crate::{Caller, ChangeError, FileError, Goal, Rules};
 
 /// Moves a thread back to its version before an import, if the imported operations change files: an import moves no

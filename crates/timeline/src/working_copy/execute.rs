@@ -24,9 +24,9 @@ use super::record_changes::with_files;
 use super::report::{FileReport, Outcome, of_plan};
 use super::sealed::{self, move_sealed};
 use super::{CurrentFiles, FileError, FolderSession};
-use crate::change::{ComposedOperation, Head, finish};
 use crate::clock::{Clock, ClockIds};
-use crate::promote::follow;
+use crate::write::change::{ComposedOperation, Head, finish};
+use crate::write::promote::follow;
 use crate::{Caller, ChangeOutcome, Timeline};
 
 /// What is to be done: how the files are to be, and the content that is new for it.

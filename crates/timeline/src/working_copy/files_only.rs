@@ -17,7 +17,7 @@ use retake_store::{Queries, StoreError};
 use super::FileError;
 use super::plan::FolderKind;
 use super::route::changes_files;
-use crate::moves::Destination;
+use crate::write::moves::Destination;
 use crate::{Goal, Rules};
 
 /// Destination of a move of the files from their current position. Only steps that changed files count.

@@ -14,7 +14,7 @@ use super::report::PathReport;
 use super::roots::identify_roots;
 use super::worktree::identify;
 use super::{FileError, WorkingCopy, plan};
-use crate::change::Head;
+use crate::write::change::Head;
 
 /// The folder and its record.
 pub(super) struct FolderState {

@@ -14,8 +14,8 @@ use super::plan::FolderKind;
 use super::report::FileReport;
 use super::resolve_request::PendingOperation;
 use super::{FileError, MoveOptions, PlanRequest, Scope, WorkingCopy, route};
-use crate::change::head_of;
-use crate::moves::view_of;
+use crate::write::change::head_of;
+use crate::write::moves::view_of;
 use crate::{Caller, Goal, HistoryMove};
 
 /// What came of a move of conversation and files.

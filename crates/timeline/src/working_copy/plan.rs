@@ -94,7 +94,7 @@ pub(super) fn steps_back(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
-    (way, scope): (&crate::moves::Destination, Scope),
+    (way, scope): (&crate::write::moves::Destination, Scope),
     here: FolderKind,
 ) -> Result<Vec<FileStep>, StoreError> {
     let log = queries.log(thread);

@@ -28,8 +28,8 @@ use super::{
     FileError, MoveOptions, Preview, RestoreOutcome, Scope, SharedChanges, WorkingCopy, Worktree,
     WorktreeChange,
 };
-use crate::change::{head_of, stays_in_background};
-use crate::moves::RouteFiles;
+use crate::write::change::{head_of, stays_in_background};
+use crate::write::moves::RouteFiles;
 use crate::{Caller, ChangeError, ChangeOutcome, Command, Goal, HistoryMove, PromoteOutcome, Timeline};
 
 /// What a plan is made for.

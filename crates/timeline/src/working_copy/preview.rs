@@ -31,10 +31,10 @@ use super::{
     FileError, FileReport, Outcome, PathReport, PlanRequest, RecoveredMove, Scope, WorkingCopy,
     WorktreePreview,
 };
-use crate::change::{Head, change, publish_move};
-use crate::files::{FilePiece, node_at, piece_of};
-use crate::moves::view_of;
-use crate::promote::promote_in;
+use crate::files::listing::{FilePiece, node_at, piece_of};
+use crate::write::change::{Head, change, publish_move};
+use crate::write::moves::view_of;
+use crate::write::promote::promote_in;
 use crate::{Caller, Goal};
 
 /// How often to start again because content was erased in the meantime.
@@ -306,7 +306,7 @@ fn conversation_move(
     order: &PlannedRequest,
     goal: Goal,
 ) -> Result<PendingOperation, FileError> {
-    let (row, head) = crate::change::head_of(queries, order.thread)?;
+    let (row, head) = crate::write::change::head_of(queries, order.thread)?;
     let state: ThreadState = load(queries, head.after)?;
     let view = view_of(queries, order.thread, &state, order.take)?;
     let way = goal.destination(queries, row.number, head.version, order.timeline.rules, view)?;

@@ -18,8 +18,8 @@ use super::ownership::{Owner, Recorder, Share, divide, with_changes};
 use super::report::{FileReport, Outcome, PathReport};
 use super::sealed::{SealedSnapshot, changed_sealed};
 use super::{FileError, FolderSession, WorkingCopy};
-use crate::change::{ComposedOperation, Head, compose_change, compose_command, finish};
 use crate::clock::Clock;
+use crate::write::change::{ComposedOperation, Head, compose_change, compose_command, finish};
 use crate::{Caller, ChangeError, ChangeOutcome, Command, Rules};
 
 /// The current files.

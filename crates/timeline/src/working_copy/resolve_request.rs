@@ -19,11 +19,11 @@ use super::record_changes::changed_paths;
 use super::restore::check_paths;
 use super::route::shared_changes;
 use super::{FileError, PlanRequest, Scope, WorkingCopy};
-use crate::change::{
+use crate::write::change::{
     ComposedOperation, Head, check_no_turn, compose_change, compose_command, compose_move,
     stays_in_background,
 };
-use crate::moves::Destination;
+use crate::write::moves::Destination;
 use crate::{Caller, ChangeError, Command, Goal, Rules};
 
 /// The operation to publish.

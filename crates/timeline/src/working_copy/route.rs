@@ -26,7 +26,7 @@ pub(super) fn steps_between(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
-    (moved, scope): (&crate::moves::Destination, Scope),
+    (moved, scope): (&crate::write::moves::Destination, Scope),
     here: FolderKind,
 ) -> Result<ReplayPlan, StoreError> {
     let back = steps_back(queries, thread, head, (moved, scope), here)?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::record_changes::changed_paths;
 use super::{FileError, PathReport, WorkingCopy};
-use crate::captured::{SnapshotSummary, captured};
+use crate::files::captured::{SnapshotSummary, captured};
 
 /// Status of a folder.
 #[derive(Clone, Debug, Serialize)]

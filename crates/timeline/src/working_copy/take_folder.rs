@@ -6,8 +6,8 @@ use retake_workspace::snapshot::{OpenError, Options};
 use super::planning::PlanRequest;
 use super::resolve_request;
 use super::{FileError, MoveOptions, Scope, WorkingCopy};
-use crate::change::head_of;
-use crate::moves::{check_take, view_of};
+use crate::write::change::head_of;
+use crate::write::moves::{check_take, view_of};
 use crate::{Command, Goal, Timeline};
 
 /// Location of a take's files.

@@ -18,8 +18,8 @@ use super::moves::LABELS;
 use super::report::FileReport;
 use super::resolve_request::{FileSteps, plan_files};
 use super::{FileError, MoveOptions, PlanRequest, Scope, WorkingCopy, plan};
-use crate::change::head_of;
 use crate::clock::ClockIds;
+use crate::write::change::head_of;
 use crate::{Caller, ChangeError, ChangeOutcome, Command, PromoteOutcome};
 
 /// Outcome of a command that may move files.

@@ -26,8 +26,8 @@ use super::record_changes::{count, publish_shares, with_files};
 use super::report::PathReport;
 use super::sealed::SealedSnapshot;
 use super::{FileError, WorkingCopy};
-use crate::change::{ComposedOperation, Head, compose_command, finish};
 use crate::clock::Clock;
+use crate::write::change::{ComposedOperation, Head, compose_command, finish};
 use crate::{Caller, ChangeError, ChangeOutcome, Rules};
 
 /// Whether a step comes before or after a tool.
