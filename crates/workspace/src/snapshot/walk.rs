@@ -10,6 +10,8 @@
 //! Results are collected unordered, each under the number of its folder, and `build` combines them. Children have
 //! higher numbers than their parents.
 
+mod entries;
+
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,6 +23,7 @@ use retake_model::tree::ExclusionReason;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use self::entries::{EntryOutcome, entry_from, names_from_cache};
 use super::SnapshotError;
 use super::cache::{Cache, CachedEntry, Folder};
 use super::listing::list;
@@ -558,51 +561,4 @@ impl<'walk> Walk<'walk> {
                     && stat.is_none_or(|stat| known.stat == Stat { size: 0, ..stat })
             })
     }
-}
-
-/// Names of a folder from the cache.
-fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> Vec<Candidate<'walk>> {
-    let decided = |entry: &CachedEntry<'_>| match entry {
-        CachedEntry::Excluded { reason, by_name: true } => Decision::Exclude(*reason),
-        _ => Decision::Capture,
-    };
-    let entries = cache.entries(folder).into_iter();
-    entries
-        .map(|(name, entry)| Candidate {
-            name: Cow::Borrowed(name),
-            decision: decided(&entry),
-            cached: Some(entry),
-        })
-        .collect()
-}
-
-/// Outcome of checking a name.
-enum EntryOutcome {
-    Same,
-    Other(EntryKind),
-    Gone,
-}
-
-impl Candidate<'_> {
-    fn excluded_entry(&self, reason: ExclusionReason, by_name: bool) -> EntryOutcome {
-        if self.cached == Some(CachedEntry::Excluded { reason, by_name }) {
-            EntryOutcome::Same
-        } else {
-            EntryOutcome::Other(EntryKind::Excluded { reason, by_name })
-        }
-    }
-}
-
-/// The cached entry of a name, with its folder number in this walk.
-fn entry_from<'number>(
-    name: &Candidate<'_>,
-    folders: &mut impl Iterator<Item = &'number u32>,
-) -> Option<Entry> {
-    let kind = match name.cached? {
-        CachedEntry::File { stat, content, .. } => EntryKind::File { stat, content },
-        CachedEntry::Link { stat, target, .. } => EntryKind::Link { stat, target: target.to_vec() },
-        CachedEntry::Folder { .. } => EntryKind::Folder { number: *folders.next()? },
-        CachedEntry::Excluded { reason, by_name } => EntryKind::Excluded { reason, by_name },
-    };
-    Some(Entry { name: name.name.clone().into_owned(), kind })
 }
