@@ -90,14 +90,13 @@ fn files_at(reader: &Reader<'_>, thread: ThreadId, version: Version) -> Result<O
 fn entries(comparison: &VersionComparison) -> Markup {
     let all = comparison.entries_added + comparison.entries_removed + comparison.entries_changed;
     let more = all.saturating_sub(comparison.entries.len() as u64);
-    let several = |many: u64, one: &str, more: &str| {
-        (many > 0)
-            .then(|| format!("{} {}", counted(many, "entry", "entries"), if many == 1 { one } else { more }))
+    let summarize = |count: u64, change: &str| {
+        (count > 0).then(|| format!("{} {change}", counted(count, "entry", "entries")))
     };
     let sum = [
-        several(comparison.entries_removed, "removed", "removed"),
-        several(comparison.entries_added, "added", "added"),
-        several(comparison.entries_changed, "changed", "changed"),
+        summarize(comparison.entries_removed, "removed"),
+        summarize(comparison.entries_added, "added"),
+        summarize(comparison.entries_changed, "changed"),
     ];
     let sum: Vec<String> = sum.into_iter().flatten().collect();
     html! {

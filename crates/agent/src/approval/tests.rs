@@ -146,7 +146,7 @@ fn invalid_rules_are_refused() {
     check(json!({"path": "a", "command": "a", "decision": "deny"}), "only `shell`");
     check(json!({"command": " ", "decision": "deny"}), "empty");
     check(json!({"command": "a | b", "decision": "allow"}), "never be allowed");
-    check(json!({"path": "a[", "decision": "allow"}), "not a pattern");
+    check(json!({"path": "a[", "decision": "allow"}), "invalid path pattern");
     check(json!({"tool": "shell"}), "decision");
     check(json!({"decision": "maybe"}), "maybe");
     check(json!({"decision": "deny", "tols": "x"}), "tols");

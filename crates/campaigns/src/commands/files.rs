@@ -59,7 +59,7 @@ pub(super) fn killed(seed: u64, points: Option<u64>) -> Result<String, BoxError>
 }
 
 pub(super) fn killed_control() -> Result<String, BoxError> {
-    let mistaken = Program { path: std::env::current_exe()?, first: &["mistaken"] };
+    let mistaken = Program { path: std::env::current_exe()?, first: &["wrong-order"] };
     let violation = caught("files before the intent", kill_control(mistaken.clone()))?;
     let removal = caught("a folder that is forgotten before it is removed", removal_control(mistaken))?;
     Ok(format!("the controls were caught: {}; {}", violation.what, removal.what))

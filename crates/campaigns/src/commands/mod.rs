@@ -24,7 +24,7 @@ use retake_campaigns::violation::BoxError;
 
 /// Campaigns that test Retake's guarantees under faults.
 #[derive(Debug, Parser)]
-#[command(name = "proof", version, about)]
+#[command(name = "campaigns", version, about)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     campaign: Campaign,

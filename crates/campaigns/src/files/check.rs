@@ -118,7 +118,7 @@ fn name_of(kind: &impl std::fmt::Debug) -> String {
 }
 
 /// The operation that records hand edits.
-const HAND_EDIT_KIND: &str = "FilesSeen";
+const HAND_EDIT_KIND: &str = "ExternalEdits";
 
 impl Expectation {
     /// Checks files and store after a fault and one more command. The error names the broken rule.

@@ -14,7 +14,7 @@ fn no_kill_leaves_conversation_and_files_apart() {
 
 #[test]
 fn files_that_move_before_the_intent_are_caught() {
-    let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
+    let mistaken = Program { path: env!("CARGO_BIN_EXE_campaigns").into(), first: &["wrong-order"] };
     let violation = caught("files before the intent", kill_control(mistaken));
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
     assert!(violation.what.contains("split"), "{violation}");
@@ -22,7 +22,7 @@ fn files_that_move_before_the_intent_are_caught() {
 
 #[test]
 fn a_folder_that_is_forgotten_before_it_is_removed_is_caught() {
-    let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
+    let mistaken = Program { path: env!("CARGO_BIN_EXE_campaigns").into(), first: &["wrong-order"] };
     let violation = caught("a folder forgotten before it is removed", removal_control(mistaken));
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
     assert!(violation.what.contains("remove") && violation.what.contains("split"), "{violation}");

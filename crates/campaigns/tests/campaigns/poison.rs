@@ -12,7 +12,7 @@ use retake_timeline::{Rules, Timeline};
 /// The outcomes of six commits with a failing sync, and whether it failed.
 fn commits(store: &Path, counted: &Path, failing: u64) -> (Vec<String>, bool) {
     let shim = Shim::build().expect("a C compiler");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_proof"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_campaigns"));
     command.arg("commits").arg(store).arg("6");
     let once = Repeat::Consecutive(NonZeroU64::MIN);
     let faults = Faults::under(store).counted_in(counted).only(CallClass::Sync);

@@ -5,7 +5,7 @@ use retake_campaigns::violation::caught;
 
 fn options(early: bool) -> Options {
     Options {
-        program: env!("CARGO_BIN_EXE_proof").into(),
+        program: env!("CARGO_BIN_EXE_campaigns").into(),
         seed: 5,
         processes: 8,
         operations: 60,

@@ -57,8 +57,8 @@ fn read_line(ended: &dyn Fn() -> bool) -> io::Result<Option<String>> {
     loop {
         // Polls first: a read that waits for the keyboard cannot be interrupted.
         let mut waiting = [PollFd::new(&input, PollFlags::IN)];
-        let glance = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-        match poll(&mut waiting, Some(&glance)) {
+        let interval = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        match poll(&mut waiting, Some(&interval)) {
             Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => {
                 let mut line = String::new();

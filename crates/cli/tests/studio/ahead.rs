@@ -13,7 +13,7 @@ fn an_undo_names_what_it_takes_along() {
     studio.ask("create a.txt with first line");
     let count = studio.entries();
     browser.click("[data-act=undo]:not(:disabled)");
-    browser.until_text("#dialog-body .between", &format!("{count} entries go"));
+    browser.until_text("#dialog-body .between", &format!("{count} entries removed"));
     // Entries by their text, and the file line by line.
     browser.until_text("#dialog-body .differs .removed", "create a.txt with first line");
     browser.until_text("#dialog-body tr.removed", "first line");
@@ -24,7 +24,7 @@ fn an_undo_names_what_it_takes_along() {
 
     // The reverse: the same content returns, and the restored draft disappears.
     browser.click("[data-act=redo]:not(:disabled)");
-    browser.until_text("#dialog-body .between", &format!("{count} entries come"));
+    browser.until_text("#dialog-body .between", &format!("{count} entries added"));
     browser.until_text("#dialog-body .differs .added", "create a.txt with first line");
     browser.until_text("#dialog-body tr.added", "first line");
     studio.confirm();
@@ -63,7 +63,7 @@ fn a_long_way_back_names_some_and_counts_the_others() {
     studio.add((0..50).map(|number| format!("entry {number}")));
     studio.until_entries(50);
     browser.click("[data-act=undo]:not(:disabled)");
-    browser.until_text("#dialog-body .between", "50 entries go");
+    browser.until_text("#dialog-body .between", "50 entries removed");
     browser.until_text("#dialog-body .between", "and 38 entries more");
     studio.confirm_move();
     studio.until_entries(0);

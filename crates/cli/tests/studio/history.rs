@@ -32,7 +32,7 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     browser.click(&format!("{steps} > summary"));
     browser.until_text(&format!("{steps} ol"), "answered");
     browser.click(&format!("{steps} .changed > summary"));
-    browser.until_text(&format!("{steps} .between"), "4 entries come");
+    browser.until_text(&format!("{steps} .between"), "4 entries added");
     browser.until_text(&format!("{steps} .between .file"), "a.txt");
     // Lines are next to their numbers, as elsewhere.
     let wide = "document.querySelector('#history .diff tr.added td:last-child').clientWidth > 200";

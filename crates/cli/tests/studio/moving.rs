@@ -15,7 +15,7 @@ fn undo_and_redo_go_by_button_and_by_keys_and_show_what_they_would_do() {
 
     browser.click("[data-act=undo]");
     browser.until_text("#dialog-body", "a.txt");
-    browser.until_text("#dialog-body", &format!("{count} entries go"));
+    browser.until_text("#dialog-body", &format!("{count} entries removed"));
     browser.picture("undo-preview");
     // Cancelled.
     browser.press(&[], Key::Escape.into());

@@ -297,7 +297,10 @@ mod repository {
     fn retired_names_stay_retired() {
         let others: Vec<PathBuf> = sources("")
             .into_iter()
-            .filter(|path| !path.ends_with("tidy/tests/tidy/retired_names.rs"))
+            // The export format keeps its names: files of older versions have them.
+            .filter(|path| {
+                !path.ends_with("tidy/tests/tidy/retired_names.rs") && !path.ends_with("transfer/export.rs")
+            })
             .collect();
         check(&others, retired_names::retired);
     }

@@ -54,7 +54,6 @@ const SURFACE: &[&str] = &[
     "would",
     "comms",
     "entries-shown",
-    "between",
     "letters",
     "entries_came",
     "entries_went",

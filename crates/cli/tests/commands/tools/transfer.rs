@@ -64,7 +64,7 @@ fn sealed(lines: &[&str]) -> String {
     text.push('\n');
     let digest = blake3::hash(text.as_bytes());
     let lines = lines.len();
-    format!("{text}{{\"digest\":\"{digest}\",\"end\":true,\"lines\":{lines}}}\n")
+    format!("{text}{{\"end\":true,\"lines\":{lines},\"digest\":\"{digest}\"}}\n")
 }
 
 #[test]
