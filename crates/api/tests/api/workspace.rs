@@ -343,8 +343,8 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     client.post(&take("worktree"), &body).done();
     assert_eq!(fs::read_to_string(folder.join("a.txt")).expect("it is there"), "one\n");
     // A preview is refused if the request is.
-    for open in ["open", "open?dry_run=true"] {
-        client.post(&take(open), &body).refused(409, "conflict");
+    for route in ["worktree", "worktree?dry_run=true"] {
+        client.post(&take(route), &body).refused(409, "conflict");
     }
     assert_eq!(texts(&client.get("/v1/worktrees").done()["items"], "take"), [first.as_str().expect("an id")]);
 
@@ -358,7 +358,7 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     );
     assert_eq!(client.get(&there).done()["text"], "one\n");
     write(&folder, "b.txt", "last\n");
-    let ahead = client.post(&take("close?dry_run=true"), &json!({"remove": true})).done();
+    let ahead = client.post(&take("worktree/remove?dry_run=true"), &json!({"remove": true})).done();
     assert_eq!(texts(&ahead["preview"]["unrecorded"], "path"), ["b.txt"], "{ahead}");
     let closed = client.post(&take("worktree/remove"), &json!({"remove": true})).done();
     assert_eq!((&closed["removed"], folder.join("b.txt").exists()), (&json!(true), false), "{closed}");
