@@ -1,6 +1,12 @@
 //! Steps of the walk other than turns: moves, changes, compression, switches and hand edits.
 
-use super::*;
+use super::{
+    Caller, CampaignError, Cancel, ChangeError, Command, CommandError, CompressError, CompressOptions,
+    DriverFault, EntryId, EntryVersion, FileError, Folder, Goal, InsertPosition, Interference,
+    InterferingObserver, Interruption, KeepRecent, MoveOptions, MoveOutcome, NewEntry, OnConflict,
+    PlannedInterference, QUICK_ANSWER, RetryRequest, SharedChanges, StepReport, TakeId, ThreadState,
+    TurnCampaign, TurnError, Wire, fine, wrong,
+};
 
 impl TurnCampaign {
     /// A retry that cannot start must leave nothing.

@@ -1,6 +1,6 @@
 //! From names to entries: candidates out of the cache, and the outcome of checking one.
 
-use super::*;
+use super::{Cache, CachedEntry, Candidate, Cow, Decision, Entry, EntryKind, ExclusionReason, Folder};
 
 /// Names of a folder from the cache.
 pub(super) fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> Vec<Candidate<'walk>> {
