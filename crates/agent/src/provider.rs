@@ -1,8 +1,8 @@
-//! Who answers: the wires of the providers, and the one that needs none.
+//! Model providers: their wires, and the offline assistant that needs none.
 //!
-//! A model is called with a request body (made by the projection of `model`), and its answer comes back as a stream
-//! of events. Each wire has a decoder that is pure: events in, blocks out. What goes wrong is a [`CallError`] that
-//! keeps everything that came before, so that nothing a user has seen, or paid for, is lost.
+//! A call sends a request body (built by the projection in `model`) and reads the answer as a stream of
+//! events. Each wire has a pure decoder: events in, blocks out. A failure is a [`CallError`] with everything
+//! received so far, so that nothing a user has seen or paid for is lost.
 //!
 //! ```text
 //!   Endpoint ─┐                        one decoder per wire
@@ -13,7 +13,7 @@
 //!   Heard ──────► offline ──────────────────────────────────────────────────────► the same, without a network
 //! ```
 //!
-//! [`config`] says how a provider is reached, [`catalog`] what is known of models, [`prices`] what an answer costs.
+//! [`config`] describes how to reach a provider, [`catalog`] the models, [`prices`] the cost of an answer.
 
 mod anthropic;
 mod assembly;
@@ -57,10 +57,10 @@ pub use platform::{Platform, plain_model};
 pub use secret::Secret;
 pub use sign_in::{SignIn, TokenSource};
 
-/// What arrives of an answer, for a screen that shows it while it streams.
+/// A piece of an answer, for display while it streams.
 ///
-/// `block` is the place of the block in [`Answer::blocks`] as long as no empty block is left out at the end; it tells
-/// parallel calls apart.
+/// `block` is the index in [`Answer::blocks`], unless empty blocks are removed at the end; it distinguishes
+/// parallel calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
     /// More of a text.
@@ -69,64 +69,64 @@ pub enum Delta {
     Thinking(String),
     /// A tool call begins.
     CallStarted {
-        /// Which block.
+        /// The block.
         block: usize,
-        /// The provider's name for the call.
+        /// The provider's id for the call.
         call: String,
         /// The tool.
         name: String,
     },
     /// More of a call's input, as JSON text.
     CallInput {
-        /// Which block.
+        /// The block.
         block: usize,
         /// The piece.
         text: String,
     },
     /// A call's input is complete.
     CallEnded {
-        /// Which block.
+        /// The block.
         block: usize,
     },
-    /// What was counted so far.
+    /// Token usage so far.
     Usage(Usage),
 }
 
 /// Why a model stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stop {
-    /// It has said what it had to say.
+    /// The answer is complete.
     #[default]
     EndTurn,
     /// It waits for the results of its calls.
     ToolUse,
-    /// It reached the most tokens that it may write.
+    /// It reached the output limit.
     MaxTokens,
-    /// It, or a filter before it, would not answer.
+    /// The model or a filter refused to answer.
     Refusal,
-    /// Anything else, in the provider's word.
+    /// Another reason, in the provider's term.
     Other(String),
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What it said, thought and called, in order.
+    /// Text, thoughts and calls, in order.
     pub blocks: Vec<Block>,
-    /// Tokens, if the provider counted them in a way that can be believed.
+    /// Token usage, if the provider's counts are plausible.
     pub usage: Option<Usage>,
-    /// Why it stopped. In what is kept of a failed call, `EndTurn` says nothing.
+    /// Why the model stopped. In the partial answer of a failed call, `EndTurn` has no meaning.
     pub stop: Stop,
-    /// The provider's own words on why it stopped, where it gives any.
+    /// The provider's own explanation of why the model stopped, if any.
     pub stop_detail: Option<String>,
-    /// The model's exact name, as it says itself.
+    /// The exact name of the model, as reported by the provider.
     pub model: Option<String>,
-    /// The provider's name for the answer.
+    /// The provider's id for the answer.
     pub response_id: Option<String>,
 }
 
 impl Answer {
-    /// Whether nothing at all was received.
+    /// Whether nothing was received.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

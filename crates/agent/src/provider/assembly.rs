@@ -1,7 +1,7 @@
-//! An answer while it is put together: what the decoders of all wires share.
+//! Assembles an answer from stream events; shared by the decoders of all wires.
 //!
-//! Blocks are opened, grow, and are closed; what a screen should see is queued as deltas. All that is held is
-//! counted, so that no server can fill the memory.
+//! Blocks open, grow and close; deltas for the screen are queued. Every buffered byte counts towards a limit,
+//! so that a server cannot exhaust memory.
 
 use std::collections::HashSet;
 
@@ -14,42 +14,42 @@ use super::fault::DecodeError;
 use super::status::shorten;
 use super::{Answer, Delta, Stop, Wire};
 
-/// The most bytes that one answer may have, all that it carries counted: 6 MiB.
+/// Maximum size of one answer in bytes, all of its content included: 6 MiB.
 ///
-/// The longest answers of today's models have about 1 MiB. An answer is copied a few times on its way to the disk, and
-/// all copies together stay under 64 MiB.
+/// The longest answers of current models have about 1 MiB. An answer is copied a few times on its way to the
+/// disk; all copies together stay under 64 MiB.
 pub const ANSWER_BYTES: usize = 6 << 20;
 
-/// The field of a tool call whose input was not a JSON object. It says what was wrong with it; the input itself is
-/// kept as a JSON string.
+/// Field of a tool call whose input was not a JSON object. It describes the error; the input itself is stored
+/// as a JSON string.
 pub const BROKEN_INPUT: &str = "broken_input";
 
-/// What each block costs beside its text, with the copies that are made of it.
+/// Overhead of a block beside its text, including the copies made of it.
 const BLOCK_BYTES: usize = 1024;
 
-/// Names that a provider gives to models and answers are not longer.
+/// Maximum length of the names that providers give to models and answers.
 const NAME_BYTES: usize = 200;
 
-/// What is wrong with the input of a call, if it is a call and its input was not a JSON object.
+/// Returns the error in a call's input; `None` if the block is no call or its input is a JSON object.
 pub fn broken_input(block: &Block) -> Option<String> {
     let Block::ToolCall { extra, .. } = block else { return None };
     let (_, value) = extra.iter().find(|(name, _)| *name == BROKEN_INPUT)?;
     Some(serde_json::from_str(value.as_str()).unwrap_or_default())
 }
 
-/// A block that grows.
+/// A growing block.
 #[derive(Debug)]
 struct PartialBlock {
     kind: Kind,
-    /// The text, the thought, or the input as JSON text.
+    /// The text, the thought, or the call's input as JSON text.
     text: String,
     extra: Vec<(String, Json)>,
-    /// Fields that are lists, item by item.
+    /// List fields, item by item.
     lists: Vec<(String, Vec<String>)>,
-    /// `OpenRouter`'s reasoning, to be returned as it came.
+    /// `OpenRouter`'s reasoning details, sent back unchanged.
     details: Details,
     ended: bool,
-    /// What is wrong with the input of a call, beyond what can be seen in it.
+    /// An error in the call's input that the input itself does not show.
     broken: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Assembly {
     response_id: Option<String>,
     stop: Option<Stop>,
     stop_detail: Option<String>,
-    /// The ids of all calls, which must differ: results are matched by them.
+    /// The ids of all calls. They must be unique, because results are matched by id.
     calls: HashSet<String>,
 }
 
@@ -103,7 +103,7 @@ impl Assembly {
         self.begin(Kind::Thinking { signature: String::new() }, 0)
     }
 
-    /// A call. A second call with the same id gets an id of its own, because results are matched by it.
+    /// Begins a call. A second call with the same id gets a new id, because results are matched by id.
     pub(super) fn begin_call(&mut self, call: &str, name: &str) -> Result<usize, DecodeError> {
         if name.is_empty() {
             return Err(DecodeError::protocol("a tool call names no tool"));
@@ -125,7 +125,7 @@ impl Assembly {
         Ok(block)
     }
 
-    /// A block of a type that is not known, kept as it came.
+    /// Adds a block of an unknown type, unchanged.
     pub(super) fn unknown(&mut self, kind: &str, fields: Vec<(String, Json)>) -> Result<usize, DecodeError> {
         let block = self.begin(Kind::Unknown { kind: kind.to_owned() }, kind.len())?;
         for (name, value) in fields {
@@ -134,7 +134,7 @@ impl Assembly {
         Ok(block)
     }
 
-    /// Adds to the text of a block.
+    /// Appends to the text of a block.
     pub(super) fn push(&mut self, block: usize, piece: &str) -> Result<(), DecodeError> {
         self.grow(piece.len())?;
         let growing = &mut self.blocks[block];
@@ -155,7 +155,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Makes a text what it is as a whole, in parts. Nothing changes where it arrived like that.
+    /// Replaces a text with its complete form, in parts. Does nothing if the streamed text is the same.
     pub(super) fn complete(&mut self, block: usize, parts: &[String]) -> Result<(), DecodeError> {
         let whole = parts.concat();
         let text = &self.blocks[block].text;
@@ -170,7 +170,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds to the seal of a thought.
+    /// Appends to the seal of a thought.
     pub(super) fn seal(&mut self, block: usize, piece: &str) -> Result<(), DecodeError> {
         self.grow(piece.len())?;
         match &mut self.blocks[block].kind {
@@ -180,7 +180,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Sets a field that only the provider understands.
+    /// Sets a provider-specific field.
     pub(super) fn extra(&mut self, block: usize, name: &str, value: Json) -> Result<(), DecodeError> {
         self.grow(name.len() + value.as_str().len())?;
         let extra = &mut self.blocks[block].extra;
@@ -189,7 +189,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds an item to a field that is a list, and that only the provider understands.
+    /// Appends an item to a provider-specific list field.
     pub(super) fn append(&mut self, block: usize, name: &str, item: &RawValue) -> Result<(), DecodeError> {
         self.grow(name.len() + item.get().len())?;
         let lists = &mut self.blocks[block].lists;
@@ -207,7 +207,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Turns a thought into the text that it is, with what stood before it.
+    /// Turns a thought back into text, preceded by `before`.
     pub(super) fn unthink(&mut self, block: usize, before: &str) {
         let growing = &mut self.blocks[block];
         growing.kind = Kind::Text;
@@ -215,12 +215,12 @@ impl Assembly {
         growing.text.insert_str(0, before);
     }
 
-    /// Whether a field is set with [`Self::extra`].
+    /// Whether a field was set with [`Self::extra`].
     pub(super) fn has_extra(&self, block: usize, name: &str) -> bool {
         self.blocks[block].extra.iter().any(|(known, _)| known == name)
     }
 
-    /// Closes a block; it may be closed already.
+    /// Closes a block. Closing it twice is allowed.
     pub(super) fn end(&mut self, block: usize) {
         let growing = &mut self.blocks[block];
         if !growing.ended && matches!(growing.kind, Kind::Call { .. }) {
@@ -233,12 +233,12 @@ impl Assembly {
         (0..self.blocks.len()).for_each(|block| self.end(block));
     }
 
-    /// The last block, if it is a text that can go on.
+    /// The last block, if it is an open text.
     pub(super) fn open_text(&self) -> Option<usize> {
         self.last_open(|kind| matches!(kind, Kind::Text))
     }
 
-    /// The last block, if it is a thought that can go on.
+    /// The last block, if it is an open thought.
     pub(super) fn open_thinking(&self) -> Option<usize> {
         self.last_open(|kind| matches!(kind, Kind::Thinking { .. }))
     }
@@ -257,7 +257,7 @@ impl Assembly {
         self.blocks[block].text.is_empty()
     }
 
-    /// The names of a call: its own, and its tool's.
+    /// The id of a call and the name of its tool.
     pub(super) fn call_of(&self, block: usize) -> Option<(&str, &str)> {
         match &self.blocks[block].kind {
             Kind::Call { call, name } => Some((call, name)),
@@ -265,7 +265,7 @@ impl Assembly {
         }
     }
 
-    /// Sets what was counted. A count that cannot be believed makes the ones before it worthless too.
+    /// Sets the token usage. An implausible count also invalidates the earlier ones.
     pub(super) fn set_usage(&mut self, usage: Option<Usage>) {
         self.miscounted |= usage.is_none();
         self.usage = usage.filter(|_| !self.miscounted);
@@ -292,7 +292,7 @@ impl Assembly {
         self.stop = Some(stop);
     }
 
-    /// Keeps the provider's own words on why the model stopped.
+    /// Stores the provider's own explanation of why the model stopped.
     pub(super) fn set_stop_detail(&mut self, detail: Option<&str>) {
         if let Some(detail) = detail.map(shorten).filter(|detail| !detail.is_empty()) {
             self.stop_detail = Some(detail);
@@ -307,16 +307,16 @@ impl Assembly {
         self.stop.is_some()
     }
 
-    /// What a screen has not yet seen.
+    /// Takes the deltas that the screen has not shown yet.
     pub(super) fn take_deltas(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.deltas)
     }
 
-    /// All that was received.
+    /// Returns everything received.
     pub(super) fn into_answer(mut self) -> Answer {
         let wire = self.wire;
         let mut growing = std::mem::take(&mut self.blocks);
-        // A call that was cut off must not pass for one without input.
+        // Do not mistake a call that was cut off for a call without input.
         match &self.stop {
             None => growing.iter_mut().for_each(PartialBlock::cut_off),
             Some(Stop::MaxTokens) => {
@@ -330,7 +330,7 @@ impl Assembly {
         }
         let blocks: Vec<Block> = growing.into_iter().filter_map(|block| block.into_block(wire)).collect();
         let calls = blocks.iter().any(|block| matches!(block, Block::ToolCall { .. }));
-        // Servers disagree on what to say here; whether there are calls is what counts.
+        // Servers disagree on the stop reason here; rely on whether there are calls.
         let stop = match (self.stop.take().unwrap_or_default(), calls) {
             (Stop::EndTurn, true) => Stop::ToolUse,
             (Stop::ToolUse, false) => Stop::EndTurn,
@@ -368,7 +368,7 @@ impl Assembly {
         (!block.ended && wanted(&block.kind)).then_some(last)
     }
 
-    /// A name for a call that came without: the same answer always gives the same.
+    /// Generates an id for a call without one. It is deterministic: the same answer gets the same ids.
     fn invented_call(&self) -> String {
         let number = self.blocks.len();
         match &self.response_id {
@@ -379,7 +379,7 @@ impl Assembly {
 }
 
 impl PartialBlock {
-    /// Marks a call that has not ended.
+    /// Marks an unfinished call as cut off.
     fn cut_off(&mut self) {
         if !self.ended {
             self.break_off();
@@ -400,7 +400,7 @@ impl PartialBlock {
         if matches!(self.kind, Kind::Unknown { .. }) && !self.text.is_empty() {
             self.extra.push(("input".to_owned(), input(&self.text).0));
         }
-        // Only what the provider wants back to the byte is bound to its wire.
+        // Only blocks that the provider expects back byte for byte are bound to its wire.
         let sealed = matches!(&self.kind, Kind::Thinking { .. } | Kind::Unknown { .. });
         if sealed || !self.extra.is_empty() {
             self.extra.push(("wire".to_owned(), Json::string(wire.name())));
@@ -429,8 +429,8 @@ impl PartialBlock {
     }
 }
 
-/// A call's input, and what is wrong with it. No input at all, or `null`, is an empty one: that is how providers
-/// write it.
+/// Parses a call's input and returns any error. Missing input and `null` are an empty object, because
+/// providers write it that way.
 fn input(text: &str) -> (Json, Option<String>) {
     let trimmed = text.trim();
     if matches!(trimmed, "" | "null") {

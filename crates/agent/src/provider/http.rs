@@ -1,4 +1,4 @@
-//! The network: one request, one stream of events, and an end that comes promptly when it is wished for.
+//! HTTP client: one request, one stream of events, and prompt cancellation.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -20,47 +20,47 @@ use super::stream_reader::StreamReader;
 use super::{Answer, Delta, EndpointError, Stop};
 use crate::cancel::Cancel;
 
-/// How long a connection may take to come about.
+/// Connect timeout.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// The most that is read of an answer that is no success.
+/// Maximum bytes read of an error response.
 const REFUSAL_BYTES: usize = 64 * 1024;
 
-/// The most that is read of a list of models.
+/// Maximum bytes read of a list of models.
 const LIST_BYTES: usize = 8 << 20;
 
-/// How long to wait for the words of an answer that is no success.
+/// Timeout for reading the body of an error response.
 const REFUSAL_WAIT: Duration = Duration::from_secs(5);
 
-/// How long to wait for counts after the model has stopped.
+/// How long to wait for usage counts after the model has stopped.
 const REST: Duration = Duration::from_secs(5);
 
-/// The most bytes of a stream, whether they carry content or not.
+/// Maximum bytes of a stream, including bytes without content.
 const STREAM_BYTES: u64 = 256 << 20;
 
-/// How long connections get to notice that nobody listens any more.
+/// Grace period for connections to close after cancellation.
 const FAREWELL: Duration = Duration::from_millis(5);
 
-/// Calls models. Keeps its connections, so that the rounds of a turn need not greet the server again.
+/// Calls models. Reuses connections, so that the rounds of a turn need no new handshake.
 ///
-/// It blocks the thread that calls, and must not be used inside an asynchronous program. Threads that call at the
-/// same time should each have their own.
+/// Blocks the calling thread; do not use it in asynchronous code. Threads that call concurrently should each
+/// have their own client.
 #[derive(Debug)]
 pub struct Client {
-    /// Always there, but for the moment in which the client goes.
+    /// `None` only while the client is dropped.
     runtime: Option<Runtime>,
     connectors: Mutex<BTreeMap<Route, reqwest::Client>>,
 }
 
-/// What is read beside answers.
+/// A request for a short text, such as a list of models.
 pub(super) struct Fetch {
-    /// Where.
+    /// The address.
     pub(super) url: reqwest::Url,
-    /// How long it may take.
+    /// The timeout.
     pub(super) wait: Duration,
 }
 
-/// How a server is connected to.
+/// How to connect to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Route {
     encrypted: bool,
@@ -68,16 +68,16 @@ struct Route {
 }
 
 impl Client {
-    /// A client without any connection yet.
+    /// A client without connections.
     pub fn new() -> std::io::Result<Self> {
-        // One of them must be named for the process; whoever else did so first is welcome.
+        // rustls needs a process-wide provider; an earlier choice is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self { runtime: Some(runtime), connectors: Mutex::default() })
     }
 
-    /// Streams one answer. `on` gets every piece in order, on this thread; `cancel` ends it within moments, from any
-    /// thread, even while nothing arrives.
+    /// Streams one answer. Calls `on` for every piece in order, on this thread. `cancel` ends the call
+    /// promptly from any thread, even while nothing arrives.
     pub fn call(
         &self,
         endpoint: &Endpoint,
@@ -110,8 +110,8 @@ impl Client {
                 Err(error) => Err(error.keeping(decoder.partial())),
             };
             if answered.is_err() {
-                // Connections are closed by tasks of their own, which run only in here. A server that is not told
-                // goes on writing, and the user goes on paying.
+                // Background tasks close the connections and run only inside the runtime. Without the close,
+                // the server keeps generating and the user keeps paying.
                 tokio::time::sleep(FAREWELL).await;
             }
             answered
@@ -124,7 +124,7 @@ impl Client {
         })
     }
 
-    /// Reads one short text from an endpoint's provider, with its key.
+    /// Reads one short text from the provider of an endpoint, authenticated with its key.
     pub(super) fn fetch(&self, endpoint: &Endpoint, fetch: Fetch) -> Result<String, CallError> {
         let target = endpoint.target().map_err(|bad| unsendable(&bad))?;
         let route =
@@ -163,11 +163,11 @@ impl Client {
             .connect_timeout(CONNECT)
             .tcp_nodelay(true);
         if route.loopback {
-            // What is meant for this machine is not for a proxy to see.
+            // Do not send requests for this machine through a proxy.
             builder = builder.no_proxy();
         }
         if !route.encrypted && route.loopback {
-            // Without certificates, a machine that has none can still reach its own model.
+            // Load no certificates, so that a machine without any can still reach its local model.
             builder = builder.tls_certs_only([]);
         }
         let connector = builder.build().map_err(|error| {
@@ -184,7 +184,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // A look-up of a name that hangs must not hold up whoever is done.
+            // A hanging DNS lookup must not delay the drop.
             runtime.shutdown_background();
         }
     }
@@ -215,7 +215,7 @@ async fn stream(
     }
     if let Some(kind) = unstreamed(&response) {
         let body = beginning(response).await;
-        // A few servers report failures with a status of success.
+        // Some servers report failures with a success status.
         if status::is_report(&body) {
             return Err(decoder::error(status::reported(&body)));
         }
@@ -244,7 +244,7 @@ async fn read(
             endpoint.timeouts.stall
         };
         let arrived = match timeout(patience, response.chunk()).await {
-            // An answer that is whole needs no good end.
+            // A complete answer needs no clean end of the stream.
             Err(_) | Ok(Err(_)) if decoder.is_whole() => return Ok(()),
             Err(_) => return Err(stalled("nothing more came", endpoint.timeouts.stall)),
             Ok(Err(error)) => {
@@ -263,7 +263,7 @@ async fn read(
         };
         for event in events.drain(..) {
             if !decoder.feed(&event, on)? {
-                // Read to its end, a connection can be used again; but nobody waits for that.
+                // Reading to the end makes the connection reusable, but is not worth a longer wait.
                 let _ = timeout(FAREWELL, response.chunk()).await;
                 return Ok(());
             }
@@ -272,12 +272,12 @@ async fn read(
         if arrived.is_none() {
             return Ok(());
         }
-        // However fast the server writes, a wish to stop is heard.
+        // Yield, so that cancellation works however fast the server sends.
         tokio::task::yield_now().await;
     }
 }
 
-/// The answer with secrets taken out of what is said about it. What the model itself says stays as it came.
+/// Removes secrets from the metadata of an answer. The model's own content stays unchanged.
 fn redacted(answer: Answer, endpoint: &Endpoint) -> Answer {
     let redact = |text: String| endpoint.redact(&text).into_owned();
     Answer {
@@ -292,7 +292,7 @@ fn redacted(answer: Answer, endpoint: &Endpoint) -> Answer {
     }
 }
 
-/// What came, if it is plainly no stream of events.
+/// Describes the response if it is clearly not an event stream.
 fn unstreamed(response: &Response) -> Option<&'static str> {
     let kind = response.headers().get("content-type")?.to_str().ok()?.to_lowercase();
     match kind.split(';').next().unwrap_or_default().trim() {
@@ -319,7 +319,7 @@ fn asked_wait(response: &Response) -> Option<Duration> {
     }
 }
 
-/// All of a short answer, as text.
+/// Reads a short response completely, as text.
 async fn whole(endpoint: &Endpoint, mut response: Response) -> Result<String, CallError> {
     let broken = |error: reqwest::Error| {
         let message = format!("the connection to {} broke: {}", endpoint.provider, causes(&error));
@@ -337,7 +337,7 @@ async fn whole(endpoint: &Endpoint, mut response: Response) -> Result<String, Ca
         .map_err(|_| CallError::new(Fault::Protocol, EventStreamError::NotText.to_string()))
 }
 
-/// The first bytes of an answer that is no stream, as text.
+/// Reads the first bytes of a response that is not a stream, as text.
 async fn beginning(mut response: Response) -> String {
     let mut bytes = Vec::new();
     while let Ok(Ok(Some(chunk))) = timeout(REFUSAL_WAIT, response.chunk()).await {
@@ -381,11 +381,11 @@ fn unreachable(endpoint: &Endpoint, loopback: bool, error: &reqwest::Error) -> C
     };
     let message = format!("{provider} cannot be reached; {advice} ({})", causes(error));
     let failed = CallError::new(Fault::Network, message);
-    // A server on this machine that does not run will not start by itself.
+    // Do not retry a local server that is not running: it will not start by itself.
     CallError { retryable: failed.retryable && !(loopback && error.is_connect()), ..failed }
 }
 
-/// The innermost causes of an error, without the address: it may hold what is nobody's business.
+/// The innermost causes of an error, without the URL, which may contain secrets.
 fn causes(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut last = None;

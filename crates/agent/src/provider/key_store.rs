@@ -1,11 +1,11 @@
-//! Keys that the user stored with `retake keys set`: in the keyring of the system, or in a file that only its owner reads.
+//! Keys stored with `retake keys set`, in the system keyring or in a file that only its owner can read.
 //!
 //! ```text
 //!   retake-keys.json (0600)   {"anthropic": "keyring"}             ─► secret-tool, security
 //!                      {"openai": {"key": "sk-…"}}          where there is no keyring
 //! ```
 //!
-//! The file lists what is stored, so that no command has to ask the keyring for providers that it does not use.
+//! The file lists all stored keys, so that no command asks the keyring for providers that it does not use.
 
 mod keyring;
 
@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::Secret;
 use keyring::Keyring;
 
-/// The file is not larger; a key has at most some hundred bytes.
+/// Maximum size of the file; a key has at most a few hundred bytes.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// The file's name. No other file is called so: snapshots leave it out and tools may not read it, wherever it is.
+/// The name of the file. It is reserved: snapshots exclude every file of this name, and tools may not read
+/// it.
 pub const FILE_NAME: &str = "retake-keys.json";
 
 /// The keys of a user.
@@ -33,11 +34,11 @@ pub struct KeyStore {
     keyring: Option<Keyring>,
 }
 
-/// Where a key is.
+/// Where a key is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyPlace {
-    /// In the keyring of the system.
+    /// In the system keyring.
     Keyring,
     /// In a file that only its owner can read.
     File,
@@ -46,39 +47,39 @@ pub enum KeyPlace {
 /// Why a key cannot be stored or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyStoreError {
-    /// There is no folder for it.
+    /// There is no folder for keys.
     #[error("there is no folder for keys; set HOME, or RETAKE_CONFIG to the path of a configuration file")]
     NoFolder,
-    /// Others can read the file.
+    /// Other users can read the file.
     #[error("others can read {}; close it with: chmod 600 {}", path.display(), path.display())]
     Open {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The file cannot be used.
     #[error("{}: {reason}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The keyring does not answer.
+    /// The keyring does not respond.
     #[error(
         "the keyring gave no key for {provider} ({reason}); unlock it, or run `retake keys set {provider}` again"
     )]
     Keyring {
-        /// For whom.
+        /// The provider.
         provider: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What was given cannot be a key.
+    /// The input is not a valid key.
     #[error("a key is one line of visible ASCII characters; nothing was stored")]
     NotAKey,
 }
 
-/// How the file notes a key.
+/// How the file stores a key.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum Noted {
@@ -89,7 +90,7 @@ enum Noted {
 type Notes = BTreeMap<String, Noted>;
 
 impl KeyStore {
-    /// The keys of the user who runs this process. `RETAKE_KEYRING=off` keeps the keyring out of it.
+    /// The keys of the current user. `RETAKE_KEYRING=off` disables the keyring.
     pub fn from_process() -> Result<Self, KeyStoreError> {
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -102,7 +103,7 @@ impl KeyStore {
         Ok(Self { file: folder.join(FILE_NAME), keyring })
     }
 
-    /// Keys in that file alone.
+    /// Keys in this file only, without a keyring.
     pub fn in_file(file: &Path) -> Self {
         Self { file: file.to_owned(), keyring: None }
     }
@@ -112,7 +113,7 @@ impl KeyStore {
         &self.file
     }
 
-    /// The providers that a key is stored for, and where.
+    /// The providers with a stored key, and where each key is.
     pub fn list(&self) -> Result<BTreeMap<String, KeyPlace>, KeyStoreError> {
         let place = |noted: &Noted| match noted {
             Noted::Here { .. } => KeyPlace::File,
@@ -136,13 +137,13 @@ impl KeyStore {
         }
     }
 
-    /// Stores the key of a provider: in the keyring if there is one that takes it, else in the file.
+    /// Stores the key of a provider: in the keyring if it accepts the key, otherwise in the file.
     pub fn set(&self, provider: &str, key: &Secret) -> Result<KeyPlace, KeyStoreError> {
         if !key.is_usable() {
             return Err(KeyStoreError::NotAKey);
         }
         let mut notes = self.read()?;
-        // A machine without a session for the keyring has the program, yet nothing that answers it.
+        // A machine without a keyring session may have the program, but no service that responds to it.
         let taken = self.keyring.as_ref().is_some_and(|keyring| keyring.set(provider, key).is_ok());
         let (noted, place) = if taken {
             (Noted::Elsewhere("keyring".to_owned()), KeyPlace::Keyring)
@@ -154,7 +155,7 @@ impl KeyStore {
         Ok(place)
     }
 
-    /// Removes the key of a provider; tells where it was.
+    /// Removes the key of a provider; returns where it was.
     pub fn remove(&self, provider: &str) -> Result<Option<KeyPlace>, KeyStoreError> {
         let mut notes = self.read()?;
         let place = match notes.remove(provider) {
@@ -180,14 +181,14 @@ impl KeyStore {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Notes::new()),
             Err(error) => return Err(failed(error.to_string())),
         };
-        // Of the open file, not of the path: nobody can put another in its place in between.
+        // Check the open file, not the path, so that the file cannot be replaced in between.
         let facts = file.metadata().map_err(|error| failed(error.to_string()))?;
         if facts.permissions().mode() & 0o077 != 0 {
             return Err(KeyStoreError::Open { path: self.file.clone() });
         }
         let mut text = String::new();
         file.take(FILE_BYTES).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
-        // The parser's own words may quote a key.
+        // Do not show the parser's message: it may quote a key.
         serde_json::from_str(&text).map_err(|error| {
             failed(format!(
                 "line {} is not what `retake keys` writes; repair or delete the file",

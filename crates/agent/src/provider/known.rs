@@ -1,10 +1,10 @@
-//! The providers that are known by name, and how each of them wants to be spoken to.
+//! Known providers and their dialects.
 
 use retake_model::projection::{Dialect, EffortWords, ThinkingField, Wire};
 
 use super::catalog::{bare, find};
 
-/// The assistant that needs no provider.
+/// The built-in assistant, which needs no provider.
 pub const OFFLINE: &str = "offline";
 
 /// A provider.
@@ -12,19 +12,19 @@ pub const OFFLINE: &str = "offline";
 pub struct KnownProvider {
     /// Its name in settings and configuration.
     pub name: &'static str,
-    /// What it speaks.
+    /// Its wire.
     pub wire: Wire,
-    /// Where its interface begins.
+    /// The base of its URLs.
     pub base_url: &'static str,
-    /// The variables of the environment that may hold its key, the usual one first.
+    /// Environment variables that may contain its key, the usual one first.
     pub key_variables: &'static [&'static str],
-    /// Whether it answers nobody without a key.
+    /// Whether it requires a key.
     pub needs_key: bool,
-    /// Models that it is known to have, the default first. Others can be named.
+    /// Known models, the default first. Other names are allowed.
     pub models: &'static [&'static str],
 }
 
-/// The providers that are known.
+/// All known providers.
 pub const KNOWN_PROVIDERS: &[KnownProvider] = &[
     KnownProvider {
         name: "anthropic",
@@ -96,17 +96,17 @@ pub const KNOWN_PROVIDERS: &[KnownProvider] = &[
         base_url: "http://localhost:8080/v1",
         key_variables: &[],
         needs_key: false,
-        // It serves the one that it was started with, whatever it is called.
+        // The server has one model, which it accepts under any name.
         models: &["default"],
     },
-    // The clouds: where they are reached depends on the user's resource, region or project.
+    // Clouds: the address depends on the user's resource, region or project.
     KnownProvider {
         name: "azure",
         wire: Wire::Responses,
         base_url: "",
         key_variables: &["AZURE_OPENAI_API_KEY"],
         needs_key: true,
-        // A deployment is called as its owner wants.
+        // The owner chooses the name of a deployment.
         models: &[],
     },
     KnownProvider {
@@ -127,12 +127,12 @@ pub const KNOWN_PROVIDERS: &[KnownProvider] = &[
     },
 ];
 
-/// The provider of that name.
+/// Finds a provider by name.
 pub fn known(name: &str) -> Option<&'static KnownProvider> {
     KNOWN_PROVIDERS.iter().find(|known| known.name == name)
 }
 
-/// How a model of a provider wants to be spoken to, as far as that is known.
+/// The dialect of a provider's model, as far as it is known.
 pub fn dialect(provider: &str, wire: Wire, model: &str) -> Dialect {
     let name = bare(model);
     let usual = Dialect::of(wire);
@@ -166,7 +166,8 @@ pub fn dialect(provider: &str, wire: Wire, model: &str) -> Dialect {
             effort_words: EffortWords { off: "none", max: "xhigh" },
             ..usual
         },
-        // Many servers refuse an effort that the model at hand does not know: a user says so if it does.
+        // Many servers refuse an effort that their model does not support, so users enable it in the
+        // configuration.
         (_, Wire::Chat) => Dialect {
             effort_words: EffortWords { off: "none", max: "high" },
             nine_letter_ids: provider.contains("mistral"),
@@ -175,7 +176,7 @@ pub fn dialect(provider: &str, wire: Wire, model: &str) -> Dialect {
     }
 }
 
-/// Claude, and whatever else speaks its wire.
+/// Claude, and other models on the same wire.
 fn anthropic(provider: &str, name: &str) -> Dialect {
     let usual = Dialect::of(Wire::Anthropic);
     if !name.starts_with("claude-") || is_early_claude(name) {
@@ -186,9 +187,9 @@ fn anthropic(provider: &str, name: &str) -> Dialect {
         sampling: false,
         thinking: ThinkingField::Adaptive { always: row.is_some_and(|row| row.always_thinks) },
         effort_words: EffortWords { off: "low", max: "max" },
-        // A model that is newer than the table binds its thoughts as the newest ones in it do.
+        // Models newer than the table bind their thoughts like the newest ones in it.
         bound_thoughts: !name.starts_with("claude-opus-4"),
-        // What resells Claude may not know the beta.
+        // Resellers of Claude may not support the beta.
         drop_blocks: provider == "anthropic" && row.is_some_and(|row| row.drops_blocks),
         ..usual
     }
@@ -219,7 +220,7 @@ fn openai_words(name: &str) -> EffortWords {
     EffortWords { off, max }
 }
 
-/// The generation in the name of a model: `gpt-5.4-mini` is of 5.4.
+/// The generation in the name of a model: 5.4 for `gpt-5.4-mini`.
 fn generation(name: &str, family: &str) -> Option<(u32, u32)> {
     let rest = name.strip_prefix(family)?;
     let number =
@@ -229,7 +230,7 @@ fn generation(name: &str, family: &str) -> Option<(u32, u32)> {
     Some((number(major)?, number(minor).unwrap_or(0)))
 }
 
-/// Whether a model is of the generations that think by a budget and take sampling.
+/// Whether a Claude model takes a thinking budget and sampling parameters.
 fn is_early_claude(model: &str) -> bool {
     let rest = model.trim_start_matches("claude-");
     let late = ["opus-4-7", "opus-4-8"].iter().any(|name| rest.starts_with(name));

@@ -1,4 +1,4 @@
-//! The models that providers offer right now, and what they offered when they were last asked.
+//! The models that providers currently offer, with a cache of the last lists.
 //!
 //! ```text
 //!   Endpoint ─► GET …/models, in parallel ─► names ─► models.json beside the store ─► shown without a network
@@ -19,26 +19,26 @@ use serde_json::Value;
 use super::http::{Client, Fetch};
 use super::{Endpoint, Platform, Wire};
 
-/// How long a provider may take to list its models.
+/// Timeout for listing the models of a provider.
 pub const WAIT: Duration = Duration::from_secs(15);
 
-/// The most models that are kept of a provider; the longest list of today has some hundreds.
+/// Maximum models stored per provider; the longest current list has a few hundred.
 const MOST: usize = 2_000;
 
-/// No model has a longer name.
+/// Maximum length of a model name.
 const NAME_BYTES: usize = 200;
 
-/// The models that a provider offered.
+/// The models that a provider offers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveModels {
-    /// When it was asked.
+    /// When the list was fetched.
     pub fetched: Timestamp,
     /// Their names.
     pub models: Vec<String>,
 }
 
-/// What providers offered when they were last asked, in a file.
+/// A file with the last lists of all providers.
 #[derive(Clone, Debug, Default)]
 pub struct LiveCache {
     file: PathBuf,
@@ -46,24 +46,24 @@ pub struct LiveCache {
 }
 
 impl LiveCache {
-    /// The cache beside a store. One that cannot be read is empty: it can be fetched again.
+    /// Reads the cache beside a store. An unreadable cache is empty, because it can be fetched again.
     pub fn read(folder: &Path) -> Self {
         let file = folder.join("models.json");
         let text = std::fs::read(&file).unwrap_or_default();
         Self { known: serde_json::from_slice(&text).unwrap_or_default(), file }
     }
 
-    /// What a provider offered.
+    /// The last list of a provider.
     pub fn get(&self, provider: &str) -> Option<&LiveModels> {
         self.known.get(provider)
     }
 
-    /// Notes what a provider offers.
+    /// Sets the list of a provider.
     pub fn set(&mut self, provider: &str, models: LiveModels) {
         self.known.insert(provider.to_owned(), models);
     }
 
-    /// Writes it, whole or not at all. The store is there: a folder with something else in it does not become one.
+    /// Writes the cache atomically. The store must exist, so that no other folder turns into one.
     pub fn write(&self) -> std::io::Result<()> {
         let text = serde_json::to_vec_pretty(&self.known)?;
         let temporary = self.file.with_extension(format!("json.{}", std::process::id()));
@@ -77,7 +77,7 @@ impl LiveCache {
     }
 }
 
-/// Asks providers for their models, all at the same time. The results stand in the order of the endpoints.
+/// Lists the models of providers in parallel. Results are in the order of the endpoints.
 pub fn fetch(endpoints: &[Endpoint], wait: Duration) -> Vec<Result<Vec<String>, String>> {
     std::thread::scope(|scope| {
         let asked: Vec<_> =
@@ -94,7 +94,7 @@ fn fetch_one(endpoint: &Endpoint, wait: Duration) -> Result<Vec<String>, String>
     names(endpoint, &text).ok_or_else(|| format!("{}: the answer is not a list of models", endpoint.provider))
 }
 
-/// Where a provider lists its models.
+/// The address of a provider's list of models.
 fn list_address(endpoint: &Endpoint) -> Result<Url, String> {
     let bad = || format!("the base_url of {} cannot be used", endpoint.provider);
     let mut url = Url::parse(endpoint.base_url.trim()).map_err(|_| bad())?;
@@ -107,7 +107,7 @@ fn list_address(endpoint: &Endpoint) -> Result<Url, String> {
             return Err("Vertex AI lists models only in its console; name one as the model".to_owned());
         }
         (Platform::Bedrock, _) => {
-            // Runtime and administration have hosts of their own.
+            // The runtime and management APIs have different hosts.
             let host = url.host_str().ok_or_else(bad)?.replacen("bedrock-runtime.", "bedrock.", 1);
             url.set_host(Some(&host)).map_err(|_| bad())?;
             url.query_pairs_mut().append_pair("maxResults", "1000");
@@ -126,7 +126,7 @@ fn list_address(endpoint: &Endpoint) -> Result<Url, String> {
     Ok(url)
 }
 
-/// The names in a list of models.
+/// Parses the names in a list of models.
 fn names(endpoint: &Endpoint, text: &str) -> Option<Vec<String>> {
     let answer: Value = serde_json::from_str(text).ok()?;
     let (list, field) = match (endpoint.platform, endpoint.wire) {

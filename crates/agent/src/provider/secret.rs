@@ -7,24 +7,24 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// What stands where a key stood.
+/// Replaces a key in redacted text.
 const HIDDEN: &str = "[key]";
 
-/// Shorter texts occur by chance; to hide them would garble what is said, and hide nothing.
+/// Do not redact shorter texts: they occur by chance, and removing them would only garble the output.
 const SHORTEST: usize = 6;
 
 impl Secret {
-    /// The key in that text, without the white space around it that files and terminals leave.
+    /// A key, without the surrounding white space that files and terminals add.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }
 
-    /// The key itself, for the one place that sends it.
+    /// The key itself, for the code that sends it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The text with the key taken out wherever it occurs.
+    /// Redacts every occurrence of the key in the text.
     pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         if self.0.len() < SHORTEST || !text.contains(&self.0) {
             return Cow::Borrowed(text);
@@ -32,12 +32,12 @@ impl Secret {
         Cow::Owned(text.replace(&self.0, HIDDEN))
     }
 
-    /// In the order in which they are taken out of a text: one may be a part of another.
+    /// Sorts secrets for redaction, because one may be part of another.
     pub(crate) fn longest_first(secrets: &mut [Self]) {
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
     }
 
-    /// Whether it can stand in a header: visible ASCII, and something at all.
+    /// Whether the key fits in a header: visible ASCII, and not empty.
     pub(crate) fn is_usable(&self) -> bool {
         !self.0.is_empty() && self.0.bytes().all(|byte| byte.is_ascii_graphic())
     }

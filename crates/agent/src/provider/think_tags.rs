@@ -1,60 +1,60 @@
-//! Thinking that a local model writes into its text, inside `<think>` tags, while it streams.
+//! Splits thinking from text while it streams, for local models that write their thinking inside `<think>`
+//! tags.
 //!
-//! Only an answer that *begins* with such a tag is split: later in the text a tag is something that the model talks
-//! about, such as code.
+//! Only a tag at the *start* of an answer counts: later tags are content, such as code.
 //!
 //! ```text
 //!   Start ──"<think>"──► Inside(tag) ──"</think>"──► After ──first text──► Text
 //!     └──anything else──────────────────────────────────────────────────────┘
 //! ```
 
-/// The tags that models use.
+/// Known tags.
 const TAGS: [(&str, &str); 3] =
     [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>")];
 
-/// The most white space that may stand before a tag.
+/// Maximum white space before a tag.
 const HELD_BYTES: usize = 64;
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Something that the model says.
+    /// Text of the answer.
     Text(String),
-    /// Something that it thinks.
+    /// Thinking.
     Thinking(String),
 }
 
-/// Where the text stands.
+/// The state of the parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing but white space and perhaps the beginning of a tag.
+    /// Only white space so far, and perhaps the start of a tag.
     #[default]
     Start,
-    /// Inside the tag of that number.
+    /// Inside the tag with this index.
     Inside(usize),
-    /// Behind the closing tag, with nothing but line breaks since.
+    /// After the closing tag, with only line breaks since.
     After,
-    /// All else is text.
+    /// Everything else is text.
     Text,
 }
 
-/// Splits thinking from text, whatever pieces they arrive in.
+/// Splits thinking from text, however the stream is cut into pieces.
 #[derive(Debug, Default)]
 pub(super) struct ThinkTags {
     state: State,
-    /// Text that may be the beginning of a tag.
+    /// Text that may be the start of a tag.
     held: String,
 }
 
 impl ThinkTags {
-    /// The model thinks in a field of its own: its text has no tags.
+    /// Turns splitting off: the model sends its thinking in a separate field.
     pub(super) fn disable(&mut self) {
         if self.state == State::Start && self.held.is_empty() {
             self.state = State::Text;
         }
     }
 
-    /// Takes more text; gives what is known of it.
+    /// Adds text; returns the pieces that are certain.
     pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
         let mut pieces = Vec::new();
         if self.state == State::Text {
@@ -66,7 +66,7 @@ impl ThinkTags {
         pieces
     }
 
-    /// Something else than text follows: gives what was held back.
+    /// Returns the buffered text when something other than text follows.
     pub(super) fn flush(&mut self) -> Option<Piece> {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() {
@@ -80,7 +80,7 @@ impl ThinkTags {
         })
     }
 
-    /// The tag that has not been closed.
+    /// The opening tag that has not been closed.
     pub(super) fn unclosed(&self) -> Option<&'static str> {
         match self.state {
             State::Inside(tag) => Some(TAGS[tag].0),
@@ -88,7 +88,7 @@ impl ThinkTags {
         }
     }
 
-    /// Goes on from one state to the next; `false` if more text is needed.
+    /// Advances to the next state; `false` if more text is needed.
     fn advance(&mut self, pieces: &mut Vec<Piece>) -> bool {
         match self.state {
             State::Start => {
@@ -99,7 +99,7 @@ impl ThinkTags {
                     self.state = State::Inside(tag);
                     return true;
                 }
-                // An answer of nothing but white space must not be held for ever.
+                // Do not buffer an answer of only white space for ever.
                 if self.held.len() < HELD_BYTES && TAGS.iter().any(|(open, _)| open.starts_with(begun)) {
                     return false;
                 }
@@ -144,7 +144,7 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece) {
     }
 }
 
-/// How many bytes at the end of a text may be the beginning of a tag.
+/// Number of bytes at the end of a text that may be the start of a tag.
 fn overlap(text: &str, tag: &str) -> usize {
     let most = text.len().min(tag.len() - 1);
     (1..=most).rev().find(|count| text.as_bytes().ends_with(&tag.as_bytes()[..*count])).unwrap_or(0)

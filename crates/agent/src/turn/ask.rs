@@ -1,4 +1,4 @@
-//! Whether a call may run: by the rules, by what was allowed before, or by asking.
+//! Decides whether a call may run: by rules, by remembered approvals, or by asking the user.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::approval::{self, CallSite, Decision, Fingerprint, Verdict, VerdictRea
 use crate::tools::{self, Call};
 
 impl Driver<'_> {
-    /// Decides on a call.
+    /// Decides about a call.
     pub(super) fn decide(&mut self, id: &str) -> Result<(), TurnError> {
         self.read_messages()?;
         if self.cancel.is_set() {
@@ -40,12 +40,13 @@ impl Driver<'_> {
         let remembered = |fingerprint: &Fingerprint| {
             self.runtime_database.is_approved(self.runtime.project, fingerprint.bytes()).unwrap_or(false)
         };
-        // Where it cannot be looked up, a person is asked once more.
+        // If the lookup fails, the user is asked again.
         self.runtime.approval.decide(call, place, &remembered)
     }
 
     fn ask(&mut self, call: &Call) -> Result<(), TurnError> {
-        // A model may give two calls of a turn the same name: what was decided about one says nothing of the other.
+        // A model may use the same id for two calls of a turn; a decision about one does not apply to the
+        // other.
         self.forget_decisions(&call.id)?;
         let step = TurnStep::Asked { call: call.id.clone(), tool: call.name.clone() };
         self.advance(Event::ToolAsked { call: call.id.clone() }, Vec::new(), step, Actor::Agent)?;
@@ -55,7 +56,7 @@ impl Driver<'_> {
         let (runtime_database, take, cancel) = (&self.runtime_database, self.take, self.cancel);
         let ended = || cancel.is_set() || Self::is_settled(runtime_database, take, &call.id);
         let decision = match self.observer.ask(&question, &ended) {
-            // Whoever is asked here decides like anybody else: the first one holds.
+            // The first decision wins, wherever it comes from.
             Some(reply)
                 if runtime_database.send_decision(take, &reply.message(&call.id))?
                     == DecisionOutcome::Sent =>
@@ -85,7 +86,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits for a letter that decides; `None` if the turn is to end.
+    /// Waits for a message with a decision; `None` if the turn is to end.
     fn wait_for_decision(&mut self, id: &str) -> Result<Option<Reply>, TurnError> {
         loop {
             let ours =
@@ -102,7 +103,7 @@ impl Driver<'_> {
     }
 }
 
-/// What a model is told of a call that may not run.
+/// The result that the model gets for a denied call.
 fn denied(because: VerdictReason) -> String {
     match because {
         VerdictReason::UnknownTool => {

@@ -1,4 +1,4 @@
-//! The driver: carries out what the state machine asks for, one action after another.
+//! Executes the actions that the state machine requests, one after another.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,37 +36,37 @@ pub(super) struct Driver<'a> {
     turn: TurnId,
     pub(super) state: AgentState,
     queue: VecDeque<Action>,
-    /// Calls of the last answer that the state does not hold yet.
+    /// Calls of the last answer that are not in the state yet.
     pub(super) later: VecDeque<NamedCall>,
-    /// What observers hear of calls over the limit, once the answer is on disk.
+    /// Events for calls over the limit, emitted once the answer is on disk.
     pub(super) refused: Vec<TurnEvent>,
     pub(super) known: Option<KnownCalls>,
-    /// What the answer to the present request must remember of it.
+    /// Data about the current request to store with its answer.
     pub(super) trail: Trail,
     pub(super) cancel: &'a Cancel,
     pub(super) observer: &'a mut dyn TurnObserver,
     pub(super) runtime_database: Arc<RuntimeDatabase>,
     pub(super) running: RunningTurn,
     pub(super) steering: Vec<Steering>,
-    /// Letters whose entries are about to be published.
+    /// Messages whose entries are about to be published.
     pub(super) published: Vec<i64>,
-    /// The last letter that was read.
+    /// The last message read.
     pub(super) read: i64,
-    /// The version of the thread that was last looked at.
+    /// The version of the thread at the last check.
     pub(super) checked_version: Version,
-    /// How often the model was called.
+    /// Number of model calls so far.
     pub(super) rounds: u32,
     pub(super) decisions: Vec<TurnMessage>,
-    /// What went wrong with the calls of the last answer.
+    /// Errors in the calls of the last answer.
     pub(super) broken_calls: Option<BrokenCalls>,
-    /// Whether a call was cut at the usual output limit.
+    /// Whether a call was cut off at the default output limit.
     pub(super) raise_limit: bool,
-    /// What was estimated for the last request.
+    /// Estimated tokens of the last request.
     pub(super) estimate: Option<u64>,
     pub(super) usage: Usage,
     pub(super) micro_dollars: Option<u64>,
     version: Version,
-    /// The last operation that the turn made.
+    /// The last operation of the turn.
     operation: Option<ContentId>,
     message: Option<String>,
     alive: Option<LivenessLock>,
@@ -74,7 +74,7 @@ pub(super) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// Takes the take's lease.
+    /// Acquires the lease of the take.
     pub(super) fn lease(
         runtime: &'a AgentRuntime,
         thread: ThreadId,
@@ -130,13 +130,13 @@ impl<'a> Driver<'a> {
         self.turn
     }
 
-    /// This driver works on that turn.
+    /// Makes this driver work on the given turn.
     pub(super) fn adopt_turn(&mut self, turn: TurnId) {
         self.turn = turn;
         self.running.turn = turn;
     }
 
-    /// The turn's beginning is on disk.
+    /// Continues after the start of the turn is on disk.
     pub(super) fn started(
         &mut self,
         version: Version,
@@ -153,8 +153,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Forgets what ran in takes that are gone: a program died in them, and then an undo took back the step that had made
-    /// them, so that no turn in them comes and does it.
+    /// Deletes the records of turns in takes that no longer exist. If an undo removes a take whose process was
+    /// killed, no later turn runs there to delete the record.
     fn forget_gone(&self) -> Result<(), TurnError> {
         let store = self.runtime.timeline.store();
         let reader = self.runtime.timeline.read()?;
@@ -190,7 +190,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Goes on from where the take stands.
+    /// Resumes from the state of the take.
     pub(super) fn resume(&mut self, request: ResumeRequest) -> Result<(), TurnError> {
         let ResumeRequest { settings, expected, request } = request;
         let agent = self.agent()?.ok_or(TurnError::Nothing)?;
@@ -202,7 +202,7 @@ impl<'a> Driver<'a> {
         self.sweep()?;
         let before = self.newest()?;
         self.settle_files()?;
-        // What was just recorded of the files is not what the caller could have seen.
+        // Recording the files just created a version that the caller cannot know.
         let expected = if self.newest()? == before { expected } else { None };
         self.alive = Some(self.runtime.timeline.store().lock_alive(self.turn)?);
         self.runtime_database.put_turn(&self.running)?;
@@ -215,11 +215,11 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Ends the turn that the take is still in, if it is in one. Says whether it was.
+    /// Ends the unfinished turn of the take. Returns whether there was one.
     pub(super) fn close_leftover(&mut self) -> Result<bool, TurnError> {
         let own = self.turn;
         let Some(agent) = self.agent()? else {
-            // A record without a turn: its last step was published, and then the program died.
+            // A record without a turn: the process was killed after it published the last step.
             self.record_late_messages()?;
             return Ok(false);
         };
@@ -230,7 +230,7 @@ impl<'a> Driver<'a> {
         partial.extend(self.undelivered_messages()?);
         self.sweep()?;
         self.settle_files()?;
-        // Whoever begins something else does not want to go on with this.
+        // A caller that starts something else does not resume this turn.
         self.advance(Event::Interrupted, partial, TurnStep::Interrupted, Actor::Recovery)?;
         self.queue.clear();
         self.runtime_database.end_turn(self.take)?;
@@ -239,7 +239,8 @@ impl<'a> Driver<'a> {
         Ok(true)
     }
 
-    /// What a tool changed before its program died is recorded as its doing, while the folder still says whose it is.
+    /// Records file changes of a killed tool as its own, while the working copy still shows that it made
+    /// them.
     fn settle_files(&self) -> Result<(), TurnError> {
         if let Some(working_copy) = &self.runtime.working_copy {
             working_copy.record_changes(
@@ -250,7 +251,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Removes what a tool that wrote a file did not live to put in its place.
+    /// Removes temporary files of a tool that was killed while writing a file.
     fn sweep(&mut self) -> Result<(), TurnError> {
         let Some(left) = self.runtime_database.turn(self.take)? else { return Ok(()) };
         let ran = |run: &&ToolRun| run.status == ToolStatus::Running;
@@ -263,7 +264,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Where the take stands on disk.
+    /// The state of the take on disk.
     pub(super) fn agent(&self) -> Result<Option<Agent>, TurnError> {
         let reader = self.runtime.timeline.read()?;
         let state = reader.state(self.thread)?;
@@ -271,7 +272,7 @@ impl<'a> Driver<'a> {
         Ok(take.agent)
     }
 
-    /// What had arrived of an answer when its program died, as an entry.
+    /// The partial answer of a killed process, as an entry.
     fn leftover(&self) -> Result<Vec<NewEntry>, TurnError> {
         let Some(partial) = self.runtime_database.turn(self.take)?.filter(|left| left.turn == self.turn)
         else {
@@ -299,9 +300,10 @@ impl<'a> Driver<'a> {
     /// Runs the turn to its end.
     pub(super) fn drive(mut self) -> Result<TurnOutcome, TurnError> {
         let how = match self.execute_cancellable() {
-            // The take itself went, where the turn had begun with a fork.
+            // The take is gone too if the turn started with a fork.
             Err(TurnError::Gone | TurnError::NoSuchTake) => {
-                // What was undone is nobody's to go on with. After any other error it is, and the record helps then.
+                // A turn that was undone cannot be resumed. After any other error it can, and needs its
+                // record.
                 self.runtime_database.end_turn(self.take)?;
                 return Err(TurnError::Gone);
             }
@@ -327,20 +329,20 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// One action after another, while another thread listens for the wish to stop: this one may wait for a slow reader
-    /// of its events at any time.
+    /// Executes all actions while another thread listens for cancellation, because a slow observer may block
+    /// this thread at any time.
     fn execute_cancellable(&mut self) -> Result<TurnEnd, TurnError> {
         let (runtime_database, take) = (Arc::clone(&self.runtime_database), self.take);
         let (cancel, over) = (self.cancel.clone(), Cancel::new());
         std::thread::scope(|scope| {
             scope.spawn(|| turn_handle::watch(&runtime_database, take, &cancel, &over));
-            // Also by a panic: the other thread must not wait for ever.
+            // Also on panic, so that the other thread does not wait for ever.
             let _over = over.set_on_drop();
             self.execute()
         })
     }
 
-    /// One action after another, until there is none.
+    /// Executes actions until none is left.
     fn execute(&mut self) -> Result<TurnEnd, TurnError> {
         loop {
             let Some(action) = self.queue.pop_front() else { return Ok(TurnEnd::Completed) };
@@ -352,14 +354,14 @@ impl<'a> Driver<'a> {
                 Action::Wait { millis } => self.pause(millis)?,
                 Action::EndTurn { how } => return Ok(how),
                 Action::Quit => return Ok(TurnEnd::Interrupted),
-                // What is stopped has stopped by the time that its end is published, and what is closed was closed
-                // in the same operation.
+                // Stopped work has stopped by the time its end is published, and closed calls were closed in
+                // the same operation.
                 Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
             }
         }
     }
 
-    /// Ends the record of the turn. A message that came too late to be heard is kept in the conversation.
+    /// Ends the record of the turn. Messages that arrived too late for the model stay in the conversation.
     fn record_late_messages(&mut self) -> Result<(), TurnError> {
         let mut entries = self.undelivered_messages()?;
         entries.extend(self.take_steering_entries());
@@ -372,7 +374,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Takes a step: the new state is on disk, with what it brings, before its actions are begun.
+    /// Advances the state. The new state and its entries are on disk before its actions start.
     pub(super) fn advance(
         &mut self,
         event: Event,
@@ -387,7 +389,7 @@ impl<'a> Driver<'a> {
         self.delete_published_messages()
     }
 
-    /// Brings entries in, and stays where it stands.
+    /// Adds entries without changing the state.
     pub(super) fn add(
         &mut self,
         entries: Vec<NewEntry>,
@@ -410,12 +412,13 @@ impl<'a> Driver<'a> {
         Ok(self.runtime.timeline.change(self.thread, command, caller)?)
     }
 
-    /// The thread's version now.
+    /// The current version of the thread.
     pub(super) fn newest(&self) -> Result<Version, TurnError> {
         Ok(self.runtime.timeline.read()?.thread(self.thread)?.summary.version)
     }
 
-    /// The same around a tool's work in the folder, with the files that it changed; says how many.
+    /// Like `advance`, before or after a tool works in the folder; records and counts the files that it
+    /// changed.
     pub(super) fn advance_around_tool(
         &mut self,
         event: Event,
@@ -461,7 +464,7 @@ impl<'a> Driver<'a> {
             let later = std::mem::take(&mut self.later);
             entries.extend(later.iter().map(|(call, _)| self.closed(call)));
         }
-        // Nothing stands between the last result and the next call, so both are one step.
+        // Nothing comes between the last result and the next call, so both are one step.
         if hook && actions == [Action::RunHook] {
             if let Some(calls) = self.next_batch() {
                 (state, actions) = self.executing(calls);
@@ -476,14 +479,15 @@ impl<'a> Driver<'a> {
         (TurnAdvance { turn: self.turn, entries, settings: Vec::new(), state, step: turn_step }, actions)
     }
 
-    /// The state in which these calls are decided on and run.
+    /// The state in which these calls are decided and run.
     fn executing(&self, calls: Vec<NamedCall>) -> (AgentState, Vec<Action>) {
         let answering = AgentState::Processing { attempt: 1, steered: false };
         step(&answering, Event::Answered { calls }, &self.runtime.retry_policy, 0)
     }
 
     fn arrived(&mut self, done: &ChangeOutcome, state: AgentState, actions: Vec<Action>) {
-        // A step of our own does not change the answer. If somebody else was there in between, it is read again.
+        // The driver's own steps do not change the answer. After a change by another writer, it is read
+        // again.
         if let Some(known) = self.known.as_mut().filter(|known| known.version + 1 == done.version) {
             known.version = done.version;
         }
@@ -494,7 +498,7 @@ impl<'a> Driver<'a> {
             self.message = Some(message.clone());
         }
         self.state = state;
-        // What a step asks for goes before what was asked for earlier: a call runs before the next is decided on.
+        // New actions come before queued ones: a call runs before the next one is decided.
         for action in actions.into_iter().rev() {
             self.queue.push_front(action);
         }
@@ -505,7 +509,7 @@ impl<'a> Driver<'a> {
         Caller { actor, environment, turn: Some(self.turn), ..Caller::human() }
     }
 
-    /// The result of a call that was stopped.
+    /// The result of an interrupted call.
     fn closed(&self, call: &str) -> NewEntry {
         let now = self.runtime.timeline.now();
         entries::result(call, INTERRUPTED.to_owned(), true, Fields::default(), now).into()
@@ -520,12 +524,12 @@ impl<'a> Driver<'a> {
     }
 
     fn after_tools(&mut self) -> Result<(), TurnError> {
-        // A message must not stand between the results of one answer.
+        // A message must not come between the results of one answer.
         let steered = if self.later.is_empty() { self.take_steering_entries() } else { Vec::new() };
         self.advance(Event::HookDone, steered, TurnStep::CalledAgain, Actor::Agent)
     }
 
-    /// Waits before another attempt.
+    /// Waits before a retry.
     fn pause(&mut self, millis: u64) -> Result<(), TurnError> {
         if let AgentState::Failed { message, attempts, .. } = &self.state {
             let event = TurnEvent::Retrying { message: message.clone(), millis, attempt: *attempts };
@@ -539,20 +543,20 @@ impl<'a> Driver<'a> {
         self.advance(Event::RetryDue, steered, TurnStep::CalledAgain, Actor::Agent)
     }
 
-    /// Ends the turn because a person wants it.
+    /// Ends the turn at the user's request.
     pub(super) fn interrupt(&mut self, entries: Vec<NewEntry>) -> Result<(), TurnError> {
         let mut entries = entries;
         entries.extend(self.take_steering_entries());
         self.advance(Event::Interrupted, entries, TurnStep::Interrupted, Actor::Human)
     }
 
-    /// Ends the attempt because something went wrong.
+    /// Ends the attempt after a failure.
     pub(super) fn fail(&mut self, fault: Fault, entries: Vec<NewEntry>) -> Result<(), TurnError> {
         let turn_step = TurnStep::Failed { message: fault.message.clone() };
         self.advance(Event::Faulted { fault }, entries, turn_step, Actor::Agent)
     }
 
-    /// Waits, and reads letters meanwhile. Whether the turn is to end.
+    /// Waits and handles messages meanwhile. Returns whether to end the turn.
     pub(super) fn wait(&mut self, longest: Duration) -> Result<bool, TurnError> {
         let mut left = longest;
         loop {
