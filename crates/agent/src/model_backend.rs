@@ -18,11 +18,11 @@ use crate::provider::offline::OfflineRequest;
 use crate::provider::{Answer, CallError, Client, Delta, Endpoint, EndpointError, offline};
 use crate::request::Request;
 
-/// The most tokens of an answer, thinking aside, where nobody says: enough for a long file, and no more than needed to
-/// end an answer that goes on and on.
+/// Default output limit in tokens, without thinking: enough for a long file, and low enough to end a runaway
+/// answer.
 const USUAL_ANSWER: u32 = 32_000;
 
-/// Who answers.
+/// A model backend.
 pub enum ModelBackend {
     /// The built-in assistant, without key, network or model.
     Offline,
@@ -30,7 +30,7 @@ pub enum ModelBackend {
     Remote {
         /// Its endpoint.
         endpoint: Box<Endpoint>,
-        /// How much the model thinks where the thread does not say; `None` leaves that to the model.
+        /// How much the model thinks unless the thread sets it; `None` uses the model's default.
         thinking: Option<Thinking>,
         /// The model's limits.
         limits: Limits,
@@ -39,39 +39,39 @@ pub enum ModelBackend {
     },
 }
 
-/// Why something cannot be attached to a message for a model.
+/// Why an attachment cannot be sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unattachable {
-    /// It takes no PDF documents.
+    /// The model accepts no PDF documents.
     #[error(
         "{provider}/{model} takes no PDF documents; choose a model of anthropic, openai, gemini, bedrock or \
          vertex with --model, or attach its pages as pictures"
     )]
     NoDocuments {
-        /// Who serves the model.
+        /// The provider.
         provider: String,
         /// The model.
         model: String,
     },
-    /// It is too large.
+    /// The document is too large.
     #[error("the PDF document has {bytes} bytes, and {provider} takes {most}; attach a part of it")]
     TooLarge {
-        /// Who serves the model.
+        /// The provider.
         provider: String,
-        /// How large it is.
+        /// Its size in bytes.
         bytes: usize,
-        /// How large it may be.
+        /// The maximum size in bytes.
         most: usize,
     },
 }
 
-/// Why a provider cannot be called at all.
+/// Why the provider cannot be called.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct BackendError(#[from] EndpointError);
 
 impl ModelBackend {
-    /// Whoever a name was found to mean.
+    /// The backend for a resolved provider.
     pub fn of(resolved: ResolvedProvider, thinking: Option<Thinking>) -> std::io::Result<Self> {
         Ok(match resolved {
             ResolvedProvider::Offline => Self::Offline,
@@ -82,7 +82,7 @@ impl ModelBackend {
         })
     }
 
-    /// What the user should know of the model before a turn. `sized` says that the user configured its size.
+    /// Notices about the model to show before a turn. `sized`: the user configured its context window.
     pub(crate) fn notices(&self, settings: &Settings, sized: bool) -> Vec<String> {
         let Self::Remote { endpoint, limits, .. } = self else { return Vec::new() };
         let Endpoint { provider, model, .. } = &**endpoint;
@@ -103,20 +103,20 @@ impl ModelBackend {
         notices
     }
 
-    /// How much the model thinks in a thread with these settings.
+    /// The thinking setting of a thread.
     fn thinking(&self, settings: &Settings) -> Option<Thinking> {
         let Self::Remote { thinking, .. } = self else { return None };
         settings.effort.map(Thinking::from).or(*thinking)
     }
 
-    /// The most tokens that the model may answer with, its thinking included.
+    /// Maximum tokens of an answer, including its thinking.
     pub(crate) fn max_tokens(&self, settings: &Settings) -> u32 {
         let Self::Remote { endpoint, limits, .. } = self else { return USUAL_ANSWER };
         let answer = settings.max_tokens.unwrap_or(USUAL_ANSWER.min(limits.output));
         let thinking = match (endpoint.dialect.thinking, self.thinking(settings)) {
             (ThinkingField::None, _) => 0,
             (_, Some(thinking)) => thinking.budget,
-            // These think unasked.
+            // These models think by default.
             (ThinkingField::Adaptive { .. } | ThinkingField::Effort | ThinkingField::Level, None) => {
                 Effort::High.budget()
             }
@@ -173,7 +173,7 @@ impl ModelBackend {
         }
     }
 
-    /// The text with whatever is secret taken out.
+    /// Redacts all secrets in the text.
     pub(crate) fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         match self {
             Self::Offline => Cow::Borrowed(text),
@@ -199,7 +199,7 @@ impl ModelBackend {
             system,
             tools,
             max_tokens: self.max_tokens(settings),
-            // Many models take no other than their own: only what someone set is sent.
+            // Many models accept only their default, so send it only if it is set.
             temperature: settings.temperature,
             top_p: settings.top_p,
             thinking: self.thinking(settings),

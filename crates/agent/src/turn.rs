@@ -79,9 +79,9 @@ pub struct AgentRuntime {
     pub prices: Prices,
     /// Context window in tokens.
     pub window: u64,
-    /// Whether the user configured that.
+    /// Whether the user configured the window.
     pub sized: bool,
-    /// Who asks for turns, for the log.
+    /// The actor of the turns, for the log.
     pub actor: Actor,
     /// The environment recorded in the log.
     pub environment: Option<Environment>,
@@ -279,7 +279,7 @@ impl AgentRuntime {
         checked.map_err(|refusal| ChangeError::from(refusal).into())
     }
 
-    /// Refuses documents that the model cannot be sent: it would answer as if they were not there.
+    /// Refuses documents that the model does not accept: it would answer as if they were not there.
     fn check_attachments(&self, thread: ThreadId, take: TakeId, prompt: &Prompt) -> Result<(), TurnError> {
         let check = |media: &str, bytes: usize| self.backend.check_attachment(media, bytes);
         match prompt {
@@ -301,7 +301,7 @@ impl AgentRuntime {
         Ok(())
     }
 
-    /// Records hand edits where the conversation is told of them. Says whether there were some.
+    /// Records the user's edits if the conversation is to include them. Returns whether there were any.
     fn record_user_edits(&self, thread: ThreadId) -> Result<bool, TurnError> {
         let reader = self.timeline.read()?;
         let settings = reader.settings(&reader.state(thread)?)?;

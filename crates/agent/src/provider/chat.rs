@@ -1,7 +1,7 @@
-//! The stream of Chat Completions, as `OpenAI` and many others speak it.
+//! Decodes the stream of Chat Completions, the protocol of `OpenAI` and many others.
 //!
-//! There are no blocks on this wire, only pieces of text, thought and calls: a run of one kind is a block. Calls
-//! are told apart by their number, but not all servers number them: a new id begins a new call.
+//! This wire has no blocks, only pieces of text, thought and calls: consecutive pieces of one kind form a
+//! block. Calls are identified by index, but some servers send none: there, a new id begins a new call.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use super::think_tags::{self, ThinkTags};
 use super::usage::usage;
 use super::{Stop, Wire};
 
-/// Where the stream stands.
+/// The state of the decoder.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
-    /// The server's number of a call, our place of it, and the id that the server gave it.
+    /// By the server's index of a call: its block, and the id from the server.
     places: BTreeMap<u64, (usize, String)>,
     latest: Option<(usize, String)>,
     tags: ThinkTags,
@@ -41,26 +41,26 @@ struct Choice {
     index: Option<u64>,
     delta: Option<Piece>,
     finish_reason: Option<String>,
-    /// The word of the provider behind `OpenRouter`.
+    /// The stop reason of the provider behind `OpenRouter`.
     native_finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Piece {
-    /// A text; a list of parts from Mistral's reasoning models.
+    /// A text, or a list of parts from Mistral's reasoning models.
     content: Option<Box<RawValue>>,
-    /// The thought, as `DeepSeek`, vLLM and llama.cpp name it.
+    /// The thought, in the field of `DeepSeek`, vLLM and llama.cpp.
     reasoning_content: Option<String>,
-    /// The thought, as `OpenRouter` and Ollama name it.
+    /// The thought, in the field of `OpenRouter` and Ollama.
     reasoning: Option<String>,
     reasoning_details: Option<Vec<Box<RawValue>>>,
     refusal: Option<String>,
     tool_calls: Option<Vec<Call>>,
-    /// Where Gemini's compatible endpoint puts the signature of a text.
+    /// The signature of a text, from Gemini's compatible endpoint.
     extra_content: Option<Box<RawValue>>,
 }
 
-/// A part of a content that is a list.
+/// A part of list content.
 #[derive(Deserialize)]
 struct Part {
     text: Option<String>,
@@ -72,21 +72,21 @@ struct Call {
     index: Option<u64>,
     id: Option<String>,
     function: Option<Function>,
-    /// Where Gemini's compatible endpoint puts its signature.
+    /// The signature of a call, from Gemini's compatible endpoint.
     extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct Function {
     name: Option<String>,
-    /// JSON inside a text; a few servers write the object itself.
+    /// JSON in a string; some servers send the object itself.
     arguments: Option<Box<RawValue>>,
 }
 
 impl Chat {
     pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, DecodeError> {
         if event.data.trim() == "[DONE]" {
-            // A few servers give no reason to stop, but the end itself.
+            // Some servers send no stop reason, only the end of the stream.
             if !assembly.has_stopped() && !assembly.is_empty() {
                 self.finish(Stop::EndTurn, assembly)?;
             }
@@ -98,7 +98,7 @@ impl Chat {
         if let Some(raw) = chunk.usage.filter(|raw| raw.get() != "null") {
             assembly.set_usage(usage(Wire::Chat, &raw, None));
         }
-        // One answer was asked for; others are not mixed into it.
+        // The request asks for one answer; ignore any others.
         let choice =
             chunk.choices.unwrap_or_default().into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
         let Some(choice) = choice else { return Ok(Flow::More) };
@@ -169,14 +169,14 @@ impl Chat {
         self.tags.push(text).into_iter().try_for_each(|piece| tagged(piece, assembly))
     }
 
-    /// Adds what was held back because it may have been the beginning of a tag.
+    /// Adds text that was buffered as the possible start of a tag.
     pub(super) fn flush(&mut self, assembly: &mut Assembly) -> Result<(), DecodeError> {
         self.tags.flush().into_iter().try_for_each(|piece| tagged(piece, assembly))
     }
 
     fn finish(&mut self, stop: Stop, assembly: &mut Assembly) -> Result<(), DecodeError> {
         self.flush(assembly)?;
-        // A model that ends as usual inside a tag forgot to close it: that was its answer.
+        // A model that stops normally inside a tag forgot to close it: the text is its answer.
         if stop == Stop::EndTurn
             && let (Some(tag), Some(place)) = (self.tags.unclosed(), assembly.open_thinking())
         {
@@ -197,7 +197,7 @@ impl Chat {
             None => self.latest.as_ref(),
         };
         let same = known.filter(|(_, known_id)| {
-            // Without a number, a name is the only sign of a new call.
+            // Without an index, only a name marks a new call.
             let same_id = !id.is_empty() && id == *known_id;
             same_id || (id.is_empty() && (call.index.is_some() || name.is_empty()))
         });
@@ -226,7 +226,7 @@ impl Chat {
     }
 }
 
-/// The text of a thinking part: a text, or a list of texts.
+/// The text of a thinking part: a string, or a list of texts.
 fn thought_of(raw: &RawValue) -> Result<String, DecodeError> {
     if raw.get().starts_with('"') {
         return Ok(serde_json::from_str(raw.get())?);
@@ -253,7 +253,7 @@ fn say(text: &str, assembly: &mut Assembly) -> Result<(), DecodeError> {
     assembly.push(place, text)
 }
 
-/// Adds to a thought, and remembers the field that it came in: it goes back in the same.
+/// Appends to a thought and remembers its field, because it is sent back in the same one.
 fn think(field: &str, text: &str, assembly: &mut Assembly) -> Result<(), DecodeError> {
     if text.is_empty() {
         return Ok(());

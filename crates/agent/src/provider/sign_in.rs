@@ -1,4 +1,4 @@
-//! How a request proves who sends it, where that is more than a fixed key in a header.
+//! Authentication of requests beyond a fixed key in a header.
 //!
 //! ```text
 //!   Key        the header is made with the address (`endpoint`)
@@ -6,7 +6,7 @@
 //!   Aws        credentials ─► a signature over the address, the headers and the body (SigV4)
 //! ```
 //!
-//! Nothing of this is written to disk or to a log, and every secret is taken out of what a server says.
+//! Secrets are never written to disk or to a log, and are redacted in server messages.
 
 #[cfg(feature = "bedrock")]
 pub(super) mod aws;
@@ -22,32 +22,32 @@ use super::Secret;
 use super::endpoint::{Endpoint, Target};
 use super::fault::{CallError, Fault};
 
-/// How a request is signed in.
+/// How a request authenticates.
 #[derive(Clone, Debug, Default)]
 pub enum SignIn {
-    /// By the endpoint's key, if it has one.
+    /// With the endpoint's key, if it has one.
     #[default]
     Key,
-    /// By a token that is fetched when it is needed.
+    /// With a token, fetched when needed.
     Token(TokenSource),
-    /// By a signature with AWS credentials.
+    /// With a signature from AWS credentials.
     #[cfg(feature = "bedrock")]
     Aws(Box<aws::AwsSignIn>),
 }
 
 impl SignIn {
-    /// Whether more than the endpoint's key goes over the network.
+    /// Whether secrets other than the endpoint's key are sent.
     pub(super) fn sends_secrets(&self) -> bool {
         !matches!(self, Self::Key)
     }
 
-    /// The service that gives tokens, if one is asked.
+    /// The address of the token service, if there is one.
     pub(super) fn address(&self) -> Option<&reqwest::Url> {
         let Self::Token(source) = self else { return None };
         source.address()
     }
 
-    /// Everything that must not be shown.
+    /// All secrets to redact.
     pub(super) fn secrets(&self) -> Vec<Secret> {
         match self {
             Self::Key => Vec::new(),
@@ -57,7 +57,7 @@ impl SignIn {
         }
     }
 
-    /// Completes the headers of a request whose body is settled.
+    /// Adds the authentication headers to a request with a final body.
     #[cfg_attr(
         not(feature = "bedrock"),
         expect(unused_variables, reason = "only a signature covers the body")
@@ -88,7 +88,7 @@ impl SignIn {
         }
     }
 
-    /// Forgets a token that a server refused, so that the next request fetches another.
+    /// Drops a token that a server refused, so that the next request fetches a new one.
     pub(super) fn forget(&self) {
         if let Self::Token(source) = self {
             source.forget();
@@ -96,7 +96,7 @@ impl SignIn {
     }
 }
 
-/// Why nobody could be signed in.
+/// Why authentication failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SignInError {
     fault: Fault,
@@ -104,12 +104,12 @@ pub(super) struct SignInError {
 }
 
 impl SignInError {
-    /// The credentials do not do.
+    /// The credentials are invalid.
     pub(super) fn refused(message: impl Into<String>) -> Self {
         Self { fault: Fault::Key, message: message.into() }
     }
 
-    /// The service that gives tokens cannot be reached.
+    /// The token service cannot be reached.
     #[cfg(feature = "vertex")]
     pub(super) fn unreachable(message: impl Into<String>) -> Self {
         Self { fault: Fault::Network, message: message.into() }

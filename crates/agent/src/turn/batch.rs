@@ -1,4 +1,4 @@
-//! The calls of one answer, a few at a time.
+//! Runs the calls of an answer in batches.
 //!
 //! ```text
 //!   answer: 1 2 3 … 100 │ 101 102 …        beyond the limit: results that say so, in the answer's operation
@@ -7,8 +7,8 @@
 //!           state
 //! ```
 //!
-//! The state of a turn is written with each of its steps. It holds one batch of calls, so that a step costs the same
-//! however many calls an answer has.
+//! The state of a turn is written at each step. It has one batch of calls, so that the cost of a step does
+//! not depend on the number of calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,25 +22,25 @@ use super::event::TurnEvent;
 use super::{TurnError, calls, entries};
 use crate::tools::Call;
 
-/// How many calls the state of a turn holds.
+/// Calls in the state of a turn.
 pub(super) const BATCH: usize = 16;
-/// Of how many calls beyond the limit observers hear.
+/// Maximum refused calls reported to observers.
 const SHOWN: usize = 20;
-/// How many entries are read at a time.
+/// Entries read at a time.
 const PAGE: u64 = 200;
 
-/// The name of a call and its tool.
+/// The id of a call and the name of its tool.
 pub(super) type NamedCall = (String, String);
 
-/// The calls of the current answer, as the conversation had them at a version of the thread.
+/// The calls of the current answer at a version of the thread.
 pub(super) struct KnownCalls {
     pub(super) version: Version,
     calls: HashMap<String, (Call, Option<String>)>,
 }
 
 impl Driver<'_> {
-    /// Takes the calls of an answer: gives the first batch, keeps the rest for later, and gives results for those
-    /// that are over the limit.
+    /// Accepts the calls of an answer: returns the first batch, and results for calls over the limit. Queues
+    /// the rest.
     pub(super) fn admit(&mut self, calls: Vec<NamedCall>) -> (Vec<NamedCall>, Vec<NewEntry>) {
         let mut calls = unique(calls);
         let over = calls.split_off(calls.len().min(self.runtime.calls));
@@ -58,13 +58,13 @@ impl Driver<'_> {
         (self.next_batch().unwrap_or_default(), results)
     }
 
-    /// The next calls to run, if there are any.
+    /// The next batch of calls, if any.
     pub(super) fn next_batch(&mut self) -> Option<Vec<NamedCall>> {
         let count = self.later.len().min(BATCH);
         (count > 0).then(|| self.later.drain(..count).collect())
     }
 
-    /// Finds the calls again that a turn has not come to, where another process began it.
+    /// Finds the calls that have not run yet after another process started the turn.
     pub(super) fn recall_later(&mut self) -> Result<(), TurnError> {
         let held: HashSet<&str> = self.state.calls().iter().map(|run| run.call.as_str()).collect();
         if held.is_empty() {
@@ -94,8 +94,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// The tool and the input of a call, from the answer that made it; what is wrong with it, if its input was cut off.
-    /// The answer is read once, and again only if somebody else changed the thread.
+    /// The tool and input of a call, with the error if its input was cut off. Reads the answer once, and
+    /// again only after another writer changed the thread.
     pub(super) fn call_of(&mut self, call: &str) -> Result<Option<(Call, Option<String>)>, TurnError> {
         let version = self.newest()?;
         if let Some(known) = self.known.as_ref().filter(|known| known.version == version)
@@ -120,7 +120,7 @@ impl Driver<'_> {
 }
 
 fn unique(calls: Vec<NamedCall>) -> Vec<NamedCall> {
-    // Two calls of one name could not be told apart: the second never runs.
+    // Calls with the same id cannot be distinguished: the second never runs.
     let mut seen = HashSet::new();
     calls.into_iter().filter(|(call, _)| seen.insert(call.clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! The calls of an answer: found again by their names, and closed where they do not run.
+//! Finds the calls of an answer by id, and closes calls that do not run.
 
 use retake_model::agent::{Event, Fault, FaultOrigin, ToolOutcome, ToolStatus};
 use retake_model::entry::{Block, EntryVersion, Fields};
@@ -14,18 +14,18 @@ use crate::approval::{self, ApprovalQuestion};
 use crate::provider::broken_input;
 use crate::tools::Call;
 
-/// A call that waits for a person.
+/// A call that waits for approval.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PendingApproval"))]
 pub struct PendingApproval {
-    /// Which call.
+    /// The id of the call.
     pub call: String,
-    /// What about.
+    /// The question to the user.
     #[serde(flatten)]
     pub question: ApprovalQuestion,
 }
 
-/// The calls of a take that wait for a person, in whatever process its turn runs.
+/// The calls of a take that wait for approval, whichever process runs the turn.
 pub fn pending_approvals(
     reader: &Reader<'_>,
     thread: ThreadId,
@@ -34,7 +34,7 @@ pub fn pending_approvals(
     let Some(agent) = &take.agent else { return Ok(Vec::new()) };
     let mut pending_approvals = Vec::new();
     for run in agent.state.calls().iter().filter(|run| run.status == ToolStatus::Asking) {
-        // An answer that was edited meanwhile may have no such call any more.
+        // The answer may have been edited, so that the call is gone.
         let entry = find(reader, thread, take, &run.call)?;
         let named = |block: &Block| read(block).filter(|(call, _)| call.id == run.call);
         if let Some((call, _)) = entry.and_then(|entry| entry.blocks.iter().find_map(named)) {
@@ -45,7 +45,7 @@ pub fn pending_approvals(
     Ok(pending_approvals)
 }
 
-/// How many entries are read at a time.
+/// Entries read at a time.
 const PAGE: u64 = 200;
 
 impl Driver<'_> {
@@ -54,7 +54,7 @@ impl Driver<'_> {
         run.map(|run| run.name.clone()).unwrap_or_default()
     }
 
-    /// A fault of the store's own, which nothing goes on after.
+    /// A permanent fault: the call is no longer in the conversation.
     pub(super) fn missing_call() -> Fault {
         Fault {
             origin: FaultOrigin::Tool,
@@ -65,7 +65,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A call that does not run.
+    /// Denies a call.
     pub(super) fn deny(&mut self, call: &str, why: String) -> Result<(), TurnError> {
         let tool = self.tool_of(call);
         let entry = entries::result(call, why.clone(), true, Fields::default(), self.runtime.timeline.now());
@@ -83,7 +83,7 @@ impl Driver<'_> {
     }
 }
 
-/// The answer that made a call: behind it there are only results.
+/// Finds the answer that made a call: only results follow it.
 pub(super) fn find(
     reader: &Reader<'_>,
     thread: ThreadId,
@@ -104,7 +104,7 @@ pub(super) fn find(
     Ok(None)
 }
 
-/// The call in a block, and what is wrong with it, if its input was cut off.
+/// Reads the call in a block, with the error if its input was cut off.
 pub(super) fn read(block: &Block) -> Option<(Call, Option<String>)> {
     let Block::ToolCall { call, name, input, .. } = block else { return None };
     let input = serde_json::from_str(input.as_str()).unwrap_or_default();

@@ -64,10 +64,10 @@ pub enum TurnError {
     /// The thread started outside of git.
     #[error("the thread did not start in a git repository with a commit")]
     NoStartCommit,
-    /// The model cannot be sent what is attached.
+    /// The model does not accept an attachment.
     #[error(transparent)]
     Attachment(#[from] Unattachable),
-    /// The provider cannot be called at all.
+    /// The provider cannot be called.
     #[error(transparent)]
     Provider(#[from] BackendError),
     /// The change was refused.

@@ -32,17 +32,17 @@ const PARTIAL_SAVE_INTERVAL: Duration = Duration::from_millis(400);
 /// Chunks buffered for the driver, which a slow observer may block.
 const PIECES: usize = 256;
 
-/// What came of a request.
+/// The outcome of a request.
 enum Asked {
-    /// It was answered, or failed, and that is on disk.
+    /// The answer or the failure is on disk.
     Done,
-    /// It was too long.
+    /// The request was too long.
     TooLong(Fault),
-    /// The provider does not accept thoughts in it, though they were its own.
+    /// The provider refused its own thoughts.
     ThoughtsRefused,
 }
 
-/// What came of making a conversation shorter.
+/// The outcome of a compaction.
 enum Compaction {
     Done,
     /// Nothing more can be removed.
@@ -57,7 +57,7 @@ impl Driver<'_> {
         self.rounds += 1;
         let mut size = self.runtime.window;
         let mut thoughts = Thoughts::Accepted;
-        // What was kept may still be too much, beside the summary and the prompt.
+        // The remaining entries may still be too long together with the summary and the prompt.
         let mut divisors = [3, 9, u64::MAX].into_iter();
         loop {
             self.read_messages()?;
@@ -78,7 +78,7 @@ impl Driver<'_> {
             }
             let (too_long, sent) = match self.request(thoughts) {
                 Ok(request) => match self.ask_model(&request)? {
-                    // Tokens are estimated, and the provider knows better.
+                    // Token counts are estimates; the provider's limit decides.
                     Asked::TooLong(fault) => {
                         size = size.min(request.tokens);
                         (fault, true)
@@ -95,7 +95,7 @@ impl Driver<'_> {
             let Some(divisor) = divisors.next() else { return self.fail(too_long, Vec::new()) };
             match self.compact(size / divisor)? {
                 Compaction::Done => {}
-                // Somebody made it shorter meanwhile.
+                // Another writer made the conversation shorter meanwhile.
                 Compaction::Nothing if !sent && self.request(thoughts).is_ok() => {}
                 Compaction::Nothing => return self.fail(too_long, Vec::new()),
                 // Treat it like a failed answer, with the same retries.
@@ -111,7 +111,7 @@ impl Driver<'_> {
         Request::build(self.runtime, self.thread, self.take, attempt(&self.state), thoughts, limit)
     }
 
-    /// Sends a request, and publishes what comes of it, unless another request can help.
+    /// Sends a request and publishes the result, unless another request can help.
     fn ask_model(&mut self, request: &Request) -> Result<Asked, TurnError> {
         self.trail = request.trail.clone();
         self.observer.on_event(&TurnEvent::Calling { attempt: attempt(&self.state), tokens: request.tokens });
@@ -246,13 +246,13 @@ impl Driver<'_> {
         answer: &Answer,
         limit: Option<u64>,
     ) -> Result<(), TurnError> {
-        // What was said meanwhile decides whether this answer is the last one.
+        // Messages that arrived meanwhile decide whether this is the last answer.
         self.read_messages()?;
         let calls = calls_of(answer);
         let micro_dollars = self.count(answer.usage.as_ref());
         let new = self.entry(entry, answer, micro_dollars, false);
         if let Some(fault) = stops::nothing_said(answer, limit, attempt(&self.state)) {
-            // An answer of nothing would leave the turn without an end that anybody can see.
+            // An empty answer would end the turn without a visible result.
             let kept = if fault.retryable { None } else { new };
             return self.fail(fault, kept.into_iter().collect());
         }

@@ -1,4 +1,4 @@
-//! A key in a file of its own.
+//! Reads keys from files and commands.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -7,37 +7,37 @@ use std::process::{Command, Stdio};
 
 use crate::provider::Secret;
 
-/// No key is longer.
+/// Maximum size of a key.
 const KEY_BYTES: u64 = 16 * 1024;
 
-/// Why a file with a key cannot be used.
+/// Why a key file or key command cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the key file {} cannot be read: {reason}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The command that gives it does not.
+    /// The command printed no key.
     #[error("the command {command:?} gave no key: {reason}")]
     Command {
-        /// Which command.
+        /// The command.
         command: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Others can read it.
+    /// Other users can read the file.
     #[error("others can read the key file {}; close it with: chmod 600 {}", path.display(), path.display())]
     Open {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
 }
 
-/// Reads a key. `~/` at the beginning of the path is the user's own folder.
+/// Reads a key from a file. A leading `~/` is the user's home folder.
 pub fn read_key_file(path: &Path, home: Option<&Path>) -> Result<Secret, KeyFileError> {
     let path = match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -45,7 +45,7 @@ pub fn read_key_file(path: &Path, home: Option<&Path>) -> Result<Secret, KeyFile
     };
     let unreadable = |reason: String| KeyFileError::Unreadable { path: path.clone(), reason };
     let file = std::fs::File::open(&path).map_err(|error| unreadable(error.to_string()))?;
-    // Of the open file, not of the path: nobody can put another in its place in between.
+    // Check the open file, not the path, so that the file cannot be replaced in between.
     let facts = file.metadata().map_err(|error| unreadable(error.to_string()))?;
     if !facts.is_file() {
         return Err(unreadable("not a file".to_owned()));
@@ -61,8 +61,8 @@ pub fn read_key_file(path: &Path, home: Option<&Path>) -> Result<Secret, KeyFile
     Ok(Secret::new(&text))
 }
 
-/// Asks a command for a key, such as one that reads a keyring. It is the user's own, from their configuration, and may
-/// ask them for a password at the terminal.
+/// Runs a command that prints a key, such as one that reads a keyring. It comes from the user's configuration
+/// and may ask for a password at the terminal.
 pub fn run_key_command(command: &str) -> Result<Secret, KeyFileError> {
     let failed = |reason: String| KeyFileError::Command { command: command.to_owned(), reason };
     let output = Command::new("/bin/sh")

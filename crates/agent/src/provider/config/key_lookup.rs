@@ -1,10 +1,10 @@
-//! Where the key of a provider is looked for, and what a user does who has none.
+//! Looks up the key of a provider, and suggests how to set a missing one.
 
 use super::{ProviderConfig, ProviderEnvironment, ResolveError, variable};
 use crate::provider::Secret;
 use crate::provider::known::{KNOWN_PROVIDERS, KnownProvider};
 
-/// The key of a provider, from the first place that has one.
+/// The key of a provider, from the first source that has one.
 pub(super) fn key(
     name: &str,
     config: &ProviderConfig,
@@ -20,7 +20,7 @@ pub(super) fn key(
     if let Some(command) = &config.key_command {
         return Ok(Some((around.key_command)(command)?));
     }
-    // A user who names a variable means that one, and no other.
+    // A configured variable replaces the default ones.
     let names: Vec<&str> = match (&config.key_env, known) {
         (Some(name), _) => vec![name],
         (None, Some(known)) => known.key_variables.to_vec(),
@@ -29,7 +29,7 @@ pub(super) fn key(
     if let Some(text) = names.into_iter().find_map(|name| variable(around, name)) {
         return Ok(Some(Secret::new(&text)));
     }
-    // A provider that is reached in two ways has one key.
+    // Known providers with the same key variables share a stored key.
     let stored = (around.stored_names)();
     let same = |other: &&KnownProvider| {
         known.is_some_and(|known| {
@@ -43,7 +43,7 @@ pub(super) fn key(
     }
 }
 
-/// What a user does to give a key, as the end of a sentence.
+/// How the user can set a key, as the end of a sentence.
 pub(super) fn key_hint(name: &str, config: &ProviderConfig, known: Option<&KnownProvider>) -> String {
     let usual = known.and_then(|known| known.key_variables.first().copied());
     match (&config.key, &config.key_file, config.key_env.as_deref().or(usual)) {

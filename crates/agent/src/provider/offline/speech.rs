@@ -1,4 +1,4 @@
-//! The words of an answer, one after the other.
+//! Streams an offline answer word by word.
 
 use retake_model::entry::{Block, Fields};
 use retake_model::json::Json;
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::{Answer, CallError, Cancel, Delta, Fault, MODEL, Stop};
 
-/// An answer while it is spoken.
+/// An answer while it streams.
 pub(super) struct Speech<'a> {
     blocks: Vec<Block>,
-    /// How many messages came before: it makes the names of calls different from round to round.
+    /// Number of earlier messages; it makes call ids unique across rounds.
     before: usize,
     cancel: &'a Cancel,
     on: &'a mut dyn FnMut(Delta),
@@ -20,7 +20,7 @@ impl<'a> Speech<'a> {
         Self { blocks: Vec::new(), before, cancel, on }
     }
 
-    /// Says a text word by word, apart from what was said before.
+    /// Streams a text word by word, as a new paragraph.
     pub(super) fn say(&mut self, text: &str) -> Result<(), CallError> {
         if matches!(self.blocks.last(), Some(Block::Text { .. })) {
             self.add("\n\n")?;
@@ -28,7 +28,7 @@ impl<'a> Speech<'a> {
         words(text).into_iter().try_for_each(|word| self.add(word))
     }
 
-    /// Adds to what is being said.
+    /// Appends to the current text.
     pub(super) fn add(&mut self, piece: &str) -> Result<(), CallError> {
         self.check()?;
         match self.blocks.last_mut() {
@@ -73,7 +73,7 @@ impl<'a> Speech<'a> {
     }
 }
 
-/// A text in words, each with the white space before it.
+/// Splits a text into words, each with the white space before it.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! Tokens that end: fetched when needed, kept in memory until shortly before they end.
+//! Short-lived tokens: fetched when needed, cached in memory until shortly before they expire.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,19 +9,19 @@ use jiff::Timestamp;
 use super::{Secret, SignInError};
 use crate::provider::config::run_key_command;
 
-/// A token is replaced this long before it ends, so that it does not end on its way.
+/// Replace a token this long before it expires, so that it does not expire in transit.
 const MARGIN: Duration = Duration::from_mins(2);
 
-/// A token that does not say when it ends is used for this long.
+/// Lifetime of a token without a known expiry.
 const UNKNOWN_LIFE: Duration = Duration::from_mins(5);
 
-/// How long a command may take. Some ask a service themselves.
+/// Timeout for a command. Some commands call a service themselves.
 const COMMAND: Duration = Duration::from_mins(1);
 
-/// The tokens of this process by their source. Each turn has an endpoint of its own; the token outlives it.
+/// The tokens of this process by source. Each turn has a new endpoint; the token outlives it.
 static TOKENS: Mutex<BTreeMap<String, Token>> = Mutex::new(BTreeMap::new());
 
-/// Where tokens come from.
+/// A source of tokens.
 #[derive(Clone)]
 pub struct TokenSource {
     kind: Kind,
@@ -29,13 +29,13 @@ pub struct TokenSource {
 
 #[derive(Clone)]
 enum Kind {
-    /// A command of the user's that writes one.
+    /// A user's command that prints a token.
     Command(String),
     #[cfg(feature = "vertex")]
     Google(Box<super::google::GoogleCredentials>),
 }
 
-/// A token, and until when it is used.
+/// A token and its expiry.
 #[derive(Clone)]
 pub(super) struct Token {
     pub(super) secret: Secret,
@@ -43,7 +43,7 @@ pub(super) struct Token {
 }
 
 impl TokenSource {
-    /// A command that writes a token, such as `az account get-access-token … --output tsv`.
+    /// A command that prints a token, such as `az account get-access-token … --output tsv`.
     pub fn command(command: &str) -> Self {
         Self { kind: Kind::Command(command.to_owned()) }
     }
@@ -54,7 +54,7 @@ impl TokenSource {
         Self { kind: Kind::Google(Box::new(credentials)) }
     }
 
-    /// A token that is good for a while.
+    /// Returns a valid token.
     pub(super) async fn token(&self, connector: &reqwest::Client) -> Result<Secret, SignInError> {
         let name = self.name();
         let now = Timestamp::now();
@@ -73,7 +73,7 @@ impl TokenSource {
         Ok(token.secret)
     }
 
-    /// The service that is asked, if one is.
+    /// The address of the token service, if the source is one.
     pub(super) fn address(&self) -> Option<&reqwest::Url> {
         match &self.kind {
             Kind::Command(_) => None,
@@ -95,7 +95,7 @@ impl TokenSource {
 
     pub(super) fn forget(&self) {
         let name = self.name();
-        // It stays known: what the server says about it must not show it.
+        // Remember the refused token, so that it is still redacted in the server's messages.
         tokens(|tokens| {
             if let Some(token) = tokens.get_mut(&name) {
                 token.until = Timestamp::MIN;
@@ -103,7 +103,7 @@ impl TokenSource {
         });
     }
 
-    /// Two sources of one name give the same tokens.
+    /// Identifies the source: sources with the same name share tokens.
     fn name(&self) -> String {
         match &self.kind {
             Kind::Command(command) => format!("command {command}"),
@@ -125,7 +125,7 @@ impl std::fmt::Debug for TokenSource {
 
 #[cfg(feature = "vertex")]
 impl Token {
-    /// A token that ends so many seconds from now.
+    /// A token that expires in `seconds`.
     pub(super) fn lasting(secret: Secret, now: Timestamp, seconds: u64) -> Self {
         let life = Duration::from_secs(seconds).saturating_sub(MARGIN).max(Duration::from_secs(10));
         Self { secret, until: now.checked_add(life).unwrap_or(now) }
@@ -151,7 +151,7 @@ async fn by_command(command: String, now: Timestamp) -> Result<Token, SignInErro
     Ok(Token { secret, until })
 }
 
-/// When a token ends, if it is a JSON Web Token that says so. Nothing else in it is believed.
+/// The expiry of a JSON Web Token, if it has one. Nothing else in the token is trusted.
 fn expiry(token: &str) -> Option<Timestamp> {
     #[derive(serde::Deserialize)]
     struct Claims {
