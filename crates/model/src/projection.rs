@@ -1,4 +1,5 @@
-//! What reaches a model: a pure function of the entries, valid for every provider whatever was done to them.
+//! Projection of entries into model requests: a pure function, valid for every provider whatever edits were
+//! made.
 //!
 //! ```text
 //!   entries ──► converse ──► Conversation ──► request ──► the body of a request
@@ -7,24 +8,25 @@
 //!   interrupted
 //! ```
 //!
-//! A [`Conversation`] keeps what all providers demand, so that the encoders only spell it out:
+//! A [`Conversation`] satisfies what all providers require, so that the encoders only serialize it:
 //!
 //! - speakers alternate, and no message is empty;
 //! - each call of a message has exactly one result, at the beginning of the next message, in the order of the calls;
 //! - names of calls are unique, and they and the names of tools use only letters that everyone accepts;
 //! - the input of a call is a JSON object.
 //!
-//! What does not fit is never dropped silently if a person could read it: a result whose call is gone, and a call in
-//! an entry that is not the assistant's any more, become quoted text. A call without a result gets one that says
-//! that it was interrupted. Roles that providers do not have speak as the user, under a label.
+//! Readable content that does not fit is never dropped silently: a result without its call, and a call in an
+//! entry that is no longer the assistant's, become quoted text. A call without a result gets one that reports
+//! the interruption. Roles that providers do not have become labelled user messages.
 //!
-//! Thoughts go back only to the wire and model that sealed them, and only while their entry is as it was written
-//! and something of it follows them; otherwise they are left out. Where a model binds its thoughts to all that came
-//! before them, they go back only behind exactly that (`binding`). Blocks of unknown types are left out.
+//! Thoughts go back only to the wire and model that sealed them, only while their entry is unchanged, and
+//! only if something from the entry follows them; otherwise they are omitted. If a model binds its thoughts
+//! to everything before them, they go back only after exactly that (`binding`). Blocks of unknown types are
+//! omitted.
 //!
-//! **The prefix.** A message depends on nothing that comes later, but for the last two: the answer that is being
-//! given, and what answers its calls. So what a provider has cached stays good while entries are appended, and
-//! [`uncached_tokens`] says what an edit costs.
+//! **The prefix.** A message never depends on later entries, except for the last two: the current answer and
+//! the reply to its calls. So the provider's cache stays valid while entries are appended, and
+//! [`uncached_tokens`] computes the cost of an edit.
 
 mod anthropic;
 mod binding;
@@ -58,28 +60,28 @@ pub use seal::{Seal, Token, Wire};
 use crate::content::ContentId;
 use crate::id::EntryId;
 
-/// What was said, as every provider can be told it.
+/// A conversation in a form that every provider accepts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
     /// The messages; speakers alternate.
     pub messages: Vec<Message>,
 }
 
-/// All that one side says before the other does.
+/// Consecutive content of one speaker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Which side.
+    /// The speaker.
     pub speaker: Speaker,
-    /// What it says, at least one part.
+    /// The content, at least one part.
     pub parts: Vec<Part>,
-    /// The entries that it was made of, in order.
+    /// The entries that it was built from, in order.
     pub entries: Vec<EntryId>,
 }
 
-/// The two sides that every provider knows.
+/// The two roles that every provider knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
-    /// The person, the tools, and everyone else who is not the model.
+    /// The user, the tools, and every other role except the model.
     User,
     /// The model.
     Assistant,
@@ -92,41 +94,41 @@ pub enum Part {
     Text {
         /// The text.
         text: String,
-        /// What its writer needs to see again with it.
+        /// Provider data to send back with it.
         seal: Option<Seal>,
     },
-    /// A thought, always with something after it that came from the same entry. The assistant's only.
+    /// A thought, always followed by something from the same entry. Assistant only.
     Thinking {
-        /// The thought; may be empty where only its seal is known.
+        /// The thought; may be empty if only its seal is known.
         text: String,
-        /// What its writer needs to see again with it.
+        /// Provider data to send back with it.
         seal: Seal,
     },
-    /// A tool that the assistant wants run. The assistant's only.
+    /// A tool call. Assistant only.
     Call {
-        /// The call's name, unique in the conversation.
+        /// The id of the call, unique in the conversation.
         call: String,
         /// The tool.
         name: String,
-        /// What the tool is given: always an object.
+        /// The input of the tool: always an object.
         input: Value,
-        /// The model that made it, if that is known.
+        /// The model that made the call, if known.
         model: Option<String>,
-        /// What its writer needs to see again with it.
+        /// Provider data to send back with it.
         seal: Option<Seal>,
     },
-    /// What came of a call of the message before. The user's only, before anything else.
+    /// The result of a call in the previous message. User only, before all other parts.
     Result {
-        /// Which call.
+        /// The id of the call.
         call: String,
         /// The tool.
         name: String,
-        /// What the tool said; never blank.
+        /// The output of the tool; never blank.
         text: String,
         /// Whether it failed.
         failed: bool,
     },
-    /// A picture. The user's only.
+    /// A picture. User only.
     Image {
         /// Its media type.
         media: String,

@@ -1,8 +1,9 @@
-//! Thoughts that are bound to all that came before them.
+//! Thoughts that are bound to everything before them.
 //!
-//! From Claude 5 on, a thought is valid only behind exactly the request that it answers: the same model, system prompt
-//! and tools, and the same messages with the same thoughts in them. So the digest of a request is stored with its
-//! answer ([`REQUEST_PREFIX`]), and a thought goes back only where all that stands before it has that digest.
+//! From Claude 5 on, a thought is valid only after exactly the request that it answers: the same model,
+//! system prompt and tools, and the same messages with the same thoughts. So the digest of a request is
+//! stored with its answer ([`REQUEST_PREFIX`]), and a thought is sent back only if everything before it has
+//! that digest.
 //!
 //! ```text
 //!   model, system, tools │ user 1 │ thought 1, text │ user 2 │ thought 2, call │ result │ …
@@ -13,13 +14,12 @@
 //!   The next answer gets the digest of what was really sent, and its thoughts are good behind it.
 //! ```
 //!
-//! Whether a thought goes back depends only on what stands before it. So appending never changes what was sent, an undo
-//! brings thoughts back, and a thought that is left out takes with it every later one that was made behind it. An
-//! answer without a digest (older, imported, or put together from what a crash left) proves nothing: its thoughts are
-//! left out.
+//! Whether a thought is sent depends only on what precedes it. So appending never changes the sent prefix, an
+//! undo brings thoughts back, and omitting a thought also omits every later one that depends on it. Answers
+//! without a digest (older, imported, or recovered after a crash) prove nothing: their thoughts are omitted.
 //!
-//! A provider that refuses thoughts all the same is asked again without any. The answer to that is marked
-//! ([`THOUGHTS_OMITTED`]), and thoughts before it are not sent again.
+//! If a provider refuses thoughts anyway, the request is sent again without any. Its answer is marked
+//! ([`THOUGHTS_OMITTED`]), and earlier thoughts are not sent again.
 
 use serde_json::{Map, Value};
 
@@ -28,14 +28,15 @@ use crate::entry::EntryVersion;
 
 /// The field of an answer with the digest of its request.
 pub const REQUEST_PREFIX: &str = "request_prefix";
-/// The field of an answer whose request carried no thoughts because the provider had refused them: the wire.
+/// The field of an answer whose request omitted thoughts because the provider had refused them. Its value is
+/// the wire.
 pub const THOUGHTS_OMITTED: &str = "thoughts_omitted";
 
-/// Reads a request message by message, and knows the digest of what it has read.
+/// Computes the digest of a request, message by message.
 pub(super) struct Prefix(blake3::Hasher);
 
 impl Prefix {
-    /// All that comes before the messages.
+    /// Starts with everything before the messages.
     pub(super) fn new(model: &str, system: &Value, tools: &Value) -> Self {
         let mut prefix = Self(blake3::Hasher::new());
         prefix.add(&Value::String(model.to_owned()));
@@ -44,7 +45,7 @@ impl Prefix {
         prefix
     }
 
-    /// The next message. Where it is marked for the cache does not count.
+    /// Adds the next message, without its cache markers.
     pub(super) fn push(&mut self, message: &Value) {
         self.add(&unmarked(message));
     }
@@ -55,13 +56,13 @@ impl Prefix {
 
     fn add(&mut self, value: &Value) {
         let text = value.to_string();
-        // With its length, so that no two lists of messages read alike.
+        // Include the length, so that different lists of messages have different digests.
         self.0.update(&(text.len() as u64).to_be_bytes());
         self.0.update(text.as_bytes());
     }
 }
 
-/// The digest of a request of Anthropic's wire, to be stored with its answer; nothing for other wires.
+/// The digest of a request on Anthropic's wire, to store with its answer; `None` for other wires.
 pub fn request_prefix(body: &Value) -> Option<String> {
     let body = body.as_object()?;
     let field = |name: &str| body.get(name).unwrap_or(&Value::Null);
@@ -73,13 +74,13 @@ pub fn request_prefix(body: &Value) -> Option<String> {
     Some(prefix.digest())
 }
 
-/// The wire whose thoughts before an answer are refused, if the answer says so.
+/// The wire for which thoughts before this answer are omitted, if any.
 pub(super) fn omits_thoughts(entry: &EntryVersion) -> Option<Wire> {
     let name: String = serde_json::from_str(entry.extra.get(THOUGHTS_OMITTED)?.as_str()).ok()?;
     Wire::of(&name)
 }
 
-/// A value without markers for the cache.
+/// A value without cache markers.
 fn unmarked(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(unmarked).collect(),
@@ -93,7 +94,7 @@ fn unmarked(value: &Value) -> Value {
     }
 }
 
-/// Markers stand on blocks only; what a tool was given or takes may have a field of that name.
+/// Only blocks have markers; the input or schema of a tool may have a field of the same name.
 fn shallow(name: &str, value: &Value) -> Value {
     match name {
         "content" => unmarked(value),

@@ -1,7 +1,8 @@
-//! Many histories over all wires, each request checked; and each request broken on purpose, to see that it shows.
+//! Projects many histories onto all wires and checks each request; then breaks requests on purpose, to test
+//! the checks.
 //!
-//! What is looked for in a request: that it breaks no rule, that all that was said is in it, that it holds no seal of
-//! another model or of an edited entry, and that going on leaves what was sent before as it was.
+//! A request must break no rule, contain the whole conversation, have no seal of another model or of an
+//! edited entry, and keep its prefix when the conversation grows.
 
 mod bound;
 mod mutants;
@@ -25,20 +26,20 @@ use crate::id::EntryId;
 use crate::settings::Effort;
 use crate::time::Timestamp;
 
-/// What a campaign did.
+/// Statistics of a campaign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Histories that were sampled.
+    /// Sampled histories.
     pub histories: u64,
-    /// Requests that were made of them.
+    /// Requests built from them.
     pub requests: u64,
-    /// Requests that were broken on purpose, of one wire for each history.
+    /// Requests broken on purpose, on one wire per history.
     pub mutants: u64,
-    /// Those of them that the rules noticed.
+    /// Broken requests that the rules detected.
     pub caught: u64,
 }
 
-/// A request that is not as it should be.
+/// An invalid request.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("seed {seed}, {wire:?}: {problem}\n{body}")]
 pub struct Failure {
@@ -46,13 +47,13 @@ pub struct Failure {
     pub seed: u64,
     /// The wire of the request.
     pub wire: Wire,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
     /// The request.
     pub body: String,
 }
 
-/// Tries every history of these seeds on every wire.
+/// Tests every history of these seeds on every wire.
 pub fn campaign(seeds: Range<u64>) -> Result<Summary, Failure> {
     let mut summary = Summary::default();
     for seed in seeds {
@@ -67,7 +68,7 @@ pub fn campaign(seeds: Range<u64>) -> Result<Summary, Failure> {
                 body: format!("{body:#}"),
             })?;
             summary.requests += 1;
-            // One wire in turn: broken requests are many.
+            // One wire per seed, because there are many broken requests.
             if seed % Wire::ALL.len() as u64 != wire as u64 {
                 continue;
             }
@@ -97,7 +98,7 @@ fn attempt(entries: &[Entry], wire: Wire, dice: &mut Dice) -> Result<Value, Prob
         thinking: thinking(dice),
         thoughts: if dice.once_in(8) { Thoughts::Omitted } else { Thoughts::Accepted },
     };
-    // A part of the history is a history too.
+    // A prefix of a history is a history too.
     let part = &entries[..dice.below(entries.len() + 1)];
     for entries in [part, entries] {
         let conversation = converse(entries);
@@ -124,8 +125,8 @@ fn attempt(entries: &[Entry], wire: Wire, dice: &mut Dice) -> Result<Value, Prob
     Ok(body)
 }
 
-/// How many messages nothing can change that comes later: all but the last answer and what was said to it, and but
-/// for answers right before it whose calls have no results yet.
+/// The number of messages that later entries cannot change: all but the last answer and its reply, and
+/// answers right before it whose calls have no results yet.
 fn settled(conversation: &Conversation) -> usize {
     let open = |part: &Part| matches!(part, Part::Result { text, .. } if text == NO_RESULT);
     let messages = &conversation.messages;
@@ -137,7 +138,7 @@ fn settled(conversation: &Conversation) -> usize {
     settled
 }
 
-/// All that a person can read is there: every text, and every result.
+/// Checks that the request contains every readable text and every result.
 fn complete(entries: &[Entry], body: &Value) -> Result<(), String> {
     let mut said = String::new();
     leaves(body, &mut |text| {
@@ -155,7 +156,7 @@ fn complete(entries: &[Entry], body: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Seals are shown only to those who made them, and only while their entry is as it was written.
+/// Checks that seals go only to the wire and model that made them, and only while their entry is unchanged.
 fn sealed(entries: &[Entry], wire: Wire, model: &str, body: &Value) -> Result<(), String> {
     let mut good = BTreeSet::new();
     let whole =
@@ -179,7 +180,7 @@ fn sealed(entries: &[Entry], wire: Wire, model: &str, body: &Value) -> Result<()
     wrong.map_or(Ok(()), Err)
 }
 
-/// An answer and another question leave all that was sent as it was, but for the markers.
+/// Checks that an answer and another question leave the sent prefix unchanged, except for cache markers.
 fn appended(
     entries: &[Entry],
     conversation: &Conversation,
@@ -199,7 +200,7 @@ fn appended(
     if uncached_tokens(conversation, &after) != 0 {
         return Err("appending makes something be read again".to_owned());
     }
-    // An answer without calls may allow thinking again, and then the thoughts are back.
+    // An answer without calls may enable thinking again, which brings the thoughts back.
     if again.get("thinking") != body.get("thinking") {
         return Ok(());
     }
@@ -220,7 +221,7 @@ fn unmarked(value: &mut Value) {
     }
 }
 
-/// Every text in a value, wherever it is.
+/// Visits every string in a value.
 fn leaves(value: &Value, see: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) => see(text),

@@ -1,4 +1,4 @@
-//! Entries into messages, one block after another.
+//! Converts entries into messages, block by block.
 //!
 //! ```text
 //!   blocks     AI: think, text, call a, call b   Tool: result b   User: text   AI: text
@@ -15,15 +15,15 @@ use crate::entry::{Block, EntryVersion, RoleKind};
 use crate::id::EntryId;
 use crate::json::Json;
 
-/// What a call is told to have come to if nothing is known of it.
+/// The result of a call without a recorded one.
 pub(super) const NO_RESULT: &str =
     "Interrupted: there is no result of this call. It may or may not have run.";
-/// How far ahead results are looked for, in entries.
+/// How many entries to search ahead for results.
 const AHEAD: usize = 256;
-/// What a tool is told to have said if it said nothing.
+/// The result of a tool without output.
 const NO_OUTPUT: &str = "(no output)";
 
-/// The conversation that these entries are.
+/// Converts entries into a conversation.
 pub fn converse(entries: &[(EntryId, EntryVersion)]) -> Conversation {
     let mut builder = Builder::default();
     for (place, (id, entry)) in entries.iter().enumerate() {
@@ -36,25 +36,25 @@ pub fn converse(entries: &[(EntryId, EntryVersion)]) -> Conversation {
 struct Builder {
     messages: Vec<Message>,
     names: CallNames,
-    /// The message of the assistant that is being put together, or that awaits its results.
+    /// The assistant's message under construction, or waiting for results.
     assistant: Vec<Part>,
     assistant_entries: Vec<EntryId>,
-    /// Thoughts of the present entry that nothing has followed yet.
+    /// Thoughts of the current entry that nothing has followed yet.
     thoughts: Vec<Part>,
-    /// The calls of the assistant's message.
+    /// The calls in the assistant's message.
     round: Vec<Round>,
-    /// What the user says to it, without the results.
+    /// The user's reply to it, without the results.
     user: Vec<Part>,
     user_entries: Vec<EntryId>,
     answering: bool,
-    /// Whether all blocks of the present entry so far go out as they came: only then is a thought known to stand
-    /// right behind what its model saw.
+    /// Whether all blocks of the current entry so far are sent unchanged: only then does a thought directly
+    /// follow what its model saw.
     faithful: bool,
 }
 
 /// A call and its result.
 struct Round {
-    /// As the entries call it.
+    /// The id in the entries.
     given: String,
     call: String,
     name: String,
@@ -91,7 +91,7 @@ impl Builder {
             }
             Block::Thinking { .. } | Block::Unknown { .. } => self.think(id, entry, block),
             Block::ToolCall { call, name, input, .. } => {
-                // Before it is named: what ends the message before must come first.
+                // Before naming the call: the end of the previous message comes first.
                 self.begin_answer();
                 let round = Round {
                     given: call.clone(),
@@ -111,7 +111,7 @@ impl Builder {
                 self.faithful = false;
                 self.result(id, call, text, *failed);
             }
-            // No provider takes pictures from the assistant's side.
+            // No provider accepts pictures from the assistant.
             Block::Image { .. } => {
                 self.faithful = false;
                 self.of_others(id, Some(&entry.role), block);
@@ -141,8 +141,9 @@ impl Builder {
         }
     }
 
-    /// Whether calls are open that nothing answers before the user speaks. What the assistant says next is then a new
-    /// answer; otherwise it is more of the same one, whose blocks came as entries of their own.
+    /// Whether there are open calls without a result before the user's next message. If so, the assistant's
+    /// next text is a new answer; otherwise it continues the same one, whose blocks arrived as separate
+    /// entries.
     fn is_abandoned(&self, ahead: &[(EntryId, EntryVersion)]) -> bool {
         let mut open: Vec<&str> = self
             .round
@@ -166,7 +167,7 @@ impl Builder {
                         return true;
                     }
                     Block::ToolResult { .. } | Block::Image { .. } => answering = true,
-                    // Its result will be that call's.
+                    // The next result belongs to this call.
                     Block::ToolCall { call, .. } => open.retain(|given| given != call),
                     _ => {}
                 }
@@ -175,8 +176,8 @@ impl Builder {
         true
     }
 
-    /// A thought is kept back until something follows it, and is kept at all only where its entry begins a message:
-    /// further on, the provider would take it for a thought of another answer.
+    /// Buffers a thought until something follows it. Only thoughts of an entry that begins a message are
+    /// kept: later ones would look like thoughts of another answer to the provider.
     fn think(&mut self, id: EntryId, entry: &EntryVersion, block: &Block) {
         let begins = self.answering || self.assistant_entries.iter().all(|other| *other == id);
         let text = if let Block::Thinking { text, .. } = block { text.clone() } else { String::new() };
@@ -189,7 +190,7 @@ impl Builder {
         }
     }
 
-    /// Takes out thoughts that their provider has refused.
+    /// Removes thoughts that their provider refused.
     fn forget_thoughts(&mut self, wire: Wire) {
         let messages = self.messages.iter_mut().map(|message| &mut message.parts);
         for parts in messages.chain([&mut self.assistant]) {
@@ -227,14 +228,14 @@ impl Builder {
         }
     }
 
-    /// The user's side speaks from here on.
+    /// Switches to the user's side.
     fn end_answer(&mut self, id: EntryId) {
         self.thoughts.clear();
         self.answering = true;
         note(&mut self.user_entries, id);
     }
 
-    /// The assistant speaks from here on.
+    /// Switches to the assistant's side.
     fn begin_answer(&mut self) {
         if self.answering {
             self.close();
@@ -276,15 +277,15 @@ fn note(entries: &mut Vec<EntryId>, id: EntryId) {
     }
 }
 
-/// The input of a tool as an object. What is none, or holds what cannot be read again (numbers beyond all bounds,
-/// halves of characters), is put into one.
+/// The input of a tool as an object. Other values, and values that cannot be parsed again (huge numbers, lone
+/// surrogates), are wrapped in one.
 fn object(input: &Json) -> Value {
     let wrapped = |value: Value| Value::Object(Map::from_iter([("input".to_owned(), value)]));
     match serde_json::from_str::<Value>(input.as_str()) {
         Ok(value @ Value::Object(_)) => value,
         Ok(value @ Value::Array(_)) => {
             let value = wrapped(value);
-            // One level deeper it may be too deep to be read.
+            // Wrapping adds a level, which may exceed the parser's depth limit.
             let readable = serde_json::from_str::<Value>(&value.to_string()).is_ok();
             if readable { value } else { wrapped(input.as_str().into()) }
         }

@@ -1,4 +1,4 @@
-//! A conversation as the body of a request.
+//! Builds the body of a request from a conversation.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,37 +12,37 @@ use crate::content::ContentId;
 use crate::entry::PDF;
 use crate::settings::Effort;
 
-/// What is asked, apart from what was said so far.
+/// The parameters of a request, without the conversation.
 #[derive(Clone, Debug)]
 pub struct Ask<'a> {
-    /// How the request is written.
+    /// The wire protocol.
     pub wire: Wire,
-    /// What is particular to this provider.
+    /// The provider's dialect.
     pub dialect: Dialect,
-    /// The model that is to answer.
+    /// The model to call.
     pub model: &'a str,
-    /// The system prompt; blank if there is none.
+    /// The system prompt; may be blank.
     pub system: &'a str,
-    /// The tools that the model may use.
+    /// The tools offered to the model.
     pub tools: &'a [ToolSpec],
-    /// The most tokens that it may answer with.
+    /// Maximum tokens of the answer.
     pub max_tokens: u32,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// How much it is to think; `None` leaves that to the model.
+    /// How much the model thinks; `None` uses its default.
     pub thinking: Option<Thinking>,
-    /// Whether thoughts of earlier answers are sent back.
+    /// Whether to send thoughts of earlier answers.
     pub thoughts: Thoughts,
 }
 
-/// How much a model is to think.
+/// How much a model thinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thinking {
-    /// How hard, for providers that take a word.
+    /// The effort, for providers that take a level.
     pub effort: Effort,
-    /// For how many tokens, for providers that take a number.
+    /// The budget in tokens, for providers that take a number.
     pub budget: u32,
 }
 
@@ -52,98 +52,99 @@ impl From<Effort> for Thinking {
     }
 }
 
-/// Which thoughts of earlier answers a request carries.
+/// Which thoughts of earlier answers a request includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thoughts {
-    /// Those that their provider accepts, as far as Retake can tell.
+    /// Those that the provider is expected to accept.
     #[default]
     Accepted,
     /// None: the provider refused them.
     Omitted,
 }
 
-/// A tool as a model is told of it.
+/// The description of a tool for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
     /// What it does.
     pub description: String,
-    /// What it takes: a JSON schema of an object.
+    /// Its parameters: a JSON schema of an object.
     pub schema: Value,
 }
 
-/// Where providers of one wire differ.
+/// Differences between providers of one wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches, each read in one place")]
 pub struct Dialect {
-    /// Whether places to cache up to are marked. Anthropic's wire only.
+    /// Whether to send cache markers. Anthropic's wire only.
     pub cache_markers: bool,
-    /// Whether the model can see pictures.
+    /// Whether the model accepts pictures.
     pub images: bool,
-    /// Whether temperature and nucleus sampling are taken.
+    /// Whether the model accepts temperature and nucleus sampling.
     pub sampling: bool,
-    /// How thinking is asked for.
+    /// How to request thinking.
     pub thinking: ThinkingField,
-    /// The words for no effort and for the highest one. Those between have the same names everywhere.
+    /// The names of the lowest and highest effort. Those in between have the same names everywhere.
     pub effort_words: EffortWords,
-    /// Whether a thought is bound to the whole request that it answers, so that it is refused after any change before
-    /// it. Anthropic's wire only.
+    /// Whether a thought is bound to the whole request that it answers, and is refused after any earlier
+    /// change. Anthropic's wire only.
     pub bound_thoughts: bool,
-    /// Whether the provider can be asked to drop thoughts that are bound to another request, instead of refusing them
-    /// all. Anthropic's wire only.
+    /// Whether the provider can drop thoughts that are bound to another request, instead of refusing the
+    /// whole request. Anthropic's wire only.
     pub drop_blocks: bool,
-    /// Whether thoughts go back in the field that they came in. The Chat wire only.
+    /// Whether to send thoughts back in the field that they came in. The Chat wire only.
     pub return_reasoning: bool,
-    /// Whether function tools are refused unless reasoning is off. The Chat wire only.
+    /// Whether the provider refuses function tools unless reasoning is off. The Chat wire only.
     pub tools_without_reasoning: bool,
-    /// Whether ids of calls have exactly nine letters and digits. The Chat wire only.
+    /// Whether call ids must have exactly nine letters and digits. The Chat wire only.
     pub nine_letter_ids: bool,
-    /// Whether the limit is called `max_completion_tokens`. The Chat wire only.
+    /// Whether the output limit is called `max_completion_tokens`. The Chat wire only.
     pub completion_tokens: bool,
-    /// Whether a stream can be asked to end with its usage. The Chat wire only.
+    /// Whether a stream can end with its usage on request. The Chat wire only.
     pub stream_usage: bool,
-    /// Whether a call without a signature is given the stand-in that Google documents for calls which another model
-    /// made; Gemini 3 refuses them otherwise. Gemini's wire only.
+    /// Whether to send a placeholder for missing call signatures. Gemini 3 refuses calls of other models
+    /// without the one that Google documents. Gemini's wire only.
     pub stand_in_signatures: bool,
 }
 
-/// How thinking is asked for.
+/// How to request thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThinkingField {
-    /// Not at all.
+    /// Not supported.
     None,
-    /// By a number of tokens, at least so many.
+    /// By a number of tokens, with a minimum.
     Budget {
-        /// The least that the model takes.
+        /// The minimum that the model accepts.
         least: u32,
     },
-    /// By a word in the wire's usual field.
+    /// By a level in the wire's usual field.
     Effort,
-    /// By a word in an object `reasoning`, as `OpenRouter` has it. The Chat wire only.
+    /// By a level in an object `reasoning`, as `OpenRouter` expects it. The Chat wire only.
     Reasoning,
-    /// By a word, and by an object `thinking` that turns it off, as `DeepSeek` has it. The Chat wire only.
+    /// By a level, and by an object `thinking` that turns it off, as `DeepSeek` expects it. The Chat wire
+    /// only.
     Switch,
     /// By a level. Gemini's wire only.
     Level,
-    /// The model decides by itself, guided by a word. Anthropic's wire only.
+    /// The model decides, guided by a level. Anthropic's wire only.
     Adaptive {
-        /// Whether it cannot be turned off.
+        /// Whether thinking cannot be turned off.
         always: bool,
     },
 }
 
-/// The words for the two ends of the scale of efforts.
+/// The names of the lowest and the highest effort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EffortWords {
-    /// No effort, or the least that there is.
+    /// No effort, or the minimum.
     pub off: &'static str,
-    /// The highest.
+    /// The maximum.
     pub max: &'static str,
 }
 
 impl Dialect {
-    /// The word for an effort.
+    /// The name of an effort.
     pub(super) fn word(&self, effort: Effort) -> &'static str {
         match effort {
             Effort::Off => self.effort_words.off,
@@ -153,13 +154,14 @@ impl Dialect {
     }
 }
 
-/// What a conversation begins with if the assistant had the first word.
+/// First user message if the conversation starts with the assistant.
 const OPENING: &str = "Begin.";
-/// What a conversation ends with if the assistant had the last word: several models refuse to go on from their own.
+/// Last user message if the conversation ends with the assistant: several models refuse to continue their own
+/// text.
 const GO_ON: &str = "Go on.";
 
 impl Dialect {
-    /// The dialect of the wire's own provider.
+    /// The dialect of the wire's main provider.
     pub fn of(wire: Wire) -> Self {
         Self {
             cache_markers: wire == Wire::Anthropic,
@@ -184,10 +186,10 @@ impl Dialect {
     }
 }
 
-/// The whole body of a streaming request. `pictures` gives the bytes of a picture, if they are there.
+/// Builds the body of a streaming request. `pictures` returns the bytes of a picture, if available.
 ///
-/// The body is the same for the same arguments, to the byte. Gemini's has neither model nor streaming in it: both are
-/// part of the address there.
+/// The body is deterministic to the byte. Gemini's body contains neither the model nor a streaming flag: both
+/// are part of the URL.
 pub fn request(
     conversation: &Conversation,
     ask: &Ask<'_>,
@@ -203,17 +205,17 @@ pub fn request(
     }
 }
 
-/// What was said, with all that an encoder needs to write it.
+/// The messages and pictures that an encoder writes.
 pub(super) struct Said<'a> {
     pub(super) messages: &'a [Cow<'a, Message>],
     pictures: &'a dyn Fn(ContentId) -> Option<Vec<u8>>,
 }
 
-/// A picture that can be sent, or what is said in its place.
+/// A picture to send, or the text to send instead.
 pub(super) enum Picture {
-    /// Its media type and its bytes in base64.
+    /// The media type, and the bytes in base64.
     Shown(String, String),
-    /// The bytes of a PDF document in base64.
+    /// A PDF document in base64.
     Document(String),
     Missing(String),
 }
@@ -263,23 +265,23 @@ impl Said<'_> {
     }
 }
 
-/// The largest PDF document that a wire takes, in bytes; `None` if it takes none.
+/// The largest PDF document that a wire accepts, in bytes; `None` if it accepts none.
 ///
-/// Providers limit the whole request, in which bytes are a third longer: Anthropic to 32 MB, the others to more.
+/// Providers limit the whole request, where base64 adds a third: Anthropic to 32 MB, the others to more.
 pub fn document_limit(wire: Wire) -> Option<usize> {
     match wire {
         Wire::Anthropic => Some(22_000_000),
         Wire::Responses => Some(32_000_000),
         Wire::Gemini => Some(14_000_000),
-        // Some servers of this wire take files and others fail on them: nothing tells which.
+        // Some servers of this wire accept files and others fail on them, and there is no way to find out.
         Wire::Chat => None,
     }
 }
 
-/// The tools that a request declares, and whether the model may call them.
+/// The declared tools, and whether the model may call them.
 ///
-/// Providers refuse calls in what was said if there are no tools. Where none are left, those that were called are
-/// named once more, and closed.
+/// Providers refuse past calls if a request declares no tools. If there are none, the called ones are
+/// declared again, but the model may not call them.
 pub(super) struct Declared {
     pub(super) tools: Vec<ToolSpec>,
     pub(super) closed: bool,
@@ -307,12 +309,12 @@ pub(super) fn declared(said: &Said<'_>, ask: &Ask<'_>) -> Declared {
     Declared { tools: called.into_iter().map(stub).collect(), closed: true }
 }
 
-/// A description that is not blank, which some providers insist on.
+/// The description of a tool. Some providers refuse a blank one.
 pub(super) fn description(tool: &ToolSpec) -> &str {
     if tool.description.trim().is_empty() { "No description." } else { &tool.description }
 }
 
-/// A schema that is an object's, as all providers want it.
+/// The schema as an object schema, which all providers require.
 pub(super) fn object_schema(schema: &Value) -> Value {
     let Value::Object(given) = schema else { return json!({"type": "object", "properties": {}}) };
     let mut schema = given.clone();
@@ -321,21 +323,21 @@ pub(super) fn object_schema(schema: &Value) -> Value {
     Value::Object(schema)
 }
 
-/// The tokens that must be left for the answer beside a budget for thinking.
+/// Minimum tokens for the answer beside the thinking budget.
 const LEAST_ANSWER: u32 = 1_024;
 
-/// The thinking budget that leaves room for the answer; nothing if there is too little room for both.
+/// A thinking budget that leaves room for the answer; `None` if there is too little room for both.
 pub(super) fn budget(thinking: Thinking, least: u32, max_tokens: u32) -> Option<u32> {
     let room = max_tokens.checked_sub(LEAST_ANSWER)?;
     (room >= least).then(|| thinking.budget.clamp(least, room))
 }
 
-/// A number that JSON can hold.
+/// A number that JSON can represent.
 pub(super) fn number(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
 
-/// The messages, with the user first and last.
+/// The messages, starting and ending with the user.
 fn framed(conversation: &Conversation) -> Vec<Cow<'_, Message>> {
     let aside = |text: &str| {
         let parts = vec![Part::Text { text: text.to_owned(), seal: None }];

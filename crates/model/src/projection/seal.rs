@@ -1,4 +1,4 @@
-//! What a provider hands out with an answer and wants to see again, unchanged, where it wrote it.
+//! Opaque provider data on parts of an answer, such as signatures, which must be sent back unchanged.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use super::binding::REQUEST_PREFIX;
 use crate::entry::{Block, EntryVersion, Fields, RoleKind};
 
-/// How requests and answers are written.
+/// A wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
     /// Anthropic Messages.
     Anthropic,
-    /// `OpenAI` Chat Completions, and everything that is compatible with it.
+    /// `OpenAI` Chat Completions and compatible APIs.
     Chat,
     /// `OpenAI` Responses.
     Responses,
@@ -20,37 +20,37 @@ pub enum Wire {
     Gemini,
 }
 
-/// A provider's seal on a part, and whom it can be shown to.
+/// A provider's seal on a part, and the wire and model that accept it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seal {
     /// The wire that it came over.
     pub wire: Wire,
     /// The model that wrote the part.
     pub model: String,
-    /// The seal itself.
+    /// The content of the seal.
     pub token: Token,
-    /// The digest of the request that the part answers, if the part is known to stand right behind it.
+    /// The digest of the request that the part answers, if the part is known to follow it directly.
     pub prefix: Option<String>,
 }
 
-/// What a seal consists of.
+/// The content of a seal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
     /// Anthropic's signature of a thought.
     Signature(String),
-    /// A thought that Anthropic shows to nobody.
+    /// A thought that Anthropic encrypts.
     Redacted(String),
-    /// A reasoning item of Responses, as it came.
+    /// A reasoning item of Responses, unchanged.
     Reasoning(Value),
     /// The phase of a message of Responses.
     Phase(String),
     /// Gemini's signature of a part.
     Thought(String),
-    /// A thought of Chat Completions: the field that its text came in, and its details as they came.
+    /// A thought of Chat Completions: the field of its text, and its unchanged details.
     Reasoned {
         /// The name of the field.
         field: String,
-        /// The list `reasoning_details`, put together from its pieces.
+        /// The list `reasoning_details`, assembled from its pieces.
         details: Option<Value>,
     },
     /// The field `extra_content` of a call of Chat Completions.
@@ -61,7 +61,7 @@ impl Wire {
     /// Every wire.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::Chat, Self::Responses, Self::Gemini];
 
-    /// Its name, as blocks carry it in their field `wire`.
+    /// Its name in the field `wire` of blocks.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -71,19 +71,19 @@ impl Wire {
         }
     }
 
-    /// The wire of that name.
+    /// Finds a wire by name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|wire| wire.name() == name)
     }
 }
 
 impl Seal {
-    /// Whether it may be shown there.
+    /// Whether the seal may be sent to this wire and model.
     pub(super) fn fits(&self, wire: Wire, model: &str) -> bool {
         self.wire == wire && self.model == model
     }
 
-    /// The seal of a thought, if it still holds. A thought without one is nobody's.
+    /// The seal of a thought, if it is still valid. A thought without a seal is never sent.
     pub(super) fn of_thought(entry: &EntryVersion, block: &Block) -> Option<Self> {
         let (wire, model) = writer(entry, block)?;
         let token = match (wire, block) {
@@ -112,7 +112,7 @@ impl Seal {
         Some(Self { wire, model, token, prefix })
     }
 
-    /// The seal of a text or a call, if it has one that still holds.
+    /// The seal of a text or a call, if it has a valid one.
     pub(super) fn of_part(entry: &EntryVersion, block: &Block) -> Option<Self> {
         let (wire, model) = writer(entry, block)?;
         let token = match wire {
@@ -128,7 +128,7 @@ impl Seal {
     }
 }
 
-/// Who wrote a block, if it is as it was written.
+/// The wire and model that wrote a block, if it is unchanged.
 fn writer(entry: &EntryVersion, block: &Block) -> Option<(Wire, String)> {
     if entry.edited.is_some() || RoleKind::of(&entry.role) != RoleKind::Assistant {
         return None;
@@ -142,8 +142,8 @@ fn words(extra: &Fields, name: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A reasoning item with all that it needs to be understood again. Without its sealed content it says nothing; its
-/// id is left out, for the provider keeps nothing and would look for it in vain.
+/// A complete reasoning item. It is useless without its encrypted content. Its id is left out, because the
+/// provider does not store items and would not find it.
 fn reasoning(extra: &Fields) -> Option<Value> {
     let Value::Object(item) = serde_json::from_str(extra.get("reasoning")?.as_str()).ok()? else {
         return None;
@@ -159,9 +159,9 @@ fn object(extra: &Fields, name: &str) -> Option<Value> {
     serde_json::from_str(extra.get(name)?.as_str()).ok().filter(Value::is_object)
 }
 
-/// The list `reasoning_details` of a thought. A stream brings each item in pieces, which belong together by type and
-/// number; the text, summary or data of a later piece continues the one before, and all else is kept once. The format
-/// of an item is not sent back: `OpenRouter` knows it by the model.
+/// The list `reasoning_details` of a thought. A stream sends each item in pieces with the same type and
+/// index; the text, summary or data of later pieces is appended, and all other fields are stored once. The
+/// format of an item is not sent back: `OpenRouter` derives it from the model.
 fn details(extra: &Fields) -> Option<Value> {
     let Value::Array(pieces) = serde_json::from_str(extra.get("reasoning_details")?.as_str()).ok()? else {
         return None;
