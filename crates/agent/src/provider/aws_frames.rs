@@ -1,4 +1,4 @@
-//! The frames of an AWS event stream, and the events of the Anthropic wire inside them.
+//! Decodes the frames of an AWS event stream, which contain events of the Anthropic wire.
 //!
 //! ```text
 //!   length · headers' length · checksum │ :message-type, :event-type … │ {"bytes": BASE64 of an event} │ checksum
@@ -13,26 +13,26 @@ use serde_json::json;
 use super::assembly::ANSWER_BYTES;
 use super::events::Event;
 
-/// The two lengths and the checksum that every frame begins with.
+/// The two lengths and the checksum at the start of every frame.
 const PRELUDE: usize = 12;
 
-/// Gathers events from the frames of a stream.
+/// Collects events from the frames of a stream.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     held: Vec<u8>,
 }
 
-/// Why bytes are no frames.
+/// Why bytes are not valid frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BadFrames {
-    /// Larger than an answer may be.
+    /// Larger than the limit for answers.
     TooLarge,
-    /// Anything else.
+    /// Any other error.
     Garbled(String),
 }
 
 impl FrameReader {
-    /// Takes more bytes, and adds every event that they complete to `events`.
+    /// Adds bytes, and appends every completed event to `events`.
     pub(super) fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), BadFrames> {
         self.held.extend_from_slice(bytes);
         let mut done = 0;
@@ -61,7 +61,7 @@ impl FrameReader {
         read
     }
 
-    /// The stream is over.
+    /// Ends the stream.
     pub(super) fn finish(&self) -> Result<(), BadFrames> {
         if self.held.is_empty() {
             return Ok(());
@@ -70,7 +70,7 @@ impl FrameReader {
     }
 }
 
-/// The event in a frame; `None` for frames that say nothing to us.
+/// The event in a frame; `None` for frames without one.
 fn event(frame: &[u8]) -> Result<Option<Event>, BadFrames> {
     #[derive(Deserialize)]
     struct Chunk {
@@ -94,7 +94,7 @@ fn event(frame: &[u8]) -> Result<Option<Event>, BadFrames> {
     }
 }
 
-/// A failure in the middle of a stream, in the words of the Anthropic wire.
+/// Converts a failure inside the stream into an error event of the Anthropic wire.
 fn failure(kind: &str, payload: &[u8]) -> Event {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]

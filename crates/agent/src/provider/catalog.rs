@@ -1,20 +1,20 @@
-//! What is known about models: limits, thinking, prices. The data is in `catalog/table.rs`.
+//! Properties of models: limits, thinking, prices. The data is in `catalog/table.rs`.
 
 mod table;
 
 use super::prices::Price;
 use table::TABLE;
 
-/// What is assumed of a model that is not in the table: what nearly every current one can be given, and an answer of
-/// a length that nearly every one can write.
+/// Defaults for models that are not in the table: a context window and an output length that nearly every
+/// current model supports.
 const UNKNOWN: Limits = Limits { context: 128_000, output: 8_192, known: false };
 
 /// The limits of a model, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many it can be given.
+    /// Context window.
     pub context: u64,
-    /// How many it can answer with, thinking included.
+    /// Maximum output, including thinking.
     pub output: u32,
     /// Whether the model is in the table; otherwise these are safe guesses.
     pub known: bool,
@@ -25,26 +25,26 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     context: u64,
     output: u32,
-    /// Who sells it at this price.
+    /// Providers that sell it at this price.
     pub(super) sold_by: &'static [&'static str],
     pub(super) price: Option<Rates>,
     pub(super) long: Long,
-    /// Whether it cannot stop thinking.
+    /// Whether its thinking cannot be turned off.
     pub(super) always_thinks: bool,
-    /// Whether its provider can be asked to drop thoughts that are bound to another request.
+    /// Whether its provider can drop thoughts that are bound to another request.
     pub(super) drops_blocks: bool,
 }
 
-/// Read afresh, written, read from the cache, written to the cache.
+/// Prices of input, output, cache reads and cache writes.
 #[derive(Clone, Copy)]
 pub(super) struct Rates(pub(super) f64, pub(super) f64, pub(super) f64, pub(super) f64);
 
-/// What long prompts cost.
+/// The price of long prompts.
 #[derive(Clone, Copy)]
 pub(super) enum Long {
-    /// Like any other.
+    /// The same as for short ones.
     Same,
-    /// Above so many tokens that, or something that is not known.
+    /// Other rates above this many tokens; `None` if they are unknown.
     Above(u64, Option<Rates>),
 }
 
@@ -81,36 +81,36 @@ impl Row {
     }
 }
 
-/// The limits of a model, whoever serves it.
+/// The limits of a model, at any provider.
 pub fn limits(model: &str) -> Limits {
     let known = |row: &Row| Limits { context: row.context, output: row.output, known: true };
     find(model).map_or(UNKNOWN, known)
 }
 
-/// The row of a model, whoever serves it: `claude-opus-4-8`, `anthropic/claude-opus-4.8`,
+/// The row of a model, at any provider: `claude-opus-4-8`, `anthropic/claude-opus-4.8`,
 /// `us.anthropic.claude-opus-4-8-v1:0`.
 pub(super) fn find(model: &str) -> Option<&'static Row> {
     let name = bare(model);
     TABLE.iter().find(|row| is_version(&name, row.name))
 }
 
-/// The row of a model at the price of this provider, which must call it by its own name.
+/// The row of a model with the price of this provider. The name must be the provider's own.
 pub(super) fn sold(provider: &str, model: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.sold_by.contains(&provider) && is_version(model, row.name))
 }
 
-/// The name that its maker gives to a model, without what a reseller puts around it.
+/// The maker's name of a model, without a reseller's additions.
 pub(super) fn bare(model: &str) -> String {
     let last = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let families = ["claude-", "gpt-", "gemini-", "deepseek-"];
     let start = families.iter().find_map(|family| last.find(family)).unwrap_or_default();
     let name = last[start..].split(':').next().unwrap_or_default();
     let name = name.strip_suffix("-v1").unwrap_or(name);
-    // Some write the version of a Claude with a point.
+    // Some resellers write the version of a Claude with a dot.
     if name.starts_with("claude-") { name.replace('.', "-") } else { name.to_owned() }
 }
 
-/// Whether a model is the one of that name, or a dated version of it. Any other ending is another model.
+/// Whether a model has this name, or is a dated version of it. Any other suffix means another model.
 fn is_version(model: &str, name: &str) -> bool {
     match model.strip_prefix(name) {
         Some("" | "-latest" | "-preview" | "-0") => true,

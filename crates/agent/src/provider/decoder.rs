@@ -1,4 +1,4 @@
-//! From events to an answer, whichever the wire.
+//! Decodes events into an answer, for all wires.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,17 +28,17 @@ enum State {
     Gemini(Gemini),
 }
 
-/// Whether a stream goes on.
+/// Whether a stream continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// There may be more.
+    /// More events may follow.
     More,
-    /// The provider has said that this was all.
+    /// The provider marked the end.
     Finished,
 }
 
 impl Decoder {
-    /// At the beginning of an answer.
+    /// A decoder for a new answer.
     pub fn new(wire: Wire) -> Self {
         let state = match wire {
             Wire::Anthropic => State::Anthropic(Anthropic::default()),
@@ -49,7 +49,7 @@ impl Decoder {
         Self { state, assembly: Assembly::new(wire) }
     }
 
-    /// Takes one event; `on` gets what it means for a screen. Tells whether there may be more.
+    /// Processes an event and passes its deltas to `on`. Returns whether more events may follow.
     pub fn feed(&mut self, event: &Event, on: &mut dyn FnMut(Delta)) -> Result<bool, CallError> {
         let assembly = &mut self.assembly;
         let flow = match failure(event) {
@@ -71,12 +71,12 @@ impl Decoder {
         }
     }
 
-    /// Whether the model has said why it stops. What may still come are counts.
+    /// Whether the model has reported why it stopped. Only usage counts may follow.
     pub fn is_whole(&self) -> bool {
         self.assembly.has_stopped()
     }
 
-    /// The stream is over: the answer, if it is whole.
+    /// Ends the stream; returns the answer if it is complete.
     pub fn finish(mut self, on: &mut dyn FnMut(Delta)) -> Result<Answer, CallError> {
         if !self.assembly.has_stopped() {
             self.flush();
@@ -89,31 +89,31 @@ impl Decoder {
         Ok(self.assembly.into_answer())
     }
 
-    /// What was received so far, whole or not.
+    /// Everything received so far, complete or not.
     pub fn partial(mut self) -> Answer {
         self.flush();
         self.assembly.into_answer()
     }
 
-    /// Adds text that was held back because it may have been the beginning of a tag.
+    /// Adds text that was buffered as the possible start of a tag.
     fn flush(&mut self) {
         if let State::Chat(chat) = &mut self.state {
-            // Where there is no room for it, there is nothing to be done.
+            // If the answer has no room for it, the text is lost.
             let _ = chat.flush(&mut self.assembly);
         }
     }
 }
 
-/// The shape in which nearly all servers report a failure, in the middle of a stream too.
+/// The format in which nearly all servers report failures, also inside a stream.
 #[derive(Deserialize)]
 struct ErrorEnvelope {
     error: Option<Box<RawValue>>,
 }
 
-/// What an event reports, if it is a failure.
+/// The failure that an event reports, if any.
 fn failure(event: &Event) -> Option<DecodeError> {
     let named = event.name.as_deref() == Some("error");
-    // Looking for the word first keeps the usual events from being parsed twice.
+    // Search for the word first, so that normal events are not parsed twice.
     if !named && !event.data.contains("\"error\"") {
         return None;
     }

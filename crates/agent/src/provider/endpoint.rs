@@ -1,4 +1,4 @@
-//! How a model is reached, and what may be sent there.
+//! Endpoints of models, and checks of requests to them.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,38 +14,38 @@ use super::{Dialect, Secret, Wire};
 /// How to reach a model.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// The provider's name, as the user calls it.
+    /// The provider's name in the configuration.
     pub provider: String,
-    /// What it speaks.
+    /// Its wire protocol.
     pub wire: Wire,
-    /// How it speaks that, where providers differ.
+    /// Its dialect of the wire.
     pub dialect: Dialect,
-    /// Where its interface begins, such as `https://api.openai.com/v1`.
+    /// The base of its URLs, such as `https://api.openai.com/v1`.
     pub base_url: String,
     /// The model.
     pub model: String,
     /// The key, if one is needed.
     pub key: Option<Secret>,
-    /// What a user does to give a key, as the end of a sentence: "set `ANTHROPIC_API_KEY`".
+    /// How the user can set a key, as the end of a sentence: "set `ANTHROPIC_API_KEY`".
     pub key_hint: String,
-    /// More headers, as the user configured them. Their values may be secret.
+    /// Additional headers from the configuration. Their values may be secret.
     pub headers: Vec<(String, String)>,
-    /// How long to wait for what.
+    /// Timeouts.
     pub timeouts: Timeouts,
-    /// Who hosts the model: the provider itself, or a cloud with addresses and bodies of its own.
+    /// The host of the model: the provider itself, or a cloud with its own addresses and bodies.
     pub platform: Platform,
-    /// How requests are signed in, where a fixed key is not all.
+    /// Authentication beyond a fixed key.
     pub sign_in: SignIn,
 }
 
-/// How long to wait.
+/// Timeouts of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the server to begin its answer. A local model reads the whole conversation first.
+    /// Until the answer starts. A local model reads the whole conversation first.
     pub first_byte: Duration,
-    /// For the next piece of an answer that has begun.
+    /// Until the next piece of a started answer.
     pub stall: Duration,
-    /// For the whole answer. Signs of life without content restart the wait for the next piece again and again.
+    /// For the whole answer, because keep-alives without content restart the stall timeout.
     pub answer: Duration,
 }
 
@@ -62,50 +62,50 @@ impl Default for Timeouts {
 /// Why nothing can be sent to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The address cannot be used.
+    /// The URL is invalid.
     #[error("the base_url of {provider} cannot be used: {reason}")]
     Address {
-        /// Whose.
+        /// The provider.
         provider: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The key cannot be sent.
     #[error("the key for {provider} has characters that no key has; {hint}")]
     Key {
-        /// Whose.
+        /// The provider.
         provider: String,
-        /// What to do.
+        /// How to fix it.
         hint: String,
     },
     /// A header cannot be sent.
     #[error("the header {name:?} of {provider} cannot be sent")]
     Header {
-        /// Whose.
+        /// The provider.
         provider: String,
-        /// Which.
+        /// The header.
         name: String,
     },
-    /// A secret would go over the network in the clear.
+    /// A secret would be sent unencrypted.
     #[error("a key would go to {host} in the clear; use https, or leave the key of {provider} out")]
     Insecure {
-        /// Whose.
+        /// The provider.
         provider: String,
-        /// Where to.
+        /// The host.
         host: String,
     },
 }
 
-/// A request's address and headers, checked.
+/// The checked URL and headers of a request.
 pub(super) struct Target {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    /// On this machine: no proxy is asked.
+    /// Whether the host is this machine, which needs no proxy.
     pub(super) loopback: bool,
 }
 
 impl Endpoint {
-    /// The text without the key, without the values of headers, and without each secret inside them or in the address.
+    /// Redacts the key, the values of headers, and each secret inside them or in the URL.
     pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         let values = self.headers.iter().flat_map(|(name, value)| header_secrets::of(name, value));
         let address = header_secrets::of_address(&self.base_url);
@@ -119,7 +119,7 @@ impl Endpoint {
         })
     }
 
-    /// Checks that something can be sent there without giving a key away.
+    /// Checks that a request can be sent without exposing a key.
     pub fn check(&self) -> Result<(), EndpointError> {
         self.target().map(drop)
     }
@@ -162,7 +162,7 @@ impl Endpoint {
                 format!("{}:streamGenerateContent", self.model.trim_start_matches("models/")),
             ],
         };
-        // Both ways to write it are common.
+        // Both forms are common.
         if self.wire == Wire::Anthropic && url.path().trim_end_matches('/').ends_with("/v1") {
             path.remove(0);
         }
@@ -202,7 +202,7 @@ impl Endpoint {
             headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);
         }
         if self.wire == Wire::Anthropic && self.dialect.drop_blocks {
-            // Beside those that the user configured, not in their place.
+            // In addition to those that the user configured.
             headers
                 .append("anthropic-beta", HeaderValue::from_static("thinking-binding-controls-2026-08-01"));
         }
@@ -226,7 +226,7 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// Whether an address is this machine's own.
+/// Whether a URL points to this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let bare = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,11 +1,12 @@
-//! Server-sent events: lines of a stream, gathered into events.
+//! Parses server-sent events.
 //!
-//! Pure: bytes in, in whatever pieces they arrive; events out. A line that is not known is passed over, as the
-//! standard says. Events that were complete before the stream broke are given out before what is wrong is told.
+//! Pure: bytes in, in pieces of any size; events out. Unknown lines are ignored, as the standard requires.
+//! Events that were complete before an error are returned before the error.
 
 use super::assembly::ANSWER_BYTES;
 
-/// The most bytes of one event: as many as an answer may have, because some providers repeat all of it at the end.
+/// Maximum bytes of one event: the limit for answers, because some providers repeat the whole answer at the
+/// end.
 const EVENT_BYTES: usize = ANSWER_BYTES;
 
 /// One event of a stream.
@@ -13,22 +14,22 @@ const EVENT_BYTES: usize = ANSWER_BYTES;
 pub struct Event {
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// What it says.
+    /// Its data.
     pub data: String,
 }
 
-/// Why bytes are no events.
+/// Why bytes are not valid events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventStreamError {
-    /// Not text.
+    /// Not UTF-8.
     #[error("the stream is not valid UTF-8")]
     NotText,
-    /// Larger than an answer may be.
+    /// Larger than the limit for answers.
     #[error("one event of the stream has more than {} MiB", EVENT_BYTES >> 20)]
     TooLarge,
 }
 
-/// Gathers events from a stream of bytes.
+/// Collects events from a stream of bytes.
 #[derive(Debug, Default)]
 pub struct EventReader {
     line: Vec<u8>,
@@ -41,12 +42,12 @@ pub struct EventReader {
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl EventReader {
-    /// At the beginning of a stream.
+    /// A parser for a new stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes more bytes, and adds every event that they complete to `events`.
+    /// Adds bytes, and appends every completed event to `events`.
     pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), EventStreamError> {
         if self.after_return && !bytes.is_empty() {
             self.after_return = false;
@@ -65,7 +66,7 @@ impl EventReader {
         self.hold(bytes)
     }
 
-    /// The stream is over. An event that lacks only the empty line after it is still one.
+    /// Ends the stream. A last event without its empty line still counts.
     pub fn finish(&mut self) -> Result<Option<Event>, EventStreamError> {
         match self.line_ended()? {
             Some(event) => Ok(Some(event)),
@@ -103,7 +104,7 @@ impl EventReader {
                 self.event.data.push_str(value);
             }
             "event" => self.event.name = Some(value.to_owned()),
-            // Not in the standard, but what a known local server writes when it fails in the middle.
+            // Not in the standard, but a known local server reports failures inside a stream this way.
             "error" => {
                 self.has_data = true;
                 self.event.name = Some("error".to_owned());

@@ -1,4 +1,4 @@
-//! What can go wrong with a call, and whether it is worth trying again.
+//! Errors of model calls, and whether to retry them.
 
 use std::time::Duration;
 
@@ -6,46 +6,46 @@ use retake_model::agent::FaultOrigin;
 
 use super::Answer;
 
-/// Where a call failed.
+/// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// The user stopped it.
+    /// The user cancelled it.
     Interrupted,
     /// The server could not be reached, or the connection broke.
     Network,
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     Stalled,
-    /// The answer went on for longer than an answer may take.
+    /// The answer took longer than the time limit.
     Overlong,
-    /// The server has too much to do, or we ask too often.
+    /// The server is overloaded, or the rate limit is reached.
     Busy,
     /// The server failed.
     Server,
-    /// The key is missing, wrong, or may not do this.
+    /// The key is missing, invalid, or lacks permission.
     Key,
-    /// There is nothing left to pay with.
+    /// The account has no credit.
     Billing,
-    /// There is no such model or address.
+    /// The model or address does not exist.
     NotFound,
-    /// The conversation does not fit into the model.
+    /// The conversation exceeds the context window.
     TooLong,
-    /// The server does not accept the request.
+    /// The server refused the request.
     Refused,
-    /// What came is not what this wire speaks.
+    /// The response does not follow the protocol.
     Protocol,
-    /// The stream ended before the answer did.
+    /// The stream ended before the answer was complete.
     Cut,
-    /// The answer is larger than any may be.
+    /// The answer exceeds the size limit.
     TooLarge,
-    /// The key would have gone over the network in the clear.
+    /// The key would have been sent unencrypted.
     Insecure,
 }
 
 impl Fault {
-    /// Whether the same call may well succeed a little later.
+    /// Whether a retry may succeed.
     ///
-    /// A stream that makes no sense counts: as a rule something between here and the server broke it.
+    /// This includes garbled streams: usually something between here and the server broke them.
     pub fn is_retryable(self) -> bool {
         match self {
             Self::Network | Self::Stalled | Self::Busy | Self::Server | Self::Protocol | Self::Cut => true,
@@ -63,7 +63,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// Where the agent's state machine places it.
+    /// The origin for the agent's state machine.
     pub fn origin(self) -> FaultOrigin {
         match self {
             Self::Network | Self::Stalled | Self::Cut => FaultOrigin::Network,
@@ -81,21 +81,21 @@ impl Fault {
     }
 }
 
-/// A call that failed, with everything that was received before.
+/// A failed call, with everything received before the failure.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
-    /// Where it failed.
+    /// Why it failed.
     pub fault: Fault,
-    /// The status that the server answered with, or said that it would have.
+    /// The HTTP status, or the equivalent of a failure reported inside a stream.
     pub status: Option<u16>,
-    /// Whether to try again.
+    /// Whether to retry.
     pub retryable: bool,
-    /// How long the server asks to wait before.
+    /// The delay before a retry that the server asks for.
     pub retry_after: Option<Duration>,
-    /// What happened and what to do, without the key.
+    /// The problem and how to fix it, without the key.
     pub message: String,
-    /// What was received.
+    /// The partial answer.
     pub partial: Box<Answer>,
 }
 
@@ -111,8 +111,8 @@ impl CallError {
         }
     }
 
-    /// Whether a provider refuses thoughts that are bound to another request, account or model. Such a request can be
-    /// sent again without them.
+    /// Whether the provider refuses thoughts that are bound to another request, account or model. The request
+    /// can be retried without them.
     pub(crate) fn refuses_thoughts(&self) -> bool {
         let said = self.message.to_lowercase();
         let about = |words: &[&str]| words.iter().all(|word| said.contains(word));
@@ -141,20 +141,20 @@ impl From<&CallError> for retake_model::agent::Fault {
     }
 }
 
-/// Why a decoder cannot go on.
+/// Why decoding failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DecodeError {
-    /// What came is not what this wire speaks.
+    /// The response does not follow the protocol.
     Protocol(String),
-    /// More came than may be held.
+    /// The response exceeds the size limit.
     TooLarge,
-    /// The server says, in the middle, that it failed.
+    /// The server reported a failure inside the stream.
     Server {
-        /// The status that this would have been.
+        /// The equivalent HTTP status.
         status: u16,
-        /// A word of the provider's for it.
+        /// The provider's error type.
         kind: String,
-        /// What it says.
+        /// The provider's message.
         message: String,
     },
 }

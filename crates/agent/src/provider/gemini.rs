@@ -1,7 +1,7 @@
-//! The stream of Gemini's `streamGenerateContent`.
+//! Decodes the stream of Gemini's `streamGenerateContent`.
 //!
-//! Each event is a whole response with some more parts. Runs of text are one block, but a part with a signature is
-//! never joined with one that has another: the provider wants each signature back on its own part.
+//! Each event is a complete response with additional parts. Consecutive texts form one block, but parts with
+//! different signatures are never joined: the provider expects each signature back on its own part.
 
 use retake_model::json::Json;
 use serde::Deserialize;
@@ -15,11 +15,11 @@ use super::status::shorten;
 use super::usage::usage;
 use super::{Stop, Wire};
 
-/// Where the stream stands: nowhere in particular.
+/// The decoder. It needs no state.
 #[derive(Debug)]
 pub(super) struct Gemini;
 
-/// The field of a block that holds the signature of its part.
+/// The field of a block with the signature of its part.
 const SIGNATURE: &str = "thought_signature";
 
 #[derive(Deserialize)]
@@ -128,9 +128,9 @@ fn part(raw: &RawValue, assembly: &mut Assembly) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Puts a text where it belongs; tells where.
+/// Adds a text to the right block; returns the block.
 fn text_part(text: &str, thought: bool, signed: bool, assembly: &mut Assembly) -> Result<usize, DecodeError> {
-    // A signature at the end of a stream comes on an empty text: it belongs to what came before.
+    // A signature at the end of a stream comes with an empty text and belongs to the part before.
     if text.is_empty()
         && let Some(last) = assembly.last()
         && !assembly.has_extra(last, SIGNATURE)

@@ -1,4 +1,5 @@
-//! The secrets inside a header's value or an address: servers quote a key alone as often as what it came in.
+//! Finds the secrets in a header value or URL: servers may quote a key alone or together with its
+//! surroundings.
 //!
 //! ```text
 //!   Bearer KEY                      KEY
@@ -12,10 +13,10 @@ use reqwest::Url;
 
 use super::Secret;
 
-/// In a header whose name does not sound secret, only parts that look like a key are taken for one.
+/// Minimum length of a key in a header whose name does not suggest a secret.
 const KEY_LENGTH: usize = 16;
 
-/// All secrets of a header's value, the whole value among them. The caller ignores those that are too short.
+/// All secrets in a header value, including the whole value. The caller ignores those that are too short.
 pub(super) fn of(name: &str, value: &str) -> Vec<Secret> {
     let mut found = vec![value.to_owned()];
     let tokens: Vec<&str> = value
@@ -23,7 +24,7 @@ pub(super) fn of(name: &str, value: &str) -> Vec<Secret> {
         .filter(|token| !token.is_empty())
         .collect();
     for (index, token) in tokens.iter().enumerate() {
-        // The first of several words names the scheme.
+        // The first of several words is the scheme.
         let scheme =
             index == 0 && tokens.len() > 1 && token.chars().all(|letter| letter.is_ascii_alphabetic());
         if !scheme {
@@ -41,11 +42,11 @@ pub(super) fn of(name: &str, value: &str) -> Vec<Secret> {
     found.iter().map(|part| Secret::new(part)).collect()
 }
 
-/// All secrets of an address: who is named before the host, and values in the query that are called or look like one.
+/// All secrets in a URL: user and password, and query values whose name or form suggests a secret.
 pub(super) fn of_address(address: &str) -> Vec<Secret> {
     let Ok(url) = Url::parse(address.trim()) else { return Vec::new() };
     let mut found = vec![url.username().to_owned(), url.password().unwrap_or_default().to_owned()];
-    // As they are written and as they are meant: a server may quote either.
+    // Both encoded and decoded, because a server may quote either.
     let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     let meant = url.query_pairs();
     let pairs = written.map(|(name, value)| (name.into(), value.into())).chain(meant);
@@ -57,12 +58,12 @@ pub(super) fn of_address(address: &str) -> Vec<Secret> {
     found.iter().map(|part| Secret::new(part)).collect()
 }
 
-/// Whether the query of an address has a value that is called a secret.
+/// Whether the query of a URL has a value with a secret name.
 pub(super) fn has_secret_query(url: &Url) -> bool {
     url.query_pairs().any(|(name, value)| is_secret_name(&name) && !value.is_empty())
 }
 
-/// Whether the name of a header or of a value in a query says that it is secret.
+/// Whether the name of a header or query value suggests a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase();
     ["auth", "key", "token", "cookie", "secret", "password", "credential", "signature"]
@@ -79,7 +80,7 @@ fn parts(token: &str, found: &mut Vec<String>) {
     let quotes: &[char] = &['"', '\''];
     let token = token.trim_matches(quotes);
     found.push(token.to_owned());
-    // `name=value`; at the end, the sign only fills up an encoding.
+    // `name=value`; a trailing `=` is only base64 padding.
     if let Some((_, value)) = token.split_once('=').filter(|(_, value)| value.contains(|c| c != '=')) {
         found.push(value.trim_matches(quotes).to_owned());
     }
@@ -97,7 +98,7 @@ fn credentials(token: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The text that is encoded in base 64, if it is a text with a colon, as in `Basic` authorization.
+/// Decodes base64, if the result is text with a colon, as in `Basic` authorization.
 fn decoded(token: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(token.len() * 3 / 4);
     let (mut held, mut bits) = (0_u32, 0);
@@ -123,7 +124,7 @@ fn decoded(token: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Takes the secrets of a header out of a text.
+    /// Redacts the secrets of a header in a text.
     fn redact(name: &str, value: &str, text: &str) -> String {
         let mut secrets = of(name, value);
         Secret::longest_first(&mut secrets);

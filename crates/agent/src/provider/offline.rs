@@ -1,8 +1,8 @@
-//! The embedded assistant: no model, no network, no key, and always the same answer.
+//! The offline assistant: deterministic, without model, network or key.
 //!
-//! It carries out the instructions that it finds in the last thing the user said (see [`instructions`]), with the
-//! real tools, by ordinary calls: one round for each that may change something, those that only look together. So
-//! a newcomer, a demonstration and a test see whole turns, and nothing is ever paid for.
+//! It executes the instructions in the user's last message (see [`instructions`]) with the real tools, by
+//! ordinary calls: one round for each call that may change something, one for consecutive read-only calls. So
+//! new users, demonstrations and tests get complete turns at no cost.
 //!
 //! ```text
 //!   create a.txt with hi      round 1   call write            ◄ result
@@ -11,8 +11,8 @@
 //!   say done                  round 3   "done", a summary, the end
 //! ```
 //!
-//! Where it stands is not remembered but read off the conversation: as many calls as were made since the user spoke,
-//! so many instructions are carried out.
+//! It stores no position: the number of calls since the user's last message tells how many instructions are
+//! done.
 
 pub mod instructions;
 mod speech;
@@ -27,22 +27,22 @@ use crate::cancel::Cancel;
 use instructions::{Instruction, ParsedInstructions};
 use speech::Speech;
 
-/// The name of the model that it is not.
+/// The model name that answers carry.
 pub const MODEL: &str = "offline";
 
-/// How often something is written while it waits.
+/// Interval of output while it waits.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What the assistant hears.
+/// The input of the assistant.
 #[derive(Clone, Copy, Debug)]
 pub struct OfflineRequest<'a> {
-    /// What was said so far.
+    /// The conversation so far.
     pub conversation: &'a Conversation,
-    /// How often this same round was tried before: `fail` fails only the first time.
+    /// Number of earlier attempts at this round: `fail` fails only the first time.
     pub attempt: u32,
 }
 
-/// Answers. `on` gets every word in order; `cancel` is heard between words, and while it waits.
+/// Answers. Calls `on` for every word in order; checks `cancel` between words and while it waits.
 pub fn answer(
     heard: &OfflineRequest<'_>,
     cancel: &Cancel,
@@ -55,7 +55,7 @@ pub fn answer(
     }
 }
 
-/// What was said since the user last spoke, and what that was.
+/// The user's last message, and the calls and results since.
 struct CurrentTurn<'a> {
     text: &'a str,
     calls: usize,
@@ -112,7 +112,7 @@ fn round(heard: &OfflineRequest<'_>, cancel: &Cancel, speech: &mut Speech<'_>) -
     Ok(Stop::EndTurn)
 }
 
-/// The instructions after those that were carried out by that many calls.
+/// The instructions that remain after this many calls.
 fn remaining(instructions: &[Instruction], calls: usize) -> &[Instruction] {
     let done = |at: &usize| instructions[..*at].iter().filter(|one| one.call().is_some()).count() == calls;
     let start = (0..=instructions.len()).find(done).unwrap_or(instructions.len());
@@ -124,7 +124,7 @@ fn since(conversation: &Conversation) -> Option<CurrentTurn<'_>> {
     let spoken = |part: &'_ Part| matches!(part, Part::Text { .. });
     let last =
         messages.iter().rposition(|one| one.speaker == Speaker::User && one.parts.iter().any(spoken))?;
-    // What comes before the last text are files and other things to know, not what was asked for.
+    // Earlier texts are context, such as files; the last one is the request.
     let text = messages[last].parts.iter().rev().find_map(|part| match part {
         Part::Text { text, .. } => Some(text.as_str()),
         _ => None,
@@ -153,7 +153,7 @@ fn failure() -> CallError {
     CallError { status: Some(500), ..CallError::new(Fault::Server, message) }
 }
 
-/// What was done, in a few words; nothing if nothing was done that is not seen anyway.
+/// A short summary of the work; `None` if the answer already shows everything.
 fn summary(instructions: &[Instruction], failed: &[bool], not_understood: &[String]) -> Option<String> {
     let steps: Vec<String> =
         instructions.iter().filter(|one| one.call().is_some()).map(Instruction::describe).collect();
@@ -172,14 +172,14 @@ fn summary(instructions: &[Instruction], failed: &[bool], not_understood: &[Stri
     (!said.is_empty()).then(|| said.join("\n\n"))
 }
 
-/// The first few, and how many more there are.
+/// The first few, and the number of the rest.
 fn few<T: AsRef<str>>(all: &[T], count: usize) -> String {
     let shown: Vec<&str> = all.iter().take(5).map(AsRef::as_ref).collect();
     let more = if count > 5 { format!(", and {} more", count - 5) } else { String::new() };
     format!("{}{more}", shown.join(", "))
 }
 
-/// What it says to everything else.
+/// The answer to all other messages.
 const HELP: &str = "I am Retake's offline assistant: there is no model behind me. I carry out instructions, one on a line:
 
     create PATH with TEXT            (or a fenced block below it)

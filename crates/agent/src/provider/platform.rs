@@ -1,4 +1,4 @@
-//! Clouds that host models of other makers: the same wires under other addresses, with small changes to the body.
+//! Clouds that host other makers' models: the same wires at other addresses, with small changes to the body.
 //!
 //! ```text
 //!   azure     …/openai/v1/responses                               api-key, or a token of Entra ID
@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::Wire;
 
-/// Who hosts a model.
+/// The host of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Platform {
-    /// The provider itself, or whoever speaks as it does.
+    /// The provider itself, or a compatible server.
     #[default]
     Direct,
     /// Azure `OpenAI` and Microsoft Foundry.
@@ -30,7 +30,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The platform of that name in the configuration.
+    /// Finds a platform by its name in the configuration.
     pub fn of(name: &str) -> Option<Self> {
         Some(match name {
             "azure" => Self::Azure,
@@ -40,19 +40,19 @@ impl Platform {
         })
     }
 
-    /// The encoded path below the base address, where it is not the wire's usual one.
+    /// The encoded path below the base URL, if it differs from the wire's default.
     pub(super) fn path(self, wire: Wire, model: &str) -> Option<String> {
         match (self, wire) {
             (Self::Bedrock, _) => Some(format!("model/{}/invoke-with-response-stream", segment(model))),
             (Self::Vertex, Wire::Anthropic) => {
-                // `@` before a version stands as it is in every example of Google's.
+                // Google's examples do not encode the `@` before a version.
                 Some(format!("models/{}:streamRawPredict", segment(model).replace("%40", "@")))
             }
             _ => None,
         }
     }
 
-    /// The header that carries a key as it is; `None` for `Authorization: Bearer`.
+    /// The header for the plain key; `None` for `Authorization: Bearer`.
     pub(super) fn key_header(self, wire: Wire) -> Option<&'static str> {
         match (self, wire) {
             (Self::Bedrock | Self::Vertex, _) | (Self::Direct, Wire::Chat | Wire::Responses) => None,
@@ -62,12 +62,12 @@ impl Platform {
         }
     }
 
-    /// Whether the version of the Anthropic wire stands in a header; elsewhere it stands in the body.
+    /// Whether the version of the Anthropic wire is a header; otherwise it is in the body.
     pub(super) fn takes_version_header(self) -> bool {
         matches!(self, Self::Direct | Self::Azure)
     }
 
-    /// The body as the platform takes it. Betas move from their header into the body where there are no headers.
+    /// The body in the platform's format. Platforms without beta headers take betas in the body.
     pub(super) fn body(self, wire: Wire, body: &Value, headers: &mut HeaderMap) -> String {
         let version = match (self, wire) {
             (Self::Bedrock, _) => "bedrock-2023-05-31",
@@ -76,11 +76,11 @@ impl Platform {
         };
         let mut body = body.clone();
         let Some(fields) = body.as_object_mut() else { return body.to_string() };
-        // The address names the model.
+        // The model is in the URL.
         fields.retain(|field, _| field != "model");
         fields.insert("anthropic_version".to_owned(), version.into());
         if self == Self::Bedrock {
-            // Whether an answer streams is decided by the address too, and an unknown field is refused.
+            // The URL also selects streaming, and unknown fields are refused.
             fields.retain(|field, _| field != "stream");
             let betas: Vec<Value> = headers
                 .get_all("anthropic-beta")
@@ -97,7 +97,7 @@ impl Platform {
         body.to_string()
     }
 
-    /// What is sent as `Accept`.
+    /// The value of the `Accept` header.
     pub(super) fn accepts(self) -> &'static str {
         match self {
             Self::Bedrock => "application/vnd.amazon.eventstream",
@@ -106,10 +106,10 @@ impl Platform {
     }
 }
 
-/// A model's name as its maker writes it, whatever the cloud adds: `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and
-/// `claude-sonnet-4-5@20250929` are `claude-sonnet-4-5-20250929`.
+/// The maker's name of a model, without a cloud's additions: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`
+/// and `claude-sonnet-4-5@20250929` become `claude-sonnet-4-5-20250929`.
 pub fn plain_model(model: &str) -> Cow<'_, str> {
-    // An ARN ends in the name, behind a slash.
+    // An ARN ends with a slash and the name.
     let name = if model.starts_with("arn:") { model.rsplit('/').next().unwrap_or(model) } else { model };
     let Some((_, claude)) = name.split_once("anthropic.") else {
         return match name.split_once('@') {
@@ -125,7 +125,7 @@ pub fn plain_model(model: &str) -> Cow<'_, str> {
     Cow::Borrowed(&claude[..end.unwrap_or(claude.len())])
 }
 
-/// A text as one segment of a path: everything but letters, digits and `-._~` is encoded, as AWS signs it.
+/// Encodes a path segment: everything but letters, digits and `-._~`, as AWS signs it.
 pub(super) fn segment(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,8 +1,8 @@
-//! What an answer costs.
+//! The cost of answers.
 //!
-//! Prices are looked up, never guessed. They belong to a provider: the same model costs something else elsewhere. A
-//! model that its provider does not sell by the table, and that is not in the user's configuration, has no price, and
-//! neither has a case (a very long prompt, say) whose price is not known. A user's own prices go before the table's.
+//! Prices are looked up, never guessed. They belong to a provider: the same model has other prices elsewhere.
+//! A model without a price in the provider's table or the user's configuration has no cost, and neither has a
+//! case with an unknown price, such as a very long prompt. The user's prices override the table.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use serde::Deserialize;
 
 use super::catalog::{Limits, Long, limits, sold};
 
-/// What a million tokens cost, in dollars, as a user configures it: `[prices."model"]`.
+/// Dollars per million tokens, as configured in `[prices."model"]`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Read afresh.
+    /// Input.
     pub input: f64,
-    /// Written.
+    /// Output.
     pub output: f64,
-    /// Read from the cache; like any other if it is not given.
+    /// Cache reads; the input price by default.
     pub cache_read: Option<f64>,
-    /// Read and written to the cache; like any other if it is not given.
+    /// Cache writes; the input price by default.
     pub cache_write: Option<f64>,
 }
 
-/// All prices and sizes: the table's, and the user's before them.
+/// All prices and context windows: the table, and the user's overrides.
 #[derive(Clone, Debug, Default)]
 pub struct Prices {
     prices: BTreeMap<String, Price>,
@@ -33,20 +33,19 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The table, with the user's own prices and sizes in front. A name that ends with `*` stands for all models
-    /// that begin so.
+    /// The table with the user's overrides. A name that ends with `*` matches all models with that prefix.
     pub fn new(prices: BTreeMap<String, Price>, contexts: BTreeMap<String, u64>) -> Self {
         Self { prices, contexts }
     }
 
-    /// What an answer of a provider's model cost, in millionths of a dollar; nothing if that is not known.
+    /// The cost of an answer in millionths of a dollar; `None` if unknown.
     pub fn cost(&self, provider: Option<&str>, model: &str, usage: &Usage) -> Option<u64> {
         let full = provider.map(|provider| format!("{provider}/{model}"));
         let own = full.and_then(|full| own(&self.prices, &full)).or_else(|| own(&self.prices, model));
         if let Some(price) = own {
             return total(price, usage);
         }
-        // A provider that says what it charged knows best.
+        // Prefer the cost that the provider reports.
         if let Some(stated) = usage.extra.get("cost").and_then(|cost| cost.as_str().parse::<f64>().ok()) {
             return micros(stated);
         }
@@ -59,7 +58,7 @@ impl Prices {
         }
     }
 
-    /// The limits of a model, with the user's own size before the table's.
+    /// The limits of a model. The user's context window overrides the table.
     pub fn limits(&self, model: &str) -> Limits {
         match own(&self.contexts, model) {
             Some(context) => Limits { context: *context, known: true, ..limits(model) },
@@ -68,7 +67,7 @@ impl Prices {
     }
 }
 
-/// What a user configured for a model: under its name, or under the longest beginning of it.
+/// The user's setting for a model: by its name, or by the longest matching prefix.
 fn own<'a, T>(configured: &'a BTreeMap<String, T>, model: &str) -> Option<&'a T> {
     let beginning = |name: &str| name.strip_suffix('*').is_some_and(|beginning| model.starts_with(beginning));
     let matching = configured.iter().filter(|(name, _)| *name == model || beginning(name));
@@ -82,7 +81,7 @@ fn total(price: &Price, usage: &Usage) -> Option<u64> {
         (usage.cache_read_input_tokens, price.cache_read.or(Some(price.input))),
         (usage.cache_creation_input_tokens, price.cache_write.or(Some(price.input))),
     ];
-    // Millionths of a dollar for a million tokens, in whole numbers: sums of thousands of entries stay exact.
+    // Integer millionths of a dollar per million tokens, so that sums over thousands of entries stay exact.
     let mut sum: u128 = 0;
     for (tokens, dollars) in parts {
         if tokens > 0 {
@@ -92,7 +91,7 @@ fn total(price: &Price, usage: &Usage) -> Option<u64> {
     u64::try_from((sum + 500_000) / 1_000_000).ok()
 }
 
-/// Dollars in millionths; nothing if they are no amount.
+/// Converts dollars to millionths; `None` if they are not a valid amount.
 fn micros(dollars: f64) -> Option<u64> {
     (0.0..1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
 }

@@ -1,8 +1,8 @@
-//! Tokens, from the providers' many ways to count them to one.
+//! Normalizes the token counts of all providers.
 //!
-//! Every token that was read is counted once: as read afresh (`input_tokens`), as read from the cache, or as written
-//! to it. Counts that cannot be true (negative, fractional, beyond all bounds) give no usage at all: an answer is not
-//! lost because of them, and no cost is worked out from them.
+//! Every input token counts once: as uncached (`input_tokens`), as read from the cache, or as written to it.
+//! Implausible counts (negative, fractional, huge) give no usage: the answer is still accepted, but has no
+//! cost.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Wire;
 
-/// No answer has more tokens of any kind.
+/// Maximum plausible count of any kind.
 const MAX_TOKENS: u64 = 1_000_000_000;
 
 /// Counts, by name.
@@ -23,7 +23,7 @@ impl Counts {
         serde_json::from_str(raw.get()).ok().map(Self)
     }
 
-    /// A count; zero if it is not there, nothing if it cannot be true.
+    /// A count; zero if it is missing, `None` if it is implausible.
     fn count(&self, name: &str) -> Option<u64> {
         match self.0.get(name) {
             None => Some(0),
@@ -34,7 +34,7 @@ impl Counts {
         }
     }
 
-    /// The counts inside a count; none if there are none.
+    /// Nested counts; empty if they are missing.
     fn inside(&self, name: &str) -> Option<Self> {
         match self.0.get(name) {
             None => Some(Self(BTreeMap::new())),
@@ -52,7 +52,8 @@ impl Counts {
     }
 }
 
-/// What a provider counted; nothing if it cannot be believed. `before` is what the same answer counted earlier.
+/// The usage that a provider reports; `None` if implausible. `before` is the earlier usage of the same
+/// answer.
 pub(super) fn usage(wire: Wire, raw: &RawValue, before: Option<&Usage>) -> Option<Usage> {
     let counts = Counts::new(raw)?;
     match wire {
@@ -63,7 +64,7 @@ pub(super) fn usage(wire: Wire, raw: &RawValue, before: Option<&Usage>) -> Optio
     }
 }
 
-/// Counted in two events: what the second one does not name stays.
+/// Counts come in two events: counts missing in the second one stay.
 fn anthropic(counts: &Counts, before: Usage) -> Option<Usage> {
     let count = |name: &str, before: u64| match counts.0.get(name) {
         Some(raw) if raw.get() != "null" => counts.count(name),
@@ -83,13 +84,14 @@ fn anthropic(counts: &Counts, before: Usage) -> Option<Usage> {
 
 fn chat(counts: &Counts) -> Option<Usage> {
     let details = counts.inside("prompt_tokens_details")?;
-    // DeepSeek names it otherwise.
+    // DeepSeek uses another name.
     let cached = details.count("cached_tokens")?.max(counts.count("prompt_cache_hit_tokens")?);
     let written = details.count("cache_write_tokens")?;
     let thought = counts.inside("completion_tokens_details")?.kept(&["reasoning_tokens"]);
     let prompt = counts.count("prompt_tokens")?;
     Some(Usage {
-        // More from the cache than there was in all: Grok on Azure counts the cache apart.
+        // If the cached tokens exceed the total, the total excludes them: Grok on Azure counts them
+        // separately.
         input_tokens: fresh(prompt, cached, written).unwrap_or(prompt),
         output_tokens: counts.count("completion_tokens")?,
         cache_read_input_tokens: cached,
@@ -122,7 +124,7 @@ fn gemini(counts: &Counts) -> Option<Usage> {
     }
     Some(Usage {
         input_tokens: fresh(prompt, cached, 0)?,
-        // Thoughts are written, and paid for, like all else.
+        // Thinking tokens are billed as output.
         output_tokens: counts.count("candidatesTokenCount")? + thought,
         cache_read_input_tokens: cached,
         cache_creation_input_tokens: 0,
@@ -130,7 +132,7 @@ fn gemini(counts: &Counts) -> Option<Usage> {
     })
 }
 
-/// What was read afresh, of a count that has the cache's share in it.
+/// The uncached tokens of a total that includes the cache.
 fn fresh(all: u64, cached: u64, written: u64) -> Option<u64> {
     all.checked_sub(cached)?.checked_sub(written)
 }

@@ -167,7 +167,7 @@ impl Builder {
                         return true;
                     }
                     Block::ToolResult { .. } | Block::Image { .. } => answering = true,
-                    // The next result belongs to this call.
+                    // A result of this id belongs to the later call.
                     Block::ToolCall { call, .. } => open.retain(|given| given != call),
                     _ => {}
                 }
