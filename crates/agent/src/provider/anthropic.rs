@@ -1,4 +1,4 @@
-//! The stream of Anthropic Messages.
+//! Decodes the stream of Anthropic Messages.
 //!
 //! ```text
 //!   message_start ─► ( content_block_start ─► content_block_delta… ─► content_block_stop )…
@@ -19,14 +19,14 @@ use super::status::shorten;
 use super::usage::usage;
 use super::{Stop, Wire};
 
-/// The reason to stop of a model whose context window is full.
+/// The stop reason when the context window is full.
 const WINDOW_FULL: &str = "model_context_window_exceeded";
 
-/// Where the stream stands.
+/// The state of the decoder.
 #[derive(Debug, Default)]
 pub(super) struct Anthropic {
     started: bool,
-    /// The provider's number of a block, and our place of it.
+    /// The provider's index of a block, and the block.
     places: BTreeMap<u64, usize>,
 }
 
@@ -108,14 +108,14 @@ impl Anthropic {
                 count(said.usage.as_deref(), assembly);
             }
             "message_stop" => return Ok(Flow::Finished),
-            // `ping`, and what there may be in future.
+            // `ping`, and future events.
             _ => {}
         }
         Ok(Flow::More)
     }
 
     fn start(&mut self, message: Option<Message>, assembly: &mut Assembly) -> Result<(), DecodeError> {
-        // Some proxies say it twice; what matters is that nothing has been said yet.
+        // Some proxies send it twice, which is harmless before the first block.
         if self.started && !self.places.is_empty() {
             return Err(DecodeError::protocol("a second message_start"));
         }
@@ -162,7 +162,7 @@ impl Anthropic {
             "tool_use" => {
                 let (call, name) = (text_of(&mut block, "id")?, text_of(&mut block, "name")?);
                 let place = assembly.begin_call(&call, &name)?;
-                // The input follows in pieces; only servers that do not stream give it here.
+                // The input follows in pieces; only servers that do not stream send it here.
                 if let Some(input) = block.get("input").filter(|input| !matches!(input.get(), "{}" | "null"))
                 {
                     assembly.push(place, input.get())?;
@@ -196,7 +196,7 @@ fn more(place: usize, piece: Piece, assembly: &mut Assembly) -> Result<(), Decod
         Some("signature_delta") => assembly.seal(place, &piece.signature.ok_or_else(missing)?),
         Some("input_json_delta") => assembly.push(place, &piece.partial_json.ok_or_else(missing)?),
         Some("citations_delta") => assembly.append(place, "citations", &piece.citation.ok_or_else(missing)?),
-        // A kind of piece that is not known: the block is kept without it.
+        // An unknown kind of delta: ignore it and keep the block.
         _ => Ok(()),
     }
 }
@@ -218,7 +218,7 @@ fn stop(reason: &str) -> Stop {
     }
 }
 
-/// A text among the fields of a block; empty if it is not there.
+/// A text field of a block; empty if it is missing.
 fn text_of(block: &mut BTreeMap<String, Box<RawValue>>, name: &str) -> Result<String, DecodeError> {
     let Some(raw) = block.remove(name) else { return Ok(String::new()) };
     let text: Option<String> = serde_json::from_str(raw.get())?;

@@ -1,4 +1,4 @@
-//! From a name to an endpoint: what is known, what the user configured, and what the environment holds.
+//! Resolves a provider name to an endpoint, from built-in data, the configuration and the environment.
 //!
 //! ```toml
 //! [providers.anthropic]
@@ -10,9 +10,9 @@
 //! models = ["qwen3-coder"]
 //! ```
 //!
-//! A key is looked for in the configuration, then in the file that it names, then by the command that it names (which is
-//! how a keyring is asked), then in the environment, then among the keys that `retake keys set` stored. A known
-//! provider's variable is read only for that provider.
+//! A key comes from the first source that has one: the configuration, the configured file, the configured
+//! command (for keyrings), the environment, the keys stored with `retake keys set`. The variable of a known
+//! provider is used only for that provider.
 
 mod key;
 mod key_lookup;
@@ -36,76 +36,78 @@ use super::{Dialect, Platform, Secret, SignIn, Wire, plain_model};
 use key_lookup::{key, key_hint};
 use platform::{Asked, Hosted, hosted, platform_of, wire_of};
 
-/// What a user can say about a provider: `[providers.NAME]`.
+/// The configuration of a provider: `[providers.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfig {
-    /// What it speaks: `anthropic`, `chat`, `responses` or `gemini`. Needed for a name of one's own.
+    /// The wire: `anthropic`, `chat`, `responses` or `gemini`. Required for custom providers.
     pub wire: Option<String>,
-    /// Where its interface begins. Needed for a name of one's own.
+    /// The base of its URLs. Required for custom providers.
     pub base_url: Option<String>,
     /// The key itself.
     pub key: Option<Secret>,
-    /// A file that holds the key, readable by its owner only.
+    /// A file with the key, readable by its owner only.
     pub key_file: Option<PathBuf>,
-    /// A command that writes the key, such as one that asks a keyring: `secret-tool lookup service anthropic`.
+    /// A command that prints the key, such as `secret-tool lookup service anthropic`.
     pub key_command: Option<String>,
-    /// The variable of the environment that holds the key.
+    /// The environment variable with the key.
     pub key_env: Option<String>,
-    /// A command that writes a token that ends, such as one of Entra ID. It is run again before the token ends.
+    /// A command that prints a short-lived token, such as one of Entra ID. It runs again before the token
+    /// expires.
     pub token_command: Option<String>,
-    /// Who hosts its models: `azure`, `bedrock`, `vertex` or `direct`. The providers of these names need not say it.
+    /// The host of its models: `azure`, `bedrock`, `vertex` or `direct`. Optional for the providers of these
+    /// names.
     pub platform: Option<String>,
     /// The region of Bedrock, or the location of Vertex AI.
     pub region: Option<String>,
-    /// The profile of the AWS tools that holds the credentials.
+    /// The AWS profile with the credentials.
     pub profile: Option<String>,
     /// The Google Cloud project.
     pub project: Option<String>,
-    /// The JSON of a Google service account or of Application Default Credentials.
+    /// The JSON file of a Google service account or of Application Default Credentials.
     pub credentials_file: Option<PathBuf>,
-    /// The version of Azure's interface. Without one, Azure is reached at `/openai/v1`, which needs none.
+    /// The version of Azure's API. Without one, Azure is reached at `/openai/v1`, which needs none.
     pub api_version: Option<String>,
-    /// More headers for every request.
+    /// Additional headers of every request.
     pub headers: BTreeMap<String, Secret>,
     /// Its models, the default first.
     pub models: Vec<String>,
-    /// Seconds to wait for an answer to begin.
+    /// Timeout in seconds until an answer starts.
     pub first_byte_seconds: Option<u64>,
-    /// Seconds to wait for the next piece of an answer.
+    /// Timeout in seconds until the next piece of an answer.
     pub stall_seconds: Option<u64>,
-    /// Seconds that a whole answer may take.
+    /// Timeout in seconds for a whole answer.
     pub answer_seconds: Option<u64>,
-    /// Whether its models see pictures.
+    /// Whether its models accept pictures.
     pub images: Option<bool>,
-    /// Whether its models take temperature and nucleus sampling.
+    /// Whether its models accept temperature and nucleus sampling.
     pub sampling: Option<bool>,
-    /// Whether thoughts are given back to it.
+    /// Whether thoughts are sent back to it.
     pub return_reasoning: Option<bool>,
-    /// Whether its models take an effort.
+    /// Whether its models accept an effort.
     pub effort: Option<bool>,
-    /// Whether it calls its limit `max_completion_tokens`.
+    /// Whether its output limit is called `max_completion_tokens`.
     pub completion_tokens: Option<bool>,
-    /// Whether places to cache up to are marked.
+    /// Whether to send cache markers.
     pub cache_markers: Option<bool>,
 }
 
-/// What is around: the environment, and files with keys.
+/// Sources of keys outside of the configuration.
 pub struct ProviderEnvironment<'a> {
-    /// The value of a variable.
+    /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// What a file with a key holds.
+    /// Reads a key file.
     pub key_file: &'a dyn Fn(&Path) -> Result<Secret, KeyFileError>,
-    /// What a command that is asked for a key says.
+    /// Runs a key command.
     pub key_command: &'a dyn Fn(&str) -> Result<Secret, KeyFileError>,
-    /// The key that the user stored for a provider.
+    /// The stored key of a provider.
     pub stored_key: &'a dyn Fn(&str) -> Result<Option<Secret>, KeyStoreError>,
-    /// The providers that a key is stored for. No keyring is asked.
+    /// The providers with a stored key. Does not access a keyring.
     pub stored_names: &'a dyn Fn() -> Vec<String>,
 }
 
 impl ProviderEnvironment<'static> {
-    /// What is around this process.
+    /// The sources of this process.
     pub fn from_process() -> Self {
         fn variable(name: &str) -> Option<String> {
             std::env::var(name).ok()
@@ -130,25 +132,25 @@ impl ProviderEnvironment<'static> {
     }
 }
 
-/// Who is to answer.
+/// A resolved provider.
 #[derive(Clone, Debug)]
 pub enum ResolvedProvider {
-    /// The embedded assistant.
+    /// The built-in offline assistant.
     Offline,
-    /// A model somewhere.
+    /// A remote model.
     Remote(Box<Endpoint>),
 }
 
-/// Which provider answers when none was named.
+/// The chosen provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderChoice {
-    /// The one that was named, by the thread or the configuration.
+    /// Named by the thread or the configuration.
     Named(String),
-    /// The only one whose key is in the environment.
+    /// The only one with a key in the environment.
     Found(&'static str),
-    /// None was named. With more than one key in the environment it would be a guess; these have one.
+    /// None was named, and there is not exactly one key: choosing one of several would be a guess.
     Offline {
-        /// Providers whose key is there.
+        /// Providers with a key.
         found: Vec<&'static str>,
     },
 }
@@ -170,27 +172,27 @@ pub enum ResolveError {
     /// Neither known nor configured.
     #[error("there is no provider {name:?}; there are {there}. Another is configured as [providers.{name}]")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The available names.
         there: String,
     },
-    /// A provider of one's own that lacks something.
+    /// A field of a custom provider is missing or invalid.
     #[error("providers.{name}.{field} is missing or not valid: {expected}")]
     Incomplete {
-        /// Which provider.
+        /// The provider.
         name: String,
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What belongs there.
+        /// The expected value.
         expected: &'static str,
     },
     /// No key.
     #[error("there is no key for {provider}; {hint}")]
     NoKey {
-        /// For whom.
+        /// The provider.
         provider: String,
-        /// What to do.
+        /// How to fix it.
         hint: String,
     },
     /// No model.
@@ -198,31 +200,31 @@ pub enum ResolveError {
         "no model of {provider} is named; choose one with the setting model, or list them in providers.{provider}.models"
     )]
     NoModel {
-        /// Of whom.
+        /// The provider.
         provider: String,
     },
-    /// The file with the key cannot be used.
+    /// The key file cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
     /// The stored key cannot be used.
     #[error(transparent)]
     KeyStore(#[from] KeyStoreError),
-    /// This build leaves a cloud out.
+    /// This build does not include the cloud.
     #[error(
         "this build cannot sign in to {platform}; use a release, or build with: cargo build --features {feature}"
     )]
     NotBuilt {
-        /// Which cloud.
+        /// The cloud.
         platform: &'static str,
-        /// The feature that has it.
+        /// The cargo feature to enable.
         feature: &'static str,
     },
-    /// Nothing can be sent there.
+    /// The endpoint is invalid.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
 
-/// Which provider answers: the thread's, else the configured one, else the only one with a key, else `offline`.
+/// Chooses a provider: the thread's, else the configured one, else the only one with a key, else `offline`.
 pub fn choose(
     thread: Option<&str>,
     configured: Option<&str>,
@@ -238,7 +240,7 @@ pub fn choose(
             || known.key_variables.iter().any(|name| variable(environment, name).is_some())
     };
     let mut found: Vec<&'static str> = Vec::new();
-    // Two ways to reach one provider are one provider.
+    // Providers with the same key variables count as one.
     let mut variables: Vec<&[&str]> = Vec::new();
     for known in KNOWN_PROVIDERS.iter().filter(has_key) {
         if !variables.contains(&known.key_variables) {
@@ -252,7 +254,7 @@ pub fn choose(
     }
 }
 
-/// How to reach a model of a provider.
+/// Resolves a provider and model to an endpoint.
 pub fn resolve(
     name: &str,
     model: Option<&str>,
@@ -316,7 +318,7 @@ pub fn resolve(
     Ok(ResolvedProvider::Remote(Box::new(endpoint)))
 }
 
-/// The models of a provider that are known or configured, the default first.
+/// The known or configured models of a provider, the default first.
 pub fn models(name: &str, providers: &BTreeMap<String, ProviderConfig>) -> Vec<String> {
     let configured = providers.get(name).map(|config| config.models.clone()).unwrap_or_default();
     let known = known(name).map(|known| known.models).unwrap_or_default();
@@ -333,7 +335,7 @@ fn unknown(name: &str, providers: &BTreeMap<String, ProviderConfig>) -> ResolveE
     ResolveError::Unknown { name, there: there.join(", ") }
 }
 
-/// Whose models a platform serves, where that says how they are spoken to.
+/// The provider whose dialect applies on a platform.
 fn maker(platform: Platform, name: &str) -> &str {
     if platform == Platform::Azure { "openai" } else { name }
 }

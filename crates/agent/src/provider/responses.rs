@@ -1,12 +1,12 @@
-//! The stream of `OpenAI`'s Responses.
+//! Decodes the stream of `OpenAI`'s Responses.
 //!
 //! ```text
 //!   response.created ─► ( output_item.added ─► deltas… ─► output_item.done )…
 //!                    ─► response.completed | response.incomplete | response.failed
 //! ```
 //!
-//! An item is whole when it is done. A reasoning item is then kept as it came: with what it holds encrypted, it goes
-//! back with the next request.
+//! An item is complete when it is done. A reasoning item is stored unchanged: the next request sends it back
+//! with its encrypted content.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ use super::status::{self, shorten};
 use super::usage::usage;
 use super::{Stop, Wire};
 
-/// Where the stream stands.
+/// The state of the decoder.
 #[derive(Debug, Default)]
 pub(super) struct Responses {
-    /// The provider's number of an item, and where its blocks are.
+    /// The provider's index of an item, and its blocks.
     items: BTreeMap<u64, OutputItem>,
     refused: bool,
 }
@@ -33,7 +33,7 @@ pub(super) struct Responses {
 #[derive(Clone, Debug)]
 struct OutputItem {
     block: usize,
-    /// Which part of the item the block's text belongs to: parts of a summary are set apart.
+    /// The part of the item that the block's text belongs to: parts of a summary are separated.
     part: Option<u64>,
     done: bool,
 }
@@ -44,19 +44,19 @@ struct StreamEvent {
     output_index: Option<u64>,
     content_index: Option<u64>,
     summary_index: Option<u64>,
-    /// A text in the events that are read here.
+    /// A string in the events that this decoder reads.
     delta: Option<Box<RawValue>>,
     item: Option<Box<RawValue>>,
     response: Option<Box<RawValue>>,
 }
 
-/// An item of a type that is known here. Others have fields of the same names and other shapes.
+/// An item of a known type. Other types may have fields of the same names with other formats.
 #[derive(Default, Deserialize)]
 struct Item {
     call_id: Option<String>,
     name: Option<String>,
     namespace: Option<String>,
-    /// JSON inside a text; a few servers write the object itself.
+    /// JSON in a string; some servers send the object itself.
     arguments: Option<Box<RawValue>>,
     phase: Option<String>,
     content: Option<Vec<Part>>,
@@ -68,7 +68,7 @@ struct Typed {
     r#type: String,
 }
 
-/// The type of an item, and what it says if the type is known.
+/// The type of an item, and its content if the type is known.
 fn item_of(raw: &RawValue) -> Result<(String, Item), DecodeError> {
     let Typed { r#type: kind } = serde_json::from_str(raw.get())?;
     let item = match kind.as_str() {
@@ -137,13 +137,13 @@ impl Responses {
                 return Err(status::reported(said.response.as_deref().map_or("{}", RawValue::get)));
             }
             "error" => return Err(status::reported(&event.data)),
-            // The ends of texts that have been seen piece by piece, and what there may be in future.
+            // Ends of texts that already arrived in pieces, and future events.
             _ => {}
         }
         Ok(Flow::More)
     }
 
-    /// Takes the response as a whole. Where none of its items was streamed, they are all in it.
+    /// Processes the complete response. It contains all items if none was streamed.
     fn whole(
         &mut self,
         raw: Option<&RawValue>,
@@ -219,7 +219,8 @@ impl Responses {
         place.done = true;
         let block = place.block;
         match kind.as_str() {
-            // Servers that do not stream give everything here; where pieces were lost, this is what was said.
+            // Servers that do not stream send everything here; if pieces were lost, this text is
+            // authoritative.
             "message" => {
                 let mut texts = Vec::new();
                 for part in item.content.unwrap_or_default() {
@@ -259,10 +260,10 @@ impl Responses {
     }
 }
 
-/// What the response as a whole says beside its counts.
+/// The complete response, apart from its usage.
 #[derive(Default)]
 struct Whole {
-    /// Why it is not complete, if it is not.
+    /// Why it is incomplete, if it is.
     reason: Option<String>,
     output: Vec<Box<RawValue>>,
 }

@@ -1,4 +1,4 @@
-//! What a server means by a status, and what a person can do about it.
+//! Interprets error responses, and suggests fixes.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::fault::{CallError, DecodeError, Fault};
 
-/// The most characters of a server's own words that are shown.
+/// Maximum characters shown of a server's message.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// Words by which providers say that a conversation does not fit. There is no status for it.
+/// Phrases in messages about a conversation that is too long. There is no status for it.
 const TOO_LONG: [&str; 8] = [
     "prompt is too long",
     "context_length_exceeded",
@@ -21,7 +21,7 @@ const TOO_LONG: [&str; 8] = [
     "input is too long",
 ];
 
-/// Words by which providers say that a key is not valid, with a status that does not say so.
+/// Phrases in messages about an invalid key whose status does not show it.
 const BAD_KEY: [&str; 6] = [
     "api_key_invalid",
     "invalid_api_key",
@@ -31,7 +31,7 @@ const BAD_KEY: [&str; 6] = [
     "api key expired",
 ];
 
-/// Words by which providers say that there is no such model.
+/// Phrases in messages about an unknown model.
 const NO_MODEL: [&str; 7] = [
     "model_not_found",
     "model not found",
@@ -42,11 +42,11 @@ const NO_MODEL: [&str; 7] = [
     "requested model",
 ];
 
-/// Words for an account without money. Money is not a matter of waiting.
+/// Phrases in messages about an account without credit, which a retry does not fix.
 const NO_MONEY: [&str; 4] =
     ["insufficient_quota", "insufficient balance", "credit balance is too low", "billing_hard_limit_reached"];
 
-/// What went wrong, from the status and the server's words.
+/// The kind of fault, from the status and the server's message.
 pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
     let said = format!("{kind} {message}").to_lowercase();
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
@@ -66,8 +66,8 @@ pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
     }
 }
 
-/// The error for an answer that is no success: the server's own words, then what to do. `key_hint` says where the key
-/// comes from.
+/// The error for a failed response: the server's message, then how to fix it. `key_hint` describes the source
+/// of the key.
 pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, body: &str) -> CallError {
     let (kind, said) = words(body);
     let fault = fault(status, &kind, &said);
@@ -106,13 +106,13 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
     }
 }
 
-/// A server's words as they came, with the status, as a sentence.
+/// A server's message with the status, as a sentence.
 pub(super) fn sentence(said: &str, status: u16) -> String {
     let end = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     format!("{said} [{status}]{end}")
 }
 
-/// How long Google asks to wait, in the body of an error.
+/// The retry delay in the body of a Google error.
 fn retry_info(body: &str) -> Option<Duration> {
     let value: Value = serde_json::from_str(body.trim()).ok()?;
     let value = value.get(0).unwrap_or(&value);
@@ -121,7 +121,7 @@ fn retry_info(body: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
 }
 
-/// A failure that is reported inside a stream.
+/// Parses a failure reported inside a stream.
 pub(super) fn reported(data: &str) -> DecodeError {
     let (kind, message) = words(data);
     let value: Value = serde_json::from_str(data).unwrap_or_default();
@@ -142,7 +142,7 @@ pub(super) fn is_report(body: &str) -> bool {
     value.get("error").is_some_and(|error| !error.is_null())
 }
 
-/// The status that goes with a provider's word for a failure.
+/// The HTTP status that corresponds to a provider's error type.
 fn status_of(kind: &str) -> u16 {
     match kind {
         "overloaded_error" => 529,
@@ -159,10 +159,10 @@ fn status_of(kind: &str) -> u16 {
     }
 }
 
-/// A provider's word for a failure, and what it says about it, on one short line.
+/// A provider's error type and message, on one short line.
 fn words(body: &str) -> (String, String) {
     let value: Value = serde_json::from_str(body.trim()).unwrap_or_default();
-    // One of them wraps its answer in a list.
+    // One provider wraps its response in a list.
     let value = value.get(0).unwrap_or(&value);
     let error = value.get("error").unwrap_or(value);
     let text = |value: &Value, names: &[&str]| {
@@ -183,7 +183,7 @@ fn words(body: &str) -> (String, String) {
     (shorten(kind), shorten(&said))
 }
 
-/// What the provider behind `OpenRouter` said: text, or the JSON of its own error.
+/// The error of the provider behind `OpenRouter`: text, or JSON.
 fn upstream(error: &Value) -> Option<String> {
     let raw = error.get("metadata")?.get("raw")?;
     let said = match raw {
@@ -197,7 +197,7 @@ fn upstream(error: &Value) -> Option<String> {
     (!said.is_empty()).then_some(said)
 }
 
-/// A text on one line, without control characters, cut where it gets long.
+/// A text on one line, without control characters, limited in length.
 pub(super) fn shorten(text: &str) -> String {
     let calm: String =
         text.chars().take(MAX_MESSAGE_CHARS * 8).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -210,14 +210,14 @@ pub(super) fn shorten(text: &str) -> String {
     cut
 }
 
-/// What `Retry-After` asks for: seconds, or the time of day to wait for.
+/// Parses `Retry-After`: seconds, or a date.
 pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let date = jiff::fmt::rfc2822::parse(text).ok()?;
-    // A time that has passed means now.
+    // A date in the past means now.
     Some(Duration::try_from(now.duration_until(date.timestamp())).unwrap_or_default())
 }
 

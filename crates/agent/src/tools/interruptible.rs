@@ -18,7 +18,7 @@ impl<'a, R> Interruptible<'a, R> {
 impl<R: Read> Read for Interruptible<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.cancel.is_set() {
-            // Not `ErrorKind::InterruptAnswer`, which makes readers try again.
+            // Not `ErrorKind::Interrupted`, which makes readers try again.
             return Err(io::Error::other(super::INTERRUPTED));
         }
         self.reader.read(buffer)

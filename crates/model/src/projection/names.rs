@@ -2,28 +2,28 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// The longest name of a call that is accepted everywhere.
+/// The longest call id that all providers accept.
 const CALL_CHARS: usize = 40;
-/// The longest name of a tool that is accepted everywhere.
+/// The longest tool name that all providers accept.
 const TOOL_CHARS: usize = 64;
 
-/// The name of a tool as providers are told it: letters, digits, `_` and `-`, beginning with a letter or `_`.
+/// The name of a tool for providers: letters, digits, `_` and `-`, starting with a letter or `_`.
 pub fn tool_name(name: &str) -> String {
     let begins_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let prefix = if begins_well { "" } else { "_" };
     spelled(prefix, name, TOOL_CHARS)
 }
 
-/// Gives each call of a conversation a name of its own, in the order in which the calls are made.
+/// Gives each call of a conversation a unique id, in order.
 #[derive(Debug, Default)]
 pub(super) struct CallNames {
     taken: HashSet<String>,
-    /// The number to try next for a name that is taken: some providers use the same few names in every round.
+    /// The next suffix to try for an id that is taken: some providers reuse the same few ids in every round.
     next: HashMap<String, u64>,
 }
 
 impl CallNames {
-    /// A name like the one given, which no earlier call has.
+    /// A unique id based on the given one.
     pub(super) fn name(&mut self, call: &str) -> String {
         let plain = spelled(if call.is_empty() { "call" } else { "" }, call, CALL_CHARS);
         if self.taken.insert(plain.clone()) {
@@ -42,7 +42,7 @@ impl CallNames {
     }
 }
 
-/// Only letters that are accepted everywhere, each of them one byte long.
+/// Replaces characters that some providers refuse; the result is ASCII.
 fn spelled(prefix: &str, name: &str, most: usize) -> String {
     let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let letters = prefix.chars().chain(name.chars());

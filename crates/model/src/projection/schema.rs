@@ -1,8 +1,8 @@
-//! JSON schemas as Gemini takes them: a part of what JSON Schema has.
+//! Converts JSON schemas to the subset that Gemini accepts.
 
 use serde_json::{Map, Value, json};
 
-/// What is kept as it is.
+/// Keywords that are copied unchanged.
 const PLAIN: &[&str] = &[
     "description",
     "nullable",
@@ -16,10 +16,10 @@ const PLAIN: &[&str] = &[
     "pattern",
     "title",
 ];
-/// The formats that are known there.
+/// Supported formats.
 const FORMATS: &[&str] = &["float", "double", "int32", "int64", "enum", "date-time"];
 
-/// What a tool takes; nothing for a tool that takes nothing, which must have no schema at all.
+/// The parameters of a tool; `None` for a tool without parameters, which must have no schema.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
     let Value::Object(given) = schema else { return None };
     let properties = given.get("properties").and_then(Value::as_object)?;
@@ -34,7 +34,7 @@ pub(super) fn parameters(schema: &Value) -> Option<Value> {
 fn any(schema: &Value) -> Value {
     match schema {
         Value::Object(schema) => Value::Object(part(schema)),
-        // `true`: anything goes.
+        // `true` accepts any value.
         _ => json!({"type": "string"}),
     }
 }
@@ -93,7 +93,7 @@ fn part(given: &Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// The one type that a value has; that it may be null is said beside it.
+/// The single type of a value; whether it may be null is a separate field.
 fn kind(given: &Map<String, Value>, schema: &mut Map<String, Value>) -> &'static str {
     let known = |name: &str| {
         ["object", "array", "string", "integer", "number", "boolean"].into_iter().find(|kind| *kind == name)
@@ -117,7 +117,7 @@ fn object(given: &Map<String, Value>, schema: &mut Map<String, Value>) {
         .and_then(Value::as_object)
         .map(|properties| properties.iter().map(|(name, value)| (name.clone(), any(value))).collect())
         .unwrap_or_default();
-    // What is required must be there.
+    // Required properties must exist.
     let required: Vec<Value> = given
         .get("required")
         .and_then(Value::as_array)

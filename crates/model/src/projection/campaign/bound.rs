@@ -1,4 +1,5 @@
-//! Conversations with a model that binds its thoughts, through everything that a person can do between two prompts.
+//! Simulates conversations with a model that binds its thoughts, with all edits that a user can make between
+//! prompts.
 //!
 //! ```text
 //!   prompt ─► request ─► provider: is every thought where it was made? ─► answer with new thoughts ─► …
@@ -6,9 +7,9 @@
 //!     └── edit, delete, insert, move, role, undo, compress, prompt, tools, model ◄┘
 //! ```
 //!
-//! The provider here knows nothing of digests: it remembers for each thought the whole request that the thought
-//! answered and what it wrote before it, and compares all of that. It must never find a thought out of place. And no
-//! thought may be left out without need: while a conversation only grows, each one that went out goes out again.
+//! The simulated provider uses no digests: for each thought it remembers the whole request, and the content
+//! of the answer before it, and compares both. It must never receive a thought out of place. No thought may
+//! be omitted needlessly: while a conversation only grows, each thought that was sent is sent again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,34 +28,34 @@ use crate::projection::{
 use crate::settings::Effort;
 use crate::time::Timestamp;
 
-/// What such a campaign did.
+/// Statistics of a campaign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoundSummary {
     /// Conversations.
     pub histories: u64,
     /// Requests in them.
     pub requests: u64,
-    /// Thoughts in those requests, each of them where it was made.
+    /// Thoughts in those requests, each in its original place.
     pub sent: u64,
-    /// Changes that a person made between prompts.
+    /// Changes that a user made between prompts.
     pub changes: u64,
 }
 
-/// A mistake that is made on purpose, to see that it shows.
+/// A deliberate mistake, to test the checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mistake {
     /// None.
     #[default]
     None,
-    /// A thought goes back while its own entry is as it was, whatever changed before it.
+    /// Sends a thought while its own entry is unchanged, whatever changed before it.
     ForgetPrefix,
-    /// Only the first thought of a request is left out.
+    /// Omits only the first thought of a request.
     LeaveOneOut,
-    /// No thought goes back at all.
+    /// Sends no thoughts.
     LeaveAllOut,
 }
 
-/// Plays the conversations of these seeds.
+/// Simulates the conversations of these seeds.
 pub fn bound(seeds: Range<u64>, mistake: Mistake) -> Result<BoundSummary, Failure> {
     let mut summary = BoundSummary::default();
     for seed in seeds {
@@ -80,11 +81,11 @@ const SYSTEMS: &[&str] = &["Be brief.", "Be long.", " "];
 const TEXTS: &[&str] = &["one", "two", "three\n", "größer 🦀", " ", "{\"a\":1}"];
 const ROLES: &[&str] = &["User", "AI", "System", "Tool", "Reviewer"];
 
-/// What a thought is bound to.
+/// The context that a thought is bound to.
 struct Made {
-    /// The model, system prompt, tools and messages of its request, to the byte.
+    /// The model, system prompt, tools and messages of its request, exact to the byte.
     request: String,
-    /// What the model wrote before it.
+    /// The content of the answer before it.
     written: Vec<Value>,
 }
 
@@ -92,12 +93,12 @@ struct Made {
 #[derive(Default)]
 struct Provider {
     made: BTreeMap<String, Made>,
-    /// Thoughts that it accepts no more, though they are in their place.
+    /// Thoughts that it no longer accepts, although they are in place.
     forgotten: BTreeSet<String>,
 }
 
 impl Provider {
-    /// The thoughts of a request, if each of them is where it was made.
+    /// The thoughts of a request, if each is in its original place.
     fn thoughts(&self, body: &Value) -> Result<Vec<String>, String> {
         let mut found = Vec::new();
         let messages = body["messages"].as_array().expect("messages");
@@ -128,7 +129,7 @@ fn seal(block: &Value) -> Option<&str> {
     }
 }
 
-/// All of a request that a thought is bound to, with so many of its messages.
+/// The part of a request that a thought is bound to, with this many messages.
 fn bare(body: &Value, messages: usize) -> Value {
     let list = |name: &str| body[name].as_array().cloned().unwrap_or_default();
     let [mut system, mut tools] = [list("system"), list("tools")];
@@ -191,7 +192,7 @@ impl World {
         Ok(())
     }
 
-    /// A prompt, and answers with calls until the model has done.
+    /// A prompt, and answers with calls until the model is done.
     fn turn(&mut self) -> Result<(), Problem> {
         self.past.push(self.state.clone());
         let text = Block::of_text(*self.dice.pick(&TEXTS[..4]));
@@ -225,7 +226,7 @@ impl World {
         Ok(())
     }
 
-    /// The next request, and whether it is one without thoughts because the provider refused them.
+    /// The next request, and whether it omits thoughts because the provider refused them.
     fn ask(&mut self) -> Result<(Value, bool), Problem> {
         let body = self.request(Thoughts::Accepted);
         let refused = body["messages"].as_array().into_iter().flatten().any(|message| {
@@ -242,7 +243,7 @@ impl World {
         Ok((self.request(Thoughts::Omitted), true))
     }
 
-    /// Whether an entry holds a thought that the provider accepts no more.
+    /// Whether an entry has a thought that the provider no longer accepts.
     fn is_forgotten(&self, (_, entry): &Entry) -> bool {
         let seals = entry
             .blocks
@@ -281,7 +282,7 @@ impl World {
         body
     }
 
-    /// What the model answers. Gives the thoughts that it has from then on.
+    /// The model's answer. Returns its new thoughts.
     fn answer(&mut self, body: &Value, calls: usize, omitted: bool) -> Vec<String> {
         let mut blocks = Vec::new();
         let mut made = Vec::new();
@@ -295,7 +296,7 @@ impl World {
             }
             if self.dice.once_in(4) {
                 let text = *self.dice.pick(TEXTS);
-                // Blank text cannot be sent, and what was thought after it stands behind something else then.
+                // Blank text cannot be sent, so a thought after it is no longer in its original place.
                 whole &= !text.trim().is_empty();
                 blocks.push(Block::of_text(text));
             }
@@ -316,7 +317,7 @@ impl World {
             self.provider.made.insert(seal, Made { request: request.clone(), written });
         }
         let mut entry = version("AI", blocks, Some(self.state.model));
-        // Some entries are older than digests, or were imported.
+        // Some entries have no digest: they are older, or imported.
         if self.dice.once_in(12) {
             made.clear();
         } else if let Some(prefix) = request_prefix(body) {
@@ -353,7 +354,7 @@ impl World {
         if self.dice.once_in(5) { "call_1".to_owned() } else { format!("toolu_{}", self.fresh()) }
     }
 
-    /// Something that a person, or a provider, does between two prompts.
+    /// A change by the user or the provider between two prompts.
     fn change(&mut self) {
         let count = self.state.entries.len();
         let place = self.dice.below(count);

@@ -1,4 +1,4 @@
-//! Good requests made bad, each in one known way.
+//! Breaks valid requests, each in one known way.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::projection::sample::Dice;
 
-/// A way to break a request. Says whether it could be done to this one.
+/// A way to break a request. Returns whether it applies to this one.
 type Way = fn(&mut Value, &mut Dice) -> bool;
 
-/// Every way in which this request can be broken, each done once, with what was done.
+/// Breaks the request in every applicable way, once each, with descriptions.
 pub fn mutants(body: &Value, dice: &mut Dice) -> Vec<(&'static str, Value)> {
     let mut made = Vec::new();
     for (name, way) in WAYS {
@@ -55,7 +55,8 @@ const WAYS: &[(&str, Way)] = &[
                 Some("user") => "assistant",
                 _ => "user",
             };
-            // Without anything that only one side can say, a compatible provider cannot tell who said it.
+            // Without content that only one side can have, a compatible provider cannot detect the wrong
+            // role.
             set(node, "role", json!(other))
         })
     }),
@@ -205,10 +206,10 @@ fn has_role(node: &Value) -> bool {
     node.get("role").is_some()
 }
 
-/// The addresses of all nodes like that.
+/// The JSON pointers of all matching nodes.
 fn nodes(body: &Value, like: impl Fn(&Value) -> bool) -> Vec<String> {
     fn walk(value: &Value, at: &mut String, like: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
-        // What a tool is given or declares may look like anything.
+        // The input and schema of a tool may contain anything.
         let foreign = ["/input", "/args", "/input_schema", "/parameters"].iter().any(|end| at.ends_with(end));
         if foreign && at != "/input" {
             return;
@@ -248,13 +249,13 @@ fn on(
     change(body.pointer_mut(dice.pick(&pointers[..]).as_str()).expect("a node that is there"))
 }
 
-/// The list that one of the nodes like that is in, and its place there.
+/// The list that contains a matching node, and the index of the node.
 fn placed<'v>(
     body: &'v mut Value,
     like: impl Fn(&Value) -> bool,
     dice: &mut Dice,
 ) -> Option<(&'v mut Vec<Value>, usize)> {
-    // A tool of Chat is one level further down than the list.
+    // A tool of Chat is one level below the list.
     let pointers = nodes(body, |node| like(node) || node.get("function").is_some_and(&like));
     let listed =
         |pointer: &&String| pointer.rsplit('/').next().is_some_and(|last| last.parse::<usize>().is_ok());
@@ -284,7 +285,7 @@ fn set(node: &mut Value, field: &str, value: Value) -> bool {
     true
 }
 
-/// Sets a field where the node, or what it wraps, has it.
+/// Sets a field on the node or on the object that it wraps.
 fn set_named(node: &mut Value, field: &str, value: &Value) -> bool {
     for wrapper in ["function", "functionCall", "functionResponse"] {
         if let Some(inner) = node.get_mut(wrapper) {
@@ -336,7 +337,7 @@ fn limit(body: &mut Value, _: &mut Dice, value: &Value) -> bool {
     name.is_some_and(|name| set(body, name, value.clone()))
 }
 
-/// Something is said between a call and its result.
+/// Inserts text between a call and its result.
 fn before_results(body: &mut Value, dice: &mut Dice) -> bool {
     let Some((list, place)) = placed(body, is_result, dice) else { return false };
     let saying = match &list[place] {
@@ -351,12 +352,12 @@ fn before_results(body: &mut Value, dice: &mut Dice) -> bool {
     true
 }
 
-/// A result stands before the call that it answers.
+/// Moves a result before its call.
 fn swapped(body: &mut Value, dice: &mut Dice) -> bool {
     let calls = |message: &Value| !nodes(message, is_call).is_empty();
     let results = |message: &Value| !nodes(message, is_result).is_empty();
     let Some(list) = list(body) else { return false };
-    // Where calls and results are items, the call before a result may be another one's.
+    // On wires where calls and results are items, the call before a result may belong to another one.
     let paired = |call: &Value, result: &Value| match (id_of(call), id_of(result)) {
         (Some(call), Some(result)) => call == result,
         _ => calls(call) && results(result),
