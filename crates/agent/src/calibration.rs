@@ -1,7 +1,7 @@
-//! How many tokens a request has, from what the provider counted for the last one.
+//! Estimates the tokens of a request from the provider's count for the last one.
 //!
-//! An estimate from bytes is a third off as a rule. What a conversation had when the model last answered was counted
-//! by the provider, so only what changed since is estimated:
+//! An estimate from bytes is typically a third off. The provider counted the conversation at the model's last
+//! answer, so only later changes are estimated:
 //!
 //! ```text
 //!   counted for the last answer + tokens of that answer + estimate of all else that came, or went, since
@@ -11,26 +11,26 @@ use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::EntryId;
 use retake_model::projection::{converse, message_tokens};
 
-/// The field of an answer that holds the estimate of the request which it answers.
+/// The field of an answer with the estimate for its request.
 pub(crate) const ESTIMATE: &str = "estimated_tokens";
 
-/// A count that is this many times more or less than the estimate is not believed.
+/// Ignore a count that differs from the estimate by more than this factor.
 const MOST_OFF: u64 = 4;
 
-/// What is known from the last answer.
+/// Counts from the last answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calibration {
-    /// What the provider counted for its request.
+    /// The provider's count for its request.
     counted: u64,
-    /// What had been estimated for its request.
+    /// The estimate for its request.
     estimated: u64,
-    /// The answer's own tokens and their estimate, while it is followed by nothing but results: reasoning is then
-    /// part of the conversation still.
+    /// The answer's own tokens and their estimate, while only results follow it: its reasoning is then still
+    /// part of the conversation.
     answer: Option<(u64, u64)>,
 }
 
 impl Calibration {
-    /// What the last answer of that model tells, if it was counted.
+    /// Reads the counts of the model's last answer, if there are any.
     pub(crate) fn of(entries: &[(EntryId, EntryVersion)], model: &str) -> Option<Self> {
         let is_counted = |entry: &EntryVersion| {
             entry.usage.is_some()
@@ -51,7 +51,7 @@ impl Calibration {
         (counted > 0).then_some(Self { counted, estimated, answer })
     }
 
-    /// The tokens of a request that is estimated at so many.
+    /// The tokens of a request, given its estimate.
     pub(crate) fn apply(&self, estimate: u64) -> u64 {
         let (output, said) = self.answer.unwrap_or_default();
         let known = self.counted.saturating_add(output).saturating_add(estimate);
@@ -67,7 +67,7 @@ mod tests {
     use retake_model::json::Json;
     use retake_model::time::Timestamp;
 
-    /// Recorded: what was counted, what was answered, the estimate of what was added, and what was counted then.
+    /// Recorded: counted tokens, answer tokens, estimate of the additions, and the next count.
     const RECORDED: [(u64, u64, u64, u64); 12] = [
         (3294, 103, 11, 3418),
         (1542, 30, 11, 1586),
@@ -86,13 +86,13 @@ mod tests {
     #[test]
     fn the_next_count_is_within_a_tenth_on_recorded_exchanges() {
         for (counted, output, added, next) in RECORDED {
-            // An estimate of all that is a third too low, as is usual.
+            // Estimate a third too low, as is typical.
             let estimated = counted * 2 / 3;
             let calibration = Calibration { counted, estimated, answer: Some((output, output / 2)) };
             let estimate = estimated + output / 2 + added;
             let found = calibration.apply(estimate);
             assert!(found.abs_diff(next) * 10 < next, "{found} for {next}");
-            // The control: the estimate alone is not.
+            // The control: the estimate alone is not accurate.
             assert!(estimate.abs_diff(next) * 10 > next, "{estimate} for {next}");
         }
     }
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(calibration.apply(500), 1_000);
         assert_eq!(Calibration::of(&entries, "other"), None);
         assert_eq!(Calibration::of(&entries[..1], "m"), None);
-        // A provider that counts nothing, and one that counts nonsense.
+        // A provider without counts, and one with implausible counts.
         assert_eq!(Calibration::of(&[answer(9, Usage::default())], "m"), None);
         let absurd = Usage { input_tokens: 1_000_000_000, ..usage };
         assert_eq!(Calibration::of(&[answer(9, absurd)], "m").expect("counted").apply(10), 40);

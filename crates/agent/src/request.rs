@@ -22,12 +22,12 @@ use crate::turn::{AgentRuntime, TurnError};
 /// Entries per read.
 const PAGE: u64 = 200;
 
-/// How long an answer may be.
+/// The output limit of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputLimit {
-    /// As the settings say.
+    /// From the settings.
     Usual,
-    /// More, because a tool call was cut.
+    /// Higher, because a tool call was cut off.
     Raised,
 }
 
@@ -51,20 +51,20 @@ pub(crate) struct Request {
     pub(crate) body: Value,
     /// Estimated tokens.
     pub(crate) tokens: u64,
-    /// About how many tokens it has, by its bytes alone.
+    /// Estimated tokens from bytes alone.
     pub(crate) estimate: u64,
-    /// Which attempt at this request it is, from one.
+    /// Number of the attempt, from one.
     pub(crate) attempt: u32,
-    /// What is stored of it with its answer.
+    /// Data to store with its answer.
     pub(crate) trail: Trail,
 }
 
-/// What an answer must remember of its request, so that its thoughts can go back.
+/// Data about a request that is stored with its answer, so that the answer's thoughts can be sent back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trail {
-    /// The digest of all that the answer stands behind.
+    /// The digest of everything before the answer.
     pub(crate) prefix: Option<String>,
-    /// The wire whose thoughts were left out because the provider refused them.
+    /// The wire whose thoughts were omitted because the provider refused them.
     pub(crate) omitted: Option<Wire>,
 }
 
@@ -126,7 +126,7 @@ fn tool_specs() -> Vec<ToolSpec> {
     tools::all().iter().map(spec).collect()
 }
 
-/// What is left free for the answer.
+/// Tokens reserved for the answer.
 fn reserve(runtime: &AgentRuntime, settings: &Settings) -> u32 {
     runtime.backend.max_tokens(settings).min(u32::try_from(runtime.window / 4).unwrap_or(u32::MAX))
 }

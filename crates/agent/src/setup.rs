@@ -43,9 +43,9 @@ pub struct Setup {
     pub model: Option<String>,
     /// What tools may do without approval.
     pub approval: ApprovalMode,
-    /// How hard a model thinks, where a thread does not say.
+    /// Default effort of models, unless the thread sets it.
     pub effort: Option<Effort>,
-    /// How many tokens a model may think for, where no effort is set.
+    /// Thinking budget in tokens, unless an effort is set.
     pub thinking: Option<u32>,
     /// Maximum attempts of a model request.
     pub attempts: u32,
@@ -65,7 +65,7 @@ pub struct Setup {
     pub files: Option<Options>,
 }
 
-/// Where a turn runs, and who starts it.
+/// The folder and the actor of a turn.
 #[derive(Clone)]
 pub struct TurnContext {
     /// The project.
@@ -74,7 +74,7 @@ pub struct TurnContext {
     pub folder: PathBuf,
     /// The working copy; `None` if file recording is off.
     pub working_copy: Option<WorkingCopy>,
-    /// Who starts the turn.
+    /// The actor that starts the turn.
     pub actor: Actor,
     /// The environment recorded in the log.
     pub environment: Option<Environment>,
@@ -89,7 +89,7 @@ pub struct TurnOverrides {
     pub model: Option<String>,
     /// How hard the model thinks.
     pub effort: Option<Effort>,
-    /// What tools may do without being asked about.
+    /// What tools may do without approval.
     pub approve: Option<ApprovalMode>,
 }
 
@@ -106,11 +106,11 @@ pub enum SetupError {
          Where the model's own name has a slash, put the provider before it: PROVIDER/{model}"
     )]
     NoSuchProvider {
-        /// What stands before the slash.
+        /// The part before the slash.
         provider: String,
-        /// The whole name.
+        /// The full name.
         model: String,
-        /// What there is.
+        /// The available providers.
         there: String,
     },
     /// The provider cannot be used.
@@ -145,7 +145,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Where turns of a take run: in its worktree or in the project's folder.
+    /// The folder for turns of a take: its worktree or the project's folder.
     pub fn place(
         &self,
         timeline: &Timeline,
@@ -189,11 +189,11 @@ impl Setup {
     /// The approval rules in a folder.
     pub fn rules(&self, timeline: &Timeline, folder: &Path) -> Result<Vec<Rule>, SetupError> {
         let mut rules = self.rules.clone();
-        // Also what a killed command left of writing it.
+        // Also temporary files of a killed command.
         for path in ["{}", "**/{}", ".{}.*", "**/.{}.*"].map(|path| path.replace("{}", FILE_NAME)) {
             rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);
         }
-        // A store in the project's folder is closed to tools as `.git` is.
+        // Deny tools a store inside the project folder, like `.git`.
         if let Ok(inside) = timeline.store().folder().strip_prefix(folder) {
             let path = format!("{}/**", inside.display());
             rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);
@@ -277,7 +277,7 @@ impl Setup {
                 self.check_named(usual)?;
             }
         }
-        // A model that was named without its provider is looked for where the thread's model was.
+        // A model without a provider uses the provider of the thread's model.
         let provider = once.0.or(thread.0).or(usual.0);
         let model = once.1.or(thread.1).or(usual.1);
         let provider = choose(provider, None, environment).name().to_owned();
@@ -290,7 +290,7 @@ impl Setup {
         ModelBackend::of(resolved, thinking).map_err(SetupError::Client)
     }
 
-    /// Refuses a model with a slash whose provider is named nowhere beside it: it must not go to another provider.
+    /// Refuses a model with a slash but without a known provider: it must not be sent to another provider.
     fn check_named(&self, (provider, model): (Option<&str>, Option<&str>)) -> Result<(), SetupError> {
         let Some((before, _)) = model.and_then(|model| model.split_once('/')).filter(|_| provider.is_none())
         else {
@@ -380,7 +380,7 @@ mod tests {
         check(Some("own/usual"), settings(None, Some("m")), overrides(None, None), Ok("own/m"));
         check(Some("own/usual"), settings(Some("own"), Some("m")), overrides(None, Some("n")), Ok("own/n"));
         check(None, none(), overrides(None, Some("m")), Err("PROVIDER/MODEL"));
-        // A provider that does not exist is an error, whoever else could be asked.
+        // An unknown provider is an error, even if another one is available.
         check(Some("own/usual"), none(), overrides(None, Some("nobody/m")), Err("no provider \"nobody\""));
         check(
             None,

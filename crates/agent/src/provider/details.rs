@@ -1,4 +1,4 @@
-//! `reasoning_details`: reasoning that `OpenRouter` streams in pieces and wants back as whole items.
+//! `reasoning_details`: reasoning that `OpenRouter` streams in pieces and expects back as complete items.
 
 use retake_model::json::Json;
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ pub(super) struct Details(Vec<Map<String, Value>>);
 const GROWING: [&str; 3] = ["text", "summary", "data"];
 
 impl Details {
-    /// Takes a piece: it continues the last item if type and index are the same.
+    /// Adds a piece, which continues the last item if type and index are the same.
     pub(super) fn push(&mut self, piece: Map<String, Value>) {
         let same = |last: &&mut Map<String, Value>| {
             piece.contains_key("index")
@@ -67,7 +67,7 @@ mod tests {
             r#"[{"type":"reasoning.text","index":0,"text":"ab","signature":"s","format":"f"},
                 {"type":"reasoning.encrypted","index":0,"data":"d"},{"type":"reasoning.text","index":1,"text":"c"}]"#,
         );
-        // Without an index, nothing says that two items are one.
+        // Without an index, two pieces are never the same item.
         check(&[r#"{"type":"x"}"#, r#"{"type":"x"}"#], r#"[{"type":"x"},{"type":"x"}]"#);
         assert!(Details::default().take().is_none());
     }

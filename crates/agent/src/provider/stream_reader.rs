@@ -1,4 +1,4 @@
-//! From the bytes of an answer to events, whichever way a platform frames them.
+//! Reads events from the bytes of a response, for all framings.
 
 use super::Platform;
 #[cfg(feature = "bedrock")]
@@ -7,7 +7,7 @@ use super::decoder;
 use super::events::{Event, EventReader, EventStreamError};
 use super::fault::{CallError, DecodeError};
 
-/// What gathers events from the bytes of an answer.
+/// Collects events from the bytes of a response.
 pub(super) enum StreamReader {
     Events(EventReader),
     #[cfg(feature = "bedrock")]

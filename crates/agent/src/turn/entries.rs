@@ -29,7 +29,7 @@ pub(crate) struct AnswerRecord<'a> {
     pub(crate) provider: &'a str,
     pub(crate) model: &'a str,
     pub(crate) micro_dollars: Option<u64>,
-    /// What was estimated for the request, if that is known.
+    /// The estimate for the request, if known.
     pub(crate) estimate: Option<u64>,
     pub(crate) interrupted: bool,
     pub(crate) trail: &'a Trail,

@@ -1,4 +1,4 @@
-//! Answers that stopped before they were complete: what each is called, and whether the model is asked again.
+//! Incomplete answers: how they are reported, and whether to ask the model again.
 //!
 //! | stop | with something said | with nothing said |
 //! |---|---|---|
@@ -7,9 +7,9 @@
 //! | refusal, safety | completed, the provider's reason | fails, the provider's reason |
 //! | as usual | completed | asked once more, then fails |
 //!
-//! A thought counts as something said: it is shown, and the report says that nothing else came.
+//! A thought counts as content: it is shown, and the report notes that nothing else arrived.
 //!
-//! Every repetition is paid for, so an answer that would be the same again is not asked for again.
+//! Every retry costs money, so a request that would get the same answer is not repeated.
 
 use retake_model::agent::{Fault, FaultOrigin};
 use retake_model::entry::{Block, Fields};
@@ -19,23 +19,23 @@ use serde_json::Value;
 use super::driver::Driver;
 use crate::provider::{Answer, BROKEN_INPUT, Stop, broken_input};
 
-/// How often an answer of nothing is asked for.
+/// Maximum attempts for an empty answer.
 const EMPTY_ATTEMPTS: u32 = 2;
 
-/// Gemini's word for a call that it could not write. Asked again, it often can.
+/// Gemini's stop reason for a call that it could not write. A retry often succeeds.
 const MALFORMED_CALL: &str = "MALFORMED_FUNCTION_CALL";
 
-/// Calls of an answer that could not run because their input is broken.
+/// Calls of an answer that could not run because of invalid input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BrokenCalls {
     /// Cut at the output limit.
     Cut,
-    /// Input that is not JSON: the tools and what they were given.
+    /// Input that is not JSON: the tools and their input.
     Malformed(Vec<(String, String)>),
 }
 
 impl BrokenCalls {
-    /// The broken calls of an answer, if no other call was made.
+    /// The invalid calls of an answer, if it has no valid ones.
     pub(super) fn of(answer: &Answer) -> Option<Self> {
         if cut_call(answer).is_some() {
             return Some(Self::Cut);
@@ -52,7 +52,7 @@ impl BrokenCalls {
 }
 
 impl Driver<'_> {
-    /// Remembers calls that could not run. Gives the fault if the answer before failed in the same way.
+    /// Remembers invalid calls. Returns a fault if the previous answer failed in the same way.
     pub(super) fn repeated_failure(&mut self, answer: &Answer, limit: Option<u64>) -> Option<Fault> {
         let broken = BrokenCalls::of(answer);
         let same = broken.is_some() && broken == self.broken_calls;
@@ -77,14 +77,14 @@ impl Driver<'_> {
     }
 }
 
-/// The output limit of a request, however its wire calls it.
+/// The output limit of a request, under the name that its wire uses.
 pub(super) fn output_limit(body: &Value) -> Option<u64> {
     let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let limit = names.iter().find_map(|name| body.get(name));
     limit.or_else(|| body.get("generationConfig")?.get("maxOutputTokens"))?.as_u64()
 }
 
-/// Marks a call that was cut at the limit, so that the model and the user read why it did not run.
+/// Marks a call that was cut off at the limit, so that the model and the user see why it did not run.
 pub(super) fn mark_cut_call(answer: &mut Answer, limit: Option<u64>) {
     let Some(at) = cut_call(answer) else { return };
     let words = cut_words(limit, "The call was");
@@ -95,13 +95,13 @@ pub(super) fn mark_cut_call(answer: &mut Answer, limit: Option<u64>) {
     }
 }
 
-/// The place of the call that the limit cut, if it cut one.
+/// The index of the call that was cut off at the limit, if any.
 fn cut_call(answer: &Answer) -> Option<usize> {
     let last = answer.blocks.len().checked_sub(1)?;
     (answer.stop == Stop::MaxTokens && broken_input(&answer.blocks[last]).is_some()).then_some(last)
 }
 
-/// What a person reads about a stop that is not as usual.
+/// The message to the user about an unusual stop.
 pub(super) fn stop_words(answer: &Answer, limit: Option<u64>) -> Option<String> {
     let thought_only = answer.blocks.iter().all(|block| matches!(block, Block::Thinking { .. }));
     match &answer.stop {
@@ -113,7 +113,7 @@ pub(super) fn stop_words(answer: &Answer, limit: Option<u64>) -> Option<String> 
     }
 }
 
-/// The fault of an answer in which nothing came.
+/// The fault of an empty answer.
 pub(super) fn nothing_said(answer: &Answer, limit: Option<u64>, attempt: u32) -> Option<Fault> {
     if !answer.blocks.is_empty() {
         return None;
@@ -154,7 +154,7 @@ pub(super) fn nothing_said(answer: &Answer, limit: Option<u64>, attempt: u32) ->
     })
 }
 
-/// What happened to an answer that the limit cut before anything but reasoning had come.
+/// The message about an answer that reached the limit with only reasoning.
 fn cut_thought(answer: &Answer, limit: Option<u64>) -> String {
     let used = reasoning_tokens(answer)
         .map_or_else(String::new, |count| format!(" (reasoning took {count} tokens)"));

@@ -42,7 +42,7 @@ impl CallNames {
     }
 }
 
-/// Replaces characters that some providers refuse; the result is ASCII.
+/// Replaces characters that some providers refuse, and limits the length; the result is ASCII.
 fn spelled(prefix: &str, name: &str, most: usize) -> String {
     let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let letters = prefix.chars().chain(name.chars());

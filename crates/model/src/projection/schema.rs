@@ -117,7 +117,7 @@ fn object(given: &Map<String, Value>, schema: &mut Map<String, Value>) {
         .and_then(Value::as_object)
         .map(|properties| properties.iter().map(|(name, value)| (name.clone(), any(value))).collect())
         .unwrap_or_default();
-    // Required properties must exist.
+    // Only existing properties can be required.
     let required: Vec<Value> = given
         .get("required")
         .and_then(Value::as_array)

@@ -1,25 +1,25 @@
-//! The models that Retake knows: their limits in tokens, how they think, and the prices that their providers have
-//! published for ordinary service, in dollars for a million tokens. As of November 2026.
+//! Known models: their limits in tokens, how they think, and the published prices of their providers for
+//! standard service, in dollars per million tokens. As of November 2026.
 //!
-//! One row for each model, the newest first within each provider.
+//! One row per model, the newest first within each provider.
 
 use super::{Long, Rates, Row};
 
-/// Where the price of long prompts begins at `OpenAI`.
+/// Prompt length above which `OpenAI` charges the long-prompt price.
 const LONG: u64 = 272_000;
-/// What the largest models of `OpenAI` can be given: their window less the room that they keep for an answer.
+/// Maximum input of `OpenAI`'s largest models: their window without the space reserved for an answer.
 const LARGE: u64 = 922_000;
-/// A rate that is not known: what would need it has no price.
+/// An unknown rate: answers that need it have no cost.
 const NOT_KNOWN: f64 = f64::NAN;
 const UNKNOWN: Long = Long::Above(LONG, None);
 
-/// Who sells the models of each maker at the prices below. Elsewhere they cost something else.
+/// Providers that sell each maker's models at the prices below. Other providers have other prices.
 const ANTHROPIC: &[&str] = &["anthropic"];
 const OPENAI: &[&str] = &["openai", "openai-responses"];
 const DEEPSEEK: &[&str] = &["deepseek"];
 const GOOGLE: &[&str] = &["gemini"];
 
-// One row, one line.
+// One line per row.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Row] = &[
     Row::new("claude-fable-5-1", 1_000_000, 128_000).price(ANTHROPIC, Rates(10.0, 50.0, 0.25, 12.5), Long::Same).always().bound(),

@@ -1,4 +1,4 @@
-//! Where a provider's key is, without reading it.
+//! The source of a provider's key, without reading it.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 use super::{ProviderConfig, ProviderEnvironment, variable};
 use crate::provider::known::known;
 
-/// Where a provider's key is.
+/// The source of a provider's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KeyStatus {
-    /// In the configuration, in a file that it names, or given by a command that it names.
+    /// The configuration, or a file or command that it names.
     Configured,
-    /// In a variable of the environment.
+    /// An environment variable.
     Environment,
     /// Stored by `retake keys set`.
     Stored,
-    /// Nowhere, and none is needed: it asks for none, or signs in by other credentials.
+    /// There is none and none is needed: the provider requires no key, or uses other credentials.
     NotNeeded,
-    /// Nowhere.
+    /// There is none.
     Missing,
 }
 
-/// Where the key of a provider is. No command is run, and no keyring is asked.
+/// The source of a provider's key. Runs no command and does not access a keyring.
 pub fn key_status(
     name: &str,
     providers: &BTreeMap<String, ProviderConfig>,

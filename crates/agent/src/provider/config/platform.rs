@@ -1,4 +1,4 @@
-//! Where a cloud is reached and how it is signed in to, from the configuration and the environment.
+//! Resolves the address and authentication of clouds, from the configuration and the environment.
 
 #[cfg(feature = "vertex")]
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use super::{ProviderConfig, ProviderEnvironment, ResolveError, variable};
 use crate::provider::sign_in::TokenSource;
 use crate::provider::{Platform, SignIn, Wire, platform::segment};
 
-/// What a cloud makes of a provider.
+/// The properties of a provider on a cloud.
 #[derive(Default)]
 pub(super) struct Hosted {
     pub(super) platform: Platform,
-    /// Where its interface begins.
+    /// The base of its URLs.
     pub(super) base_url: Option<String>,
     pub(super) sign_in: SignIn,
-    /// More headers.
+    /// Additional headers.
     pub(super) headers: Vec<(String, String)>,
 }
 
-/// What is asked for.
+/// The provider and model to resolve.
 pub(super) struct Asked<'a> {
     pub(super) name: &'a str,
     pub(super) config: &'a ProviderConfig,
@@ -31,7 +31,7 @@ pub(super) struct Asked<'a> {
     pub(super) has_key: bool,
 }
 
-/// The platform of a provider: as it is configured, or as its name says.
+/// The platform of a provider, from its configuration or its name.
 pub(super) fn platform_of(name: &str, config: &ProviderConfig) -> Result<Platform, ResolveError> {
     match config.platform.as_deref() {
         None => Ok(Platform::of(name).unwrap_or_default()),
@@ -44,7 +44,7 @@ pub(super) fn platform_of(name: &str, config: &ProviderConfig) -> Result<Platfor
     }
 }
 
-/// The wire that a platform speaks for a model, where the configuration does not say.
+/// The default wire of a platform for a model.
 pub(super) fn wire_of(platform: Platform, model: &str) -> Option<Wire> {
     match platform {
         Platform::Direct => None,
@@ -56,7 +56,7 @@ pub(super) fn wire_of(platform: Platform, model: &str) -> Option<Wire> {
     }
 }
 
-/// Where a provider is reached and how it is signed in to.
+/// Resolves the address and authentication of a provider.
 pub(super) fn hosted(
     platform: Platform,
     asked: &Asked<'_>,
@@ -74,7 +74,7 @@ pub(super) fn hosted(
     Ok(Hosted { platform, ..hosted })
 }
 
-/// What a person does when the sign-in is refused, where it is not by a key.
+/// How the user can fix a refused sign-in that uses no key.
 pub(super) fn hint(platform: Platform, sign_in: &SignIn) -> Option<String> {
     let hint = match (platform, sign_in) {
         (_, SignIn::Key) => return None,
@@ -105,7 +105,7 @@ fn azure(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, 
         .map_or(address, |(_, rest)| rest)
         .split_once('/')
         .map_or("", |(_, path)| path);
-    // A resource alone gets the path that its version needs; whoever writes a path means that one.
+    // A resource without a path gets the one for its API version; an explicit path stays.
     let base = match (path.is_empty(), &config.api_version, wire) {
         (false, ..) => address.to_owned(),
         (true, _, Wire::Anthropic) => format!("{address}/anthropic"),
@@ -207,7 +207,7 @@ fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted,
         let project = segment(&project);
         format!("https://{host}/v1/projects/{project}/locations/{location}/publishers/{publisher}")
     };
-    // A person's credentials do not say who pays.
+    // User credentials do not name a billing project.
     let payer = credentials.as_ref().and_then(|credentials| credentials.quota_project.clone());
     let headers = payer.map(|payer| ("x-goog-user-project".to_owned(), payer)).into_iter().collect();
     let sign_in =
@@ -220,7 +220,7 @@ fn vertex(_: &Asked<'_>, _: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveE
     Err(ResolveError::NotBuilt { platform: "Vertex AI", feature: "vertex" })
 }
 
-/// The file of Application Default Credentials, or the one that the configuration names.
+/// The configured credentials file, or that of Application Default Credentials.
 #[cfg(feature = "vertex")]
 fn google_file(config: &ProviderConfig, around: &ProviderEnvironment<'_>) -> Option<PathBuf> {
     let home = variable(around, "HOME").map(PathBuf::from);
@@ -238,7 +238,7 @@ fn google_file(config: &ProviderConfig, around: &ProviderEnvironment<'_>) -> Opt
     Some(folder.join("application_default_credentials.json")).filter(|path| path.is_file())
 }
 
-/// Whether a text can be a part of a host's name: whatever else is in it must not lead to another host.
+/// Whether a text is safe as part of a host name: other characters could lead to another host.
 #[cfg(any(feature = "bedrock", feature = "vertex"))]
 fn is_label(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')

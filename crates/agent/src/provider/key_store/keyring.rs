@@ -1,7 +1,7 @@
-//! The keyring of the system, through the program that comes with it: no library to build, and no daemon to speak to.
+//! The system keyring, through its command-line program: needs no library and no daemon protocol.
 //!
-//! Linux has `secret-tool` (libsecret: GNOME Keyring, `KWallet`, `KeePassXC`), macOS `security`. A key goes to them
-//! through standard input, never as an argument that other users can list.
+//! Linux has `secret-tool` (libsecret: GNOME Keyring, `KWallet`, `KeePassXC`), macOS `security`. Keys are
+//! passed on standard input, because other users can list arguments.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use crate::provider::Secret;
 
-/// A keyring that is locked asks for its password; nobody may be there to type it.
+/// Timeout: a locked keyring asks for its password, possibly without a user present.
 const WAIT: Duration = Duration::from_mins(1);
 
-/// How often a program is looked at that has not finished.
+/// Poll interval while the program runs.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The most that is read of a key.
+/// Maximum bytes read of a key.
 const KEY_BYTES: u64 = 16 * 1024;
 
 /// A keyring.
@@ -30,7 +30,7 @@ pub(super) enum Keyring {
 }
 
 impl Keyring {
-    /// The first program in the search path that speaks to a keyring.
+    /// Finds the first keyring program in the search path.
     pub(super) fn find(path: Option<&OsStr>) -> Option<Self> {
         let find = |name: &str| {
             std::env::split_paths(path?)
@@ -62,7 +62,7 @@ impl Keyring {
             }
         };
         stored?;
-        // A program may report success and keep nothing: only what can be read back is stored.
+        // The program may report success without storing the key, so read it back.
         match self.get(provider) {
             Ok(read) if read == *key => Ok(()),
             Ok(_) => Err("it kept something else".to_owned()),
@@ -98,7 +98,7 @@ impl Keyring {
     }
 }
 
-/// Runs a program with that input; gives what it writes.
+/// Runs a program with this input; returns its output.
 fn run(command: &mut Command, input: &str) -> Result<String, String> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -106,7 +106,7 @@ fn run(command: &mut Command, input: &str) -> Result<String, String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| error.to_string())?;
-    // It closes with the end of the statement, which is what the program waits for.
+    // The pipe closes at the end of the statement; the program waits for that.
     let written = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
     let deadline = Instant::now() + WAIT;
     let status = loop {
@@ -123,7 +123,7 @@ fn run(command: &mut Command, input: &str) -> Result<String, String> {
     if !status.success() {
         return Err(status.to_string());
     }
-    // A program that reads nothing and succeeds all the same has what it needs.
+    // Ignore a write error if the program succeeds without reading its input.
     let _ = written;
     let mut said = String::new();
     let read = child.stdout.take().expect("it is piped").take(KEY_BYTES).read_to_string(&mut said);

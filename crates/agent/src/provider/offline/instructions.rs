@@ -1,7 +1,8 @@
 //! The instructions that the offline assistant understands.
 //!
-//! One on a line, or several on a line joined by "then"; bullets, numbers, "please" and the case of the first word do
-//! not matter. What belongs to a file can follow in a fenced block. `run` takes its line as it is.
+//! One per line, or several joined by "then"; bullets, numbers, "please" and the case of the first word do
+//! not matter. The content of a file can follow in a fenced block. `run` takes the rest of its line
+//! unchanged.
 //!
 //! | instruction | what it does |
 //! |---|---|
@@ -19,23 +20,23 @@
 
 use serde_json::{Value, json};
 
-/// One thing to do.
+/// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instruction {
     /// Writes a file.
     Create {
-        /// Which.
+        /// The file.
         path: String,
-        /// What it will hold.
+        /// Its content.
         content: String,
     },
     /// Changes a file.
     Edit {
-        /// Which.
+        /// The file.
         path: String,
-        /// What is there.
+        /// The text to replace.
         old: String,
-        /// What will be there.
+        /// The new text.
         new: String,
     },
     /// Reads a file.
@@ -46,9 +47,9 @@ pub enum Instruction {
     Glob(String),
     /// Finds text.
     Search {
-        /// Which text.
+        /// The text.
         text: String,
-        /// Where.
+        /// The folder or file to search.
         path: Option<String>,
     },
     /// Runs a command.
@@ -59,25 +60,25 @@ pub enum Instruction {
     Think(String),
     /// Says something and waits for the user.
     Ask(String),
-    /// Writes slowly for so many seconds.
+    /// Writes slowly for this many seconds.
     Wait(f64),
     /// Fails.
     Fail {
-        /// Each time, not only the first.
+        /// Every time, not only the first.
         always: bool,
     },
 }
 
-/// What was found in a text.
+/// The instructions in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedInstructions {
-    /// What to do, in order.
+    /// The instructions, in order.
     pub instructions: Vec<Instruction>,
-    /// Lines that are no instruction.
+    /// Lines that are not instructions.
     pub not_understood: Vec<String>,
 }
 
-/// The longest that it waits, in seconds.
+/// Maximum wait in seconds.
 const MAX_WAIT: f64 = 3600.0;
 
 const VERBS: [&str; 13] = [
@@ -85,7 +86,7 @@ const VERBS: [&str; 13] = [
 ];
 
 impl Instruction {
-    /// The tool that carries it out, and what that is given.
+    /// The tool that executes it, and its input.
     pub fn call(&self) -> Option<(&'static str, Value)> {
         Some(match self {
             Self::Create { path, content } => ("write", json!({"path": path, "content": content})),
@@ -103,12 +104,12 @@ impl Instruction {
         })
     }
 
-    /// Whether it changes nothing, so that it can be done beside others.
+    /// Whether it is read-only, so that it can run together with others.
     pub(super) fn only_looks(&self) -> bool {
         matches!(self, Self::Read(_) | Self::List(_) | Self::Glob(_) | Self::Search { .. })
     }
 
-    /// What it does, in a few words.
+    /// A short description.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Create { path, .. } => format!("wrote {path}"),
@@ -123,7 +124,7 @@ impl Instruction {
     }
 }
 
-/// Reads the instructions of a text.
+/// Parses the instructions in a text.
 pub fn read(text: &str) -> ParsedInstructions {
     let mut reading = ParsedInstructions::default();
     let mut lines = text.lines().peekable();
@@ -133,7 +134,7 @@ pub fn read(text: &str) -> ParsedInstructions {
         }
         for sentence in sentences(line) {
             if let Some(path) = awaits_block(sentence) {
-                // The block may stand after an empty line.
+                // An empty line may come before the block.
                 while lines.peek().is_some_and(|next| next.trim().is_empty()) {
                     lines.next();
                 }
@@ -157,7 +158,7 @@ pub fn read(text: &str) -> ParsedInstructions {
     reading
 }
 
-/// The sentences of a line: what "then" joins, if what follows is an instruction.
+/// Splits a line at each "then" that an instruction follows.
 fn sentences(line: &str) -> Vec<&str> {
     let mut rest = unadorned(line);
     let mut sentences = Vec::new();
@@ -170,11 +171,11 @@ fn sentences(line: &str) -> Vec<&str> {
 }
 
 fn next_then(sentence: &str) -> Option<(&str, &str)> {
-    // A command line may have any words in it.
+    // A command may contain any words.
     if verb(sentence).is_some_and(|(verb, _)| verb == "run") {
         return None;
     }
-    // Letters keep their places: only ASCII is folded.
+    // Fold only ASCII, so that byte positions stay the same.
     let folded = sentence.to_ascii_lowercase();
     let mut from = 0;
     while let Some(found) = folded[from..].find(" then ") {
@@ -190,7 +191,7 @@ fn next_then(sentence: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A line without bullet, number and courtesy.
+/// A line without its bullet, number and "please".
 fn unadorned(line: &str) -> &str {
     let line = line.trim();
     let line = line.trim_start_matches(['-', '*', '•']).trim_start();
@@ -205,7 +206,7 @@ fn unadorned(line: &str) -> &str {
     }
 }
 
-/// The verb that a sentence begins with, and the rest of it.
+/// The verb at the start of a sentence, and the rest.
 fn verb(sentence: &str) -> Option<(&'static str, &str)> {
     let sentence = sentence.trim();
     let end = sentence.find(char::is_whitespace).unwrap_or(sentence.len());
@@ -214,7 +215,7 @@ fn verb(sentence: &str) -> Option<(&'static str, &str)> {
     Some((verb, sentence[end..].trim()))
 }
 
-/// The path of a file whose content should follow in a block.
+/// The path of a file whose content follows in a block.
 fn awaits_block(sentence: &str) -> Option<&str> {
     let (verb, rest) = verb(sentence)?;
     let bare = rest.strip_suffix(':').or_else(|| rest.strip_suffix(" with")).unwrap_or(rest);
@@ -222,7 +223,7 @@ fn awaits_block(sentence: &str) -> Option<&str> {
     (matches!(verb, "create" | "write") && single).then(|| path_of(bare))
 }
 
-/// The line that closes a block which this line opens.
+/// The line that closes the block opened by this line.
 fn fence(line: &str) -> Option<&'static str> {
     let line = line.trim();
     ["```", "~~~"].into_iter().find(|fence| line.starts_with(fence))
@@ -270,7 +271,7 @@ fn instruction(sentence: &str) -> Option<Instruction> {
 }
 
 impl Instruction {
-    /// This, unless there was nothing to make it of.
+    /// The instruction, unless its source is empty.
     fn filtered(self, source: &str) -> Option<Self> {
         (!source.trim().is_empty()).then_some(self)
     }
@@ -286,7 +287,7 @@ fn edit(rest: &str) -> Option<Instruction> {
     good.then_some(Instruction::Edit { path, old, new })
 }
 
-/// `"TEXT" in PATH`, or a word or more without quotes.
+/// `"TEXT" in PATH`, or words without quotes.
 fn search(rest: &str) -> Option<Instruction> {
     let (text, after) = match quoted(rest) {
         Some(found) => found,
@@ -299,7 +300,7 @@ fn search(rest: &str) -> Option<Instruction> {
     (!text.is_empty()).then_some(Instruction::Search { text, path })
 }
 
-/// A path without the quotes and the full stop that people write around it.
+/// A path without surrounding quotes and a final full stop.
 fn path_of(text: &str) -> &str {
     let text = text.trim().trim_end_matches([':', ',', ';']);
     let text =
@@ -307,7 +308,7 @@ fn path_of(text: &str) -> &str {
     text.trim_matches(['`', '"', '\''])
 }
 
-/// A text, without its quotes if it is all quoted.
+/// A text without its quotes, if it is quoted as a whole.
 fn plain(text: &str) -> String {
     match quoted(text) {
         Some((inside, rest)) if rest.trim_matches(['.', ' ']).is_empty() => inside,
@@ -315,7 +316,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// What stands in quotes at the beginning, with `\n`, `\t`, `\"` and `\\` meant as usual; and what comes after.
+/// Parses a quoted string with the escapes `\n`, `\t`, `\"` and `\\`; returns it and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inside = text.strip_prefix('"')?;
     let mut found = String::new();

@@ -20,13 +20,13 @@ use serde::Deserialize;
 use super::{Secret, SignInError};
 use crate::provider::config::run_key_command;
 
-/// The service that requests are signed for.
+/// The service name in signatures.
 const SERVICE: &str = "bedrock";
 
-/// What a person does who signs in by a way that is not read here.
+/// The command to suggest for sign-in methods that Retake does not support.
 const EXPORT: &str = "eval \"$(aws configure export-credentials --format env)\"";
 
-/// Credentials, and the region that requests go to.
+/// Credentials and the region of requests.
 #[derive(Clone)]
 pub struct AwsSignIn {
     region: String,
@@ -35,30 +35,30 @@ pub struct AwsSignIn {
     session_token: Option<Secret>,
 }
 
-/// Where AWS credentials may be found.
+/// Sources of AWS credentials.
 pub(crate) struct AwsPlaces<'a> {
     /// The environment.
     pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The profile that the configuration names.
+    /// The configured profile.
     pub(crate) profile: Option<&'a str>,
-    /// The region that the configuration names.
+    /// The configured region.
     pub(crate) region: Option<&'a str>,
 }
 
 type Profile = BTreeMap<String, String>;
 
 impl AwsPlaces<'_> {
-    /// The region, if any place names one.
+    /// The region, from the first source that has one.
     pub(crate) fn region(&self) -> Option<String> {
         let named = self.region.map(str::to_owned);
         let around = || ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| (self.variable)(name));
         named.or_else(around).or_else(|| self.read_profile().remove("region"))
     }
 
-    /// Credentials, or what a person does to have some, as the end of a sentence.
+    /// Credentials, or how the user can set them, as the end of a sentence.
     pub(crate) fn sign_in(&self, region: &str) -> Result<AwsSignIn, String> {
         let variable = |name: &str| (self.variable)(name);
-        // A profile in the configuration is meant for this provider, whatever the environment holds for others.
+        // A configured profile is for this provider and overrides the environment.
         if self.profile.is_none()
             && let Some(access_key) = variable("AWS_ACCESS_KEY_ID")
         {
@@ -99,7 +99,7 @@ impl AwsPlaces<'_> {
         self.profile.map(str::to_owned).or_else(around).unwrap_or_else(|| "default".to_owned())
     }
 
-    /// Everything that both files say about the profile. Keys in the credentials file count more.
+    /// The settings of the profile in both files. Keys in the credentials file take precedence.
     fn read_profile(&self) -> Profile {
         let home = (self.variable)("HOME").map(PathBuf::from);
         let file = |name: &str, usual: &str| {
@@ -133,7 +133,7 @@ impl AwsSignIn {
         std::iter::once(self.secret_key.clone()).chain(self.session_token.clone()).collect()
     }
 
-    /// Adds the headers of a signature over the request.
+    /// Signs a request and adds the headers.
     pub(in crate::provider) fn sign(
         &self,
         method: &str,
@@ -179,7 +179,7 @@ impl std::fmt::Debug for AwsSignIn {
     }
 }
 
-/// Asks a program of the user's for credentials, as the AWS tools do.
+/// Runs the user's `credential_process`, as the AWS tools do.
 fn by_process(region: &str, command: &str) -> Result<AwsSignIn, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -195,7 +195,7 @@ fn by_process(region: &str, command: &str) -> Result<AwsSignIn, String> {
     Ok(AwsSignIn::new(region, &given.access_key_id, &given.secret_access_key, given.session_token.as_deref()))
 }
 
-/// What a file says under a heading.
+/// Parses a section of a file.
 fn section(text: &str, heading: &str) -> Profile {
     let mut within = false;
     let mut found = Profile::new();
@@ -207,7 +207,7 @@ fn section(text: &str, heading: &str) -> Profile {
             && !line.starts_with(['#', ';', ' ', '\t'])
             && let Some((key, value)) = line.split_once('=')
         {
-            // A comment begins behind white space only: keys may hold the signs.
+            // A comment must follow white space, because keys may contain these characters.
             let value = [" #", " ;", "\t#", "\t;"]
                 .iter()
                 .fold(value, |value, sign| value.split(sign).next().unwrap_or(value));
@@ -236,7 +236,7 @@ mod tests {
         assert!(authorization.ends_with(&format!("Signature={}", by_recipe())), "{authorization}");
     }
 
-    /// The recipe of the AWS documentation, with `ring`.
+    /// The algorithm of the AWS documentation, with `ring`.
     fn by_recipe() -> String {
         use ring::{digest, hmac};
         let hex = |bytes: &[u8]| data_encoding::HEXLOWER.encode(bytes);
@@ -256,7 +256,7 @@ mod tests {
             let key = ["us-east-1", service, "aws4_request"].iter().fold(key, |key, text| mac(&key, text));
             hex(&mac(&key, &to_sign))
         };
-        // The recipe itself is right: this is the signature that AWS publishes for the vector.
+        // Check the algorithm itself against the signature that AWS publishes for the vector.
         assert_eq!(signature("service"), "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
         signature(SERVICE)
     }

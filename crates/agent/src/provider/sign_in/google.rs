@@ -1,4 +1,4 @@
-//! Google's credentials: a service account's key, or those of a person who signed in with gcloud.
+//! Google credentials: the key of a service account, or those of a user signed in with gcloud.
 //!
 //! ```text
 //!   service_account   claims ─► RS256 with the private key ─► assertion ─┐
@@ -22,19 +22,19 @@ use super::{Secret, SignInError};
 use crate::provider::endpoint::is_loopback;
 use crate::provider::status::shorten;
 
-/// What a token may be used for: everything that the account may do with Google Cloud, as gcloud asks for it.
+/// The scope of tokens: full access to Google Cloud, as gcloud requests it.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// Where tokens are given, unless the credentials name another place.
+/// Default token endpoint, unless the credentials name another.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 
-/// How long an assertion holds; Google takes no longer one.
+/// Lifetime of an assertion, the maximum that Google accepts.
 const ASSERTION_SECONDS: i64 = 3600;
 
-/// The most that is read of an answer.
+/// Maximum bytes read of a response.
 const ANSWER_BYTES: usize = 64 * 1024;
 
-/// How long Google may take.
+/// Timeout of a request.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// Credentials from a file.
@@ -42,9 +42,9 @@ const WAIT: std::time::Duration = std::time::Duration::from_secs(20);
 pub(crate) struct GoogleCredentials {
     account: Account,
     token_uri: Url,
-    /// Who pays for a person's requests.
+    /// The project billed for a user's requests.
     pub(crate) quota_project: Option<String>,
-    /// The project that the file names.
+    /// The project in the file.
     pub(crate) project: Option<String>,
 }
 
@@ -69,7 +69,7 @@ struct Written {
 }
 
 impl GoogleCredentials {
-    /// Reads the JSON of a credentials file; the error is the end of a sentence about that file.
+    /// Parses a credentials file; the error is the end of a sentence about that file.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let written: Written = serde_json::from_str(text)
             .map_err(|error| format!("it is not the JSON of Google credentials ({error})"))?;
@@ -115,7 +115,8 @@ impl GoogleCredentials {
         match &self.account {
             Account::Service { email, key_id, .. } => format!("google {} {email} {key_id:?}", self.token_uri),
             Account::Person { client_id, refresh_token, .. } => {
-                // It never leaves this process's memory, and tells two people with one client apart.
+                // Includes the token to distinguish users of one client. The name never leaves the process
+                // memory.
                 format!("google {} {client_id} {}", self.token_uri, refresh_token.reveal())
             }
         }
@@ -130,7 +131,7 @@ impl GoogleCredentials {
         }
     }
 
-    /// A new token.
+    /// Fetches a new token.
     pub(super) async fn fetch(
         &self,
         connector: &reqwest::Client,
@@ -200,7 +201,7 @@ impl GoogleCredentials {
         )))
     }
 
-    /// The signed statement that a service account trades for a token.
+    /// The signed assertion that a service account exchanges for a token.
     fn assertion(&self, now: Timestamp) -> Result<String, SignInError> {
         let Account::Service { email, key_id, private_key } = &self.account else {
             return Err(SignInError::refused("only a service account signs for itself"));
