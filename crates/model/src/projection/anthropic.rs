@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! Encoder for Anthropic Messages.
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ use super::{Message, Part, Speaker};
 use crate::entry::PDF;
 use crate::settings::Effort;
 
-/// How many messages of the user are marked, from the end: the one that is new, and the one that was new last time,
-/// up to which the provider has cached.
+/// Number of user messages to mark for the cache, from the end: the new one, and the previously new one, up
+/// to which the provider has cached.
 const MARKED_MESSAGES: usize = 2;
 
 pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
@@ -36,7 +36,7 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
     mark_all(&mut body, ask);
     match thinking {
         Some(thinking) => {
-            // Sampling cannot be set beside thinking.
+            // Sampling cannot be combined with thinking.
             let samples = thinking["type"] == "disabled";
             body["thinking"] = thinking;
             if let (Some(level), ThinkingField::Adaptive { always }) = (ask.thinking, ask.dialect.thinking)
@@ -65,11 +65,11 @@ fn sample(body: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// The messages, with those thoughts that stand where they were made.
+/// The messages, with the thoughts that are still in their original place.
 fn messages(said: &Said<'_>, ask: &Ask<'_>, before: &Value, thoughts: bool) -> Vec<Value> {
     let field = |name: &str| before.get(name).unwrap_or(&Value::Null);
     let mut prefix = Prefix::new(ask.model, field("system"), field("tools"));
-    // A model that thinks by a budget insists on the thought that began its turn, and binds none.
+    // Models with a thinking budget require the thought at the start of the turn, and bind none.
     let is_bound =
         ask.dialect.bound_thoughts && matches!(ask.dialect.thinking, ThinkingField::Adaptive { .. });
     let mut messages = Vec::with_capacity(said.messages.len());
@@ -93,7 +93,7 @@ fn has_thoughts(message: &Message) -> bool {
     message.parts.iter().any(|part| matches!(part, Part::Thinking { .. }))
 }
 
-/// Marks the places to cache up to.
+/// Adds the cache markers.
 fn mark_all(body: &mut Value, ask: &Ask<'_>) {
     if let Some(system) = body.get_mut("system") {
         mark(&mut system[0], ask);
@@ -117,11 +117,11 @@ fn mark(block: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// How thinking is asked for.
+/// How to request thinking.
 ///
-/// A model that thinks adaptively is asked in the same way all through a turn, whether its answer began with a thought
-/// or not. One that thinks by a budget can only be asked if what it said first since the user spoke began with a
-/// thought, and after an edit or under another model it has not.
+/// For adaptive models the request is the same throughout a turn, whether or not the answer began with a
+/// thought. With a thinking budget, the first answer since the user's message must begin with a thought,
+/// which is not the case after an edit or a change of model.
 fn thinking(said: &Said<'_>, ask: &Ask<'_>) -> Option<Value> {
     match ask.dialect.thinking {
         ThinkingField::Adaptive { always: false }
@@ -130,7 +130,7 @@ fn thinking(said: &Said<'_>, ask: &Ask<'_>) -> Option<Value> {
             Some(json!({"type": "disabled"}))
         }
         ThinkingField::Adaptive { .. } => {
-            // Newer models show nothing of their thoughts unless they are asked to.
+            // Newer models do not show their thoughts by default.
             let mut thinking = json!({"type": "adaptive", "display": "summarized"});
             if ask.dialect.drop_blocks {
                 thinking["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
@@ -178,8 +178,8 @@ fn thought(part: &Part, ask: &Ask<'_>) -> Option<Value> {
 }
 
 fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>, accepted: &dyn Fn(&Part) -> bool) -> Value {
-    // A thought behind a call would be taken for one of another answer, and one behind a thought that was left out
-    // would not stand where it was made.
+    // A thought after a call would look like one of another answer, and a thought after an omitted one would
+    // not be in its original place.
     let mut accepts = true;
     let block = |part: &Part| match part {
         Part::Text { text, .. } => Some(json!({"type": "text", "text": text})),

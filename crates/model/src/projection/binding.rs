@@ -10,8 +10,8 @@
 //!   ├─────── digest D1 ───────────┤ stored with the answer of thought 1        │
 //!   ├─────── digest D2 ────────────────────────────────┤ stored with that of thought 2
 //!
-//!   user 1 is edited: D1 and D2 no longer match, so both thoughts stay at home.
-//!   The next answer gets the digest of what was really sent, and its thoughts are good behind it.
+//!   user 1 is edited: D1 and D2 no longer match, so both thoughts are omitted.
+//!   The next answer gets the digest of the actual request, and its thoughts are valid after it.
 //! ```
 //!
 //! Whether a thought is sent depends only on what precedes it. So appending never changes the sent prefix, an

@@ -1,4 +1,4 @@
-//! `OpenAI` Chat Completions, and what is compatible with it.
+//! Encoder for `OpenAI` Chat Completions and compatible APIs.
 
 use std::collections::HashMap;
 
@@ -80,7 +80,7 @@ fn think(body: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// Ids of calls as the provider takes them. Those that its own model gave are good; others may not be.
+/// Call ids in the provider's format. Ids from its own model are valid; others may not be.
 struct CallIds<'a>(HashMap<&'a str, String>);
 
 impl<'a> CallIds<'a> {
@@ -106,7 +106,7 @@ impl<'a> CallIds<'a> {
     }
 }
 
-/// What a tool said, so that a failure shows where there is no field for it.
+/// The output of a tool, with a note if it failed, because the wire has no field for it.
 pub(super) fn output(text: &str, failed: bool) -> String {
     if failed { format!("Error: {text}") } else { text.to_owned() }
 }
@@ -136,7 +136,7 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, ids: &CallIds<'_>)
     messages
 }
 
-/// Text alone is written as text: not everything that is compatible reads lists.
+/// Sends text alone as a string, because some compatible servers do not accept lists.
 fn plain(content: Vec<Value>) -> Value {
     let texts: Option<Vec<&str>> = content.iter().map(|part| part["text"].as_str()).collect();
     match texts {
@@ -178,7 +178,7 @@ fn fitting<'a>(seal: Option<&'a Seal>, ask: &Ask<'_>) -> Option<&'a Seal> {
     seal.filter(|seal| seal.fits(Wire::Chat, ask.model))
 }
 
-/// What the assistant thought, by the field that it came in.
+/// The assistant's thoughts, by the field that they came in.
 #[derive(Default)]
 struct Reasoned<'a> {
     texts: Vec<&'a str>,
@@ -189,13 +189,13 @@ impl<'a> Reasoned<'a> {
     fn add(&mut self, text: &'a str, seal: Option<&Seal>, ask: &Ask<'_>) {
         let Some(Seal { token: Token::Reasoned { field, details }, .. }) = seal else { return };
         let details = details.as_ref().and_then(Value::as_array);
-        // Details that hold nothing but the text are only known to OpenRouter; servers of open models read the text.
+        // Only OpenRouter reads details that contain nothing but text; servers of open models read the text.
         let plain = details.is_some_and(|details| !details.iter().any(is_sealed))
             && ask.dialect.thinking != ThinkingField::Reasoning;
         match details {
             _ if (plain || field == "reasoning_content") && !text.trim().is_empty() => self.texts.push(text),
             Some(details) => self.details.extend(details.iter().cloned()),
-            // Servers that write nothing but `reasoning` do not read it.
+            // Servers that send only `reasoning` do not read it.
             None => {}
         }
     }
@@ -210,7 +210,7 @@ impl<'a> Reasoned<'a> {
     }
 }
 
-/// Whether a detail holds something that only its provider can read.
+/// Whether a detail has content that only its provider can read.
 fn is_sealed(detail: &Value) -> bool {
     detail.get("signature").is_some() || detail.get("data").is_some()
 }

@@ -1,32 +1,32 @@
-//! What a request costs to read, roughly.
+//! Estimates the tokens of requests.
 
 use super::{Conversation, Message, Part, Speaker};
 use crate::entry::PDF;
 
-/// What a picture counts: about what the providers count for one of ordinary size.
+/// Tokens of a picture: about the providers' count for one of ordinary size.
 const PICTURE_TOKENS: u64 = 1_500;
 
-/// What a PDF document counts: providers read each page as text and as a picture, and ten pages are ordinary.
+/// Tokens of a PDF document: providers read each page as text and as a picture; assume ten pages.
 const DOCUMENT_TOKENS: u64 = 20_000;
 
-/// About how many tokens a text has: one for each four bytes. Good for sums and warnings, not for bills.
+/// Estimates the tokens of a text: one per four bytes. Good for sums and warnings, not for billing.
 pub fn estimate_tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(4)
 }
 
-/// About how many tokens a message has.
+/// Estimates the tokens of a message.
 pub fn message_tokens(message: &Message) -> u64 {
     message.parts.iter().map(part_tokens).sum()
 }
 
-/// How many messages at the beginning are the same.
+/// The number of equal messages at the start.
 pub fn shared_prefix(before: &Conversation, after: &Conversation) -> usize {
     let pairs = before.messages.iter().zip(&after.messages);
     pairs.take_while(|(before, after)| before.speaker == after.speaker && before.parts == after.parts).count()
 }
 
-/// About how many tokens a provider that has read `before` must read again because of what was changed: all behind
-/// the first difference. Nothing, if all that was done is to append.
+/// Estimates the tokens that a provider with `before` in its cache must read again: everything after the
+/// first difference, or none if messages were only appended.
 pub fn uncached_tokens(before: &Conversation, after: &Conversation) -> u64 {
     let mut read = parts(before);
     let mut reading = parts(after).peekable();

@@ -1,4 +1,4 @@
-//! Google's Gemini.
+//! Encoder for Google's Gemini.
 
 use serde_json::{Value, json};
 
@@ -10,9 +10,9 @@ use super::{Message, Part, Speaker, schema};
 use crate::entry::PDF;
 use crate::settings::Effort;
 
-/// The most that every model which thinks by a budget takes.
+/// The largest budget that all models with a thinking budget accept.
 const MOST_BUDGET: u32 = 24_576;
-/// What Google documents for calls that have no signature because another model made them.
+/// Google's documented placeholder for the signatures of calls that another model made.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
 pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
@@ -80,7 +80,7 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
                 parts.push(signed(json!({"text": text}), signature(seal.as_ref(), ask)));
             }
             Part::Call { call, name, input, seal, .. } => {
-                // Of calls made together only the first is signed.
+                // Of parallel calls, only the first is signed.
                 let stand_in = (first_call && ask.dialect.stand_in_signatures).then_some(STAND_IN);
                 let signature = signature(seal.as_ref(), ask).or(stand_in);
                 let call = json!({"functionCall": {"id": call, "name": name, "args": input}});
@@ -97,7 +97,7 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
                 Picture::Document(data) => json!({"inlineData": {"mimeType": PDF, "data": data}}),
                 Picture::Missing(note) => json!({"text": note}),
             }),
-            // Gemini signs what follows a thought, and does not want the thought itself back.
+            // Gemini signs the part after a thought, and does not expect the thought itself back.
             Part::Thinking { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! `OpenAI` Responses, with nothing kept on the provider's side.
+//! Encoder for `OpenAI` Responses, without state at the provider.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker};
 use crate::entry::PDF;
 
-/// The least that an answer can be limited to.
+/// The minimum output limit.
 const LEAST_TOKENS: u32 = 16;
 
 pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
@@ -59,7 +59,7 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
         }
     }
     if ask.dialect.thinking == ThinkingField::Effort {
-        // Nothing is stored there, so reasoning is lost at each call unless it comes along.
+        // The provider stores nothing, so reasoning is lost at each call unless it is sent back.
         body["include"] = json!(["reasoning.encrypted_content"]);
         if let Some(level) = ask.thinking {
             body["reasoning"] = json!({"effort": ask.dialect.word(level.effort), "summary": "auto"});
@@ -98,7 +98,8 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, input: &mut Vec<Va
     }
 }
 
-/// Text comes before calls, whichever came first: some providers want a call and its output side by side.
+/// Text comes before calls, whatever the original order: some providers require a call and its output to be
+/// adjacent.
 fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
     let (mut waiting, mut calls) = (Vec::new(), Vec::new());
     for part in &message.parts {
@@ -130,7 +131,7 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
     input.append(&mut calls);
 }
 
-/// Puts a reasoning item in front of the item that it led to. Once: an entry may have been copied.
+/// Adds a reasoning item before the item that it led to, but only once, because entries may be copies.
 fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
     let fits = |seal: &&Seal| ask.thoughts == Thoughts::Accepted && seal.fits(Wire::Responses, ask.model);
     let Some(seal) = seal.filter(fits) else { return };

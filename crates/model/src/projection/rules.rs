@@ -1,8 +1,9 @@
-//! Whether a request keeps its provider's rules, read from what the providers publish and not from the encoders.
+//! Checks that a request follows its provider's rules, based on published documentation and not on the
+//! encoders.
 //!
-//! It is stricter than any provider: whatever one of them has been seen to refuse is a violation, a field that is not
-//! in the list is one too, and so is what only some models refuse. A request without violations is good everywhere;
-//! a request with one may still be taken by somebody.
+//! The rules are stricter than any provider: everything that some provider or model refuses is a violation,
+//! and so are unlisted fields. A request without violations is valid everywhere; a provider may still accept
+//! one with violations.
 
 mod anthropic;
 mod chat;
@@ -20,13 +21,13 @@ use super::Wire;
 /// A rule that a request breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Where in the body.
+    /// The position in the body.
     pub at: String,
-    /// Which rule.
+    /// The rule.
     pub rule: &'static str,
 }
 
-/// All that is wrong with a request.
+/// All violations in a request.
 pub fn check(wire: Wire, body: &Value) -> Vec<Violation> {
     let mut report = Report { found: Vec::new() };
     match wire {
@@ -38,7 +39,7 @@ pub fn check(wire: Wire, body: &Value) -> Vec<Violation> {
     report.found
 }
 
-/// Collects what is wrong.
+/// Collects violations.
 struct Report {
     found: Vec<Violation>,
 }
@@ -54,7 +55,7 @@ impl Report {
         }
     }
 
-    /// An object that has no other fields than these.
+    /// An object with only these fields.
     fn fields<'v>(&mut self, at: &str, value: &'v Value, known: &[&str]) -> Option<&'v Map<String, Value>> {
         let Some(object) = value.as_object() else {
             self.say(at, "must be an object");
@@ -64,7 +65,7 @@ impl Report {
         Some(object)
     }
 
-    /// A list with something in it; nothing if it is not one.
+    /// A non-empty list; an empty slice if the value is not a list.
     fn list<'v>(&mut self, at: &str, value: Option<&'v Value>) -> &'v [Value] {
         let list = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         self.must(!list.is_empty(), at, "must be a list that is not empty");
@@ -114,21 +115,21 @@ impl Report {
         self.must(good, at, "must be bytes in base64");
     }
 
-    /// Arguments of a call that are written as text.
+    /// Arguments of a call, as a JSON string.
     fn arguments(&mut self, at: &str, value: Option<&Value>) {
         let text = value.and_then(Value::as_str).unwrap_or_default();
         let good = serde_json::from_str::<Map<String, Value>>(text).is_ok();
         self.must(good, at, "must be an object in JSON, as text");
     }
 
-    /// A PDF document whose address holds its bytes.
+    /// A PDF document in a data URL.
     fn document_url(&mut self, at: &str, value: Option<&Value>) {
         let data =
             value.and_then(Value::as_str).and_then(|url| url.strip_prefix("data:application/pdf;base64,"));
         self.must(data.is_some_and(base64), at, "must be a PDF document as a data address");
     }
 
-    /// A picture whose address holds its bytes.
+    /// A picture in a data URL.
     fn data_url(&mut self, at: &str, value: Option<&Value>) {
         let parts =
             value.and_then(Value::as_str).and_then(|url| url.strip_prefix("data:")?.split_once(";base64,"));
@@ -136,14 +137,14 @@ impl Report {
         self.must(good, at, "must be a picture as a data address");
     }
 
-    /// The schema of what a tool takes.
+    /// The schema of a tool's input.
     fn object_schema(&mut self, at: &str, value: Option<&Value>) {
         let good = value.is_some_and(|schema| schema["type"] == "object" && schema["properties"].is_object());
         self.must(good, at, "must be the schema of an object");
     }
 }
 
-/// The kinds of pictures that Anthropic and `OpenAI` take.
+/// The media types that Anthropic and `OpenAI` accept.
 const MEDIA: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 fn base64(text: &str) -> bool {

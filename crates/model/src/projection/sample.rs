@@ -1,4 +1,4 @@
-//! Histories by chance: conversations as the driver writes them, and then all that people do to them.
+//! Random histories: conversations as the driver writes them, and then all edits that users make.
 //!
 //! For tests and campaigns. The same seed gives the same history on every machine.
 
@@ -14,12 +14,12 @@ use crate::time::Timestamp;
 /// One entry with its identity.
 pub type Entry = (EntryId, EntryVersion);
 
-/// Chance with a seed (splitmix).
+/// A seeded random number generator (splitmix).
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The dice of that seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0xa076_1d64_78bd_642f) ^ 0x5851_f42d_4c95_7f2d)
     }
@@ -33,17 +33,17 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below that.
+    /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.roll() % end.max(1) as u64) as usize
     }
 
-    /// Whether something happens that happens once in so many times.
+    /// True once in `times` calls on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these.
+    /// A random element.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
@@ -80,18 +80,18 @@ const MEDIA: &[&str] =
     &["image/png", "image/jpeg", "image/jpg", "image/tiff", "IMAGE/WEBP", "application/pdf", ""];
 const ROLES: &[&str] = &["User", "AI", "Vendor API", "System", "Tool", "assistant", "Reviewer"];
 
-/// The models of a wire: two, so that a switch within the wire happens too.
+/// Two models of a wire, so that switches within a wire occur too.
 pub fn models(wire: Wire) -> [String; 2] {
     [format!("{}-large", wire.name()), format!("{}-small", wire.name())]
 }
 
-/// The bytes of a sample's picture; some are gone.
+/// The bytes of a picture in a sample; some are missing.
 pub fn picture(content: ContentId) -> Option<Vec<u8>> {
     (!content.bytes()[0].is_multiple_of(4)).then(|| content.bytes()[..9].to_vec())
 }
 
-/// A history of that seed: conversations with tools over several providers, and then edits, insertions, deletions,
-/// changes of role, cuts, interruptions, copies and summaries.
+/// The history of a seed: conversations with tools over several providers, followed by edits, insertions,
+/// deletions, role changes, cuts, interruptions, copies and summaries.
 pub fn random_entries(seed: u64) -> Vec<Entry> {
     let mut sampler = Sampler { dice: Dice::new(seed), made: 0 };
     let mut entries = Vec::new();
@@ -134,7 +134,7 @@ impl Sampler {
         Block::Image { media: (*self.dice.pick(MEDIA)).to_owned(), blob, extra: Fields::default() }
     }
 
-    /// What a person asks, and the answers and tools that follow until the model has done.
+    /// A prompt, with answers and tool calls until the model is done.
     fn turn(&mut self, entries: &mut Vec<Entry>) {
         let wire = *self.dice.pick(&Wire::ALL);
         let model = self.dice.pick(&models(wire)).clone();
@@ -151,7 +151,7 @@ impl Sampler {
         self.push(entries, "AI", blocks, Some(&model));
     }
 
-    /// An answer with calls, and their results, in one of the ways in which they can be laid out.
+    /// An answer with calls and their results, in one of the possible layouts.
     fn round(&mut self, entries: &mut Vec<Entry>, wire: Wire, model: &str) {
         let mut blocks = Vec::new();
         if self.dice.once_in(2) {
@@ -193,7 +193,7 @@ impl Sampler {
         }
     }
 
-    /// Seals say whose they are, so that a seal in the wrong place can be told.
+    /// Seals name their owner, so that checks can detect a seal in the wrong place.
     fn seal(&mut self, wire: Wire, model: &str) -> String {
         self.made += 1;
         format!("seal:{}:{model}:{}", wire.name(), self.made)
@@ -257,7 +257,7 @@ impl Sampler {
         }
     }
 
-    /// Something that a person does to the history.
+    /// A random change by the user.
     fn operation(&mut self, entries: &mut Vec<Entry>) {
         let place = self.dice.below(entries.len());
         let kind = self.dice.below(10);
@@ -278,7 +278,7 @@ impl Sampler {
             4 => entries[place].1.role = (*self.dice.pick(ROLES)).to_owned(),
             5 => entries.truncate(place + 1),
             6 => {
-                // Interrupted: what follows in the turn never came.
+                // Interrupted: the rest of the turn is missing.
                 entries.truncate(place + 1);
                 let yes = Json::new("true").expect("valid JSON");
                 entries[place].1.extra.insert("interrupted".to_owned(), yes);

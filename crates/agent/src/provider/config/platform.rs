@@ -207,7 +207,7 @@ fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted,
         let project = segment(&project);
         format!("https://{host}/v1/projects/{project}/locations/{location}/publishers/{publisher}")
     };
-    // User credentials do not name a billing project.
+    // Requests with user credentials must name the project to bill.
     let payer = credentials.as_ref().and_then(|credentials| credentials.quota_project.clone());
     let headers = payer.map(|payer| ("x-goog-user-project".to_owned(), payer)).into_iter().collect();
     let sign_in =

@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! Rules of Anthropic Messages.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const BODY: &[&str] = &[
     "temperature",
     "top_p",
 ];
-/// How many places to cache up to one request may mark.
+/// Maximum cache markers in a request.
 const MOST_MARKS: usize = 4;
 const MOST_MESSAGES: usize = 100_000;
 
@@ -72,7 +72,7 @@ pub(super) fn check(body: &Value, report: &mut Report) {
         report.must(!thoughts.into_iter().any(is_thought), "thinking", "no thoughts where thinking is off");
     }
     if kind == Some("enabled") {
-        // What the assistant has said since the user last did more than answer calls is one turn.
+        // A turn is everything since the last user message that has more than results.
         let turn = messages.iter().rev().take_while(|message| {
             let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
             message["role"] == "assistant" || blocks.iter().any(|block| block["type"] == "tool_result")

@@ -1,4 +1,4 @@
-//! `OpenAI` Chat Completions, as the strictest of those that are compatible with it reads it.
+//! Rules of `OpenAI` Chat Completions, as the strictest compatible server applies them.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ const BODY: &[&str] = &[
     "reasoning",
     "thinking",
 ];
-/// Words for an effort that one provider or another knows.
+/// Effort levels that at least one provider knows.
 const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 pub(super) fn check(body: &Value, report: &mut Report) {
@@ -78,7 +78,7 @@ fn check_tools(tools: &Value, report: &mut Report) {
 
 fn check_messages(messages: &[Value], tools: bool, report: &mut Report) {
     let mut ids = BTreeSet::new();
-    // The calls that must be answered next, and who spoke last.
+    // The calls that need results next, and the last role.
     let mut open: Vec<&str> = Vec::new();
     let mut last = "system";
     for (index, message) in messages.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Google's Gemini.
+//! Rules of Google's Gemini.
 
 use std::collections::BTreeSet;
 

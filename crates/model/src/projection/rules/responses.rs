@@ -1,5 +1,5 @@
-//! `OpenAI` Responses, with nothing kept on the provider's side, as the strictest of those that are compatible with it
-//! reads it: outputs follow their calls directly.
+//! Rules of `OpenAI` Responses, without state at the provider, as the strictest compatible server applies
+//! them: outputs follow their calls directly.
 
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
         let of_assistant = matches!(kind, ("message", "assistant") | ("function_call" | "reasoning", _));
         report.must(index > 0 || kind == ("message", "user"), &at, "the user has the first word");
         report.must(!reasoned || of_assistant, &at, "reasoning must be followed by what it led to");
-        // Between the first call and the last output there is nothing but more calls, and then outputs.
+        // Only more calls and then outputs may come between the first call and the last output.
         let may_follow = match kind.0 {
             "function_call" | "reasoning" => !answering,
             "function_call_output" => true,
