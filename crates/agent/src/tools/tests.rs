@@ -1,4 +1,4 @@
-//! The tools as a model uses them: by calls, on real folders.
+//! Tests of tools as a model uses them: by calls, in real folders.
 
 mod files;
 mod finding;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder to work in, and one beside it that nothing may reach.
+/// A working folder, and a folder beside it that tools must not reach.
 struct Lab {
     place: TempDir,
     context: ToolContext,

@@ -1,4 +1,4 @@
-//! What becomes of entries, case by case. That every request is good is the campaign's to show.
+//! Tests of individual cases of the projection. The campaign checks that every request is valid.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ fn sent(list: &Value, ask: &Ask<'_>) -> Value {
     body
 }
 
-/// The conversation in a form that can be read at a glance.
+/// The conversation in a readable form.
 fn shown(list: &Value) -> Vec<String> {
     let part = |part: &Part| match part {
         Part::Text { text, .. } => text.clone(),
@@ -105,7 +105,7 @@ fn entries_become_messages_that_alternate() {
         json!([{"role": "Vendor API", "content": "up"}, {"role": "System", "content": "now"}]),
         &["U: [Vendor API]\nup | [System]\nnow"],
     );
-    // Calls made together are answered together, in their order, before all else.
+    // The results of parallel calls come together, in the order of the calls, before everything else.
     check(
         json!([
             user("go"),
@@ -117,7 +117,7 @@ fn entries_become_messages_that_alternate() {
         ]),
         &["U: go", "A: yes | <call a> | <call b>", "U: <a: A> | <b: B> | hurry", "A: done"],
     );
-    // One entry for each block is one message all the same.
+    // Blocks in separate entries still form one message.
     check(
         json!([
             answer(json!([call("a")])),
@@ -127,7 +127,7 @@ fn entries_become_messages_that_alternate() {
         ]),
         &["A: <call a> | <call b>", "U: <a: A> | <b: (no output)>"],
     );
-    // Calls, results and more within one entry.
+    // Calls, results and text within one entry.
     check(
         json!([answer(json!([call("a"), result("a", "A"), text("so"), call("b"), result("b", "B")]))]),
         &["A: <call a>", "U: <a: A>", "A: so | <call b>", "U: <b: B>"],
@@ -151,7 +151,7 @@ fn no_half_of_a_call_is_left_over() {
         json!([user("x"), {"role": "Tool", "blocks": [result("a", "A"), result("b", " ")]}]),
         &["U: x | [result of a tool call that is not shown here]\nA"],
     );
-    // Too late, and twice.
+    // Late and duplicate results.
     check(
         json!([answer(json!([call("a"), text("t")])), user("x"), answer(json!([text("y")])), {"role": "Tool", "blocks": [result("a", "A")]}]),
         &[
@@ -165,7 +165,7 @@ fn no_half_of_a_call_is_left_over() {
         json!([answer(json!([call("a")])), {"role": "Tool", "blocks": [result("a", "A"), result("a", "B")]}]),
         &["A: <call a>", "U: <a: A> | [result of a tool call that is not shown here]\nB"],
     );
-    // The same name twice, in one round and in two.
+    // The same id twice, in one round and in two.
     check(
         json!([answer(json!([
             call("a"),
@@ -195,8 +195,8 @@ fn thoughts_go_back_only_to_who_sealed_them() {
     };
     let loops = || answer(json!([thought("sealed"), call("a"), result("a", "A")]));
     assert_eq!(thinking(loops(), &|_| {}), (true, true));
-    // Under another model, after an edit, or as someone else's, it is gone: and in the middle of calls there can be
-    // no more thinking then.
+    // After a change of model, an edit or a change of role, the thought is omitted, and a request between
+    // calls can then not enable thinking.
     assert_eq!(thinking(loops(), &|ask| ask.model = "other"), (false, false));
     let mut edited = loops();
     edited["edited"] = json!(NOW);
@@ -208,12 +208,12 @@ fn thoughts_go_back_only_to_who_sealed_them() {
         {"type": "thinking", "text": "hm", "signature": "sealed", "wire": "gemini"}, text("t")
     ]));
     assert_eq!(thinking(other_wire, &|_| {}), (false, true));
-    // A thought that led to nothing.
+    // A thought that nothing follows.
     assert_eq!(thinking(answer(json!([text("t"), thought("sealed")])), &|_| {}), (false, true));
-    // Only the beginning of a turn has to be a thought.
+    // Only the start of a turn must be a thought.
     let twice = answer(json!([thought("sealed"), call("a"), result("a", "A"), call("b"), result("b", "B")]));
     assert_eq!(thinking(twice, &|_| {}), (true, true));
-    // Too few tokens to think with, or none to be sent.
+    // Too few tokens for thinking, or thoughts are omitted.
     assert_eq!(thinking(loops(), &|ask| ask.max_tokens = 2_000), (false, false));
     assert_eq!(thinking(loops(), &|ask| ask.thoughts = Thoughts::Omitted), (false, false));
 }
@@ -288,7 +288,7 @@ fn reasoning_goes_back_in_the_field_that_it_came_in() {
     ]);
     assert_eq!((&message["reasoning_details"], message.get("reasoning_content")), (&joined, None));
     assert_eq!(message["tool_calls"][0]["extra_content"]["google"]["thought_signature"], "g");
-    // Details without a seal are no more than the text.
+    // Details without a seal add nothing to the text.
     let plain = json!([{"type": "reasoning.text", "index": 0, "text": "one"}]);
     let thinking = json!({"type": "thinking", "text": "one", "wire": "chat", "field": "reasoning", "reasoning_details": plain});
     let list = json!([user("x"), answer(json!([thinking, call("a")]))]);

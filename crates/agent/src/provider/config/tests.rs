@@ -1,4 +1,4 @@
-//! Names, keys and models: what becomes of them, and what is said when something is missing.
+//! Tests of resolving providers, keys and models, and of the errors if something is missing.
 
 use std::path::Path;
 
@@ -102,7 +102,7 @@ fn what_is_missing_is_named() {
     check("mine", r#"{"mine":{"wire":"chat","base_url":"https://a.test","key_env":"NONE"}}"#, "set NONE");
     check("openai", r#"{"openai":{"key_file":"/open"}}"#, "chmod 600 /open");
     check("openai", r#"{"openai":{"base_url":"http://a.test"}}"#, "in the clear");
-    // A variable that was named is the only one that counts: no other key goes to a place of the user's.
+    // A configured variable replaces the others, so that no other key is sent to a custom address.
     check("openai", r#"{"openai":{"key_env":"OTHER"}}"#, "set OTHER");
     let error = resolved("openrouter", None, "{}", &[("OPENROUTER_API_KEY", "k")]).expect_err("no model");
     assert!(error.to_string().contains("providers.openrouter.models"), "{error}");

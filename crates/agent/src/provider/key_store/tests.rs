@@ -1,4 +1,4 @@
-//! Keys come back as they were stored, and nobody else can read them.
+//! Tests that keys are read back unchanged, and that other users cannot read them.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn a_file_that_others_can_read_or_that_is_broken_is_refused_without_showing_it()
     }
 }
 
-/// A program that keeps what it is given in a folder, as a keyring would.
+/// A fake keyring program that stores its input in a folder.
 fn fake(folder: &Path, name: &str, script: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, format!("#!/bin/sh\ncd '{}' || exit 1\n{script}", folder.display()))

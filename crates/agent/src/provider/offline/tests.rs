@@ -1,4 +1,4 @@
-//! Whole turns with the offline assistant, and the ways in which people write what it should do.
+//! Tests of complete turns with the offline assistant, and of the ways to phrase instructions.
 
 use retake_model::entry::Block;
 use retake_model::projection::Message;
@@ -18,8 +18,8 @@ fn said(answer: &Answer) -> String {
     answer.blocks.iter().filter_map(Block::text).collect()
 }
 
-/// Plays a whole turn: every call gets a result, failed if the tool's input has "missing" in it. Tells the calls of
-/// each round and the last words.
+/// Runs a complete turn: every call gets a result, which is a failure if the input contains "missing".
+/// Returns the calls of each round and the final text.
 fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
     let mut conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut rounds = Vec::new();

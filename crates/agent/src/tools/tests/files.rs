@@ -1,4 +1,4 @@
-//! Reading, writing and editing files.
+//! Tests of reading, writing and editing files.
 
 use std::os::unix::fs::PermissionsExt;
 

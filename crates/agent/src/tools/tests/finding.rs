@@ -1,4 +1,4 @@
-//! Listing, finding and searching.
+//! Tests of listing, finding and searching.
 
 use std::os::unix::fs::symlink;
 
@@ -138,7 +138,7 @@ fn files_that_are_too_long_are_counted() {
         "{}",
         output.text
     );
-    // One that is named is searched, whatever its length.
+    // An explicitly named file is searched at any length.
     assert!(lab.call("search", json!({"pattern": "word", "path": "long"})).text.contains("100 matches"));
 }
 

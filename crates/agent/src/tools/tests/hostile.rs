@@ -1,4 +1,4 @@
-//! Calls that try to get out, and folders that change under a call.
+//! Tests of calls that try to leave the folder, and of folders that change during a call.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,7 +92,7 @@ fn no_path_leads_out_or_into_a_repository() {
     assert_eq!(lab.read(".git/config"), "[core]\n");
     assert_eq!(lab.read(".hg/hgrc"), "[hooks]\n");
     assert_eq!(lab.read("inside/file"), "inside");
-    // A link that stays inside may be read through.
+    // A symlink to a path inside the folder may be followed.
     assert!(lab.call("read", json!({"path": "within/file"})).text.contains("inside"));
 }
 
@@ -148,7 +148,7 @@ fn no_ignore_file_of_a_project_ends_the_process() {
     lab.file("a/kept", "word");
     lab.file("a/left", "word");
     for name in [".gitignore", ".ignore", ".retakeignore"] {
-        // The longest that is read is 1 MiB, in one line or several.
+        // The limit is 1 MiB, in one line or several.
         let lines: Vec<String> =
             hostile_patterns().iter().map(|line| line.chars().take(200_000).collect()).collect();
         lab.file(&format!("a/{name}"), &(lines[..4].join("\n") + "\nleft\n"));
@@ -175,12 +175,12 @@ fn pipes_and_devices_are_not_opened() {
             assert!(output.failed, "{tool} {name}: {}", output.text);
         }
     }
-    // Nor on the way, though one of them is where rules would be read.
+    // A search that meets them skips them, even if one has the name of an ignore file.
     assert!(!lab.call("search", json!({"pattern": "x"})).failed);
     assert!(lab.call("list", json!({})).text.contains("pipe (a pipe"));
 }
 
-/// Swaps a folder and a link to the outside for each other as fast as it can, while something else runs.
+/// Repeatedly swaps a folder with a symlink to the outside while something else runs.
 fn while_swapped<Answer>(lab: &Lab, work: impl FnOnce() -> Answer) -> Answer {
     let (folder, other) = (lab.root().join("folder"), lab.root().join("other"));
     fs::create_dir_all(folder.join("deep")).expect("a folder");

@@ -1,4 +1,4 @@
-//! Commands: what they write, how they end, and what they leave behind.
+//! Tests of commands: their output, their end, and their remaining processes.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ fn a_command_says_what_it_wrote_and_how_it_ended() {
     check("printf 'a\\033[31mb'", false, "a\u{1b}[31mb\n[Exit code 0]");
     check("(exec 3</dev/tty) 2>/dev/null && echo terminal || echo none", false, "none\n[Exit code 0]");
     if cfg!(target_os = "linux") {
-        // It leads a session of its own, which has no terminal: the sixth and the seventh of these numbers.
+        // Fields six and seven: it leads a new session, which has no terminal.
         check(r#"set -- $(cat /proc/$$/stat); [ "$6" = $$ ] && echo "$7""#, false, "0\n[Exit code 0]");
     }
     check("exec >/dev/null 2>&1; sleep 0.1; exit 4", true, "[Exit code 4]");
@@ -101,7 +101,7 @@ fn output_is_told_while_it_comes() {
     assert_eq!(output.text, "für\n[Interrupted before it was done]");
 }
 
-/// Each of these would go on for long.
+/// Each of these runs for a long time.
 const LONG: [&str; 5] = [
     "sleep 60",
     "trap '' TERM INT HUP; while :; do sleep 60; done",
@@ -197,7 +197,7 @@ fn one_that_leaves_the_group_with_the_pipe_does_not_hold_it_up() {
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
 
-/// Nobody is left of the group whose leader wrote its number down; those who were killed may take a moment.
+/// Asserts that no process remains in the group of this leader. Killed processes may take a moment to end.
 fn check_group_is_gone(lab: &Lab, command: &str) {
     let group = ProcessGroup::of_leader(lab.read("pid").trim().parse().expect("a number"));
     let gone = (0..100).any(|_| {

@@ -1,25 +1,25 @@
-//! Every tool stops within moments, whatever it is doing.
+//! Tests that every tool stops promptly when cancelled.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::*;
 
-/// What is promised, from the word to stop until the tool has returned. Time that its thread waits for a processor does
-/// not count: the machine may be busy with other tests.
+/// Maximum time from cancellation until the tool returns. Time that its thread waits for a CPU does not
+/// count, because other tests may load the machine.
 const MAX_STOP_TIME: Duration = Duration::from_millis(200);
-/// Nor does the time that a command waits for one, which cannot be told: one attempt of these must keep the promise.
+/// The CPU wait of a command cannot be measured, so one of this many attempts must meet the limit.
 const ATTEMPTS: usize = 5;
 
 /// When to cancel a tool.
 enum StopAfter {
-    /// It has computed for so long. In a build for tests, to compile a pattern may take this long by itself.
+    /// After this much CPU time. In a test build, compiling a pattern alone may take this long.
     Computing(Duration),
-    /// So much time has passed.
+    /// After this much time.
     Waiting(Duration),
 }
 
-/// Runs a call, cancels it while it works, and checks that it stops as soon as is promised.
+/// Runs a call, cancels it while it works, and checks that it stops in time.
 fn check_stops(lab: &Lab, name: &str, input: &Value, after: &StopAfter) {
     let mut best = Duration::MAX;
     for _ in 0..ATTEMPTS {
@@ -33,7 +33,7 @@ fn check_stops(lab: &Lab, name: &str, input: &Value, after: &StopAfter) {
     panic!("{name} took {best:?} to stop: {:.200}", input.to_string());
 }
 
-/// Runs a call, cancels it while it works, and gives the time from then until it has returned.
+/// Runs a call, cancels it while it works, and returns the time until it ends.
 fn stop(lab: &Lab, name: &str, input: Value, after: &StopAfter) -> (Output, Duration) {
     let (cancel, (sender, receiver)) = (Cancel::new(), std::sync::mpsc::channel());
     std::thread::scope(|scope| {
@@ -64,11 +64,11 @@ fn stop(lab: &Lab, name: &str, input: Value, after: &StopAfter) -> (Output, Dura
     })
 }
 
-/// What a thread has spent its time with.
+/// How a thread spent its time.
 #[derive(Default)]
 struct ThreadTime {
     computing: Duration,
-    /// Waiting for a processor.
+    /// Waiting for a CPU.
     queueing: Duration,
 }
 
@@ -81,7 +81,7 @@ impl ThreadTime {
     }
 }
 
-/// Long enough that the tool is in the middle of its work.
+/// Long enough for the tool to be in the middle of its work.
 const BUSY: StopAfter = StopAfter::Computing(Duration::from_millis(400));
 
 #[test]
@@ -135,7 +135,7 @@ fn a_command_stops_that_prints_all_the_time_and_hears_nothing() {
 #[test]
 fn lines_begin_and_end_where_a_pattern_says() {
     let lab = Lab::new();
-    // Many enough that a file is read in several pieces.
+    // Enough to read a file in several pieces.
     lab.file("many.txt", "one two\ntwo one\n".repeat(20_000));
     for pattern in ["^one", "one$", r"\bone$", "^two one$"] {
         let output = lab.call("search", json!({ "pattern": pattern, "limit": 5_000 }));

@@ -1,4 +1,4 @@
-//! The rules notice what is wrong: known-bad requests, by the thousand.
+//! Tests that the rules detect invalid requests, by the thousand.
 
 use std::collections::BTreeMap;
 
