@@ -6,8 +6,8 @@
 //!   the answer is ask                allowed if this exact call was remembered
 //! ```
 //!
-//! The order of rules does not matter, so that rules from several files can be combined. No rule overrides the mode
-//! `deny`, which is read-only.
+//! The order of rules does not matter, so that rules from several files can be combined. No rule overrides
+//! the mode `deny`, which is read-only.
 //!
 //! |               | `ask` | `allow-edits` | `allow-all` | `deny` |
 //! |---------------|-------|---------------|-------------|--------|

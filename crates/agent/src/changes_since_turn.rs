@@ -58,7 +58,8 @@ pub(crate) fn since_last_turn(
     Ok(Some(EntryVersion::from_text(ROLE, &text, now).into()))
 }
 
-/// The file operations since the take's last turn, or since a move, switch or fork replaced its files; earliest first.
+/// The file operations since the take's last turn, or since a move, switch or fork replaced its files;
+/// earliest first.
 fn changes_since_last_turn(
     reader: &Reader<'_>,
     thread: ThreadId,

@@ -4,8 +4,8 @@
 //!   1 2 3 4 5 6 │ 7 8 9        ──►   summary │ 7 8 9          one operation: an undo restores 1 to 6
 //! ```
 //!
-//! The cut is before a user message, or between two rounds of tool calls if the current turn alone is too long. A tool
-//! call is never separated from its result, and the last prompt stays.
+//! The cut is before a user message, or between two rounds of tool calls if the current turn alone is too
+//! long. A tool call is never separated from its result, and the last prompt stays.
 //!
 //! ```text
 //!   1 2 prompt 4 5 6 │ 7 8     ──►   prompt summary │ 7 8
@@ -176,7 +176,8 @@ impl AgentRuntime {
         end: u64,
         summary_request: &SummaryRequest<'_>,
     ) -> Result<String, CompressError> {
-        // Five eighths of the window at four bytes per token; the rest is for the instructions and the summary.
+        // Five eighths of the window at four bytes per token; the rest is for the instructions and the
+        // summary.
         let mut room = usize::try_from(self.window.saturating_mul(5) / 2).unwrap_or(usize::MAX);
         let mut halved = 0;
         loop {
@@ -219,7 +220,8 @@ impl AgentRuntime {
         Ok(answer)
     }
 
-    /// Maximum bytes of a summary: an eighth of the window at four bytes per token, to leave space for the conversation.
+    /// Maximum bytes of a summary: an eighth of the window at four bytes per token, to leave space for the
+    /// conversation.
     fn longest_summary(&self) -> usize {
         usize::try_from(self.window / 2).unwrap_or(usize::MAX)
     }

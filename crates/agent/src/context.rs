@@ -1,7 +1,7 @@
 //! Context files and pictures that are sent with a prompt.
 //!
-//! They become an entry before the prompt, which users can edit, delete and undo like any other, and which preserves what
-//! the model has read. Unchanged context is not sent again.
+//! They become an entry before the prompt, which users can edit, delete and undo like any other, and which
+//! preserves what the model has read. Unchanged context is not sent again.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! A scripted model server for tests.
 //!
-//! It listens on loopback, answers each request by a [`Script`], and records requests. Tests and campaigns use it to
-//! simulate all failures of real servers.
+//! It listens on loopback, answers each request by a [`Script`], and records requests. Tests and campaigns
+//! use it to simulate all failures of real servers.
 
 mod chaos;
 mod streams;

@@ -10,7 +10,7 @@
 //!                  ▲                                        │                     or CallError { partial }
 //!                Cancel                                     └─► Delta, for the screen
 //!
-//!   Heard ──────► offline ──────────────────────────────────────────────────────► the same, without a network
+//!   OfflineRequest ─► offline ───────────────────────────────────────────────────► the same, offline
 //! ```
 //!
 //! [`config`] describes how to reach a provider, [`catalog`] the models, [`prices`] the cost of an answer.

@@ -1,7 +1,7 @@
 //! Builds model requests: the newest entries that fit, the system prompt, and the tools.
 //!
-//! Reads the conversation from its end and only as far as the model window allows, so that long threads start a turn as
-//! fast as short ones.
+//! Reads the conversation from its end and only as far as the model window allows, so that long threads start
+//! a turn as fast as short ones.
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId, ThreadId};

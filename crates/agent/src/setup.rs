@@ -1,4 +1,5 @@
-//! Combines configuration, thread settings and request overrides into an [`AgentRuntime`](crate::AgentRuntime).
+//! Combines configuration, thread settings and request overrides into an
+//! [`AgentRuntime`](crate::AgentRuntime).
 //!
 //! ```text
 //!   request overrides ─┐

@@ -9,8 +9,8 @@ use crate::turn::TurnError;
 /// Length of a short commit hash.
 const SHORT_HASH_CHARS: usize = 12;
 
-/// Refuses unless the start commit of a thread is checked out in the folder of the take. Retake never writes to a
-/// repository, so the error suggests the git command.
+/// Refuses unless the start commit of a thread is checked out in the folder of the take. Retake never writes
+/// to a repository, so the error suggests the git command.
 pub fn check_start_commit(timeline: &Timeline, thread: ThreadId, take: TakeId) -> Result<(), TurnError> {
     let reader = timeline.read()?;
     let row = reader.thread(thread)?;

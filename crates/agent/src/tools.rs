@@ -6,9 +6,9 @@
 //!   shell                            run             may change anything
 //! ```
 //!
-//! Calls are untrusted: a path may lead out of the folder, and an earlier call may have planted a symlink. Paths are first
-//! parsed into [`TreePath`]s, which cannot lead out, and then opened by descriptor (`openat.rs`), which is safe against
-//! concurrent renames.
+//! Calls are untrusted: a path may lead out of the folder, and an earlier call may have planted a symlink.
+//! Paths are first parsed into [`TreePath`]s, which cannot lead out, and then opened by descriptor
+//! (`openat.rs`), which is safe against concurrent renames.
 //!
 //! A failed tool is not an error of the program, but an output that tells the model what to do instead.
 

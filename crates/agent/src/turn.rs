@@ -11,9 +11,9 @@
 //!        └───────────────────────────────── all have results ◄────────────┘
 //! ```
 //!
-//! The pure function [`retake_model::agent::step`] decides the next action; this module executes it. A turn belongs to one
-//! take. Its process holds the lease of the take, which the system releases when the process dies. Each step names the
-//! turn, so that a turn that was undone meanwhile stops.
+//! The pure function [`retake_model::agent::step`] decides the next action; this module executes it. A turn
+//! belongs to one take. Its process holds the lease of the take, which the system releases when the process
+//! dies. Each step names the turn, so that a turn that was undone meanwhile stops.
 
 mod ask;
 mod batch;
@@ -153,8 +153,8 @@ impl TurnRequest {
 
 impl AgentRuntime {
     /// Runs a turn in a take until it ends. A server calls this in a thread: a refused turn returns an error,
-    /// [`TurnEvent::Started`] means that it is on disk, and without an answer from [`TurnObserver::ask`] the turn waits for
-    /// [`TurnHandle::decide`].
+    /// [`TurnEvent::Started`] means that it is on disk, and without an answer from [`TurnObserver::ask`] the
+    /// turn waits for [`TurnHandle::decide`].
     pub fn run(
         &self,
         thread: ThreadId,
@@ -179,8 +179,8 @@ impl AgentRuntime {
         driver.drive()
     }
 
-    /// Runs a turn in a new take, forked at a user message. The fork, its files and the start of the turn are one operation,
-    /// which happens completely or not at all.
+    /// Runs a turn in a new take, forked at a user message. The fork, its files and the start of the turn are
+    /// one operation, which happens completely or not at all.
     pub fn retry(
         &self,
         thread: ThreadId,

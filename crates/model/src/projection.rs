@@ -11,8 +11,8 @@
 //! A [`Conversation`] satisfies what all providers require, so that the encoders only serialize it:
 //!
 //! - speakers alternate, and no message is empty;
-//! - each call of a message has exactly one result, at the beginning of the next message, in the order of the calls;
-//! - names of calls are unique, and they and the names of tools use only letters that everyone accepts;
+//! - each call of a message has exactly one result, at the start of the next message, in call order;
+//! - call ids are unique, and they and the names of tools use only characters that all providers accept;
 //! - the input of a call is a JSON object.
 //!
 //! Readable content that does not fit is never dropped silently: a result without its call, and a call in an

@@ -1,7 +1,7 @@
 //! Decodes the frames of an AWS event stream, which contain events of the Anthropic wire.
 //!
 //! ```text
-//!   length · headers' length · checksum │ :message-type, :event-type … │ {"bytes": BASE64 of an event} │ checksum
+//!   length, header length, checksum │ :message-type, :event-type … │ {"bytes": BASE64 event} │ checksum
 //! ```
 
 use aws_smithy_eventstream::frame::read_message_from;

@@ -1,7 +1,7 @@
 //! The models that providers currently offer, with a cache of the last lists.
 //!
 //! ```text
-//!   Endpoint ─► GET …/models, in parallel ─► names ─► models.json beside the store ─► shown without a network
+//!   Endpoint ─► GET …/models, in parallel ─► names ─► models.json beside the store ─► shown offline
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};

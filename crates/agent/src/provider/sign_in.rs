@@ -1,8 +1,8 @@
 //! Authentication of requests beyond a fixed key in a header.
 //!
 //! ```text
-//!   Key        the header is made with the address (`endpoint`)
-//!   Token      a command or Google's token service ─► short-lived token, kept in memory until shortly before it ends
+//!   Key        `endpoint` builds the header
+//!   Token      a command or Google's service ─► short-lived token, cached until shortly before it expires
 //!   Aws        credentials ─► a signature over the address, the headers and the body (SigV4)
 //! ```
 //!

@@ -3,8 +3,8 @@
 use globset::{Candidate, GlobBuilder, GlobSet};
 use retake_workspace::pattern;
 
-/// A path pattern. Without a slash it matches the file name at any depth; a leading slash anchors it to the project
-/// folder.
+/// A path pattern. Without a slash it matches the file name at any depth; a leading slash anchors it to the
+/// project folder.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
     matcher: GlobSet,

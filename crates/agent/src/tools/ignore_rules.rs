@@ -1,7 +1,8 @@
 //! Ignore rules of the folders from the top of the repository down.
 //!
-//! The deepest matching file decides; in one folder `.retakeignore` comes before `.ignore` before `.gitignore`. Files are
-//! read by descriptor and only their text is parsed: no git configuration is read, and no program runs.
+//! The deepest matching file decides; in one folder `.retakeignore` comes before `.ignore` before
+//! `.gitignore`. Files are read by descriptor and only their text is parsed: no git configuration is read,
+//! and no program runs.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::ToolError;
 
-/// Parses the input of a tool. Unknown fields are errors, because ignoring a misspelt field would change the meaning of
-/// the call.
+/// Parses the input of a tool. Unknown fields are errors, because ignoring a misspelt field would change the
+/// meaning of the call.
 pub(super) fn parse<Input: DeserializeOwned>(input: &Value) -> Result<Input, ToolError> {
     Input::deserialize(input)
         .map_err(|error| ToolError(format!("The input does not fit the schema of this tool: {error}.")))

@@ -5,8 +5,9 @@
 //!   to write   root ──► src ──► deep ──► the folder   name by name, without following symlinks
 //! ```
 //!
-//! A folder that is concurrently replaced by a symlink is either already open, and stays the same folder, or is not
-//! opened. Pipes and devices are detected before opening, because opening one may block or have effects.
+//! A folder that is concurrently replaced by a symlink is either already open, and stays the same folder, or
+//! is not opened. Pipes and devices are detected before opening, because opening one may block or have
+//! effects.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -173,7 +174,8 @@ fn open(
 
 #[cfg(target_os = "linux")]
 fn open_resolved(root: BorrowedFd<'_>, path: &TreePath, flags: OFlags) -> Result<OwnedFd, Errno> {
-    /// openat2 fails with EAGAIN for a symlink with `..` during concurrent renames. The limit prevents an endless loop.
+    /// openat2 fails with EAGAIN for a symlink with `..` during concurrent renames. The limit prevents an
+    /// endless loop.
     const ATTEMPTS: usize = 16;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let mut attempt = 0;

@@ -6,9 +6,10 @@
 //!        one pipe ◄── output of all processes, in order
 //! ```
 //!
-//! The call ends when the shell exits, times out or is interrupted. It never waits for a process that only keeps the pipe
-//! open. Remaining processes of the group are then killed, because their file changes would be attributed to a later
-//! call. A process that must outlive its call has to leave the group (`setsid`, or a service manager).
+//! The call ends when the shell exits, times out or is interrupted. It never waits for a process that only
+//! keeps the pipe open. Remaining processes of the group are then killed, because their file changes would be
+//! attributed to a later call. A process that must outlive its call has to leave the group (`setsid`, or a
+//! service manager).
 
 mod environment;
 pub(super) mod group;
@@ -243,8 +244,8 @@ fn wait_for(pipe: &File, longest: Duration) {
     let _ = rustix::event::poll(&mut wanted, Some(&timeout));
 }
 
-/// A path to the open folder, through its descriptor if possible, so that it cannot be replaced before the command
-/// starts.
+/// A path to the open folder, through its descriptor if possible, so that it cannot be replaced before the
+/// command starts.
 fn directory(folder: &OwnedFd, tool_path: &ToolPath, context: &ToolContext) -> PathBuf {
     let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()));
     if by_descriptor.exists() {

@@ -1,7 +1,7 @@
 //! Walks a folder recursively by descriptor, in name order.
 //!
-//! Does not follow symlinks. Skips names that are no [`FileName`] (data of a repository, temporary files), denied paths,
-//! and ignored ones unless requested.
+//! Does not follow symlinks. Skips names that are no [`FileName`] (data of a repository, temporary files),
+//! denied paths, and ignored ones unless requested.
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};

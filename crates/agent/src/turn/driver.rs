@@ -153,8 +153,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Deletes the records of turns in takes that no longer exist. If an undo removes a take whose process was
-    /// killed, no later turn runs there to delete the record.
+    /// Deletes the records of turns in takes that no longer exist. If an undo removes a take whose process
+    /// was killed, no later turn runs there to delete the record.
     fn forget_gone(&self) -> Result<(), TurnError> {
         let store = self.runtime.timeline.store();
         let reader = self.runtime.timeline.read()?;

@@ -195,8 +195,8 @@ pub trait TurnObserver {
     /// Receives an event.
     fn on_event(&mut self, event: &TurnEvent);
 
-    /// Decides whether a call may run; `None` if the decision will come as a message. While waiting for the user, poll
-    /// `ended`: it returns true when the turn was interrupted or the call was decided elsewhere.
+    /// Decides whether a call may run; `None` if the decision will come as a message. While waiting for the
+    /// user, poll `ended`: it returns true when the turn was interrupted or the call was decided elsewhere.
     fn ask(&mut self, question: &ApprovalQuestion, ended: &dyn Fn() -> bool) -> Option<Reply> {
         let _ = (question, ended);
         None

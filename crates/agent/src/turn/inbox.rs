@@ -101,7 +101,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether an approval question is obsolete, because the turn was interrupted or the call was decided elsewhere.
+    /// Whether an approval question is obsolete, because the turn was interrupted or the call was decided
+    /// elsewhere.
     pub(super) fn is_settled(runtime_database: &RuntimeDatabase, take: TakeId, call: &str) -> bool {
         let settles = |(_, message): &(i64, TurnMessage)| {
             *message == TurnMessage::Interrupt || message.call() == Some(call)

@@ -1,7 +1,7 @@
 //! Sends requests to the model and reads the answers.
 //!
-//! The answer is read in another thread. The partial answer is saved outside of the log at short intervals and becomes an
-//! entry when complete, so that tokens need no sync and a crash loses little.
+//! The answer is read in another thread. The partial answer is saved outside of the log at short intervals
+//! and becomes an entry when complete, so that tokens need no sync and a crash loses little.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -290,8 +290,8 @@ impl Driver<'_> {
         );
         let tried_again = !interrupted && matches!(next, AgentState::Failed { retry_in: Some(_), .. });
         let micro_dollars = self.count(error.partial.usage.as_ref());
-        // The partial answer before a retry would appear twice in the conversation; the trace has it. After the last
-        // attempt it stays.
+        // The partial answer before a retry would appear twice in the conversation; the trace has it. After
+        // the last attempt it stays.
         let new = if tried_again { None } else { self.entry(entry, &error.partial, micro_dollars, true) };
         let entries = new.into_iter().collect();
         if interrupted { self.interrupt(entries) } else { self.fail(fault, entries) }

@@ -1,8 +1,8 @@
 //! Progress of a running tool, from the tool's thread to the driver's.
 //!
-//! The mailbox holds one report: a newer fraction replaces the older one, and output is appended up to a limit and
-//! counted beyond it. So neither a tool that prints without end nor an observer that reads slowly costs memory, and
-//! the tool never waits for the observer. The trace has the stored output.
+//! The mailbox holds one report: a newer fraction replaces the older one, and output is appended up to a
+//! limit and counted beyond it. So neither a tool that prints without end nor an observer that reads slowly
+//! costs memory, and the tool never waits for the observer. The trace has the stored output.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

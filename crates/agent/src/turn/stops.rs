@@ -1,11 +1,11 @@
 //! Incomplete answers: how they are reported, and whether to ask the model again.
 //!
-//! | stop | with something said | with nothing said |
+//! | stop | with content | without content |
 //! |---|---|---|
 //! | limit | completed, `cut at max_tokens=N` | fails: hidden reasoning took all tokens |
 //! | limit, inside a call | the call does not run; the limit is raised once | – |
 //! | refusal, safety | completed, the provider's reason | fails, the provider's reason |
-//! | as usual | completed | asked once more, then fails |
+//! | normal | completed | retried once, then fails |
 //!
 //! A thought counts as content: it is shown, and the report notes that nothing else arrived.
 //!

@@ -14,8 +14,8 @@ use crate::cancel::Cancel;
 /// Poll interval of messages.
 pub(super) const MESSAGE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Cancels a turn when it is interrupted. Runs in its own thread, because the driver may be blocked by a slow observer; the
-/// driver reads and deletes the message later.
+/// Cancels a turn when it is interrupted. Runs in its own thread, because the driver may be blocked by a slow
+/// observer; the driver reads and deletes the message later.
 pub(super) fn watch(runtime_database: &RuntimeDatabase, take: TakeId, cancel: &Cancel, over: &Cancel) {
     let stops = |(_, message): &(i64, TurnMessage)| *message == TurnMessage::Interrupt;
     while !over.wait_timeout(MESSAGE_POLL_INTERVAL) {

@@ -4,7 +4,7 @@
 //! not matter. The content of a file can follow in a fenced block. `run` takes the rest of its line
 //! unchanged.
 //!
-//! | instruction | what it does |
+//! | instruction | effect |
 //! |---|---|
 //! | `create PATH with TEXT`, or a fenced block below | writes a file |
 //! | `edit PATH: replace "OLD" with "NEW"` | changes a file |
@@ -13,10 +13,10 @@
 //! | `glob PATTERN` | finds files by name |
 //! | `search "TEXT" [in PATH]` | finds text in files |
 //! | `run COMMAND` | runs a command |
-//! | `say TEXT`, `think TEXT` | says or thinks it |
-//! | `ask TEXT` | says it, and waits for the user |
-//! | `wait SECONDS` | writes slowly for so long, to try an interrupt |
-//! | `fail`, `fail always` | fails as a provider does: once, or each time |
+//! | `say TEXT`, `think TEXT` | writes text or a thought |
+//! | `ask TEXT` | writes text and waits for the user |
+//! | `wait SECONDS` | writes slowly for this long, to test an interrupt |
+//! | `fail`, `fail always` | fails like a provider: once, or every time |
 
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   service_account   claims ─► RS256 with the private key ─► assertion ─┐
-//!   authorized_user   refresh token, client ─────────────────────────────┴─► token_uri ─► access token, one hour
+//!   authorized_user   refresh token, client ─────────────────────────────┴─► token_uri ─► token for one hour
 //! ```
 
 use std::path::Path;

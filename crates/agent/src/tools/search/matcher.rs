@@ -5,8 +5,8 @@
 //!                                     many ─► a lazy automaton, which checks the cancel flag
 //! ```
 //!
-//! The worst case of the engine is the product of both factors: `(a{100}){100}b` on a line of 5 MB takes minutes. A limit
-//! on either factor alone would exclude realistic searches.
+//! The worst case of the engine is the product of both factors: `(a{100}){100}b` on a line of 5 MB takes
+//! minutes. A limit on either factor alone would exclude realistic searches.
 
 use std::cell::RefCell;
 

@@ -36,8 +36,8 @@ fn is_key(name: &str) -> bool {
     ends.iter().any(|end| name.ends_with(end)) || parts.iter().any(|part| name.contains(part))
 }
 
-/// A repository can configure a program that git runs on every status. Tools cannot write such a configuration, but a
-/// cloned or unpacked repository may contain one.
+/// A repository can configure a program that git runs on every status. Tools cannot write such a
+/// configuration, but a cloned or unpacked repository may contain one.
 fn without_file_watcher(variables: &mut Vec<(OsString, OsString)>) {
     const COUNT: &str = "GIT_CONFIG_COUNT";
     let given = variables.iter().find(|(name, _)| name == COUNT);

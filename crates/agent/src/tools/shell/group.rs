@@ -14,8 +14,8 @@ pub(in crate::tools) struct ProcessGroup(Option<Pid>);
 /// Absolute paths of `setsid`, because `PATH` may contain folders of the project.
 const SETSID: [&str; 2] = ["/usr/bin/setsid", "/bin/setsid"];
 
-/// A shell in a new process group and, if `setsid` exists, a new session without a terminal. Without that program it would
-/// need unsafe code between fork and exec.
+/// A shell in a new process group and, if `setsid` exists, a new session without a terminal. Without that
+/// program it would need unsafe code between fork and exec.
 pub(super) fn in_new_group() -> Command {
     const SHELL: &str = "/bin/sh";
     if let Some(program) = SETSID.iter().find(|program| Path::new(program).exists()) {
@@ -38,7 +38,8 @@ impl ProcessGroup {
     /// Whether any process of the group is running. The id is not reused while one exists.
     pub(in crate::tools) fn is_alive(&self) -> bool {
         let Some(leader) = self.0 else { return false };
-        // Zombies count as members until they are reaped, which containers often never do, so check each process.
+        // Zombies count as members until they are reaped, which containers often never do, so check each
+        // process.
         rustix::process::test_kill_process_group(leader).is_ok() && any_running(leader).unwrap_or(true)
     }
 
@@ -76,8 +77,8 @@ fn any_running(leader: Pid) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether a stat line such as `7 (name) S 1 7 7 …` shows a live process of the group. Names may contain anything, so
-/// search for the last bracket.
+/// Whether a stat line such as `7 (name) S 1 7 7 …` shows a live process of the group. Names may contain
+/// anything, so search for the last bracket.
 fn is_running_in(line: &str, group: i32) -> bool {
     let mut fields = line.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     let state = fields.next().unwrap_or("X");
