@@ -2,10 +2,10 @@
 //! or discards the plan.
 //!
 //! ```text
-//!   request ──► which folder, if any ──► rehearse: observe, record, compose, all rolled back ──► Plan
+//!   request ──► which folder, if any ──► observe, record and compose, then roll back ──────────► Plan
 //!                                                                                                 │
 //!                                             preview() ◄─────────────────────────────────────────┤
-//!                  lock, recover, record, work out, carry out ◄── execute(), if nothing changed ──┘
+//!               lock, recover, record, resolve, move, publish ◄── execute(), if nothing changed ──┘
 //! ```
 //!
 //! Undo, redo, jump, restore, switch, branch, fork, retry, promote and worktrees all use plans, with or
