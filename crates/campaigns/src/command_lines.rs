@@ -9,9 +9,9 @@
 //!   home/   the store
 //! ```
 //!
-//! There is no model of what a command does: `model` and `edits` have one. The rules compare the world before and after
-//! a command with its command line and its answer. The controls are programs with an injected fault ([`ProgramFault`]): they
-//! execute something else, change unrelated files, or omit a part of the answer.
+//! Unlike `model` and `edits`, this campaign has no model of commands. The rules compare the world before and
+//! after a command with its command line and its answer. The controls are programs with an injected fault
+//! ([`ProgramFault`]): they execute something else, change unrelated files, or omit a part of the answer.
 
 mod check;
 mod effects;

@@ -1,4 +1,5 @@
-//! A hostile model server: whatever it sends, a turn ends in bounded time and memory, and the key stays where it belongs.
+//! A hostile model server: whatever it sends, a turn ends in bounded time and memory, and the key does not
+//! leak.
 //!
 //! ```text
 //!   retake run  ──► request with a key ──►  server          endless text · 1 GB of arguments · 100,000 calls ·
@@ -7,7 +8,7 @@
 //!        └─ time, peak memory, exit code                    the other host: counts who comes
 //! ```
 //!
-//! Peak memory is compared with that of the same command against a server that answers as it should.
+//! Peak memory is compared with that of the same command against a well-behaved server.
 
 mod attack;
 mod server;
@@ -26,46 +27,46 @@ use crate::violation::{BoxError, CampaignError, Violation};
 /// The key that must not reach another host.
 const KEY: &str = "sk-hostile-0123456789";
 
-/// The most memory that an attack may cost beyond an ordinary answer.
+/// Maximum memory of an attack, in addition to that of an ordinary answer.
 pub const MEMORY: u64 = 64 << 20;
 
-/// The longest that a command may take, on busy cores.
+/// Maximum duration of a command, on busy cores.
 pub const TIME: Duration = Duration::from_mins(2);
 
-/// What is tried.
+/// The attacks to run.
 #[derive(Clone, Debug)]
 pub struct HostilePlan {
     /// The attacks, each with its wire.
     pub attacks: Vec<(Attack, Wire)>,
-    /// The most memory that one may cost.
+    /// Maximum additional memory of an attack.
     pub memory: u64,
-    /// The mistake of a control.
+    /// The mistake that a control makes.
     pub mistake: Option<Mistake>,
 }
 
-/// A mistake that must be found.
+/// A mistake that the campaign must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// The key is sent to where a redirect leads.
+    /// The client sends the key to the target of a redirect.
     FollowedRedirect,
 }
 
-/// What the attacks came to.
+/// The result of all attacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survived {
-    /// How many attacks there were.
+    /// Number of attacks.
     pub attacks: u64,
-    /// The most that one took beyond the usual memory.
+    /// Maximum additional memory.
     pub growth: u64,
-    /// The longest that one took.
+    /// Maximum duration.
     pub longest: Duration,
-    /// Which one that was.
+    /// The attack with that duration.
     pub slowest: String,
-    /// How many bytes the server sent, in all.
+    /// Bytes that the server sent.
     pub sent: u64,
 }
 
-/// How one command ended.
+/// Measurements of a command.
 struct Measured {
     status: ExitStatus,
     peak: u64,
@@ -185,7 +186,7 @@ fn run(
     run().map_err(CampaignError::trouble)
 }
 
-/// The most memory that a process ever took, in bytes; `None` once it has ended.
+/// Peak memory of a process, in bytes; `None` once it has ended.
 fn peak_memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

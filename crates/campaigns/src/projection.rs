@@ -52,7 +52,7 @@ pub fn project(seed: u64, histories: u64) -> Result<Summary, CampaignError> {
     Ok(all)
 }
 
-/// Plays that many conversations with a model that binds its thoughts, from that seed on.
+/// Runs that many conversations, from a seed on, with a model that binds its thoughts.
 pub fn bind(seed: u64, histories: u64) -> Result<BoundSummary, CampaignError> {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64).min(histories.max(1));
     let at = |core: u64| seed.saturating_add(histories * core / cores);
@@ -74,7 +74,8 @@ pub fn bind(seed: u64, histories: u64) -> Result<BoundSummary, CampaignError> {
     Ok(all)
 }
 
-/// The control: each mistake that can be made with bound thoughts. The provider must refuse that soon, or miss one.
+/// The control: makes a mistake with bound thoughts. The provider must soon reject a request or miss a
+/// thought.
 pub fn unbound(seed: u64, mistake: Mistake) -> Result<(), CampaignError> {
     let played = campaign::bound(seed..seed.saturating_add(500), mistake);
     played.map(drop).map_err(|failure| violation(&failure).into())
@@ -84,7 +85,7 @@ fn violation(failure: &campaign::Failure) -> Violation {
     Violation { campaign: "projection", seed: failure.seed, step: 1, what: failure.to_string() }
 }
 
-/// The control: histories told as they are, one message for each entry. The rules must refuse that soon.
+/// The control: sends one message per entry, which the rules must soon reject.
 pub fn broken(seed: u64) -> Result<(), CampaignError> {
     for step in 1..=50 {
         let body = careless(&random_entries(seed.wrapping_add(step)));

@@ -171,7 +171,7 @@ struct StartBody {
     model: Option<String>,
     /// How hard the model thinks. It holds for the thread from here on.
     effort: Option<Effort>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// Tool calls to allow without asking, in this turn; if absent, as configured.
     approve: Option<Approve>,
 }
 
@@ -234,7 +234,7 @@ struct RetryBody {
     model: Option<String>,
     /// How hard the model thinks. It holds for the thread from here on.
     effort: Option<Effort>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// Tool calls to allow without asking, in this turn; if absent, as configured.
     approve: Option<Approve>,
 }
 
@@ -273,7 +273,7 @@ struct ResumeBody {
     model: Option<String>,
     /// How hard the model thinks. It holds for the thread from here on.
     effort: Option<Effort>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// Tool calls to allow without asking, in this turn; if absent, as configured.
     approve: Option<Approve>,
 }
 

@@ -1,4 +1,4 @@
-//! Jumps there and back: conversation and files are then what they were, wherever the jump led and however they had moved
+//! Jumps to a version and back, which must restore conversation and files, whatever the version and the moves
 //! before.
 
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ impl World {
         let short = u64::from(self.mistake == Some(ProgramFault::JumpsShort));
         let back = self.run(&target.line(&["jump", &(last - 1 - short).to_string()]))?;
         if !back.succeeded() {
-            // A change that is not known to be the thread's own is not undone without a question.
+            // A change that may belong to another thread is undone only after confirmation.
             let asked = back.output.errors.contains("--shared");
             return if asked { Ok(()) } else { broken("the jump back was refused", &back) };
         }
@@ -49,7 +49,7 @@ impl World {
         }
         let ((found, _), (_, left)) = (there.folder(&target.folder), back.folder(&target.folder));
         let excused: BTreeSet<PathBuf> = [&there, &back].into_iter().flat_map(unfinished).collect();
-        // A folder goes and comes with a path in it.
+        // A folder appears and disappears with the paths in it.
         let is_excused =
             |path: &PathBuf| excused.iter().any(|other| other.starts_with(path) || path.starts_with(other));
         let mut lost = differences(&found, &left).into_iter().map(PathBuf::from);
@@ -62,7 +62,7 @@ impl World {
     }
 }
 
-/// The paths that a move did not bring to where they should be, and says so.
+/// The paths that a move reports as not restored.
 fn unfinished(ran: &CommandRun) -> BTreeSet<PathBuf> {
     let paths = reported(&ran.output.answer).unwrap_or_default().into_iter();
     let left = paths

@@ -41,7 +41,7 @@ pub enum ProgramFault {
     UsesAnotherFolder,
     /// An invalid time is written.
     WritesAnyTime,
-    /// A jump leads to the version before the one that is meant.
+    /// A jump leads to the version before the requested one.
     JumpsShort,
 }
 

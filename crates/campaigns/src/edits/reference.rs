@@ -64,15 +64,15 @@ pub(super) struct Operation {
     pub(super) take: usize,
     /// The files before and after, once known.
     pub(super) files: Option<(Rc<Folder>, Rc<Folder>)>,
-    /// The take whose files are in the folder after it: not the active one, where the conversation moved alone.
+    /// The take whose files are in the folder after it. Not the active one, if only the conversation moved.
     pub(super) in_folder: usize,
     /// Whether it belongs to a take rather than the thread.
     pub(super) of_take: bool,
-    /// Whether it records what the user did.
+    /// Whether it records changes by the user.
     pub(super) seen: bool,
     /// Source and target, if it is a move.
     pub(super) moved: Option<(usize, usize)>,
-    /// What it is undone with: the first operation of the turn.
+    /// The first operation of its turn, with which it is undone.
     turn: usize,
     /// The history of each take after it.
     pub(super) histories: Rc<Vec<TakeHistory>>,
@@ -81,7 +81,7 @@ pub(super) struct Operation {
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     pub(super) log: Vec<Operation>,
-    /// How many takes there are.
+    /// Number of takes.
     pub(super) takes: usize,
     /// Whether it was promoted from another thread.
     pub(super) is_promoted: bool,
@@ -139,7 +139,7 @@ impl Thread {
         self.log.iter().skip(1).find_map(|operation| Some(Rc::clone(&operation.files.as_ref()?.0)))
     }
 
-    /// Whether a turn goes on behind an operation.
+    /// Returns whether the turn of an operation continues after it.
     pub(super) fn is_within_turn(&self, version: usize) -> bool {
         let turn = self.operation(version).turn;
         self.log[version..].iter().any(|later| later.turn == turn)
@@ -229,8 +229,8 @@ impl Thread {
         (self.back_over_moves(from, to), steps)
     }
 
-    /// What leads back to the files just after an operation: all that the thread did in the folder since then. What follows
-    /// without a gap is one step.
+    /// The steps back to the files after an operation: all later changes of the thread in the folder.
+    /// Consecutive changes are merged into one step.
     fn steps_since(&self, version: usize) -> Vec<FileChange> {
         let mut steps: Vec<FileChange> = Vec::new();
         for operation in self.log[version..].iter().rev().filter(|operation| !operation.seen) {
@@ -244,7 +244,7 @@ impl Thread {
         steps
     }
 
-    /// Back over all moves since the one that left where this one leads to.
+    /// Reverses all moves since the one that started where this one leads.
     fn back_over_moves(&self, from: usize, to: usize) -> Vec<FileChange> {
         let mut back: Vec<FileChange> = Vec::new();
         let redoes = self.way(to).contains(&from);
@@ -296,7 +296,7 @@ impl ReferenceModel {
         Self { present, known, threads, mistake }
     }
 
-    /// Records hand edits for a thread; they are not an undo step.
+    /// Records manual edits for a thread; they are not an undo step.
     pub(super) fn record_hand_edits(&mut self, thread: usize) {
         let (before, after) = (Rc::clone(&self.known), Rc::new(self.present.clone()));
         if before == after {
@@ -392,7 +392,7 @@ impl ReferenceModel {
         self.publish_move(thread, to, last_file_operation.then_some((back, steps)));
     }
 
-    /// A jump: conversation and files become what they were just after an operation.
+    /// Jumps: restores conversation and files as they were after an operation.
     pub(super) fn jump(&mut self, thread: usize, version: usize) {
         let to = self.threads[thread].jump(version);
         if self.mistake == Some(ModelFault::JumpsFollowTheConversation) {
@@ -406,7 +406,7 @@ impl ReferenceModel {
         self.publish_move(thread, to, last_file_operation.then_some((Vec::new(), steps)));
     }
 
-    /// A move of the conversation alone.
+    /// Moves only the conversation.
     pub(super) fn go_alone(&mut self, thread: usize, to: usize) {
         self.publish_move(thread, to, None);
     }
@@ -529,7 +529,7 @@ impl ReferenceModel {
         self.carry(thread, take, &steps, histories);
     }
 
-    /// A take becomes a thread of its own, with its last files.
+    /// Promotes a take to a thread, with its last files.
     pub(super) fn promote(&mut self, thread: usize, take: usize) {
         let asked = &self.threads[thread];
         let files = (1..=asked.version()).rev().find_map(|version| asked.shows(version, take)).map(Rc::clone);

@@ -34,7 +34,7 @@ pub(super) fn replay(
             }
         }
         for difference in from.differences(to) {
-            // A path that the reverted move left alone stays, whoever changed it since.
+            // A path that the reverted move did not touch stays, whoever changed it since.
             if number >= back.len()
                 && last_word
                 && mistake != Some(ModelFault::RedoOverwritesWhatUndoLeftAlone)

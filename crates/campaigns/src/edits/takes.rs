@@ -1,4 +1,4 @@
-//! The files of takes: which operations show them, and what brings them back.
+//! The files of takes: which operations recorded them, and which steps restore them.
 
 use std::rc::Rc;
 
@@ -16,11 +16,11 @@ impl Thread {
 
     fn in_folder_at(&self, version: usize) -> usize {
         let operation = self.operation(version);
-        // A take that was undone is not there any more.
+        // An undone take no longer exists.
         if self.has_take(version, operation.in_folder) { operation.in_folder } else { operation.take }
     }
 
-    /// Whether a take is there after an operation: the change that made it is done, and none that promoted it.
+    /// Returns whether a take exists after an operation: its creation is not undone, and it is not promoted.
     fn has_take(&self, version: usize, take: usize) -> bool {
         let way = self.way(self.operation(version).position);
         let first = self.log.iter().position(|old| old.moved.is_none() && old.take == take);
@@ -28,7 +28,7 @@ impl Thread {
         is_made && !self.promoted.iter().any(|(other, at)| *other == take && way.contains(at))
     }
 
-    /// Whether an operation took the files of a take away from the folder.
+    /// Returns whether an operation moved the files of a take out of the folder.
     fn leaves(&self, version: usize, take: usize) -> bool {
         let operation = self.operation(version);
         let moves = version > 1 && operation.files.is_some() && !operation.seen;
@@ -38,13 +38,14 @@ impl Thread {
             && !self.is_untouched(version)
     }
 
-    /// Whether a promoted thread had done nothing to files before an operation: the folder has those of another thread.
+    /// Returns whether a promoted thread had changed no files before an operation, so that the folder has the
+    /// files of another thread.
     fn is_untouched(&self, version: usize) -> bool {
         let earlier = &self.log[1..version.saturating_sub(1).max(1)];
         self.promotion().is_some() && earlier.iter().all(|old| old.files.is_none() || old.seen)
     }
 
-    /// The files that were in the folder when the take was promoted, and its own.
+    /// The files in the folder when the take was promoted, and those of the take.
     fn promotion(&self) -> Option<FileChange> {
         let history = self.operation(1).histories.first()?;
         match history.events.last()? {
@@ -53,8 +54,8 @@ impl Thread {
         }
     }
 
-    /// The files of a take that an operation left in the folder, or found there and took away, if the take had done then
-    /// just what it has done now: moves along the log show other files of it too.
+    /// The files of a take that an operation left in the folder or moved out of it, if the take had the same
+    /// changes then as now. Moves along the log also record other files of a take.
     pub(super) fn shows(&self, version: usize, take: usize) -> Option<&Rc<Folder>> {
         let operation = self.operation(version);
         let (before, after) = operation.files.as_ref()?;
@@ -67,13 +68,13 @@ impl Thread {
         same.then_some(if leaves { before } else { after })
     }
 
-    /// The last change of files that a take had made at a version.
+    /// The last file change of a take at a version.
     fn last_work(&self, version: usize, take: usize) -> Option<usize> {
         let way = self.way(self.operation(version).position);
         way.into_iter().find(|step| self.operation(*step).of_take && self.operation(*step).take == take)
     }
 
-    /// What brings the files of a take into the folder; nothing if they are not known.
+    /// The steps that move the files of a take into the folder; `None` if they are unknown.
     pub(super) fn steps_to(&self, take: usize) -> Option<Vec<FileChange>> {
         let untouched = self.is_untouched(self.version() + 1);
         if take == self.in_folder() {

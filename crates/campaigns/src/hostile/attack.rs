@@ -1,14 +1,14 @@
-//! What a hostile server sends, piece by piece: nothing is held in memory here either.
+//! Attacks of a hostile server, generated in pieces so that the server needs no memory for them either.
 
 use retake_agent::provider::Wire;
 use serde_json::{Value, json};
 
-/// A way to attack.
+/// An attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attack {
-    /// Text without end.
+    /// Endless text.
     EndlessText,
-    /// Signs of life without end and without content.
+    /// Endless keep-alive messages without content.
     EndlessPings,
     /// A gigabyte of arguments.
     HugeArguments,
@@ -22,13 +22,13 @@ pub enum Attack {
     Redirect,
     /// Bytes that are not UTF-8.
     NotText,
-    /// A line without end.
+    /// An endless line.
     EndlessLine,
-    /// A byte now and then.
+    /// Single bytes with long pauses.
     SlowDrip,
-    /// An error whose body has no end.
+    /// An error with an endless body.
     EndlessError,
-    /// JSON as deep as it is long.
+    /// Deeply nested JSON.
     DeepJson,
 }
 
@@ -53,7 +53,7 @@ impl Attack {
         Self::DeepJson,
     ];
 
-    /// What it is called in a report.
+    /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::EndlessText => "endless text",
@@ -88,7 +88,7 @@ impl Attack {
         }
     }
 
-    /// The piece of that number; `None` at the end.
+    /// The piece with that number; `None` at the end.
     pub(super) fn piece(self, wire: Wire, number: u64) -> Option<Vec<u8>> {
         let long = || "x".repeat(64 << 10);
         let first = number == 0;
@@ -192,7 +192,7 @@ fn arguments(wire: Wire, number: u64, text: &str) -> Value {
         Wire::Responses => {
             json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": text})
         }
-        // A call is whole here: many of them, each with much.
+        // Gemini sends whole calls, so the attack sends many large ones.
         Wire::Gemini => json!({"candidates": [{"content": {"parts": [
             {"functionCall": {"id": format!("call_{number}"), "name": "list", "args": {"path": text}}}]}}]}),
     }
@@ -210,10 +210,10 @@ fn stop(wire: Wire) -> Vec<Value> {
     }
 }
 
-/// How many bytes one piece of the bomb becomes, about.
+/// Approximate unpacked size of a piece of the gzip bomb.
 const GZIP_PIECE: u64 = 8 * 258 * 1_000;
 
-/// A piece of zeros in gzip. With fixed codes, 258 zeros more are the bits 11000101 00000.
+/// A piece of zeros in gzip. With fixed codes, the bits 11000101 00000 stand for 258 more zeros.
 fn gzip(first: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut bits, mut count) = (0_u32, 0);
@@ -229,7 +229,7 @@ fn gzip(first: bool) -> Vec<u8> {
     };
     if first {
         bytes.extend([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
-        // The last block, with fixed codes; a zero; and codes until a byte is full.
+        // The last block, with fixed codes: a zero, then codes up to a byte boundary.
         put(&mut bytes, "110");
         put(&mut bytes, "00110000");
         put(&mut bytes, "1100010100000");

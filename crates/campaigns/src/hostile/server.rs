@@ -1,4 +1,4 @@
-//! The server that attacks, and the host that nobody may come to.
+//! The attacking server, and a host that no client may contact.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use retake_agent::provider::Wire;
 use super::Attack;
 use super::attack::ordinary;
 
-/// Attacks whoever asks first, and answers all others as it should.
+/// Attacks on the first request, and answers all others correctly.
 pub(super) struct HostileServer {
     address: SocketAddr,
     sent: Arc<AtomicU64>,
@@ -30,7 +30,7 @@ impl HostileServer {
                 if ended.load(Ordering::Relaxed) {
                     break;
                 }
-                // That the client hangs up is how an attack should end.
+                // An attack should end with the client closing the connection.
                 drop(answer(connection, attack.take(), wire, &elsewhere, &counted, &ended));
             }
         });
@@ -96,7 +96,7 @@ fn answer(
     Ok(())
 }
 
-/// Another host. A key must not come here.
+/// Another host, which must never receive a key.
 pub(super) struct ElsewhereServer {
     address: SocketAddr,
     visits: Arc<AtomicU64>,
@@ -125,7 +125,7 @@ impl ElsewhereServer {
         self.visits.load(Ordering::SeqCst)
     }
 
-    /// Comes here as a client that follows a redirect would.
+    /// Connects like a client that follows a redirect.
     pub(super) fn visit(&self) -> std::io::Result<()> {
         let mut connection = TcpStream::connect(self.address)?;
         connection.write_all(b"POST /stolen HTTP/1.1\r\nconnection: close\r\n\r\n")?;

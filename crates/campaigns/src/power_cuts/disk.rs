@@ -23,8 +23,8 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Creates a disk with an empty ext4, its image in `folder`, mounted at `place` below it. Needs root, loop devices,
-    /// `mkfs.ext4` and a C compiler; the error names what is missing.
+    /// Creates a disk with an empty ext4, its image in `folder`, mounted at `place` below it. Needs root,
+    /// loop devices, `mkfs.ext4` and a C compiler; the error names the missing one.
     pub fn new(folder: &Path, place: &str) -> Result<Self, BoxError> {
         let disk = Self {
             image: folder.join("image"),

@@ -101,7 +101,7 @@ impl Arguments {
     }
 }
 
-/// What is said behind a provider's name.
+/// The note after a provider's name.
 fn note(listed: &ListedProvider, default: bool) -> String {
     if let Some(missing) = &listed.missing {
         return missing.clone();

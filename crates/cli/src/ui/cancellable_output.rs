@@ -1,8 +1,8 @@
 //! Output that waits for a slow reader until the turn is cancelled.
 //!
-//! Writing to a pipe or terminal that nobody reads blocks forever, in the middle of a turn. Output is therefore written
-//! in chunks that fit into the free buffer, checking for cancellation in between. After cancellation the reader gets a
-//! short grace period.
+//! Writing to a pipe or terminal whose reader has stopped blocks forever, in the middle of a turn. Output is
+//! therefore written in chunks that fit into the free buffer, checking for cancellation in between. After
+//! cancellation the reader gets a short grace period.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

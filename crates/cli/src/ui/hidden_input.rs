@@ -6,7 +6,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 use super::signals::Foreground;
 
-/// The most that is read.
+/// Maximum number of bytes to read.
 const MOST: usize = 16 * 1024;
 
 /// Puts the terminal back as it was.
@@ -38,7 +38,7 @@ pub(crate) fn read_hidden(question: &str) -> io::Result<Option<String>> {
     line
 }
 
-/// What is typed up to the end of the line.
+/// Reads the input up to the end of the line.
 fn read_line(input: impl BufRead) -> io::Result<Option<String>> {
     let mut typed = Vec::new();
     for byte in input.bytes() {

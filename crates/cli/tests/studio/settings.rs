@@ -57,7 +57,7 @@ fn every_setting_is_kept_when_its_field_is_left() {
         set(&studio, &format!("#settings [name={name}]"), typed);
         until(&studio, "/settings", &format!("/{name}"), kept);
     }
-    // One that is emptied goes back to what is usual.
+    // An emptied field returns to its default.
     for (name, usual) in [("temperature", json!(null)), ("top_p", json!(null)), ("max_tokens", json!(null))] {
         set(&studio, &format!("#settings [name={name}]"), "");
         until(&studio, "/settings", &format!("/{name}"), usual);

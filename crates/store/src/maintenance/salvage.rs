@@ -4,11 +4,14 @@
 //!   retake.db ──copy──► backups/damaged-1.db ──rows──► salvage/retake.db ──repair, verify──► retake.db
 //! ```
 //!
-//! A copy of the damaged file is kept. The new database is built, repaired and verified in a separate folder, and only then replaces the old one: in an SQLite transaction if the old file can still be opened, so that other processes simply see the new content; otherwise by renaming.
+//! The damaged file is copied first. The new database is built, repaired and verified in a separate folder,
+//! and only then replaces the old one: in an SQLite transaction if the old file can still be opened, so that
+//! other processes simply see the new content; otherwise by renaming.
 //!
 //! If SQLite cannot reach the rows of a table, its leaf pages are scanned one by one (`leaves`).
 //!
-//! The first page locates all others, and is the same in every store of one schema except for a few counters. If it is damaged, a fresh one replaces it in the copy.
+//! The first page locates all others, and is the same in every store of one schema except for a few counters.
+//! If it is damaged, a fresh one replaces it in the copy.
 
 mod leaves;
 

@@ -63,8 +63,8 @@ impl Cache {
         Some(bytes)
     }
 
-    /// Caches an object, unless an erasure happened after the transaction began: the object may be what was
-    /// destroyed.
+    /// Caches an object, unless an erasure happened after the transaction began: the object may have been
+    /// erased.
     pub(crate) fn put(&self, id: ContentId, bytes: &Arc<[u8]>, epoch: i64) {
         let mut generations = self.lock();
         if bytes.len() <= MAX_CACHED && generations.epoch == epoch {

@@ -17,7 +17,7 @@ use crate::{StoreError, WriteTransaction};
 
 /// Smaller content compresses too little.
 const MIN_PACKED: usize = 512;
-/// The fastest level, which gains most of what is possible on text.
+/// The fastest level, which achieves most of the possible compression on text.
 const LEVEL: i32 = 1;
 /// Limits the unpacked size, so that damage cannot exhaust memory.
 pub(crate) const MAX_UNPACKED: usize = 256 * 1024 * 1024;

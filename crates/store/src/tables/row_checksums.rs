@@ -20,7 +20,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::log::queries::{Queries, digest};
 use crate::{StoreError, WriteTransaction};
 
-/// What a lookup goes by. Facets use the numbers below these.
+/// Lookups that have checksums. Facets use the numbers below these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i64)]
 pub(crate) enum ChecksumKind {

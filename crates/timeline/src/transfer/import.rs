@@ -1,10 +1,12 @@
-//! Import: a thread from an export, all of it or nothing.
+//! Imports a thread from an export, completely or not at all.
 //!
-//! Nothing in the file is believed. Every object is hashed, decoded and held to the limits that commands are held
-//! to; every reference must already be there, as the kind that it should be; every state must be one that
-//! commands could have led to (see [`retake_model::check`]); every operation must follow the one before it and lead
-//! where the rules of history say. A thread that is here already is brought forward if the file continues it, left alone if it has nothing new, and refused if
-//! the two went different ways (then it can still be imported as a copy).
+//! An export is untrusted. Every object is hashed, decoded and checked against the limits of commands. Every
+//! reference must be to an earlier object of the right kind, every state must be reachable by commands (see
+//! [`retake_model::check`]), and every operation must follow its predecessor by the rules of history.
+//!
+//! If the thread already exists, an export that continues it adds its operations, and one without new
+//! operations changes nothing. If the two have diverged, the import is rejected; the export can still be
+//! imported as a copy.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -28,17 +30,17 @@ use crate::working_copy::move_back_to_files;
 use crate::write::project::UnrecordedProject;
 use crate::{ChangeError, Clock, Project, ProjectError, Timeline};
 
-/// The longest line: the largest entry in base64, with room to spare.
+/// Maximum length of a line: the largest entry in base64, with a margin.
 const LONGEST_LINE: u64 = 128 * 1024 * 1024;
 
-/// How a thread is imported.
+/// The identity of the imported thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportMode {
-    /// As the thread that it is.
+    /// The same thread.
     Same,
-    /// As a new thread with the same history.
+    /// A new thread with the same history.
     Copy,
-    /// The same, with an identity of the caller's: whoever asks again gets the same copy.
+    /// A copy with an id chosen by the caller, so that a repeated import finds the same copy.
     CopyAs(ThreadId),
 }
 
@@ -66,32 +68,32 @@ pub enum ImportError {
     /// The file could not be read.
     #[error("the import could not be read: {0}")]
     Read(#[from] std::io::Error),
-    /// It is not an export.
+    /// The file is not an export.
     #[error("line {line}: this is not a Retake export ({reason})")]
     NotAnExport {
-        /// Where.
+        /// Number of the line.
         line: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A newer program wrote it.
+    /// A newer version of the program wrote the export.
     #[error("the export has format {found}, this program knows {FORMAT}; update this program")]
     Newer {
         /// The format of the file.
         found: u64,
     },
-    /// Something in it is not what it says it is.
+    /// The export is damaged.
     #[error("line {line}: the export is damaged: {reason}; nothing was imported")]
     Damaged {
-        /// Where.
+        /// Number of the line.
         line: u64,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// It breaks off.
+    /// The export is incomplete.
     #[error("the export breaks off after line {0}; nothing was imported")]
     CutOff(u64),
-    /// The thread is here and went another way.
+    /// The thread exists and has diverged from the export.
     #[error(
         "thread {} is here already and went another way after version {common}; import it with --copy",
         .thread.short()
@@ -99,10 +101,10 @@ pub enum ImportError {
     Diverged {
         /// The thread.
         thread: ThreadId,
-        /// The last version that both have.
+        /// The last common version.
         common: Version,
     },
-    /// The thread that is here cannot go on as the export does.
+    /// The existing thread cannot be continued with the export.
     #[error("{0}; nothing was imported")]
     Refused(Box<ChangeError>),
     /// The folder cannot be a project.
@@ -123,10 +125,11 @@ impl From<WriteError<ImportError>> for ImportError {
 }
 
 impl Timeline {
-    /// Imports a thread into a project. `progress` hears how many operations are done, and of how many.
+    /// Imports a thread into a project. `progress` receives the number of imported operations and their
+    /// total.
     ///
-    /// `from` is read while the store is held for writing, so that all of it comes in or nothing: every other
-    /// change waits meanwhile. Give it a file, and not something that may take its time, such as a network.
+    /// Reads `from` inside a write transaction, so that an import is atomic, and blocks all other changes
+    /// until it ends. `from` should therefore be a file, and not a slow source such as a network connection.
     pub fn import(
         &self,
         from: impl BufRead + Send + 'static,
@@ -140,8 +143,8 @@ impl Timeline {
             .write(move |writing| import_thread(writing, from, project, importing, &*clock, &mut progress))?)
     }
 
-    /// The same into the project of a folder. A folder that is new becomes a project in the same transaction, so that an
-    /// import that is refused leaves no project behind.
+    /// Imports a thread into the project of a folder. A new folder becomes a project in the same transaction,
+    /// so that a rejected import leaves no project behind.
     pub fn import_into(
         &self,
         from: impl BufRead + Send + 'static,
@@ -163,7 +166,7 @@ impl Timeline {
         Ok(imported)
     }
 
-    /// What an import would bring in. Everything is checked as for one, and nothing is kept.
+    /// Previews an import, with the same checks. Changes nothing.
     pub fn preview_import(
         &self,
         from: impl BufRead + Send + 'static,
@@ -172,7 +175,7 @@ impl Timeline {
     ) -> Result<ImportSummary, ImportError> {
         let clock = self.clock.clone();
         let refused = self.store.write(move |writing| -> Result<Infallible, Box<PreviewResult>> {
-            // What is refused leaves nothing behind.
+            // Always an error, so that the transaction is rolled back.
             Err(Box::new(import_thread(writing, from, project, importing, &*clock, &mut |_, _| ())))
         });
         match refused {
@@ -183,7 +186,7 @@ impl Timeline {
     }
 }
 
-/// What came of an import, or would come of it.
+/// The result of an import or of its preview.
 type PreviewResult = Result<ImportSummary, ImportError>;
 
 fn import_thread(
@@ -220,7 +223,7 @@ fn import_thread(
     import.finish(arrived, clock)
 }
 
-/// A thread that was imported, and where it was before.
+/// An imported thread, and its version before the import.
 struct ImportedThread {
     thread: ThreadId,
     before: Option<Version>,
@@ -248,13 +251,13 @@ struct Import<'writing, 'transaction, R> {
     from: R,
     project: ProjectId,
     copy: Option<ThreadId>,
-    /// Whether the thread that is copied is in the same project.
+    /// Whether the original of a copy is in the same project.
     has_original: bool,
     hasher: blake3::Hasher,
     line: u64,
-    /// What the file has brought so far.
+    /// Objects that the export has brought so far.
     present: HashSet<Reference>,
-    /// What the file says was destroyed, as long as nothing refers to it.
+    /// Objects that the export declares as redacted, until something refers to them.
     redacted: HashSet<Reference>,
     waiting: ObjectBuffer,
     accepted: StateChecker,
@@ -264,7 +267,7 @@ struct Import<'writing, 'transaction, R> {
     new_operations: u64,
 }
 
-/// Objects that the next operation will bring, in the order in which they came and by name.
+/// Objects of the next operation, in the order of the export and by id.
 #[derive(Default)]
 struct ObjectBuffer {
     order: Vec<NewObject>,
@@ -278,7 +281,7 @@ impl ObjectBuffer {
     }
 }
 
-/// What is stored with what is waiting on top of it.
+/// Buffered objects on top of the stored ones.
 struct ImportObjects<'import> {
     waiting: &'import MemoryObjects,
     stored: &'import Queries<'import>,
@@ -331,14 +334,14 @@ impl<R: BufRead> Import<'_, '_, R> {
         if header.version != next - 1 {
             return Err(self.damaged("it holds fewer operations than it says"));
         }
-        // Who may see a thread that is here already is decided here, whatever was set elsewhere.
+        // The sharing of an existing thread is a local decision, which an import does not change.
         if let Some(sharing) = here.filter(|here| *here != row.summary.sharing()) {
             self.writing.put_sharing(&row, sharing)?;
         }
         Ok(ImportedThread { thread, before })
     }
 
-    /// Keeps conversation and files together, and says what became of the thread.
+    /// Keeps conversation and files together, and summarizes the import.
     fn finish(&self, arrived: ImportedThread, clock: &dyn Clock) -> Result<ImportSummary, ImportError> {
         let ImportedThread { thread, before } = arrived;
         let continued = before.filter(|_| self.new_operations > 0);
@@ -385,14 +388,14 @@ impl<R: BufRead> Import<'_, '_, R> {
         let id = ContentId::of(kind, &bytes);
         self.measures.content(kind, id, &bytes).map_err(|error| self.bad(&error))?;
         self.present.insert((kind, id));
-        // What was destroyed here on purpose does not come back by the way.
+        // An import does not restore content that was redacted here.
         if !can_be_redacted(kind) || !self.writing.is_redacted(id)? {
             self.waiting.push(NewObject { id, kind, bytes: bytes.into() });
         }
         Ok(())
     }
 
-    /// What content refers to must have come before it, or be said to be destroyed.
+    /// Checks that a referenced object came earlier, or is declared as redacted.
     fn need(&mut self, reference: Reference) -> Result<(), ImportError> {
         if self.present.contains(&reference) {
             return Ok(());
@@ -400,7 +403,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         if !self.redacted.remove(&reference) {
             return Err(self.damaged("something refers to what is not there"));
         }
-        // What was destroyed elsewhere and is whole here stays: a file must not take away what it does not bring.
+        // Content that was redacted elsewhere but exists here stays: an export must not delete content.
         let (kind, id) = reference;
         if !self.writing.contains(kind, id)? {
             self.writing.put_redaction(kind, id, self.now)?;
@@ -414,7 +417,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         if !can_be_redacted(kind) {
             return Err(self.damaged("only entries, blobs and sealed bytes can be redacted"));
         }
-        // Recorded when something refers to it as what it is said to be, and not before.
+        // Recorded only when something refers to it with the declared kind.
         self.redacted.insert((kind, id));
         Ok(())
     }
@@ -457,7 +460,8 @@ impl<R: BufRead> Import<'_, '_, R> {
         }
         self.check_position(row.as_ref().map(|row| row.number), &operation)?;
         self.check_last_file_operation(row.map(|row| row.number), &operation)?;
-        // Before it is published, which reads the state: one that was made to be expensive is not read at all.
+        // Checked before it is published, because publishing reads the state, and a malicious one is
+        // expensive to read.
         let arriving = ImportObjects { waiting: &self.waiting.named, stored: self.writing };
         self.accepted.state(&arriving, operation.after).map_err(|error| self.bad(&error))?;
         let objects = std::mem::take(&mut self.waiting).order;
@@ -471,7 +475,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         Ok(())
     }
 
-    /// Where an operation stands is worked out again: undo and redo walk along it.
+    /// Computes the position of an operation again, because undo and redo rely on it.
     fn check_position(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
         let link = Link::of(operation);
         let Some(number) = row else {
@@ -486,8 +490,8 @@ impl<R: BufRead> Import<'_, '_, R> {
         if !operation.kind.is_not_undoable() {
             return Ok(());
         }
-        // A log from before takes had chains makes an old state current; since then a note changes nothing, and a move
-        // makes a state that is checked as any other.
+        // In a log from before takes had chains, a move makes an old state current. In newer logs a note
+        // changes nothing, and a move creates a state that is checked like any other.
         let expected = if link.predates_chains() {
             self.change(number, operation.place.position)?.map(|target| target.after)
         } else if link.is_move() {
@@ -502,7 +506,8 @@ impl<R: BufRead> Import<'_, '_, R> {
         }
     }
 
-    /// Whoever looks for files follows `last_file_operation` from operation to operation, so it must not lead astray.
+    /// Checks `last_file_operation`, the link to the previous operation with files, because searches for
+    /// files follow it.
     fn check_last_file_operation(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
         let head = row.map(|number| self.writing.head(number)).transpose()?.flatten();
         let before = head.and_then(|head| head.operation.last_file_operation);
@@ -518,15 +523,14 @@ impl<R: BufRead> Import<'_, '_, R> {
         Ok(found.map(|found| found.operation).filter(|operation| !operation.kind.is_not_undoable()))
     }
 
-    /// A copy belongs here and was made on its own: no undo in the thread that the original was once a take of
-    /// may put it away.
+    /// Makes a copy independent of the original's source thread, so that no undo there can delete it.
     fn rewrite_project(&self, kind: &mut OperationKind) {
         if let OperationKind::ThreadCreated { .. } | OperationKind::ThreadPromoted { .. } = kind {
             *kind = OperationKind::ThreadCreated { project: self.project };
         }
     }
 
-    /// An undo in a copy must not revert the work of the thread that it is a copy of without being asked to.
+    /// Marks file changes of a copy as shared, so that an undo asks before it reverts work of the original.
     fn share_files(&self, operation: &mut Operation) {
         let is_change = !operation.kind.is_not_undoable();
         if let Some(files) = operation.files.as_mut().filter(|_| is_change && self.has_original) {
@@ -561,7 +565,7 @@ impl<R: BufRead> Import<'_, '_, R> {
     }
 }
 
-/// The versions that a move says it went between.
+/// The versions between which a move leads.
 fn ends(kind: &OperationKind) -> Option<[Version; 2]> {
     match *kind {
         OperationKind::Undone { from, to }
@@ -572,7 +576,7 @@ fn ends(kind: &OperationKind) -> Option<[Version; 2]> {
     }
 }
 
-/// Only what holds no structure can be destroyed by itself.
+/// Returns whether a kind of object can be redacted: only content, and not the structure of a thread.
 fn can_be_redacted(kind: Kind) -> bool {
     matches!(kind, Kind::Entry | Kind::Blob | Kind::Sealed)
 }

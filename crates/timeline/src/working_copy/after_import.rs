@@ -21,9 +21,9 @@ use crate::write::change::{Head, compose_move, finish};
 use crate::write::moves::view_of;
 use crate::{Caller, ChangeError, FileError, Goal, Rules};
 
-/// Moves a thread back to its version before an import, if the imported operations change files: an import moves no
-/// files, and a later jump moves conversation and files together. Returns the version to jump to; `None` if nothing had
-/// to move.
+/// Moves a thread back to its version before an import, if the imported operations change files: an import
+/// moves no files, and a later jump moves conversation and files together. Returns the version to jump to;
+/// `None` if nothing had to move.
 pub(crate) fn move_back_to_files(
     writing: &WriteTransaction<'_>,
     thread: ThreadId,
@@ -55,7 +55,8 @@ pub(crate) fn move_back_to_files(
     let caller = Caller { actor: Actor::Sync, ..Caller::human() };
     let kind = goal.kind(way.from, way.to);
     writing.put_contents(&additions.into_new(), clock.now())?;
-    // One operation: no version has the conversation of the one side and the files of the other.
+    // A single operation, so that no version combines the conversation of one side with the files of the
+    // other.
     let composed = compose_move(writing, &at, &way.cursor, kind, &caller, clock)?;
     let (before, after) = (with_import, without);
     let files = FileChange { before, after, take, worktree: false, left: None, shared: None };
@@ -63,9 +64,9 @@ pub(crate) fn move_back_to_files(
     Ok(Some(newest))
 }
 
-/// The files that this folder would have with the changes that an import brought, and those that it had before; `None` if
-/// the import changed nothing in the project's folder. Edits that were made by hand elsewhere do not count: no move brings
-/// them here.
+/// The files that this folder would have with the imported changes, and its files before; `None` if the
+/// import changed nothing in the project's folder. Manual edits made elsewhere do not count, because no move
+/// applies them here.
 fn files_around_import(
     writing: &WriteTransaction<'_>,
     additions: &mut Additions<'_, Queries<'_>>,
@@ -85,7 +86,7 @@ fn files_around_import(
             steps.push(FileStep::new(files.before, files.after));
         }
     }
-    // Without earlier files of this thread, those that its first change found elsewhere stand for them.
+    // If this thread has no earlier files, uses those that its first change found.
     let Some(without) = without.or(steps.last().map(|first| first.from)) else { return Ok(None) };
     steps.reverse();
     let present: Snapshot = load(additions, without)?;
@@ -94,7 +95,7 @@ fn files_around_import(
     Ok(Some((additions.add(&replayed.snapshot), without)))
 }
 
-/// Refuses an import that continues a take which is open in a worktree: nothing would bring its files there.
+/// Rejects an import that continues a take with a worktree, because nothing would move the new files there.
 fn check_worktrees(writing: &WriteTransaction<'_>, at: &Head, before: Version) -> Result<(), ChangeError> {
     let (log, newest) = (writing.log(at.row.number), at.last.operation.version);
     for folder in writing.folders()? {

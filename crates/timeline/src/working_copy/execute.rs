@@ -1,4 +1,4 @@
-//! Carrying a plan out: intent, files, operation.
+//! Executes a plan: stores the intent, moves the files, publishes the operation.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::AtomicBool;
@@ -29,23 +29,23 @@ use crate::write::change::{ComposedOperation, Head, finish};
 use crate::write::promote::follow;
 use crate::{Caller, ChangeOutcome, Timeline};
 
-/// What is to be done: how the files are to be, and the content that is new for it.
+/// The planned files, and the new content for them.
 pub(super) struct FilePlan {
     pub(super) wanted: ContentId,
     pub(super) replayed: ReplayResult,
-    /// Paths whose setuid, setgid or sticky bit is lost if they are made anew.
+    /// Paths that lose their setuid, setgid or sticky bit if they are created again.
     pub(super) mode_bits: BTreeSet<RootPath>,
     pub(super) objects: Vec<NewObject>,
 }
 
-/// What was done.
+/// The outcome of an executed move.
 pub(super) struct ExecutedMove {
     pub(super) done: ChangeOutcome,
     pub(super) also: Vec<ThreadId>,
     pub(super) report: FileReport,
 }
 
-/// Makes the operation, inside a write, from the newest state of the thread.
+/// Composes the operation inside a write, from the newest state of the thread.
 pub(super) trait Compose:
     for<'writing, 'transaction> FnOnce(
         &'writing WriteTransaction<'transaction>,
@@ -68,7 +68,7 @@ impl<F> Compose for F where
 }
 
 impl FolderSession<'_> {
-    /// Carries a plan out that was made for the present files and the thread's version then.
+    /// Executes a plan that was made for the current files and for the version that the thread had then.
     pub(super) fn execute(
         self,
         thread: ThreadId,
@@ -93,7 +93,8 @@ impl FolderSession<'_> {
             writing.put_contents(&objects, clock.now())?;
             let state: ThreadState = load(&composed.additions, composed.operation.after)?;
             let take = worktree.map_or(state.active, |worktree| worktree.take);
-            // A take that was shown without its files does not leave them here.
+            // After a switch of only the conversation, the folder has the files of a take that is no longer
+            // active. That take leaves them now, not the active one.
             let (log, last) = (at.row.number, at.last.operation.version);
             let here = take_in_folder(writing, log, last, &at.state)?;
             let leaves = worktree.is_none() && here != take;
@@ -131,26 +132,26 @@ impl FolderSession<'_> {
 }
 
 enum StartedMove {
-    /// No file had to move.
+    /// No file had to move; the operation is published.
     Done(Box<(ChangeOutcome, Vec<ThreadId>)>),
-    /// Files are to move now.
+    /// The intent is stored; the files move next.
     Intent(Box<StoredIntent>),
 }
 
-/// What became of what was to move.
+/// The outcome of moving files.
 #[derive(Default)]
 pub(super) struct AppliedFiles {
-    /// Each path.
+    /// The outcome of each path.
     pub(super) paths: BTreeMap<RootPath, Outcome>,
-    /// Where files of somebody's are that could not go back to their place.
+    /// Where files were set aside that could not return to their paths.
     pub(super) aside: Vec<String>,
 }
 
-/// Moves the files of an intent. If that fails they are put back, and the intent is gone as if it had never been.
+/// Moves the files of an intent. On failure, moves them back and deletes the intent.
 pub(super) fn move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<AppliedFiles, FileError> {
     match try_move_files(timeline, intent) {
         Ok(applied) => Ok(applied),
-        // Where it is not known what is on the disk, whoever comes next finds out.
+        // If the state on disk is unknown, the intent stays, and the next command recovers from it.
         Err(FileError::Apply(error))
             if error.not_put_back.is_empty()
                 && !matches!(error.cause, Cause::Sync(_))
@@ -166,13 +167,13 @@ pub(super) fn move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<A
     }
 }
 
-/// Whether nothing of ours is left in the folders. Only the intent knows what such a thing is called.
+/// Returns whether no temporary files are left in the folders. Only the intent has the token in their names.
 fn is_cleaned_up(intent: &StoredIntent) -> bool {
     let Ok(token) = Token::new(&intent.intent.token) else { return true };
     !intent.intent.roots.iter().any(|(_, path)| token.is_in(&path_from_text(path)))
 }
 
-/// The intent stands, so it would not be true that nothing was changed.
+/// Marks an error as unfinished: the intent still exists, so some files may have changed.
 fn unfinished(error: FileError) -> FileError {
     match error {
         FileError::Unfinished(_) => error,
@@ -207,13 +208,13 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<AppliedF
                 moved.push((root, steps));
             }
             Err(error) => {
-                // All roots or none.
+                // All roots move, or none.
                 put_back(&queries, &moved, &token);
                 return Err(error.into());
             }
         }
     }
-    // Last, since they are not put back: what cannot be done about one is its outcome.
+    // Sealed files move last, because they are not moved back: a failure is the outcome of its path.
     applied.paths.extend(move_sealed(timeline, &queries, intent, (&before, &after), &token)?);
     Ok(applied)
 }
@@ -240,7 +241,8 @@ fn move_root(
     }
 }
 
-/// The steps that put something where an excluded file stands: one that is too large, say, and of which there is no copy.
+/// The steps that would replace an excluded file, which has no copy in the store (it is too large, for
+/// example).
 fn excluded_at<'steps>(
     queries: &Queries<'_>,
     present: Option<&SnapshotRoot>,
@@ -266,8 +268,8 @@ pub(super) fn request<'a>(
     Request { root, steps, objects: queries, token, unchanged: None, progress: None, cancel: &NEVER }
 }
 
-/// Takes back what was done to roots before another one failed. What cannot be taken back is found by the next
-/// look at the folder, and recorded as it is.
+/// Reverts the changes to roots after another root failed. The next recording of the folder captures the
+/// changes that cannot be reverted.
 fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], token: &Token) {
     for (root, steps) in moved {
         let back: Vec<Difference> = steps
@@ -279,7 +281,7 @@ fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], token:
     }
 }
 
-/// What became of a path, in the words of the timeline.
+/// Converts the outcome of a path.
 pub(super) fn outcome(outcome: apply::Outcome) -> Outcome {
     match outcome {
         apply::Outcome::Written => Outcome::Written,
@@ -290,7 +292,7 @@ pub(super) fn outcome(outcome: apply::Outcome) -> Outcome {
     }
 }
 
-/// Publishes the operation of an intent whose files have moved, as far as they would.
+/// Publishes the operation of an intent after its files have moved, as far as possible.
 pub(super) fn end(
     timeline: &Timeline,
     intent: StoredIntent,
@@ -319,7 +321,7 @@ pub(super) fn end(
         .map_err(FileError::from)
 }
 
-/// Publishes, and brings threads along that had been promoted out of this one.
+/// Publishes an operation, and deletes or restores threads that were promoted from this one.
 fn publish(
     writing: &WriteTransaction<'_>,
     at: &Head,
@@ -342,7 +344,8 @@ fn publish(
     Ok((finish(writing, at, composed)?.0, also))
 }
 
-/// The snapshot after a move that left some paths as they were: what the operation did not do is not its doing.
+/// The snapshot after a move that left some paths unchanged, so that the operation records only actual
+/// changes.
 fn with_leftovers(
     additions: &mut Additions<'_, Queries<'_>>,
     files: FileChange,
@@ -358,7 +361,7 @@ fn with_leftovers(
     let mut before = SnapshotCursor::new(&before);
     for path in &left {
         let node = before.get(additions, path)?;
-        // What is in a folder has paths of its own.
+        // The content of a folder has its own paths.
         let node = match node {
             Some(Node::Folder { mode, .. }) => {
                 Some(Node::Folder { tree: additions.add(&Tree::default()), mode })

@@ -1,14 +1,15 @@
-//! What a jump does to the files of a folder.
+//! Computes the file changes of a jump.
 //!
-//! The log has every change of the folder since a version: undone newest first, they lead to the files of that version. The
-//! route of the jump would not do, since the conversation may have moved without the files:
+//! The log has every change of the folder since a version; undoing them, newest first, leads to the files of
+//! that version. The route of the jump is not enough, since the conversation may have moved without the
+//! files:
 //!
 //! ```text
 //!   log      1 a     2 b     3 undo --conversation    4 c          jump to 3: c is undone, and b stays
 //!   files    a       a b     a b                      a b c
 //! ```
 //!
-//! Edits by hand stay, as with any other move.
+//! Manual edits stay, as with any other move.
 
 use retake_model::history::OperationLog as _;
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
@@ -22,7 +23,7 @@ use super::route::{edit_step, is_edit_in_worktree};
 pub(super) struct FolderChanges {
     /// Newest first.
     changes: Vec<FileChange>,
-    /// What was changed by hand in a worktree that is closed by now, in the take that was active at that version.
+    /// Manual edits in a worktree that has since been removed, by the take that was active at that version.
     edits: Vec<FileStep>,
 }
 
@@ -55,8 +56,8 @@ impl FolderChanges {
         Ok(Self { changes, edits })
     }
 
-    /// The steps that lead back to the files of the version. Changes that follow each other without a gap are one step, so
-    /// that an undo and its redo are none.
+    /// The steps back to the files of the version. Consecutive changes are merged into one step, so that an
+    /// undo and its redo cancel out.
     pub(super) fn steps(&self) -> Vec<FileStep> {
         let mut steps: Vec<FileStep> = Vec::new();
         for files in &self.changes {
@@ -76,7 +77,7 @@ impl FolderChanges {
     }
 }
 
-/// Whether an operation records what a user changed.
+/// Returns whether an operation records manual edits.
 pub(super) fn is_hand_edit(operation: &Operation) -> bool {
     matches!(operation.kind, OperationKind::ExternalEdits { .. })
 }

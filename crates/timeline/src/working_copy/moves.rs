@@ -33,7 +33,7 @@ pub struct MoveOutcome {
 pub(super) const LABELS: MergeLabels<'static> = MergeLabels { ours: "as it is", theirs: "as it would be" };
 
 impl WorkingCopy {
-    /// Moves along the log: the conversation, the files, or both.
+    /// Moves the conversation, the files, or both along the log.
     pub fn go(
         &self,
         thread: ThreadId,
@@ -44,7 +44,7 @@ impl WorkingCopy {
         loop {
             let order = self.order(thread, PlanRequest::Move(goal), caller.clone(), move_options)?;
             match order.perform(None) {
-                // The thread got its first files meanwhile.
+                // The thread got its first files in the meantime.
                 Err(FileError::PlanOutdated) => {}
                 other => {
                     let executed = other?;
@@ -54,7 +54,7 @@ impl WorkingCopy {
         }
     }
 
-    /// Where a move leads, and which changes of files in this folder lie on the way.
+    /// The destination of a move, and the file changes in this folder on its route.
     pub(super) fn plan_move(
         &self,
         queries: &Queries<'_>,
@@ -65,7 +65,8 @@ impl WorkingCopy {
         let (row, head) = head_of(queries, thread)?;
         let (here, rules) = (self.here(), self.timeline.rules);
         let view = view_of(queries, thread, &load(queries, head.after)?, take)?;
-        // The take that is meant was the active one, or had its worktree, when the folder was chosen.
+        // Since the folder was chosen, another take became active, or the take's worktree was created or
+        // removed.
         if take.is_some_and(|take| take != view.take) || view.worktree != self.worktree.is_some() {
             return Err(FileError::PlanOutdated);
         }
@@ -92,7 +93,7 @@ impl WorkingCopy {
         Ok((PendingOperation::Move { goal, way }, steps))
     }
 
-    /// Which folder this is.
+    /// The kind of this folder.
     pub(super) fn here(&self) -> FolderKind {
         self.worktree.map_or(FolderKind::Project, |worktree| FolderKind::Worktree(worktree.take))
     }

@@ -1,7 +1,7 @@
-//! The files of takes, by the operations that changed them.
+//! Plans file changes from the operations that changed the files of takes.
 //!
-//! Operations with files form a row of their own (`last_file_operation`), so that a long conversation between two of them
-//! costs nothing.
+//! Operations that changed files are linked to each other (`last_file_operation`), so that a walk skips the
+//! conversation between them.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ use super::entry_files::promoted_from;
 use super::jump::is_hand_edit;
 use super::route::{edit_step, is_edit_in_worktree};
 
-/// Which folder is meant.
+/// A folder with files of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FolderKind {
-    /// The project's.
+    /// The project's folder.
     Project,
-    /// The one that a take has for itself.
+    /// The worktree of a take.
     Worktree(TakeId),
 }
 
 impl FolderKind {
-    /// Whether an operation's files are in that folder.
+    /// Returns whether an operation changed files in this folder.
     pub(super) fn holds(self, files: &FileChange) -> bool {
         match self {
             Self::Project => !files.worktree,
@@ -37,7 +37,7 @@ impl FolderKind {
     }
 }
 
-/// The operations of a thread that have files, newest first.
+/// Walks over the operations of a thread that changed files, newest first.
 pub(super) struct FileOperationWalk<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     thread: i64,
@@ -45,7 +45,7 @@ pub(super) struct FileOperationWalk<'queries, 'transaction> {
 }
 
 impl<'queries, 'transaction> FileOperationWalk<'queries, 'transaction> {
-    /// Those up to and including a version.
+    /// Starts at a version, inclusive.
     pub(super) fn up_to(
         queries: &'queries Queries<'transaction>,
         thread: i64,
@@ -84,11 +84,12 @@ impl Iterator for FileOperationWalk<'_, '_> {
     }
 }
 
-/// Back over the moves that led here from just where this one leads: that brings back, byte for byte, what the first of
-/// them found, whatever had to be merged on the way here, and leaves alone what they left alone.
+/// The steps that reverse earlier moves, if those moves started where this one leads. Reversing them restores
+/// the files exactly, even where a move had to merge, and does not touch files that those moves did not
+/// touch.
 ///
 /// ```text
-///   place    P ──undo 2──► Q ──redo──► R ──redo──► P         the second redo: back over the first one, and over the undo
+///   P ──undo 2──► Q ──redo──► R ──redo──► P         the second redo reverses the first one and the undo
 /// ```
 pub(super) fn steps_back(
     queries: &Queries<'_>,
@@ -100,7 +101,7 @@ pub(super) fn steps_back(
     let log = queries.log(thread);
     let there = way.cursor.clone().place(&log)?;
     let redoes = way.cursor.route().iter().all(|step| matches!(step, RouteStep::Forward(_)));
-    // Where the chains of a take and of the thread were after an operation.
+    // The positions of a take's chain and of the thread's chain after an operation.
     let place = |version: Version, take: TakeId| -> Result<(TakeId, Version, Version), StoreError> {
         let thread = history::thread_position(&history::OperationLog::step(&log, version)?, version);
         Ok((take, history::take_position(&log, version, take)?.position, thread.position))
@@ -108,12 +109,12 @@ pub(super) fn steps_back(
     let (mut back, mut edits) = (Vec::new(), Vec::new());
     for last_file_operation in FileOperationWalk::up_to(queries, thread, head)? {
         let (operation, files) = last_file_operation?;
-        // A move between two changes is younger than both.
+        // A move between two changes is newer than both.
         if operation.version <= way.from.max(way.to) {
             break;
         }
         if !here.holds(&files) {
-            // What the take got by hand in a worktree since then is no step that would tell the two places apart.
+            // Manual edits in a worktree do not change positions, so they are applied in addition.
             if files.take == there.0 && is_edit_in_worktree(&operation, &files) {
                 edits.push(edit_step(&files));
             }
@@ -122,12 +123,13 @@ pub(super) fn steps_back(
         let version = operation.version;
         let leads_back = match operation.kind {
             OperationKind::Undone { .. } | OperationKind::Redone { .. } | OperationKind::Jumped { .. } => {
-                // The files alone go back over one move only: the conversation stands elsewhere.
+                // A move of only the files reverses a single move, because the conversation is at another
+                // position.
                 let from_here = scope != Scope::Files || place(version, way.now.0)? == way.now;
                 from_here && place(version - 1, there.0)? == there
             }
             OperationKind::ExternalEdits { .. } | OperationKind::Saved { .. } => continue,
-            // Where the conversation moves too, it passes over such a move as over any other change.
+            // If the conversation moves too, such a move is a change like any other.
             OperationKind::FilesMoved { from, to, .. } if scope == Scope::Files => {
                 (from, to) == (way.to, way.from)
             }
@@ -137,8 +139,8 @@ pub(super) fn steps_back(
             back.clear();
         }
         back.push(FileStep::new(files.after, files.before));
-        // An undo that found nothing to do to files is taken back by doing nothing. A redo that found nothing to do may
-        // have found files that an undo of the conversation alone had left there, and the undo of that takes them back.
+        // Reversing an undo that changed no files changes none either. A redo may have changed none because
+        // an undo of only the conversation had left the files in place; reversing it must remove them.
         let went = back.iter().any(|step| step.from != step.to);
         if leads_back && (went || redoes) {
             back.extend(edits.into_iter().rev());
@@ -151,8 +153,8 @@ pub(super) fn steps_back(
     Ok(Vec::new())
 }
 
-/// What brings the files of a promoted take into the project's folder, as long as its new thread did nothing there: a promotion
-/// moves no file. `None` for any other take.
+/// The steps that move the files of a promoted take into the project's folder, as long as its new thread
+/// changed nothing there: a promotion moves no files. `None` for any other take.
 pub(super) fn step_to_promoted(
     queries: &Queries<'_>,
     thread: i64,
@@ -167,8 +169,8 @@ pub(super) fn step_to_promoted(
     Ok(is_untouched.then(|| FileStep::new(found, own)))
 }
 
-/// Whether a promoted thread did nothing to the files of the project's folder up to a version: the folder has those of another
-/// thread. Edits by hand do not count.
+/// Returns whether a promoted thread changed no files in the project's folder up to a version, so that the
+/// folder has the files of another thread. Manual edits do not count.
 fn is_untouched(queries: &Queries<'_>, thread: i64, version: Version) -> Result<bool, StoreError> {
     for last_file_operation in FileOperationWalk::up_to(queries, thread, version)? {
         let (operation, files) = last_file_operation?;
@@ -181,9 +183,9 @@ fn is_untouched(queries: &Queries<'_>, thread: i64, version: Version) -> Result<
     Ok(first.is_some_and(|first| matches!(first.operation.kind, OperationKind::ThreadPromoted { .. })))
 }
 
-/// What brings the files of a take back into the project's folder that it left some time ago: everything that this
-/// thread did there since is taken back, and what the take did in a folder of its own is made. `None` if nothing
-/// is known of the take's files.
+/// The steps that move the files of an inactive take back into the project's folder: they undo later changes
+/// of this thread there, and apply the changes of the take in its worktree. `None` if the files of the take
+/// are unknown.
 pub(super) fn steps_to_take(
     queries: &Queries<'_>,
     thread: i64,
@@ -205,7 +207,7 @@ pub(super) fn steps_to_take(
             continue;
         }
         let back = FileStep::new(files.after, files.before);
-        // The worktree was filled with the files that the take was left with, whichever they were.
+        // The worktree was created with the files that the take had when it became inactive.
         let known = match last {
             Some(_) => files_shown(&files, take),
             None => shown.shows(&operation, &files, take)?,
@@ -225,11 +227,11 @@ pub(super) fn steps_to_take(
             steps.push(back);
         }
     }
-    // It never was in the project's folder: there is nothing to go by but its own last files.
+    // The take was never in the project's folder: only its own last files are known.
     Ok(last.map(|last| vec![FileStep::between_folders(present, last)]))
 }
 
-/// The last files of a take that are known.
+/// The last known files of a take.
 pub(crate) fn files_of_take(
     queries: &Queries<'_>,
     thread: i64,
@@ -246,7 +248,8 @@ pub(crate) fn files_of_take(
     Ok(None)
 }
 
-/// The take whose files are in the project's folder: not the active one, where the conversation alone was switched.
+/// The take whose files are in the project's folder. Not the active take, if only the conversation was
+/// switched.
 pub(super) fn take_in_folder(
     queries: &Queries<'_>,
     thread: i64,
@@ -263,22 +266,24 @@ pub(super) fn take_in_folder(
     Ok(state.active)
 }
 
-/// The files of a take that an operation recorded.
+/// The files of a take that an operation recorded: those before it if the take left the folder, or else after
+/// it.
 fn files_shown(files: &FileChange, take: TakeId) -> Option<ContentId> {
     if files.left == Some(take) { Some(files.before) } else { (files.take == take).then_some(files.after) }
 }
 
-/// Which operations show takes with the files that belong to their present positions.
+/// Finds operations that recorded the files of takes at their current positions.
 ///
-/// A move along the log may have shown older or newer files of a take than those: the take's chain says which steps were
-/// done then, and which are done now.
+/// Other operations may have recorded older or newer files of a take, because moves along the log undid or
+/// redid its changes. The take's chain tells them apart.
 pub(super) struct ShownTakes<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     thread: i64,
     head: Version,
-    /// Whether the log is from before takes had chains.
+    /// Whether the log was written before takes had chains.
     is_old: bool,
-    /// Whether the thread was a take of another one that is known, and the files that were in the folder then.
+    /// Whether the thread was promoted from a known thread, and the files in the folder at that time are
+    /// known.
     is_promoted: bool,
     /// The last change of files at a position of a chain.
     anchors: BTreeMap<Version, Version>,
@@ -295,7 +300,7 @@ impl<'queries, 'transaction> ShownTakes<'queries, 'transaction> {
         Ok(Self { queries, thread, head, is_old, is_promoted, anchors: BTreeMap::new() })
     }
 
-    /// The files of a take that an operation shows, if they are those of its present position.
+    /// The files of a take that an operation recorded, if they are those of its current position.
     pub(super) fn shows(
         &mut self,
         operation: &Operation,
@@ -319,8 +324,8 @@ impl<'queries, 'transaction> ShownTakes<'queries, 'transaction> {
         Ok((then == present).then_some(known))
     }
 
-    /// Whether an operation records an edit by hand in a promoted thread that had done nothing to files before: what is in
-    /// the folder then is not the take's.
+    /// Returns whether an operation records a manual edit or a save in a promoted thread that has not changed
+    /// files yet: the folder then has the files of another take.
     fn is_before_promoted_files(&self, operation: &Operation) -> Result<bool, StoreError> {
         let is_note = is_hand_edit(operation) || matches!(operation.kind, OperationKind::Saved { .. });
         Ok(is_note && self.is_promoted && is_untouched(self.queries, self.thread, operation.version)?)

@@ -1,13 +1,15 @@
-//! A plan is a value: worked out without changing anything, shown as a [`Preview`], and then executed or dropped.
+//! Plans a request: computes its effects without changing anything, shows them as a [`Preview`], and executes
+//! or discards the plan.
 //!
 //! ```text
-//!   request ──► which folder, if any ──► rehearse: observe, record, compose, all rolled back ──► Plan
+//!   request ──► which folder, if any ──► observe, record and compose, then roll back ──────────► Plan
 //!                                                                                                 │
 //!                                             preview() ◄─────────────────────────────────────────┤
-//!                  lock, recover, record, work out, carry out ◄── execute(), if nothing changed ──┘
+//!               lock, recover, record, resolve, move, publish ◄── execute(), if nothing changed ──┘
 //! ```
 //!
-//! Undo, redo, jump, restore, switch, branch, fork, retry, promote and worktrees all come this way, with or without files.
+//! Undo, redo, jump, restore, switch, branch, fork, retry, promote and worktrees all use plans, with or
+//! without files.
 
 use std::path::PathBuf;
 
@@ -32,44 +34,44 @@ use crate::write::change::{head_of, stays_in_background};
 use crate::write::moves::RouteFiles;
 use crate::{Caller, ChangeError, ChangeOutcome, Command, Goal, HistoryMove, PromoteOutcome, Timeline};
 
-/// What a plan is made for.
+/// A request to plan.
 #[derive(Clone, Debug)]
 pub enum PlanRequest {
     /// Undo, redo or jump.
     Move(Goal),
-    /// Make files exactly those of a snapshot of the thread: these paths, or all if none is named.
+    /// Restore files from a snapshot of the thread: these paths, or all if empty.
     Restore {
         /// The snapshot.
         snapshot: ContentId,
         /// The paths.
         paths: Vec<RootPath>,
     },
-    /// Do what a command asks. Where that makes another take the active one, its files come along.
+    /// Apply a command. If it makes another take active, the files of that take move in.
     Change(Command),
-    /// Make a take a thread of its own.
+    /// Promote a take to a thread.
     Promote {
         /// The take.
         take: TakeId,
-        /// What the thread is called; as the take is if none is given.
+        /// Title of the new thread; `None` for the name of the take.
         title: Option<String>,
     },
-    /// Give a take a folder of its own, filled with its files.
+    /// Create a worktree with the files of a take.
     OpenWorktree {
         /// The take.
         take: TakeId,
-        /// Where; nothing must be there yet.
+        /// Path of the worktree, which must not exist yet.
         folder: PathBuf,
     },
-    /// Record the last state of a take's own folder, and give the folder up.
+    /// Record the last changes in a worktree, then remove it.
     CloseWorktree {
-        /// The folder.
+        /// The worktree.
         folder: Box<Worktree>,
-        /// Whether the files that are recorded are removed from it.
+        /// Whether to delete its recorded files.
         remove: bool,
     },
 }
 
-/// What a request would do, worked out and not yet done.
+/// A request with its computed effects, ready to execute.
 #[must_use = "a plan does nothing before it is executed"]
 pub struct Plan {
     order: PlannedRequest,
@@ -77,54 +79,54 @@ pub struct Plan {
     preview: Preview,
 }
 
-/// Who asks for what, of which thread, in which folder.
+/// A request with its caller, thread and folder.
 #[derive(Clone)]
 pub(super) struct PlannedRequest {
     pub(super) timeline: Timeline,
-    /// The folder whose files are involved; none if only the conversation is.
+    /// The folder whose files are involved; `None` if only the conversation is.
     pub(super) working_copy: Option<WorkingCopy>,
-    /// The take that was named, or whose worktree the request was made in; none for the active one.
+    /// The named take, or that of the worktree in which the request was made; `None` for the active one.
     pub(super) take: Option<TakeId>,
     pub(super) thread: ThreadId,
     pub(super) request: PlanRequest,
     pub(super) caller: Caller,
     pub(super) options: MoveOptions,
-    /// Whether a new take stays in the background, so that no file is involved although files are kept.
+    /// Whether a new take stays in the background, so that no files move although files are captured.
     pub(super) background: bool,
-    /// The worktree of the take that a new one in the background comes from: what was changed there is recorded first.
+    /// The worktree of a background take's source take. Its changes are recorded first.
     pub(super) source: Option<WorkingCopy>,
-    /// What a move does where it passes over changes of files and has no folder.
+    /// What a move without a folder does about file changes on its route.
     pub(super) route_files: RouteFiles,
 }
 
-/// What a plan was made for: it holds as long as this does.
+/// The state that a plan was made for. The plan is valid only as long as it is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Basis {
     pub(super) version: Version,
     pub(super) snapshot: Option<ContentId>,
 }
 
-/// What came of a plan.
+/// The outcome of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct PlanOutcome {
-    /// The operation; none where there was nothing to do.
+    /// The operation; `None` if nothing changed.
     pub done: Option<ChangeOutcome>,
-    /// How the thread stands after an undo, a redo or a jump.
+    /// The state of the thread after an undo, redo or jump.
     pub moved: Option<HistoryMove>,
-    /// The thread that a take became.
+    /// The new thread of a promoted take.
     pub promoted: Option<ChangeOutcome>,
-    /// What became of the files; none if only the conversation was involved.
+    /// The changes of files; `None` if only the conversation was involved.
     pub files: Option<FileReport>,
-    /// What became of a take's own folder, where that was asked for.
+    /// The change of a worktree, if requested.
     pub worktree: Option<WorktreeChange>,
 }
 
 impl Timeline {
-    /// Works out what a request would do to a thread and to the files of the thread's own folder. Nothing is changed.
+    /// Plans a request for a thread and the files in its folder. Changes nothing.
     ///
-    /// `files` says how files are kept, if they are. `take` is the take that is meant, if it is not the active one: undo,
-    /// redo and jump then move it, with the files of its worktree. A take that has none moves alone, and only over
-    /// changes that have no files.
+    /// `files` says how files are captured; `None` if they are not. `take` names a take other than the active
+    /// one: undo, redo and jump then move it, with the files of its worktree. A take without a worktree moves
+    /// alone, and only over changes without files.
     pub fn plan(
         &self,
         thread: ThreadId,
@@ -136,8 +138,8 @@ impl Timeline {
         self.order(thread, request, caller, options, (files, take))?.plan()
     }
 
-    /// The same, after finishing what a crash left in the way, as far as no other process works there. The preview
-    /// reports it.
+    /// Like `plan`, but first completes moves that a crash interrupted, unless another process is using the
+    /// folder. The preview reports them.
     pub fn recover_and_plan(
         &self,
         thread: ThreadId,
@@ -149,7 +151,7 @@ impl Timeline {
         self.order(thread, request, caller, options, (files, worktree))?.recover_and_plan()
     }
 
-    /// Does what is asked at once, whatever the files and the thread are by then.
+    /// Executes a request immediately, whatever the current state of the thread and its files.
     pub fn perform(
         &self,
         thread: ThreadId,
@@ -161,7 +163,7 @@ impl Timeline {
         loop {
             let order = self.order(thread, request.clone(), caller.clone(), options, (files, take))?;
             match order.perform(None) {
-                // The thread got its first files meanwhile, so its folder is involved now.
+                // The thread got its first files in the meantime, so its folder is involved now.
                 Err(FileError::PlanOutdated) => {}
                 other => return other,
             }
@@ -215,7 +217,7 @@ impl Timeline {
         })
     }
 
-    /// Whether a command makes a take that stays in the background.
+    /// Returns whether a command creates a take that stays in the background.
     pub(super) fn is_background(&self, thread: ThreadId, command: &Command) -> Result<bool, FileError> {
         let reader = self.read()?;
         let (active, leases) = (reader.state(thread)?.active, self.store.turn_leases());
@@ -227,8 +229,8 @@ impl Timeline {
     }
 }
 
-/// Whether anything is known of files of a thread, or is about to be: what runs in its folder for it, or ran when
-/// it died, may have changed some.
+/// Returns whether a thread has recorded files or is about to: a running or crashed tool in its folder may
+/// have changed some.
 pub(crate) fn has_files(
     queries: &Queries<'_>,
     thread: ThreadId,
@@ -247,15 +249,15 @@ pub(crate) fn has_files(
     Ok(queries.folders()?.iter().any(|folder| here(folder) && folder.runs().any(ours)))
 }
 
-/// Refuses to change a take's files without the take: only moves along the log have files of their own.
+/// Rejects changing the files of a take without its conversation. Only moves along the log support that.
 fn check_scope(request: &PlanRequest, options: MoveOptions) -> Result<(), FileError> {
     let alone = options.scope == Scope::Files;
     let changes_takes = matches!(request, PlanRequest::Change(_) | PlanRequest::Promote { .. });
     if alone && changes_takes { Err(FileError::FilesOnlyUnsupported) } else { Ok(()) }
 }
 
-/// What a move does where it passes over changes of files. One that involves none does so only because there are none,
-/// unless the conversation alone is to move.
+/// What a move does about file changes on its route. A move without a folder expects no file changes, unless
+/// only the conversation is to move.
 fn route_files(
     request: &PlanRequest,
     options: MoveOptions,
@@ -270,7 +272,7 @@ fn route_files(
 }
 
 impl WorkingCopy {
-    /// Works out what a request would do to a thread and to the files of this folder. Nothing is changed.
+    /// Plans a request for a thread and the files in this folder. Changes nothing.
     pub fn plan(
         &self,
         thread: ThreadId,
@@ -281,8 +283,8 @@ impl WorkingCopy {
         self.order(thread, request, caller, options)?.plan()
     }
 
-    /// The same, after finishing what a crash left in the way, as far as no other process works there. The preview
-    /// reports it.
+    /// Like `plan`, but first completes moves that a crash interrupted, unless another process is using the
+    /// folder. The preview reports them.
     pub fn recover_and_plan(
         &self,
         thread: ThreadId,
@@ -293,7 +295,7 @@ impl WorkingCopy {
         self.order(thread, request, caller, options)?.recover_and_plan()
     }
 
-    /// Does what is asked at once.
+    /// Executes a request immediately.
     pub(super) fn order(
         &self,
         thread: ThreadId,
@@ -315,7 +317,7 @@ impl WorkingCopy {
                 let gone = folder.is_gone()?;
                 if gone { None } else { Some(Self::of_worktree(&timeline, folder, options)?) }
             }
-            // Which take is active decides which files are in the project's folder, wherever the command was given.
+            // The active take determines the files in the project's folder, wherever the command runs.
             PlanRequest::Change(_) | PlanRequest::OpenWorktree { .. } if self.worktree.is_some() => {
                 Some(Self::of_project(&timeline, self.project, self.workspace.file_options())?)
             }
@@ -345,7 +347,7 @@ impl WorkingCopy {
         })
     }
 
-    /// Refuses a thread whose files are in another folder than this one.
+    /// Rejects a thread whose files are in another folder.
     pub(super) fn check_thread(&self, thread: ThreadId) -> Result<(), FileError> {
         let ours = match self.worktree {
             Some(worktree) => worktree.thread == thread,
@@ -357,17 +359,17 @@ impl WorkingCopy {
 }
 
 impl Plan {
-    /// What would happen.
+    /// The preview of the plan.
     pub fn preview(&self) -> &Preview {
         &self.preview
     }
 
-    /// The same, for whoever needs nothing else.
+    /// Discards the plan and returns its preview.
     pub fn into_preview(self) -> Preview {
         self.preview
     }
 
-    /// Does it, if thread and files are still those that the plan was made for.
+    /// Executes the plan if the thread and its files are unchanged since it was made.
     pub fn execute(self) -> Result<PlanOutcome, FileError> {
         self.order.perform(Some(self.basis))
     }
@@ -408,7 +410,7 @@ impl PlannedRequest {
         }
     }
 
-    /// Does what is asked: now, or only as long as the plan's basis holds.
+    /// Executes the request; given a basis, only if the thread and its files still match it.
     pub(super) fn perform(&self, basis: Option<Basis>) -> Result<PlanOutcome, FileError> {
         self.check_snapshot()?;
         loop {
@@ -421,7 +423,7 @@ impl PlannedRequest {
             });
             match done {
                 Err(FileError::Change(ChangeError::Conflict { .. })) if self.caller.expected.is_none() => {
-                    // The thread moved on meanwhile.
+                    // The thread changed in the meantime.
                     if basis.is_some() {
                         return Err(FileError::PlanOutdated);
                     }
@@ -431,7 +433,7 @@ impl PlannedRequest {
         }
     }
 
-    /// Refuses a snapshot that is not one of the thread's.
+    /// Rejects a snapshot that does not belong to the thread.
     fn check_snapshot(&self) -> Result<(), FileError> {
         match &self.request {
             PlanRequest::Restore { snapshot, .. }
@@ -483,7 +485,8 @@ impl PlannedRequest {
         let thread = self.thread;
         let mut session = working_copy.begin()?;
         session.expected = basis.and_then(|basis| basis.snapshot);
-        // Before the folder is looked at, which a turn that runs in it would stand against in other words.
+        // Checked before the folder is recorded, which would fail with a less specific error while a turn is
+        // running.
         self.check_turns()?;
         let present = session.current_files(thread, &self.caller(basis))?;
         let (pending_operation, plan, files_unknown) = {
@@ -538,7 +541,7 @@ impl PlannedRequest {
 }
 
 impl PlanOutcome {
-    /// What became of the two threads of a promotion.
+    /// The outcome for both threads of a promotion.
     pub fn into_promoted(self) -> Result<PromoteOutcome, FileError> {
         match (self.done, self.promoted) {
             (Some(source), Some(promoted)) => Ok(PromoteOutcome { source, promoted }),
@@ -546,7 +549,7 @@ impl PlanOutcome {
         }
     }
 
-    /// What became of files that were restored.
+    /// The outcome of a restore.
     pub fn into_restored(self) -> Result<RestoreOutcome, FileError> {
         let files = self.files.ok_or(FileError::FilesDisabled)?;
         Ok(RestoreOutcome { done: self.done, files })

@@ -72,7 +72,8 @@ impl PlannedRequest {
                 let (pending_operation, way) =
                     working_copy.plan_move(queries, (self.thread, self.take), *goal, self.options.scope)?;
                 shared = self.shared_steps(working_copy, queries, &pending_operation)?;
-                // A change that was undone before is on the way of a jump as well, and is not undone by it.
+                // The route of a jump also passes changes that are already undone; the jump does not undo
+                // those.
                 only = matches!(goal, Goal::Jump(_)).then(|| way.steps.clone());
                 (pending_operation, FileSteps::Replay(way))
             }

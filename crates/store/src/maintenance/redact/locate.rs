@@ -21,7 +21,7 @@ use crate::{Store, StoreError};
 
 /// The first bytes of a zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The most that a compressed piece is unpacked to.
+/// Maximum unpacked size of a compressed piece.
 const MAX_UNPACKED: u64 = 64 << 20;
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;

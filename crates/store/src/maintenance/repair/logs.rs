@@ -227,8 +227,8 @@ impl<'join, 'transaction> LogJoin<'join, 'transaction> {
         })
     }
 
-    /// Appends an operation again. A move to a lost version is left out, because it changed nothing, unless it
-    /// changed files or visibility. Then it is kept, and the conversation stays where it is.
+    /// Appends an operation again. Skips a move to a lost version, because it changed nothing, unless it
+    /// changed files or visibility: then the operation stays, without moving the conversation.
     fn reappend(&mut self, operation: Operation) -> Result<(), StoreError> {
         let old = operation.version;
         let version = self.next_version();

@@ -104,7 +104,7 @@ struct Recovery<'repair, 'transaction> {
     fresh: DerivedIds,
 }
 
-/// A take with lost entries, and what is left of it.
+/// A take with lost entries, and its remaining content.
 struct DamagedTake {
     position: u64,
     take: Take,

@@ -158,7 +158,7 @@ impl Log {
 
     /// The sharing of the thread; `None` if it was never changed. The thread's row, which has a digest, takes
     /// precedence: an import adds sharing changes from elsewhere to the log without applying them here. If
-    /// the row is lost, the log does not show what was set here, so a thread whose sharing was or may have
+    /// the row is lost, the log does not show the local setting, so a thread whose sharing was or may have
     /// been set becomes private.
     pub(crate) fn sharing(&self, queries: &Queries<'_>) -> Option<Sharing> {
         if let Ok(Some(row)) = queries.thread_by_number(self.thread) {

@@ -19,7 +19,7 @@ pub(super) const FILE_HEADER: &[u8; 16] = b"retake pack 1\n\0\0";
 pub(super) const HEADER_BYTES: usize = 24;
 /// The first bytes of a frame.
 pub(super) const FRAME_MAGIC: &[u8; 4] = b"rtk\x01";
-/// The fastest level, which gains most of what is possible on text.
+/// The fastest level, which achieves most of the possible compression on text.
 const LEVEL: i32 = 1;
 /// Limits the size, so that damage cannot exhaust memory.
 const MAX_FRAME: usize = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Which turn a change belongs to: that of the typing, the command or the agent that it is undone with.
+//! Determines the turn of a change: that of the typing, command or agent with which it is undone.
 
 use retake_model::history::take_position;
 use retake_model::id::{FolderId, TakeId, TurnId};
@@ -27,9 +27,9 @@ pub(super) fn previous_typing(
     Ok(writing.operation(number, last.position)?.map(|found| found.operation))
 }
 
-/// The turn of a command (`retake exec`) that still runs, if a part of its changes is the last step of the take that a change
-/// belongs to; for a step of the thread, of the active take. The change is undone together with the command, so that the
-/// command stays one step of undo.
+/// The turn of a running command (`retake exec`), if one of its changes is the last step of the changed take,
+/// or of the active one for a step of the thread. The change joins that turn, so that the command stays one
+/// undo step.
 pub(super) fn command_turn(
     writing: &WriteTransaction<'_>,
     at: &Head,
@@ -44,7 +44,7 @@ pub(super) fn command_turn(
     let Some(last) = writing.operation(number, last)?.map(|found| found.operation) else { return Ok(None) };
     let is_run = |run: &FolderRun| run.thread == last.thread && run.take == take && run.turn == last.turn;
     let runs = |folder: &FolderRecord| folder.runs().any(is_run);
-    // The active take is worked on in the project's folder, any other one in a worktree.
+    // The active take uses the project's folder, any other one a worktree.
     let joins = if take == at.state.active {
         writing.folder(FolderId::of_project(at.row.home))?.is_some_and(|folder| runs(&folder))
     } else {
@@ -53,9 +53,9 @@ pub(super) fn command_turn(
     Ok(joins.then_some(last.turn))
 }
 
-/// The turn that the agent is in, in the take that a step belongs to; for a step of the thread, in the active take. What
-/// somebody does meanwhile is undone together with it: an undo that stopped in the middle of a turn would leave calls
-/// without results, and files without the messages about them.
+/// The running turn of the agent in the changed take, or in the active one for a step of the thread.
+/// Concurrent changes by the user join that turn: an undo that stopped in the middle of a turn would leave
+/// calls without results, and files without the messages about them.
 pub(super) fn running_turn(
     state: &ThreadState,
     objects: &impl Objects,

@@ -38,7 +38,7 @@ impl Timeline {
         let shares = !self.store.shared_settings(SettingScope::Project(id))?.is_empty();
         let path = row.path.clone();
         self.store.write(move |writing: &WriteTransaction<'_>| -> Result<(), StoreError> {
-            // Counted again inside the write, where nobody else can add threads.
+            // Counted again inside the write, where no other process can add threads.
             if !shares && writing.threads(&filter)?.is_empty() {
                 writing.forget_folder(FolderId::of_project(id))?;
                 return writing.forget_project(id);
