@@ -224,13 +224,13 @@ fn nobody_who_looks_for_files_is_led_astray() {
 
 #[test]
 fn takes_must_be_told_apart_and_one_of_them_be_active() {
-    refused("one name twice", "one name", |forgery| {
+    refused("one name twice", "same name", |forgery| {
         forgery.with_takes(&[take_of(1, "main"), take_of(2, "main")]);
     });
     refused("one take twice", "twice", |forgery| {
         forgery.with_takes(&[take_of(1, "main"), take_of(1, "other")]);
     });
-    refused("another identity", "identity", |forgery| {
+    refused("another identity", "different id", |forgery| {
         let content = forgery.additions.add(&take_of(2, "main"));
         let cells = [TakeCell { take: forgery.state.active, content }];
         forgery.state.takes = List::from_cells(&mut forgery.additions, cells);
@@ -326,9 +326,9 @@ fn names_times_and_values_are_held_to_the_same_limits_as_everywhere() {
     });
     for millis in [i64::MAX, i64::MIN, -1] {
         let time = Timestamp::from_millis(millis);
-        refused("an operation's time", "time", |forgery| forgery.operation.time = time);
-        refused("a time of deletion", "time", |forgery| forgery.state.deleted = Some(time));
-        refused("a take's time", "time", |forgery| {
+        refused("an operation's time", "out of range", |forgery| forgery.operation.time = time);
+        refused("a time of deletion", "out of range", |forgery| forgery.state.deleted = Some(time));
+        refused("a take's time", "out of range", |forgery| {
             forgery.with_takes(&[Take { created: time, ..take_of(1, "main") }]);
         });
     }
