@@ -1,5 +1,5 @@
 //! Combines configuration, thread settings and request overrides into an
-//! [`AgentRuntime`](crate::AgentRuntime).
+//! `AgentRuntime`.
 //!
 //! ```text
 //!   request overrides ─┐

@@ -1,6 +1,6 @@
 //! The reference model: random requests to the real timeline and to a simple model, which must agree.
 //!
-//! The model ([`world`], [`log`], [`reference`]) uses plain vectors and copies everything for every change. It shares no
+//! The model ([`world`], [`log`], [`mod@reference`]) uses plain vectors and copies everything for every change. It shares no
 //! code with the lists, the history or the store that it checks, only the command types. After each step the outcome
 //! (done, nothing to do, or which refusal) and the whole thread must be equal: entries with text and role, takes,
 //! names, drafts, settings, tags, files, index rows, shared prompts and roles, and whether undo and redo are possible.

@@ -69,7 +69,7 @@ impl FileStep {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayPlan {
     /// Steps that reverse the moves from the target of this one to the current state, newest first. They
-    /// decide every path that they touch, and with [`OnConflict::KeepRecent`] no other path changes.
+    /// decide every path that they touch, and with [`OnConflict::Keep`] no other path changes.
     pub back: Vec<FileStep>,
     /// The steps for all other paths, in order.
     pub steps: Vec<FileStep>,

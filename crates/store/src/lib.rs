@@ -12,7 +12,7 @@
 //!
 //! One writer per process combines queued writes into one transaction with one sync. Writers of different processes
 //! queue on a lock file. Readers never wait, and see the store as of the start of their
-//! [`ReadTransaction`](crate::Reading). A write is acknowledged only after SQLite has synced it.
+//! [`ReadTransaction`]. A write is acknowledged only after SQLite has synced it.
 
 mod location;
 mod log;

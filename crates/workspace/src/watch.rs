@@ -21,7 +21,7 @@
 //! move, whatever a snapshot contains; and a full walk, at least once a minute, corrects missed changes.
 //!
 //! The watcher relies only on stored content: the results of a snapshot count for the next one only after
-//! [`CapturedSnapshot::remember`]. Only full walks write the stat cache on disk; for other processes, an older one only means
+//! [`CapturedSnapshot::save_cache`]. Only full walks write the stat cache on disk; for other processes, an older one only means
 //! reading a little more.
 
 mod events;

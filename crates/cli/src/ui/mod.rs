@@ -15,7 +15,7 @@
 //! [`sanitize`], so tables and trees cannot forget it.
 //!
 //! **The environment is an argument.** Terminal, width, time and environment variables are read once, at the edge
-//! ([`screen::Screen::detect`], [`style::Surroundings::of_stdout`], [`command::Environment`]); everything else is a
+//! ([`screen::Screen::detect`], [`style::StreamEnvironment::of_stdout`], [`command::Environment`]); everything else is a
 //! pure function with table tests.
 //!
 //! **A closed pipe is not an error.** Quitting the pager or piping into `head` ends the output: see [`pager`].

@@ -14,7 +14,7 @@ use super::cache::{CacheData, CacheFile};
 
 /// A snapshot with all objects that the store lacks.
 ///
-/// [`store`](Self::store) it inside the transaction of the operation that needs it, and [`save_cache`](Self::remember) it
+/// [`store`](Self::store) it inside the transaction of the operation that needs it, and [`save_cache`](Self::save_cache) it
 /// after the commit. Dropping it instead has no effect.
 #[must_use = "a snapshot that is not stored is lost"]
 #[derive(Debug)]

@@ -30,7 +30,7 @@ pub struct PackWriter {
     output: Mutex<Vec<Pack>>,
 }
 
-/// Durable packs that nothing refers to before [`put_packed`](crate::Writing::put_packed).
+/// Durable packs that nothing refers to before [`put_packed`](crate::WriteTransaction::put_packed).
 #[must_use = "nothing names the packs before they are put into a transaction"]
 #[derive(Debug)]
 pub struct PackedBatch {
