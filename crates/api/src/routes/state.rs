@@ -87,6 +87,22 @@ pub(crate) fn values(fields: &Map<String, Value>) -> Vec<(String, String)> {
     fields.iter().map(|(name, value)| (name.clone(), text(name, value))).collect()
 }
 
+/// Refuses a value of another type than the document names. Settings are set from text, which would accept a number as
+/// the name of a model.
+fn check_types(fields: &Map<String, Value>) -> Result<(), Problem> {
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+        let (fits, expected) = match name.as_str() {
+            "use_default_base_prompt" | "auto_add_history" => (value.is_boolean(), "true or false"),
+            "temperature" | "top_p" | "max_tokens" => (value.is_number(), "a number"),
+            _ => (value.is_string(), "a string"),
+        };
+        if !fits {
+            return Err(Problem::refused(format!("{name} must be {expected} or null")));
+        }
+    }
+    Ok(())
+}
+
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct AnySettings(Map<String, Value>);
@@ -102,6 +118,7 @@ impl JsonSchema for AnySettings {
 }
 
 fn set(call: &Call<'_, ThreadPath, NoQuery, AnySettings>) -> Result<Answer<ChangeOutcome>, Problem> {
+    check_types(&call.body.0)?;
     call.change(call.path.thread, Command::Set { values: values(&call.body.0) })
 }
 

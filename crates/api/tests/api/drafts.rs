@@ -130,3 +130,22 @@ fn a_client_with_a_name_that_is_none_is_refused() {
     let history = client.get(&format!("/v1/threads/{thread}/history")).done();
     assert_eq!(history["items"][0]["actor"]["name"], "an editor", "{history}");
 }
+
+#[test]
+fn a_setting_of_another_type_is_refused() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Settings");
+    let settings = format!("/v1/threads/{thread}/settings");
+    for body in [
+        json!({"model": 7}),
+        json!({"provider": true}),
+        json!({"temperature": "0.5"}),
+        json!({"auto_add_history": "true"}),
+    ] {
+        let before = client.get(&settings).done();
+        client.request("PATCH", &settings).json(&body).send().refused(422, "refused");
+        assert_eq!(client.get(&settings).done(), before, "{body}");
+    }
+}
