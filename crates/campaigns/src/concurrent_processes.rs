@@ -74,7 +74,7 @@ pub fn concurrent_processes(plan: ConcurrentPlan) -> Result<Vec<WorkerLog>, Camp
             .into_iter()
             .map(|name| {
                 let (rng, sandbox) = (rng.split(), &sandbox);
-                scope.spawn(move || work(sandbox, name, rng, plan.commands))
+                scope.spawn(move || work(sandbox, name, rng, plan))
             })
             .collect();
         let ended = workers.into_iter().map(|worker| {
@@ -83,14 +83,24 @@ pub fn concurrent_processes(plan: ConcurrentPlan) -> Result<Vec<WorkerLog>, Camp
         ended.collect::<Result<Vec<_>, _>>()
     })?;
     check(&sandbox, &told, plan.killed).map_err(|what| {
-        CampaignError::Violation(Violation { campaign: "crowd", seed: plan.seed, step: plan.commands, what })
+        CampaignError::Violation(Violation { campaign: "concurrent-processes", seed: plan.seed, step: plan.commands, what })
     })?;
     Ok(told)
 }
 
-fn work(sandbox: &Sandbox, name: &str, mut rng: Rng, commands: u64) -> Result<WorkerLog, BoxError> {
+fn work(
+    sandbox: &Sandbox,
+    name: &str,
+    mut rng: Rng,
+    plan: ConcurrentPlan,
+) -> Result<WorkerLog, BoxError> {
+    // The control needs a command that dies before it writes, on slow and fast machines alike.
+    let delay_limit = match plan.killed {
+        KilledCommand::Unknown => Duration::from_millis(60),
+        KilledCommand::Done => Duration::ZERO,
+    };
     let mut told = WorkerLog::default();
-    for number in 0..commands {
+    for number in 0..plan.commands {
         let path = format!("{name}/{number}");
         let line = format!("echo {number} > {name}/count; echo {number} > {path}");
         let run = ["exec", "--thread", name, "--", "sh", "-c", &line];
@@ -103,7 +113,7 @@ fn work(sandbox: &Sandbox, name: &str, mut rng: Rng, commands: u64) -> Result<Wo
         let mut child =
             sandbox.command(PROJECT, arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         if rng.once_in(3) {
-            std::thread::sleep(Duration::from_micros(rng.below(60_000)));
+            std::thread::sleep(delay_limit.mul_f64(rng.below(1_000) as f64 / 1_000.0));
             // It may have exited already.
             let _ = child.kill();
         }

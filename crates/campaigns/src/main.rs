@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match commands::Arguments::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("proof: {error}");
+            eprintln!("campaigns: {error}");
             ExitCode::FAILURE
         }
     }
