@@ -80,7 +80,7 @@ pub fn concurrent_writers(
 }
 
 fn broken(what: String) -> CampaignError {
-    CampaignError::Violation(Violation { campaign: "restless", seed: 0, step: 0, what })
+    CampaignError::Violation(Violation { campaign: "concurrent-writers", seed: 0, step: 0, what })
 }
 
 struct Session {
