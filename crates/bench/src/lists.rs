@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use retake_timeline::model::id::ProjectId;
-use retake_timeline::store::{DeletedFilter, ThreadFilter};
+use retake_model::id::ProjectId;
+use retake_store::{DeletedFilter, ThreadFilter};
 use retake_timeline::{Caller, Command, NewThread, Reader, Rules, Timeline};
 
 use crate::Outcome;

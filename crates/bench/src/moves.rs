@@ -1,6 +1,6 @@
 //! Fork, switch, undo, redo and jump. Their cost must not depend on the length of the thread.
 
-use retake_timeline::model::operation::Version;
+use retake_model::operation::Version;
 use retake_timeline::{Caller, Command, Unit};
 
 use crate::Outcome;

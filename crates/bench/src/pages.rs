@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use retake_timeline::model::content::{ContentId, Kind};
-use retake_timeline::model::entry::EntryVersion;
-use retake_timeline::model::id::ThreadId;
-use retake_timeline::model::object::{ObjectError, Objects, load};
-use retake_timeline::store::Queries;
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::EntryVersion;
+use retake_model::id::ThreadId;
+use retake_model::object::{ObjectError, Objects, load};
+use retake_store::Queries;
 use retake_timeline::{Reader, Rules, Timeline};
 
 use crate::Outcome;

@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use retake_timeline::model::id::{EntryId, ProjectId, TakeId, ThreadId};
-use retake_timeline::model::operation::Version;
-use retake_timeline::model::take::Take;
+use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId};
+use retake_model::operation::Version;
+use retake_model::take::Take;
 use retake_timeline::{Caller, ChangeOutcome, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline};
 use rusqlite::Connection;
 

@@ -10,7 +10,7 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
 use retake_model::tree::{ExclusionReason, PathChangeKind};
 use retake_render::number::{count, counted};
-use retake_timeline::store::ThreadRow;
+use retake_timeline::ThreadRow;
 use retake_timeline::{
     Changes, DEFAULT_CONTEXT, Detail, DiffOptions, EntryView, ExcludedFile, FileDiff, FilePiece, FilesAt,
     Reader, Stat, ThreadFiles, WorkingCopy,

@@ -15,7 +15,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_render::describe;
 use retake_render::number::counted;
-use retake_timeline::store::ThreadRow;
+use retake_timeline::ThreadRow;
 use retake_timeline::{Detail, DiffOptions as Asking, HistoryItem, ReadError, Reader};
 
 use self::lanes::{Lanes, Node, RowGraph};

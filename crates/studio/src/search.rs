@@ -1,7 +1,7 @@
 //! Full-text search.
 
 use maud::{Markup, html};
-use retake_timeline::store::{SearchIndex, SearchQuery};
+use retake_timeline::{SearchIndex, SearchQuery};
 
 use crate::draw::moment;
 use crate::page_error::PageError;

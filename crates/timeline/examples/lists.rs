@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{ProjectId, ThreadId};
-use retake_timeline::store::{DeletedFilter, EntryPresentation, ThreadFilter};
+use retake_store::{DeletedFilter, EntryPresentation, ThreadFilter};
 use retake_timeline::{Caller, Command, InsertPosition, NewThread, Rules, Timeline};
 
 const PROJECT: ProjectId = ProjectId::from_bytes([7; 16]);

@@ -56,11 +56,13 @@ pub use read::tail::{LogEvent, Tail, ThreadChange};
 pub use read::thread_locations::ThreadLocations;
 pub use read::tree::{Tree, TreeThread};
 pub use read::view::{EntryView, HistoryItem, SavedVersion, UndoStatus};
-pub use retake_model as model;
 pub use retake_model::command::{Command, InsertPosition, NewEntry};
 pub use retake_model::history::Unit;
-pub use retake_store as store;
-pub use retake_workspace as workspace;
+// The parts of the store that appear in this API.
+pub use retake_store::{
+    DeletedFilter, EntryPresentation, Facet, RedactError, SearchError, SearchIndex, SearchOrder, SearchQuery,
+    SearchScope, Snippet, StoreError, StoreUsage, StoredOperation, ThreadFilter, ThreadRow, ThreadSelection,
+};
 pub use transfer::export::{ExportError, ExportFormatter, ExportItem, ExportSummary};
 pub use transfer::import::{ImportError, ImportMode, ImportSummary};
 pub use working_copy::{

@@ -12,7 +12,7 @@ use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::path::TreePath;
 use retake_model::turn::{RunningTurn, TurnMessage};
-use retake_timeline::store::{LivenessLock, RuntimeDatabase, TurnLease};
+use retake_store::runtime::{LivenessLock, RuntimeDatabase, TurnLease};
 use retake_timeline::{Caller, ChangeOutcome, Command, InsertPosition, ReadError, ToolPhase};
 
 use super::batch::{KnownCalls, NamedCall};

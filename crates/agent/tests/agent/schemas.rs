@@ -21,7 +21,7 @@ use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::take::{FileItem, FileList, SentContext};
 use retake_model::turn::{PartialAnswer, RunningTurn, TurnMessage};
-use retake_timeline::store::{
+use retake_store::{
     BudgetState, CollectReport, EntryPresentation, MaintenanceStage, Problem, ProjectUsage, PurgeReport,
     RedactionReport, RepairReport, SalvageReport, Snippet, StoreUsage, VerifyReport, WalState,
 };
@@ -156,7 +156,7 @@ fn what_a_turn_says_and_leaves_is_as_described() {
     check_all(reader.page(thread, &main, 0..main.entries.len()).expect("entries"));
     check_all(reader.history(thread, None, 100).expect("a history"));
     check(&reader.undo_status(thread).expect("a undo_status"));
-    check(&reader.tree(Some(project), retake_timeline::store::DeletedFilter::Shown).expect("a tree"));
+    check(&reader.tree(Some(project), retake_store::DeletedFilter::Shown).expect("a tree"));
     check(&reader.settings(&state).expect("settings"));
     let files = reader.files(thread, None, 100).expect("files");
     let oldest = files.last().expect("the first look").files.after;
@@ -247,7 +247,7 @@ fn every_kind_of_change_is_as_described() {
     for command in [Command::Compress { take, compression }, Command::Clear { take }, Command::Reset] {
         check(&change(command));
     }
-    let second = timeline.read().expect("a look").tree(None, retake_timeline::store::DeletedFilter::Hidden);
+    let second = timeline.read().expect("a look").tree(None, retake_store::DeletedFilter::Hidden);
     let second = second.expect("a tree").threads[0].all_takes.last().expect("a take").id;
     check(&timeline.promote(thread, second, None, Caller::human()).expect("a promotion"));
     // It is no longer the last thread of its project.
@@ -255,7 +255,7 @@ fn every_kind_of_change_is_as_described() {
     check(&change(Command::Restore));
     let reader = timeline.read().expect("a look");
     check_all(reader.history(thread, None, 1000).expect("a history"));
-    check(&reader.tree(None, retake_timeline::store::DeletedFilter::Shown).expect("a tree"));
+    check(&reader.tree(None, retake_store::DeletedFilter::Shown).expect("a tree"));
 
     let mut file = Vec::new();
     check(&reader.export(thread, &mut file, &mut |_, _| ()).expect("an export"));

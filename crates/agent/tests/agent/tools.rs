@@ -6,7 +6,7 @@ use retake_agent::approval::ApprovalMode;
 use retake_agent::fault_server::{Script, ScriptStep};
 use retake_model::agent::TurnEnd;
 use retake_model::operation::{Actor, OperationKind};
-use retake_timeline::store::TraceFilter;
+use retake_store::runtime::TraceFilter;
 use serde_json::json;
 
 use crate::stored;

@@ -154,7 +154,7 @@ fn shown(service: &Service, project: ProjectId) -> Result<ProjectAnswer, Problem
     let reader = service.timeline.read()?;
     let roots = reader.additional_roots(project)?.into_iter().map(|root| AddedRoot {
         exists: root.exists(),
-        path: retake_timeline::workspace::folder::path_to_text(&root.path),
+        path: retake_workspace::folder::path_to_text(&root.path),
         name: root.name,
     });
     Ok(ProjectAnswer {
@@ -248,9 +248,8 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
             (folder.map(|folder| GitStatus::at(&folder)), None, Some(problem.detail.clone()))
         }
     };
-    let folder = working_copy
-        .as_ref()
-        .map(|working_copy| retake_timeline::workspace::folder::path_to_text(working_copy.path()));
+    let folder =
+        working_copy.as_ref().map(|working_copy| retake_workspace::folder::path_to_text(working_copy.path()));
     let turns = turns(service, &reader, project, query.thread)?;
     let worktrees = reader.worktrees()?.into_iter().filter(|folder| {
         folder.project == project && query.thread.is_none_or(|thread| thread == folder.thread)

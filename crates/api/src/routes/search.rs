@@ -2,9 +2,8 @@
 
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_timeline::FoundEntry;
-use retake_timeline::store::{
-    DeletedFilter, Facet, SearchIndex, SearchOrder, SearchQuery, SearchScope, ThreadFilter,
+use retake_timeline::{
+    DeletedFilter, Facet, FoundEntry, SearchIndex, SearchOrder, SearchQuery, SearchScope, ThreadFilter,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,9 +5,11 @@ use retake_model::id::{ProjectId, ThreadId};
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::time::Timestamp;
-use retake_timeline::store::{DeletedFilter, Facet, ThreadFilter, ThreadRow};
-use retake_timeline::workspace::folder::path_from_text;
-use retake_timeline::{ChangeOutcome, Command, NewThread, PendingMove, TreeThread, UndoStatus};
+use retake_timeline::{
+    ChangeOutcome, Command, DeletedFilter, Facet, NewThread, PendingMove, ThreadFilter, ThreadRow,
+    TreeThread, UndoStatus,
+};
+use retake_workspace::folder::path_from_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
-use retake_timeline::workspace::folder::path_to_text;
 use retake_timeline::{
     Caller, MoveOptions, OpenedWorktree, PlanRequest, Preview, RecordedChanges, Worktree, WorktreePreview,
 };
+use retake_workspace::folder::path_to_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

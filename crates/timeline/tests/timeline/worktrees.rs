@@ -5,7 +5,7 @@ use std::path::Path;
 
 use retake_model::id::TakeId;
 use retake_model::intent::FolderRecord;
-use retake_timeline::store::StoreError;
+use retake_store::StoreError;
 use retake_timeline::{
     Caller, Command, FileError, MoveOptions, Plan, PlanRequest, WorkingCopy, Worktree, WorktreePreview,
 };

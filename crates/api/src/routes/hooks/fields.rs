@@ -6,7 +6,7 @@ use axum::http::Method;
 use retake_model::settings::{NAMES, Settings};
 use retake_model::state::ThreadState;
 use retake_model::take::{FileItem, FileList, Take};
-use retake_timeline::store::ThreadRow;
+use retake_timeline::ThreadRow;
 use retake_timeline::{Caller, ChangeError, Command, UndoStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
