@@ -107,7 +107,7 @@ pub(crate) fn child(folder: &Path, thread: ThreadId) -> Outcome<()> {
     let state = reader.state(thread)?;
     let take = state.active_take(&reader.queries())?;
     let end = take.entries.len();
-    let page = reader.page(thread, &take, end.saturating_sub(PAGE_ENTRIES)..end)?;
+    let page = reader.entries(thread, &take).page(end.saturating_sub(PAGE_ENTRIES)..end)?;
     if page.len() as u64 != PAGE_ENTRIES.min(end) {
         return Err("the page is not whole".into());
     }

@@ -93,7 +93,7 @@ impl MeasuredThread {
         let reader = self.lookup.read()?;
         let end = take.entries.len();
         let start = position.min(end.saturating_sub(8));
-        let page = reader.page(self.thread, &take, start..end.min(start + 8))?;
+        let page = reader.entries(self.thread, &take).page(start..end.min(start + 8))?;
         let found = page.iter().find(|view| view.entry.role == "User");
         Ok(found.ok_or("there is no user message near that position")?.id)
     }

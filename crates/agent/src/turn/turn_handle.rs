@@ -82,7 +82,7 @@ impl TurnHandle {
         let reader = self.timeline.read()?;
         let found = reader.state(thread)?.take(&reader.queries(), take).map_err(ReadError::from)?;
         if let Some(take) = found
-            && reader.entry(&take, entry)?.is_some()
+            && reader.entries(thread, &take).get(entry)?.is_some()
         {
             return Ok(());
         }

@@ -151,10 +151,14 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<ComparedT
                 CompareDetail::Paths => Detail::Paths,
                 CompareDetail::Counts | CompareDetail::Lines => Detail::Counts,
             };
-            let whole = reader.changes(one, other, &DiffOptions::all(whole))?;
+            let whole = reader.snapshot(one).changes(other, &DiffOptions::all(whole))?;
             // The diffs of all files may not fit into memory.
-            let some =
-                reader.changes_page(one, other, &DiffOptions::all(query.detail.into()), 0, MAX_PAGE)?;
+            let some = reader.snapshot(one).changes_page(
+                other,
+                &DiffOptions::all(query.detail.into()),
+                0,
+                MAX_PAGE,
+            )?;
             Some(Changes { files: some.files, ..whole })
         }
         _ => None,

@@ -83,7 +83,7 @@ impl Arguments {
             () => Detail::Hunks(self.context),
         };
         let reader = context.timeline()?.read()?;
-        let changes = reader.changes(from.snapshot, to.snapshot, &DiffOptions { paths, detail })?;
+        let changes = reader.snapshot(from.snapshot).changes(to.snapshot, &DiffOptions { paths, detail })?;
         if changes.files.is_empty() {
             context.note(&format!("No differences between {} and {}.", from.name, to.name))?;
         }
