@@ -309,7 +309,7 @@ impl Context {
             }
             None => (self.project()?.id, path_from_text(&self.project()?.path)),
         };
-        let others = reader.additional_roots(project)?;
+        let others = reader.project(project).additional_roots()?;
         let others = others.into_iter().map(|root| (root.name, root.path));
         Ok(std::iter::once((String::new(), main)).chain(others).collect())
     }

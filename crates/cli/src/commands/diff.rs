@@ -86,7 +86,7 @@ impl Arguments {
         };
         let reader = context.timeline()?.read()?;
         let options = DiffOptions { paths, detail };
-        let changes = reader.changes(from.snapshot, to.snapshot, &options)?;
+        let changes = reader.snapshot(from.snapshot).changes(to.snapshot, &options)?;
         if changes.files.is_empty() {
             let paths: Vec<_> = options.paths.iter().map(ToString::to_string).collect();
             let where_found =

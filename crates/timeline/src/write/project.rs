@@ -188,7 +188,7 @@ impl Timeline {
     pub fn init_project(&self, folder: &Path) -> Result<Project, ProjectError> {
         let inside = |what| Err(ProjectError::Inside { path: folder.to_owned(), what });
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if self.read()?.worktree_at(&real)?.is_some() {
+        if self.read()?.worktrees().at(&real)?.is_some() {
             return inside("the folder of a take");
         }
         let store = self.store.folder();
@@ -322,13 +322,13 @@ impl Timeline {
     }
 }
 
-impl Reader<'_> {
+impl KnownProject {
     /// Details of a project.
-    pub fn known_project(&self, row: ProjectRow) -> Result<KnownProject, ReadError> {
+    pub fn of(reader: &Reader<'_>, row: ProjectRow) -> Result<Self, ReadError> {
         let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
-        Ok(KnownProject {
+        Ok(Self {
             exists: path_from_text(&row.path).is_dir(),
-            threads: self.threads(&filter)?.len() as u64,
+            threads: reader.threads(&filter)?.len() as u64,
             id: row.id,
             path: row.path,
             current: row.current,

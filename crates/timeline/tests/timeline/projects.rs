@@ -4,11 +4,11 @@ use std::fs;
 use std::process::Command;
 
 use retake_model::id::ProjectId;
-use retake_timeline::workspace::snapshot::{OpenError, Options, Workspace};
 use retake_timeline::{
     Caller, Command as Change, FileError, Goal, MoveOptions, NewThread, PlanRequest, ProjectChange, Rules,
     Timeline, Unit, WorkingCopy,
 };
+use retake_workspace::snapshot::{OpenError, Options, Workspace};
 
 struct Place {
     folder: tempfile::TempDir,
