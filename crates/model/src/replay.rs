@@ -133,6 +133,8 @@ pub enum PathOutcome {
     Conflict {
         /// The node that the step would have written.
         theirs: Option<Node>,
+        /// Whether the step was left out, so that the result has only the effects of other steps.
+        kept: bool,
     },
 }
 

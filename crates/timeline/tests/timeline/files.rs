@@ -58,6 +58,24 @@ fn one_undo_brings_back_what_the_agent_did_and_keeps_what_a_hand_did() {
 }
 
 #[test]
+fn a_conflict_with_one_of_several_changes_is_reported_as_partly_written() {
+    let world = FileWorld::new();
+    let lines = |second: &str, last: &str| format!("1\n{second}\n3\n4\n5\n6\n7\n8\n{last}\n");
+    world.write("f", &lines("2", "9"));
+    world.agent(|world| world.write("f", &lines("two", "9")));
+    world.agent(|world| world.write("f", &lines("two", "nine")));
+    world.write("f", &lines("by hand", "nine"));
+    let moved = world.go(Goal::Undo(Unit::Turn, 2));
+    assert_eq!(world.read("f"), Some(lines("by hand", "9")));
+    let report = moved.files.expect("files");
+    assert!(
+        matches!(outcome(&report, "f"), Outcome::Conflicted { written: false, partly: true, .. }),
+        "{report:?}"
+    );
+    assert!(report.moves_files());
+}
+
+#[test]
 fn conversation_and_files_are_one_step() {
     let world = FileWorld::new();
     world.world.say("User", "do it");

@@ -98,7 +98,7 @@ fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
         if after.is_some() {
             let outcome = outcome(&report, "a");
             assert!(
-                matches!(outcome, Outcome::Conflicted { theirs: Some(_), written: false }),
+                matches!(outcome, Outcome::Conflicted { theirs: Some(_), written: false, partly: false }),
                 "{outcome:?}"
             );
         }

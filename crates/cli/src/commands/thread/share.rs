@@ -10,8 +10,8 @@ use crate::failure::Failure;
 
 /// Set who may see a thread on a hub.
 ///
-/// There is no hub yet, so no thread leaves this machine; the setting applies once there is one. It is not part of the
-/// thread's history: undo, redo, jump and reset do not change it.
+/// There is no hub yet; the setting applies once there is one. It does not concern the provider of the model, which gets
+/// the thread with every turn. It is not part of the thread's history: undo, redo, jump and reset do not change it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Visibility on a hub.
     #[arg(long, value_enum, required_unless_present_any = ["private", "support"])]
     visibility: Option<VisibilityOption>,
-    /// Whether the thread never leaves this machine.
+    /// Never send the thread to a hub; turns send it to the provider of the model all the same.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     private: Option<YesNo>,
     /// Whether support may see the thread on a hub.
