@@ -84,7 +84,9 @@ pub use write::create::{CreateError, NewThread};
 pub use write::entry_display::{DisplayChange, EntrySelection};
 pub use write::moves::{Goal, HistoryMove};
 pub use write::presets::{ContextPreset, PresetError};
-pub use write::project::{ForgottenProject, KnownProject, Project, ProjectChange, ProjectError};
+pub use write::project::{
+    AdoptedProject, ForgottenProject, KnownProject, Project, ProjectChange, ProjectError,
+};
 pub use write::promote::PromoteOutcome;
 pub use write::redaction::{RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
 
