@@ -105,7 +105,7 @@ impl Timeline {
         caller: Caller,
     ) -> Result<HistoryMove, ChangeError> {
         let moved = self.move_conversation(thread, take, goal, caller, RouteFiles::Leave)?;
-        Ok(moved.expect("nothing stops it"))
+        Ok(moved.expect("a move that leaves files is never refused for them"))
     }
 
     /// Moves the conversation if its route allows it. `None` if the thread has files, including those of a command or

@@ -339,7 +339,7 @@ impl Mover<'_> {
 
     fn put_in(&mut self, index: usize, top: usize) -> Result<StepEnd, Errno> {
         let step = self.steps[index];
-        let staged = names(self.steps, self.actions, index).expect("what is new is staged");
+        let staged = names(self.steps, self.actions, index).expect("new content is staged");
         let (aside, above) = staged.split_last().expect("there is a name");
         let from = EntryLocation { folder: self.aside.folder(above)?, name: aside.bytes() };
         let renames = &self.request.root.renames;
