@@ -63,8 +63,11 @@ impl Timeline {
         let command = self.with_shared_role(thread, command)?;
         let recorded = self.record_shared(thread, &command)?;
         let done = self.change_thread(thread, command, caller);
-        if done.is_err() {
-            self.revert_shared(recorded)?;
+        match &done {
+            // The operation may be on disk, and needs its record then.
+            Ok(_) | Err(ChangeError::Store(StoreError::Unsure)) => {}
+            // A record without its operation has no effect, so that its removal may fail too.
+            Err(_) => drop(self.revert_shared(recorded)),
         }
         done
     }
