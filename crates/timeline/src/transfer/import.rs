@@ -94,7 +94,7 @@ pub enum ImportError {
     CutOff(u64),
     /// The thread exists and has diverged from the export.
     #[error(
-        "thread {} is here already and went another way after version {common}; import it with --copy",
+        "thread {} already exists here and differs after version {common}; import it with --copy",
         .thread.short()
     )]
     Diverged {
@@ -270,18 +270,18 @@ impl<R: BufRead> Import<'_, '_, R> {
                 }
                 Line::End { end, lines, digest } => {
                     if !end || lines != lines_before || digest != digest_before.to_hex().as_str() {
-                        return Err(self.damaged("the end does not fit the beginning"));
+                        return Err(self.damaged("its checksum does not match"));
                     }
                     break;
                 }
             }
         }
         if self.lines.next()?.is_some() {
-            return Err(self.damaged("something stands behind its end"));
+            return Err(self.damaged("there is content after its end"));
         }
-        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
+        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it contains no operation"))?;
         if header.version != next - 1 {
-            return Err(self.damaged("it holds fewer operations than it says"));
+            return Err(self.damaged("it contains fewer operations than its header says"));
         }
         // The sharing of an existing thread is a local decision, which an import does not change.
         if let Some(sharing) = here.filter(|here| *here != row.summary.sharing()) {
@@ -300,7 +300,7 @@ impl<R: BufRead> Import<'_, '_, R> {
             Some(Ok(jump_to)) => jump_to,
             None => None,
         };
-        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
+        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it contains no operation"))?;
         Ok(ImportSummary {
             thread,
             title: row.summary.title.clone(),

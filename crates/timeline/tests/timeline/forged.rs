@@ -472,10 +472,10 @@ fn an_operation_that_names_a_missing_version_is_refused() {
             forgery.second = Some(naming(forgery.state.active, from, to).swap_remove(number));
         };
         let missing = ContentId::of(Kind::Entry, b"never written");
-        refused("a version that never was", "refers to what is not there", |forgery| {
+        refused("a version that does not exist", "a referenced object is missing", |forgery| {
             second(forgery, missing);
         });
-        refused("a version that is left out", "refers to what is not there", |forgery| {
+        refused("a version that is left out", "a referenced object is missing", |forgery| {
             let other = forgery.entry("other");
             second(forgery, other);
             forgery.excluded.push(other);
@@ -544,7 +544,7 @@ fn a_move_records_the_versions_it_leads_between() {
     ];
     for kind in kinds {
         for (from, to) in [(0, 1), (1, 0), (2, 1), (1, 2), (1, u64::MAX), (u64::MAX, 1)] {
-            refused("a move to nowhere", "versions that are not there", |forgery| {
+            refused("a move to nowhere", "versions that do not exist", |forgery| {
                 forgery.second = Some(kind(from, to));
             });
         }

@@ -52,7 +52,7 @@ impl<R: BufRead> ExportLines<R> {
         let header: Header =
             serde_json::from_str(&text).map_err(|error| self.not_an_export(&error.to_string()))?;
         if header.retake != "thread" {
-            return Err(self.not_an_export("it does not hold a thread"));
+            return Err(self.not_an_export("it does not contain a thread"));
         }
         if header.format > FORMAT {
             return Err(ImportError::Newer { found: header.format });

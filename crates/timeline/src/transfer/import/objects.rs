@@ -43,7 +43,7 @@ impl<R: BufRead> Import<'_, '_, R> {
     pub(super) fn object(&mut self, kind: &str, data: &str) -> Result<(), ImportError> {
         let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
         if kind == Kind::Sealed {
-            return Err(self.damaged("sealed bytes, which no export holds"));
+            return Err(self.damaged("it contains sealed bytes, which are never exported"));
         }
         let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
         let needed = references(kind, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
@@ -67,7 +67,7 @@ impl<R: BufRead> Import<'_, '_, R> {
             return Ok(());
         }
         if !self.redacted.remove(&reference) {
-            return Err(self.damaged("something refers to what is not there"));
+            return Err(self.damaged("a referenced object is missing"));
         }
         // Content that was redacted elsewhere but exists here stays: an export must not delete content.
         let (kind, id) = reference;

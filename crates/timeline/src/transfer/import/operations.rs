@@ -31,7 +31,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         if let Some(ends) = ends(&operation.kind)
             && ends.iter().any(|end| !(1..operation.version).contains(end))
         {
-            return Err(self.damaged("a move between versions that are not there"));
+            return Err(self.damaged("a move between versions that do not exist"));
         }
         if operation.version != version {
             return Err(self.damaged("an operation out of order"));
@@ -42,7 +42,7 @@ impl<R: BufRead> Import<'_, '_, R> {
             self.rewrite_project(&mut operation.kind);
             self.share_files(&mut operation);
         } else if operation.thread != thread || operation.previous != self.previous {
-            return Err(self.damaged("an operation that does not follow the one before it"));
+            return Err(self.damaged("an operation does not follow the previous one"));
         }
         let id = ContentId::of(Kind::Operation, &retake_model::content::encode(&operation));
         self.previous = Some(id);
@@ -100,7 +100,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         if expected == Some(operation.after) {
             Ok(())
         } else {
-            Err(self.damaged("a move that does not lead where it says"))
+            Err(self.damaged("a move leads to another state than its target"))
         }
     }
 
@@ -112,7 +112,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         if operation.last_file_operation == operation.files.map(|_| operation.version).or(before) {
             Ok(())
         } else {
-            Err(self.damaged("an operation that names the wrong one as the last with files"))
+            Err(self.damaged("an operation refers to the wrong last operation with files"))
         }
     }
 
