@@ -500,7 +500,7 @@ fn sampling_is_asked_for_as_each_provider_takes_it() {
 }
 
 #[test]
-fn an_edit_says_what_must_be_read_again() {
+fn an_edit_reports_the_uncached_part() {
     let long = "word ".repeat(80);
     let list = |first: &str, last: &[Value]| {
         let mut list = vec![user(first), answer(json!([text(&long)])), user("and?")];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use retake_model::content::ContentId;
 use retake_model::id::{ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, FolderRun};
-use retake_model::object::{Additions, MemoryObjects, ObjectError, Objects, load};
+use retake_model::object::{MemoryObjects, ObjectError, Objects, load};
 use retake_model::operation::{ConcurrentChange, FileChange, OperationKind, Version};
 use retake_model::tree::{Excluded, Snapshot, compare};
 use retake_store::WriteTransaction;
@@ -19,7 +19,7 @@ use super::report::{FileReport, Outcome, PathReport};
 use super::sealed::{SealedSnapshot, changed_sealed};
 use super::{FileError, FolderSession, WorkingCopy};
 use crate::clock::Clock;
-use crate::write::change::{ComposedOperation, Head, compose_change, compose_command, finish};
+use crate::write::change::{ComposedOperation, Composer, Head, finish};
 use crate::{Caller, ChangeError, ChangeOutcome, Command, Rules};
 
 /// The current files.
@@ -106,8 +106,8 @@ impl WorkingCopy {
                 }
                 // Another thread may have changed the folder since this one last recorded its files.
                 let known = folder_state.known_files(writing, &at)?;
-                let composed = compose_command(writing, &at, command, &caller, &*clock, rules)?;
-                let Some(mut composed) = composed else { return Ok(at.unchanged()) };
+                let composer = Composer { writing, at: &at, caller: &caller, clock: &*clock, rules };
+                let Some(mut composed) = composer.command(command)? else { return Ok(at.unchanged()) };
                 if known.is_some_and(|known| known != recorded.snapshot) {
                     let take = folder_state.take_in_folder(writing, &at)?;
                     composed =
@@ -352,16 +352,8 @@ pub(super) fn publish_shares(
             }
         };
         let caller = Caller { take: Some(take), ..caller };
-        let composed = compose_change(
-            writing,
-            &at,
-            Additions::new(&**writing),
-            &at.state,
-            kind,
-            &caller,
-            clock,
-            Rules::default(),
-        )?;
+        let composer = Composer { writing, at: &at, caller: &caller, clock, rules: Rules::default() };
+        let composed = composer.same_state(kind)?;
         let files = folder_state.change(before, after, take);
         let (done, _) = finish(writing, &at, with_files(composed, files).shared_with(&share.others))?;
         published.push((at.row.summary.id == thread).then_some(done));

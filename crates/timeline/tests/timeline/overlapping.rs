@@ -125,7 +125,7 @@ fn a_preview_names_shared_changes_and_may_be_carried_out() {
     let plan = plan.expect("a plan");
     let shared: Vec<String> = plan.preview().shared.iter().map(ToString::to_string).collect();
     assert_eq!(shared, ["both"]);
-    plan.execute().expect("what was previewed");
+    plan.execute().expect("an executed plan");
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first"]);
 }
 
@@ -145,7 +145,7 @@ fn commands_that_do_not_overlap_share_nothing() {
 }
 
 #[test]
-fn what_a_killed_command_changed_is_still_its_own() {
+fn changes_of_a_killed_command_belong_to_it() {
     let world = FileWorld::new();
     let killed = Exec::begin(&world);
     world.write("killed", "1");
@@ -186,7 +186,7 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
     let world = FileWorld::new();
     let timeline = &world.world.timeline;
     let thread = world.world.another();
-    let take = timeline.read().expect("a look").state(thread).expect("a state").active;
+    let take = timeline.read().expect("a reader").state(thread).expect("a state").active;
     let entry = EntryVersion::from_text("User", "first", timeline.now());
     let add = Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] };
     let version = timeline.change(thread, add, Caller::human()).expect("an entry").version;
@@ -203,7 +203,7 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
     assert!(matches!(outdated, FileError::PlanOutdated), "{outdated}");
     let refused = world.working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default());
     assert!(matches!(refused, Err(FileError::Running(_))), "{refused:?}");
-    let now = timeline.read().expect("a look").thread(thread).expect("a thread").summary.version;
+    let now = timeline.read().expect("a reader").thread(thread).expect("a thread").summary.version;
     assert_eq!(now, version, "nothing was undone");
 }
 
@@ -233,7 +233,7 @@ fn a_command_is_one_step_of_undo_although_an_entry_came_between_its_changes() {
 
 /// The control: an entry that came before the first recorded change of a command, or after its end, is a step of its own.
 #[test]
-fn an_entry_that_splits_no_command_is_undone_alone() {
+fn an_entry_outside_a_command_is_undone_alone() {
     let world = FileWorld::new();
     let exec = Exec::begin(&world);
     world.world.say("User", "while nothing was recorded");

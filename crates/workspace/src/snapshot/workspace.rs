@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_that_are_no_project_are_refused_with_what_to_do() {
+    fn folders_that_are_no_project_are_refused_with_a_suggestion() {
         let check = |path: &str, expected: Option<&str>| {
             let found =
                 check(Path::new(path), Some(Path::new("/home/me"))).err().map(|error| error.to_string());
