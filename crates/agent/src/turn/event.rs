@@ -9,6 +9,7 @@ use retake_model::turn::TurnMessage;
 use serde::Serialize;
 
 use crate::approval::ApprovalQuestion;
+use crate::cancel::Cancel;
 
 /// An event of a turn. `--json` prints one per line.
 #[derive(Clone, Debug, Serialize)]
@@ -195,10 +196,10 @@ pub trait TurnObserver {
     /// Receives an event.
     fn on_event(&mut self, event: &TurnEvent);
 
-    /// Decides whether a call may run; `None` if the decision will come as a message. While waiting for the
-    /// user, poll `ended`: it returns true when the turn was interrupted or the call was decided elsewhere.
-    fn ask(&mut self, question: &ApprovalQuestion, ended: &dyn Fn() -> bool) -> Option<Reply> {
-        let _ = (question, ended);
+    /// Decides whether a call may run; `None` if the decision will come as a message. `settled` is set when
+    /// the turn is interrupted or the call is decided elsewhere: stop asking the user then.
+    fn ask(&mut self, question: &ApprovalQuestion, settled: &Cancel) -> Option<Reply> {
+        let _ = (question, settled);
         None
     }
 }

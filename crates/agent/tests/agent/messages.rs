@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use retake_agent::approval::ApprovalMode;
-use retake_agent::fault_server::ScriptStep;
+use retake_agent::fault_server::{Script, ScriptStep};
 use retake_agent::{Cancel, Reply, ResumeRequest, SendError, TurnError, TurnEvent, TurnHandle, TurnObserver};
 use retake_model::agent::TurnEnd;
 use retake_model::operation::Actor;
@@ -61,6 +61,24 @@ fn a_message_during_the_last_answer_makes_the_model_answer_again() {
     let said = world.said();
     assert_eq!(said.last().map(String::as_str), Some("AI: A second one."), "{said:?}");
     world.check_requests();
+}
+
+#[test]
+fn a_message_before_a_retry_is_sent_with_it() {
+    let world = World::new(vec![Script::status(529, "{}"), text("Understood.")]);
+    let (timeline, take) = (world.runtime.timeline.clone(), world.take());
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::Retrying { .. }),
+        move || {
+            let sender = TurnHandle::new(&timeline).expect("the runtime database opens");
+            sender.steer(take, "and more").expect("the turn is running");
+        },
+    );
+    let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn runs");
+    assert_eq!(outcome.how, TurnEnd::Completed);
+    assert_eq!(world.said(), ["User: tell me", "User: and more", "AI: Understood."]);
+    assert!(world.last_messages().iter().any(|message| message.to_string().contains("and more")));
+    world.check_rest();
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl TurnObserver for RecordingObserver {
         self.events.push(event.clone());
     }
 
-    fn ask(&mut self, _: &ApprovalQuestion, _: &dyn Fn() -> bool) -> Option<Reply> {
+    fn ask(&mut self, _: &ApprovalQuestion, _: &Cancel) -> Option<Reply> {
         self.reply.clone()
     }
 }

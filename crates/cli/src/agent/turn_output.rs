@@ -277,15 +277,16 @@ impl TurnObserver for TurnOutput<'_> {
         }
     }
 
-    fn ask(&mut self, question: &ApprovalQuestion, ended: &dyn Fn() -> bool) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion, settled: &Cancel) -> Option<Reply> {
         if self.context.general.json || !approval_prompt::is_interactive() {
             self.refused = true;
             let reason = "Denied: not interactive; use --approve. Continue without this call.";
             return Some(Reply { allowed: false, remember: false, reason: Some(reason.to_owned()) });
         }
         let _ = self.fresh_line();
-        let decision = approval_prompt::prompt_for_approval(self.context, question, ended).ok().flatten();
-        if decision.is_none() {
+        let decision = approval_prompt::prompt_for_approval(self.context, question, settled).ok().flatten();
+        // End of input. A call that was decided elsewhere does not end the turn.
+        if decision.is_none() && !settled.is_set() {
             self.cancel.set();
         }
         decision
