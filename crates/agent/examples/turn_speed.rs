@@ -161,6 +161,7 @@ impl Fixture {
             actor: Actor::Human,
             environment: None,
             hidden: Vec::new(),
+            post_tools: None,
         };
         Ok(Self { _folder: folder, runtime, thread, server, asked })
     }

@@ -147,6 +147,11 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     all().iter().find(|tool| tool.name == name)
 }
 
+/// Whether a tool can change files.
+pub(crate) fn may_write(name: &str) -> bool {
+    find(name).is_some_and(|tool| tool.access != ToolAccess::Reads)
+}
+
 /// The JSON schema of a tool's input.
 pub fn schema(tool: &Tool) -> Value {
     (tool.schema)()

@@ -8,7 +8,7 @@
 //!   request (pure) ─► stream ─► publish answer ─► for each call:  decide ─► publish "running"
 //!        ▲               │                                            run the tool
 //!        │               └ partial answer, outside of the log         publish result and files
-//!        └───────────────────────────────── all have results ◄────────────┘
+//!        └──── hook, if configured ◄─────── all have results ◄────────────┘
 //! ```
 //!
 //! The pure function [`retake_model::agent::step`] decides the next action; this module executes it. A turn
@@ -23,6 +23,7 @@ mod driver;
 mod entries;
 mod error;
 mod event;
+mod hook;
 mod inbox;
 mod machine;
 mod model_call;
@@ -57,6 +58,7 @@ use crate::cancel::Cancel;
 use crate::changes_since_turn;
 use crate::context;
 use crate::model_backend::ModelBackend;
+use crate::post_tools::PostToolsHook;
 use crate::provider::prices::Prices;
 use driver::Driver;
 use session::TurnSession;
@@ -93,6 +95,8 @@ pub struct AgentRuntime {
     pub environment: Option<Environment>,
     /// Environment variables hidden from tools.
     pub hidden: Vec<String>,
+    /// The command to run after a round of tools.
+    pub post_tools: Option<PostToolsHook>,
 }
 
 /// A request to run a turn.

@@ -131,6 +131,27 @@ pub enum AgentState {
     },
 }
 
+/// The name of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStateKind {
+    /// Waits for the user.
+    Waiting,
+    /// Calls the model.
+    Calling,
+    /// Receives the answer.
+    Processing,
+    /// Runs tools.
+    Executing,
+    /// Runs the hook after the tools.
+    PostTools,
+    /// Failed, or waits for a retry.
+    Failed,
+    /// Exits.
+    ShuttingDown,
+}
+
 /// A tool call and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -377,9 +398,27 @@ impl AgentState {
         }
     }
 
+    /// The name of the state.
+    pub fn kind(&self) -> AgentStateKind {
+        match self {
+            Self::Waiting => AgentStateKind::Waiting,
+            Self::Calling { .. } => AgentStateKind::Calling,
+            Self::Processing { .. } => AgentStateKind::Processing,
+            Self::Executing { .. } => AgentStateKind::Executing,
+            Self::PostTools { .. } => AgentStateKind::PostTools,
+            Self::Failed { .. } => AgentStateKind::Failed,
+            Self::ShuttingDown { .. } => AgentStateKind::ShuttingDown,
+        }
+    }
+
     /// Whether the model was called and has not answered yet.
     pub fn is_answering(&self) -> bool {
         matches!(self, Self::Calling { .. } | Self::Processing { .. })
+    }
+
+    /// Whether an answer is arriving.
+    pub fn is_processing(&self) -> bool {
+        matches!(self, Self::Processing { .. })
     }
 
     /// The calls of the current round of tools.
@@ -387,6 +426,21 @@ impl AgentState {
         match self {
             Self::Executing { calls } | Self::PostTools { calls } => calls,
             _ => &[],
+        }
+    }
+}
+
+impl AgentStateKind {
+    /// The name in words, for display.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Calling => "calling the model",
+            Self::Processing => "receiving the answer",
+            Self::Executing => "running tools",
+            Self::PostTools => "running the hook after tools",
+            Self::Failed => "failed",
+            Self::ShuttingDown => "shutting down",
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::agent::{AgentState, NamedCall, ToolOutcome};
+use retake_model::agent::{AgentState, NamedCall, ToolOutcome, ToolRun, ToolStatus};
 use retake_model::command::NewEntry;
 use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_model::operation::Version;
@@ -19,7 +19,7 @@ use super::event::TurnEvent;
 use super::session::TurnSession;
 use super::{AgentRuntime, TurnError, calls, entries};
 use crate::provider::Answer;
-use crate::tools::Call;
+use crate::tools::{self, Call};
 
 /// Maximum refused calls reported to observers.
 const SHOWN: usize = 20;
@@ -31,6 +31,10 @@ const PAGE: u64 = 200;
 pub(super) struct CallQueue {
     later: Vec<NamedCall>,
     known: Option<KnownCalls>,
+    /// Whether a tool of this round ran that can change files, which is known before it is recorded.
+    pub(super) may_have_changed: bool,
+    /// Whether a tool of this round changed files.
+    pub(super) has_changed: bool,
 }
 
 /// The calls of the current answer at a version of the thread.
@@ -63,7 +67,11 @@ impl CallQueue {
             AgentState::Executing { calls } => {
                 self.later.retain(|(call, _)| calls.iter().all(|run| run.call != *call));
             }
-            _ => self.later.clear(),
+            AgentState::PostTools { .. } => self.later.clear(),
+            _ => {
+                self.later.clear();
+                (self.may_have_changed, self.has_changed) = (false, false);
+            }
         }
         // The driver's own steps do not change the answer. After a change by another writer, it is read
         // again.
@@ -79,6 +87,10 @@ impl CallQueue {
         session: &TurnSession,
         state: &AgentState,
     ) -> Result<(), TurnError> {
+        // The files that a killed process recorded are not counted again, so they are assumed to have changed.
+        let ran = |run: &&ToolRun| matches!(run.status, ToolStatus::Running | ToolStatus::Completed { .. });
+        self.has_changed = state.calls().iter().filter(ran).any(|run| tools::may_write(&run.name));
+        self.may_have_changed = self.has_changed;
         let held: HashSet<&str> = state.calls().iter().map(|run| run.call.as_str()).collect();
         if held.is_empty() {
             return Ok(());

@@ -80,10 +80,10 @@ impl<'a> Driver<'a> {
     ) -> Result<TurnOutcome, TurnError> {
         self.publisher.record(version, operation);
         let started = self.machine.propose(Event::Prompted, &self.step_context());
-        self.machine.accept(started);
         self.session.begin(self.runtime)?;
         self.session.delete_orphaned_records(self.runtime)?;
         self.emit_started();
+        self.enter(started);
         self.drive()
     }
 
@@ -98,8 +98,8 @@ impl<'a> Driver<'a> {
         let caller =
             Caller { expected, request, ..self.session.caller(self.runtime, self.runtime.actor.clone()) };
         self.publisher.publish(&self.session, TurnAdvance { settings, ..advance }, caller)?;
-        self.accept(transition)?;
         self.emit_started();
+        self.accept(transition)?;
         self.drive()
     }
 
@@ -303,6 +303,7 @@ impl<'a> Driver<'a> {
         for action in &transition.actions {
             match action {
                 Action::CloseCall { call } => entries.push(self.closed(call)),
+                Action::CloseHook => entries.push(self.closed_hook()),
                 // A message must not come between the results of one answer.
                 Action::CallModel | Action::EndTurn { how: TurnEnd::Interrupted } => {
                     entries.extend(self.take_steering_entries());
@@ -317,7 +318,7 @@ impl<'a> Driver<'a> {
 
     /// Makes a published transition current.
     fn accept(&mut self, transition: Transition) -> Result<(), TurnError> {
-        self.machine.accept(transition);
+        self.enter(transition);
         self.calls.follow(self.machine.state(), self.publisher.version);
         self.inbox.delete_published(&self.session)
     }
@@ -325,7 +326,17 @@ impl<'a> Driver<'a> {
     /// Applies an event that needs no operation, because its transition has no actions.
     pub(super) fn note(&mut self, event: Event) {
         let transition = self.machine.propose(event, &self.step_context());
+        self.enter(transition);
+    }
+
+    /// Makes a transition current, and reports a new state to the observer.
+    fn enter(&mut self, transition: Transition) {
+        let before = self.machine.state().kind();
         self.machine.accept(transition);
+        let state = self.machine.state().kind();
+        if state != before {
+            self.observer.on_event(&TurnEvent::State { state });
+        }
     }
 
     fn step_context(&self) -> StepContext<'_> {
@@ -333,7 +344,7 @@ impl<'a> Driver<'a> {
             retry_policy: &self.runtime.retry_policy,
             jitter: self.runtime.timeline.random_u64(),
             later: self.calls.later(),
-            hook: false,
+            hook: self.needs_hook(),
         }
     }
 
@@ -347,10 +358,6 @@ impl<'a> Driver<'a> {
     fn closed(&self, call: &str) -> NewEntry {
         let now = self.runtime.timeline.now();
         entries::result(call, INTERRUPTED.to_owned(), true, Fields::default(), now).into()
-    }
-
-    fn run_hook(&mut self) -> Result<(), TurnError> {
-        self.advance(Event::HookEnded, Vec::new(), TurnStep::CalledAgain, Actor::Agent)
     }
 
     fn wait_for_retry(&mut self, millis: u64) -> Result<(), TurnError> {

@@ -1,6 +1,6 @@
 //! Events of a turn, and its observer.
 
-use retake_model::agent::{ToolOutcome, TurnEnd};
+use retake_model::agent::{AgentStateKind, ToolOutcome, TurnEnd};
 use retake_model::content::ContentId;
 use retake_model::entry::Usage;
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
@@ -127,6 +127,33 @@ pub enum TurnEvent {
         /// Its outcome.
         outcome: ToolOutcome,
         /// Its result for the model.
+        text: String,
+        /// Number of changed files.
+        files: u64,
+    },
+    /// The state of the agent changed.
+    State {
+        /// The new state.
+        state: AgentStateKind,
+    },
+    /// The hook after the tools starts.
+    HookStarted {
+        /// Its command.
+        command: String,
+    },
+    /// The hook wrote output.
+    HookProgress {
+        /// Output since the last event.
+        text: String,
+        /// Bytes of output after `text` that exceed the size of an event. The trace has the stored output.
+        #[serde(skip_serializing_if = "is_zero")]
+        omitted_bytes: u64,
+    },
+    /// The hook has ended.
+    HookEnded {
+        /// Its outcome.
+        outcome: ToolOutcome,
+        /// Its output for the model.
         text: String,
         /// Number of changed files.
         files: u64,

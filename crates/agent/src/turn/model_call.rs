@@ -126,7 +126,8 @@ impl Driver<'_> {
             self.runtime.timeline.now(),
             &TraceRecord::Answer { runtime: self.runtime, answer: &answer, millis },
         )?;
-        let kept = self.session.record.partial.take().is_some();
+        let partial = self.session.record.partial.take().is_some();
+        let kept = self.session.record.state.take().is_some() || partial;
         let asked = match answer {
             Ok(mut answer) => {
                 let limit = stops::output_limit(&request.body);
@@ -213,6 +214,9 @@ impl Driver<'_> {
             loop {
                 match receiver.recv_timeout(MESSAGE_POLL_INTERVAL) {
                     Ok(delta) => {
+                        if !self.machine.state().is_processing() {
+                            listening = listening.and_then(|()| self.begin_answer());
+                        }
                         if let Some(event) = heard.take(delta) {
                             self.observer.on_event(&event);
                         }
@@ -238,6 +242,13 @@ impl Driver<'_> {
             let answer = call.join().unwrap_or_else(|_| Err(panicked()));
             listening.map(|()| answer)
         })
+    }
+
+    /// Shows that the answer has begun. The state is beside the log: a token is not an operation.
+    fn begin_answer(&mut self) -> Result<(), TurnError> {
+        self.note(Event::AnswerBegan);
+        self.session.record.state = Some(self.machine.state().clone());
+        self.session.save()
     }
 
     fn record_answer(

@@ -33,6 +33,7 @@ impl TurnSession {
             started: runtime.timeline.now(),
             process: std::process::id(),
             partial: None,
+            state: None,
         };
         let database = Arc::new(runtime.timeline.store().runtime_database()?);
         Ok(Self { database, record, alive: None, lease })

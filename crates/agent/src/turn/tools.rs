@@ -17,7 +17,7 @@ use super::publisher::ToolFiles;
 use super::turn_handle::MESSAGE_POLL_INTERVAL;
 use super::{TurnError, calls};
 use crate::approval;
-use crate::tools::{self, Call, Output, ToolAccess, ToolContext, TouchedPaths};
+use crate::tools::{self, Call, Output, ToolContext, TouchedPaths};
 use crate::trace::TraceRecord;
 
 /// Minimum time between progress events.
@@ -29,7 +29,7 @@ impl Driver<'_> {
         let event = Event::ToolAllowed { call: call.id.clone() };
         let step = TurnStep::ToolStarted { call: call.id.clone(), tool: call.name.clone() };
         let actor = actor(call);
-        if !writes(call) {
+        if !tools::may_write(&call.name) {
             return self.advance(event, Vec::new(), step, actor);
         }
         let named = match tools::touched_paths(call, &self.runtime.folder) {
@@ -60,7 +60,7 @@ impl Driver<'_> {
             .trace()
             .log(self.runtime.timeline.now(), &TraceRecord::Call { runtime: self.runtime, call: &call })?;
         let began = Instant::now();
-        let output = self.work(&call)?;
+        let output = self.work(&call, None, progress_event)?;
         let number = self.session.trace().log(
             self.runtime.timeline.now(),
             &TraceRecord::Result {
@@ -78,9 +78,13 @@ impl Driver<'_> {
         let entry = self.result(&call, &output, number);
         let event = Event::ToolEnded { call: call.id.clone(), outcome };
         let step = TurnStep::ToolEnded { call: call.id.clone(), tool: call.name.clone(), outcome };
-        let files = if writes(&call) {
+        let files = if tools::may_write(&call.name) {
+            self.calls.may_have_changed = true;
             let record = StepRecord { event, entries: vec![entry], step, actor: actor(&call) };
-            self.advance_with_files(record, &ToolFiles { phase: ToolPhase::After, named: None })?
+            let files =
+                self.advance_with_files(record, &ToolFiles { phase: ToolPhase::After, named: None })?;
+            self.calls.has_changed |= files > 0 || self.runtime.working_copy.is_none();
+            files
         } else {
             self.advance(event, vec![entry], step, actor(&call))?;
             0
@@ -99,11 +103,17 @@ impl Driver<'_> {
     /// Runs the tool in its own thread and forwards progress.
     ///
     /// A slow observer thus cannot keep the tool from stopping.
-    fn work(&mut self, call: &Call) -> Result<Output, TurnError> {
+    pub(super) fn work(
+        &mut self,
+        call: &Call,
+        time: Option<Duration>,
+        progress_event: fn(&Call, Report) -> TurnEvent,
+    ) -> Result<Output, TurnError> {
         let mut context = ToolContext::open(&self.runtime.folder)?;
         context.environment = std::env::vars_os().collect();
         context.hidden.clone_from(&self.runtime.hidden);
         context.denied_paths = self.runtime.approval.denied_paths();
+        context.limits.longest_time = time.unwrap_or(context.limits.longest_time);
         let (mailbox, cancel) = (Mailbox::default(), self.cancel.clone());
         std::thread::scope(|scope| {
             let tool = scope.spawn(|| {
@@ -166,11 +176,6 @@ impl Driver<'_> {
 
 fn actor(call: &Call) -> Actor {
     Actor::ToolCall { call: call.id.clone() }
-}
-
-/// Whether a call can change files.
-fn writes(call: &Call) -> bool {
-    tools::find(&call.name).is_some_and(|tool| tool.access != ToolAccess::Reads)
 }
 
 fn tool_fault(error: &FileError) -> Fault {

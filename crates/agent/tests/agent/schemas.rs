@@ -5,7 +5,9 @@ mod validator;
 use retake_agent::approval::{ApprovalMode, ApprovalQuestion, Decision, Fingerprint};
 use retake_agent::compare::{Comparison, compare};
 use retake_agent::{Cancel, CompressOutcome, Reply, TurnEvent, TurnOutcome};
-use retake_model::agent::{Agent, AgentState, FaultOrigin, ToolRun, ToolStatus, TurnEnd};
+use retake_model::agent::{
+    Agent, AgentState, AgentStateKind, FaultOrigin, ToolOutcome, ToolRun, ToolStatus, TurnEnd,
+};
 use retake_model::command::Compression;
 use retake_model::content::{ContentId, Kind};
 use retake_model::diff::DiffError;
@@ -13,7 +15,7 @@ use retake_model::entry::{Block, EntryVersion, Usage};
 use retake_model::environment::Environment;
 use retake_model::id::{EntryId, TurnId};
 use retake_model::json::Json;
-use retake_model::operation::{Actor, FileChange};
+use retake_model::operation::{Actor, FileChange, TurnStep};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_model::settings::Settings;
@@ -322,7 +324,15 @@ fn what_rarely_happens_is_as_described() {
     let now = world.runtime.timeline.now();
     let partial = PartialAnswer { entry, blocks: vec![Block::of_text("so far")], model: None, began: now };
     let (thread, take) = (world.thread, world.take());
-    check(&RunningTurn { thread, take, turn, started: now, process: 1, partial: Some(partial) });
+    let state = Some(AgentState::Processing { attempt: 1, steered: false });
+    check(&RunningTurn { thread, take, turn, started: now, process: 1, partial: Some(partial), state });
+    check_all([
+        TurnEvent::State { state: AgentStateKind::PostTools },
+        TurnEvent::HookStarted { command: "make fmt".to_owned() },
+        TurnEvent::HookProgress { text: "x".to_owned(), omitted_bytes: 1 },
+        TurnEvent::HookEnded { outcome: ToolOutcome::Failed, text: "x".to_owned(), files: 1 },
+    ]);
+    check_all([TurnStep::HookStarted, TurnStep::HookEnded { outcome: ToolOutcome::Succeeded }]);
     check_all([
         Problem::Database { message: "m".to_owned() },
         Problem::ObjectMalformed { number: 1, kind: Kind::Blob, id: blob },

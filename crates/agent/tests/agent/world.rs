@@ -124,6 +124,7 @@ impl World {
             actor: Actor::Human,
             environment: None,
             hidden: Vec::new(),
+            post_tools: None,
         };
         Self { folder, project, runtime, thread, server }
     }

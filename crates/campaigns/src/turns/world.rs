@@ -79,6 +79,7 @@ impl World {
             actor: Actor::Human,
             environment: None,
             hidden: Vec::new(),
+            post_tools: None,
         };
         Ok(Self { _ground: scratch, project, runtime, working_copy, thread, assistant, server, served: 0 })
     }

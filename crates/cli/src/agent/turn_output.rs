@@ -103,7 +103,13 @@ impl<'context> TurnOutput<'context> {
                 let units = units_processed.zip(unit.as_deref());
                 if text.is_empty() { self.status(*fraction, message, units) } else { Ok(()) }
             }
+            TurnEvent::HookProgress { text, .. } => self.secondary(OpenLine::Progress, text),
             _ if self.context.general.quiet => Ok(()),
+            TurnEvent::HookStarted { command } => {
+                let style = self.context.styles.tool;
+                self.line(&format!("{style}● hook{style:#} {}", fold(command)))
+            }
+            TurnEvent::HookEnded { outcome, text, files } => self.tool_ended(*outcome, text, *files),
             TurnEvent::ToolStarted { tool, what, .. } => {
                 let style = self.context.styles.tool;
                 self.line(&format!("{style}● {}{style:#} {}", fold(tool), fold(what)))
@@ -140,6 +146,7 @@ impl<'context> TurnOutput<'context> {
             | TurnEvent::CallStarted { .. }
             | TurnEvent::Answered { .. }
             | TurnEvent::ApprovalRequested { .. }
+            | TurnEvent::State { .. }
             | TurnEvent::Steered { .. } => Ok(()),
         }
     }
