@@ -25,8 +25,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::openat::SymlinkPolicy;
 use super::text::{Decoder, capped};
@@ -39,27 +40,20 @@ pub(super) const TOOL: Tool = Tool {
     description: "Run a command with /bin/sh in the project folder. There is no terminal and no input. \
                   What the command leaves running in the background is stopped when it ends.",
     access: ToolAccess::Runs,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// The command line.
     command: String,
+    /// The folder to run it in; the project folder if not given.
     directory: Option<String>,
+    /// Seconds until it is stopped; 120 if not given, 600 at most.
+    #[schemars(range(min = 1))]
     timeout: Option<u64>,
-}
-
-fn schema() -> Value {
-    input::object(
-        &["command"],
-        json!({
-            "command": { "type": "string", "description": "The command line." },
-            "directory": { "type": "string", "description": "The folder to run it in; the project folder if not given." },
-            "timeout": { "type": "integer", "minimum": 1, "description": "Seconds until it is stopped; 120 if not given, 600 at most." },
-        }),
-    )
 }
 
 fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
