@@ -203,7 +203,7 @@ pub fn run(
     match catch_unwind(AssertUnwindSafe(|| (tool.run)(&call.input, &mut run))) {
         Ok(Ok(output)) => output,
         Ok(Err(ToolError(text))) => Output::failure(text),
-        Err(_) => Output::failure(format!("The tool {} broke down. Try another way.", tool.name)),
+        Err(_) => Output::failure(format!("The tool {} failed unexpectedly. Try another way.", tool.name)),
     }
 }
 

@@ -28,11 +28,11 @@ pub(super) const TOOL: Tool = Tool {
 struct Input {
     /// The file, from the project folder.
     path: String,
-    /// The text that is there now, exactly.
+    /// The exact current text.
     old: String,
-    /// The text that is to be there instead.
+    /// The new text.
     new: String,
-    /// Replace every place where `old` is found.
+    /// Replace every occurrence of `old`.
     all: Option<bool>,
 }
 

@@ -25,10 +25,10 @@ pub(super) const TOOL: Tool = Tool {
 struct Input {
     /// The folder; the project folder if not given.
     path: Option<String>,
-    /// How many levels down; 1 if not given.
+    /// Levels of folders; 1 if not given.
     #[schemars(range(min = 1))]
     depth: Option<usize>,
-    /// List files that ignore rules leave out, too.
+    /// Also list ignored files.
     ignored: Option<bool>,
 }
 

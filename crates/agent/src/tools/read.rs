@@ -31,7 +31,7 @@ struct Input {
     /// The first line to read; 1 if not given.
     #[schemars(range(min = 1))]
     offset: Option<usize>,
-    /// How many lines to read at most.
+    /// Maximum number of lines.
     #[schemars(range(min = 1))]
     limit: Option<usize>,
 }

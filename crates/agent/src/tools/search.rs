@@ -26,8 +26,8 @@ use matcher::{Pattern, StoppableMatcher};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search",
-    description: "Search files for lines that match a regular expression (or a literal text). Gives \
-                  `path:line:text`. Ignored and binary files are left out.",
+    description: "Search files for lines that match a regular expression (or a literal text). Returns \
+                  `path:line:text`. Skips ignored and binary files.",
     access: ToolAccess::Reads,
     schema: input::schema::<Input>,
     run,
@@ -40,16 +40,16 @@ struct Input {
     pattern: String,
     /// A file or folder; the project folder if not given.
     path: Option<String>,
-    /// Only files with such names, such as `*.rs`.
+    /// Search only files with matching names, such as `*.rs`.
     glob: Option<String>,
-    /// Take the pattern as it is, not as an expression.
+    /// Match the pattern literally, not as an expression.
     literal: Option<bool>,
-    /// Take upper and lower case for the same.
+    /// Ignore case.
     ignore_case: Option<bool>,
     /// Lines around each match.
     #[schemars(range(min = 0, max = MAX_CONTEXT))]
     context: Option<usize>,
-    /// How many matches at most.
+    /// Maximum number of matches.
     #[schemars(range(min = 1))]
     limit: Option<usize>,
 }

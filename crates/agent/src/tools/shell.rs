@@ -38,7 +38,7 @@ use output_buffer::OutputBuffer;
 pub(super) const TOOL: Tool = Tool {
     name: "shell",
     description: "Run a command with /bin/sh in the project folder. There is no terminal and no input. \
-                  What the command leaves running in the background is stopped when it ends.",
+                  Background processes are stopped when the command ends.",
     access: ToolAccess::Runs,
     schema: input::schema::<Input>,
     run,
@@ -59,7 +59,7 @@ struct Input {
 fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let input: Input = input::parse(input)?;
     if input.command.trim().is_empty() || input.command.contains('\0') {
-        return Err(ToolError("The command is empty, or holds a zero byte.".to_owned()));
+        return Err(ToolError("The command is empty or contains a zero byte.".to_owned()));
     }
     let limits = &run.context.limits;
     let time = input
@@ -276,17 +276,17 @@ fn report(
     output.failed = end != CommandEnd::Exited || !status.is_some_and(|status| status.success());
     let how = match (end, status) {
         (CommandEnd::TimedOut, _) => format!("[Stopped after {} seconds: out of time]", time.as_secs()),
-        (CommandEnd::Interrupted, _) => "[Interrupted before it was done]".to_owned(),
+        (CommandEnd::Interrupted, _) => "[Interrupted]".to_owned(),
         (CommandEnd::Exited, Some(status)) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("[Exit code {code}]"),
             (None, Some(signal)) => format!("[Ended by signal {signal}]"),
             (None, None) => "[Ended]".to_owned(),
         },
-        (CommandEnd::Exited, None) => "[Ended; how is not known]".to_owned(),
+        (CommandEnd::Exited, None) => "[Ended; the status is unknown]".to_owned(),
     };
     output.text.push_str(&how);
     if left && end == CommandEnd::Exited {
-        output.text.push_str("\n[What it left running in the background was stopped]");
+        output.text.push_str("\n[Its background processes were stopped]");
     }
     output
 }

@@ -37,7 +37,7 @@ pub(super) const TOOL: Tool = Tool {
 struct Input {
     /// The file, from the project folder.
     path: String,
-    /// All that the file is to hold.
+    /// The whole content of the file.
     content: String,
 }
 

@@ -113,10 +113,10 @@ fn denied(because: VerdictReason) -> String {
             format!("There is no such tool. There are: {}.", names.join(", "))
         }
         VerdictReason::Rule(_) => {
-            "A rule of the user's denies this call. Find another way, or ask.".to_owned()
+            "A rule of the user denies this call. Find another way, or ask.".to_owned()
         }
         VerdictReason::Mode(_) | VerdictReason::Remembered => {
-            "Tools may only look at files here. Say what you would have done instead.".to_owned()
+            "Tools may only read files here. Describe what you would have done instead.".to_owned()
         }
     }
 }

@@ -66,7 +66,7 @@ impl Driver<'_> {
             }
             if self.accounting.rounds > self.runtime.rounds {
                 let message = format!(
-                    "the model was called {} times in this turn; `retake resume` goes on, agent.rounds says how often",
+                    "the model was called {} times in this turn, the limit of agent.rounds; `retake resume` continues",
                     self.runtime.rounds
                 );
                 return self.fail(setup(message), Vec::new());
@@ -382,7 +382,7 @@ fn panicked() -> CallError {
         status: None,
         retryable: false,
         retry_after: None,
-        message: "the answer could not be read: its reader broke down".to_owned(),
+        message: "the answer could not be read: the reader failed unexpectedly".to_owned(),
         partial: Box::default(),
     }
 }

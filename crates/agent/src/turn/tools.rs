@@ -142,7 +142,7 @@ impl Driver<'_> {
                 }
             }
             let output = tool.join().unwrap_or_else(|_| Output {
-                text: "The tool broke down.".to_owned(),
+                text: "The tool failed unexpectedly.".to_owned(),
                 failed: true,
                 ..Output::default()
             });
