@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval};
-use retake_agent::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, said};
+use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, said};
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Timeouts, Wire};
 use retake_agent::{AgentRuntime, Cancel, ModelBackend, TurnEvent, TurnObserver, TurnRequest};

@@ -16,8 +16,6 @@ mod changes_since_turn;
 pub mod compare;
 mod compress;
 mod context;
-#[doc(hidden)]
-pub mod fault_server;
 mod model_backend;
 mod post_tools;
 pub mod prompt;

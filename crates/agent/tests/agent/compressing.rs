@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use retake_agent::fault_server::{Script, ScriptStep};
+use retake_testing::fault_server::{Script, ScriptStep};
 use retake_agent::{
     Cancel, CompressError, CompressOptions, KeepRecent, TurnError, TurnEvent, TurnHandle, TurnOutcome,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retake_agent::fault_server::{Script, ScriptStep};
+use retake_testing::fault_server::{Script, ScriptStep};
 use retake_agent::{Cancel, CompressOptions, KeepRecent, ResumeRequest, TurnError, TurnEvent};
 use retake_model::agent::TurnEnd;
 use serde_json::json;

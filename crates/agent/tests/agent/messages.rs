@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use retake_agent::approval::ApprovalMode;
-use retake_agent::fault_server::{Script, ScriptStep};
+use retake_testing::fault_server::{Script, ScriptStep};
 use retake_agent::{Cancel, Reply, ResumeRequest, SendError, TurnError, TurnEvent, TurnHandle, TurnObserver};
 use retake_model::agent::TurnEnd;
 use retake_model::operation::Actor;

@@ -2,7 +2,7 @@
 //! received before.
 
 use proptest::prelude::*;
-use retake_agent::fault_server::{ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{ScriptedAnswer, call, events, said};
 use retake_agent::provider::{
     Answer, CallError, Decoder, Delta, EventReader, Fault, Stop, Wire, broken_input,
 };

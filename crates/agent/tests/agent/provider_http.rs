@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use retake_agent::Cancel;
-use retake_agent::fault_server::{
+use retake_testing::fault_server::{
     Chaos, FaultServer, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
 };
 use retake_agent::provider::{

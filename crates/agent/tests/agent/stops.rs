@@ -1,7 +1,7 @@
 //! Incomplete answers: the turn reports the reason and does not retry at cost without limit.
 
 use retake_agent::TurnEvent;
-use retake_agent::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, said};
 use retake_agent::provider::{Stop, Wire};
 use retake_model::agent::TurnEnd;
 use retake_model::entry::Block;

@@ -1,6 +1,6 @@
 //! Thinking blocks that a provider binds to the request they answer.
 
-use retake_agent::fault_server::{Script, ScriptedAnswer, events, said};
+use retake_testing::fault_server::{Script, ScriptedAnswer, events, said};
 use retake_agent::provider::known::dialect;
 use retake_agent::provider::{Stop, Wire};
 use retake_agent::{ModelBackend, TurnEvent};

@@ -3,7 +3,7 @@
 use retake_agent::Cancel;
 use retake_agent::Reply;
 use retake_agent::approval::ApprovalMode;
-use retake_agent::fault_server::{Script, ScriptStep};
+use retake_testing::fault_server::{Script, ScriptStep};
 use retake_model::agent::TurnEnd;
 use retake_model::operation::{Actor, OperationKind};
 use retake_timeline::store::TraceFilter;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval, ApprovalQuestion};
-use retake_agent::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Stop, Timeouts, Wire};
 use retake_agent::{

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use retake_agent::fault_server::{FaultServer, Request, Script};
+use retake_testing::fault_server::{FaultServer, Request, Script};
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use retake_agent::fault_server::{
+use retake_testing::fault_server::{
     Chaos, FaultServer, Request, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
 };
 use retake_agent::provider::{Stop, Wire};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval};
-use retake_agent::fault_server::FaultServer;
+use retake_testing::fault_server::FaultServer;
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Timeouts, Wire};
 use retake_agent::{AgentRuntime, Cancel, ModelBackend, TurnEvent, TurnHandle, TurnObserver, TurnRequest};

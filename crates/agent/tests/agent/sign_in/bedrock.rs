@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use data_encoding::{BASE64, HEXLOWER};
-use retake_agent::fault_server::{FaultServer, Request, Script, ScriptStep, events, said};
+use retake_testing::fault_server::{FaultServer, Request, Script, ScriptStep, events, said};
 use retake_agent::provider::live::fetch;
 use retake_agent::provider::{Fault, Wire};
 use ring::{digest, hmac};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use retake_agent::fault_server::{FaultServer, Script, events, said as telling};
+use retake_testing::fault_server::{FaultServer, Script, events, said as telling};
 use retake_agent::provider::Wire;
 
 use super::support::{Said, User, everything_below, said};

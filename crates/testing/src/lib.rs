@@ -1,0 +1,3 @@
+//! Equipment of tests and campaigns. No shipped crate contains it: they use it as a dev-dependency.
+
+pub mod fault_server;
