@@ -112,9 +112,7 @@ fn denied(because: VerdictReason) -> String {
             let names: Vec<&str> = tools::all().iter().map(|tool| tool.name).collect();
             format!("There is no such tool. There are: {}.", names.join(", "))
         }
-        VerdictReason::Rule(_) => {
-            "A rule of the user denies this call. Find another way, or ask.".to_owned()
-        }
+        VerdictReason::Rule(_) => "A rule of the user denies this call. Find another way, or ask.".to_owned(),
         VerdictReason::Mode(_) | VerdictReason::Remembered => {
             "Tools may only read files here. Describe what you would have done instead.".to_owned()
         }

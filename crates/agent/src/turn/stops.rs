@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_nothing_says_why() {
+    fn an_empty_answer_fails_with_its_reason() {
         let check = |stop: Stop, detail: Option<&str>, words: &str, retried: bool| {
             let answer = Answer { stop, stop_detail: detail.map(str::to_owned), ..Answer::default() };
             let fault = nothing_said(&answer, Some(8), 1).expect("nothing");

@@ -132,7 +132,7 @@ fn no_two_types_have_one_name() {
 }
 
 #[test]
-fn what_a_turn_says_and_leaves_is_as_described() {
+fn values_of_a_turn_match_their_schemas() {
     let content = "one\ntwo\n";
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": content})), ("n", "nothing", json!({}))]),
@@ -146,13 +146,13 @@ fn what_a_turn_says_and_leaves_is_as_described() {
     assert!(witness.events.iter().any(|event| matches!(event, TurnEvent::ApprovalRequested { .. })));
     check_all(witness.events);
     let (timeline, thread) = (world.runtime.timeline.clone(), world.thread);
-    let working_copy = world.runtime.working_copy.clone().expect("files are kept");
+    let working_copy = world.runtime.working_copy.clone().expect("files are recorded");
     let project = working_copy.project();
     std::fs::write(world.project.join("new.txt"), "one\n2\n").expect("a file");
-    let seen = working_copy.record_changes(thread, Caller::human()).expect("a look");
+    let seen = working_copy.record_changes(thread, Caller::human()).expect("the store is readable");
     check(&seen);
 
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let state = reader.state(thread).expect("a state");
     let main = state.active_take(&reader.queries()).expect("a take");
     check_all(reader.page(thread, &main, 0..main.entries.len()).expect("entries"));
@@ -202,7 +202,7 @@ fn every_kind_of_change_is_as_described() {
     check_all(blocks.clone());
     let new = |text: &str| vec![EntryVersion { blocks: blocks.clone(), ..entry(text) }.into()];
     check(&change(Command::AddEntries { take, at: InsertPosition::End, entries: new("a") }));
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let main = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
     let page = reader.page(thread, &main, 0..main.entries.len()).expect("entries");
     check_all(page.clone());
@@ -241,7 +241,7 @@ fn every_kind_of_change_is_as_described() {
     ] {
         check(&change(command));
     }
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let seen = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take").entries;
     drop(reader);
     let summary = entry("all of it").into();
@@ -249,13 +249,16 @@ fn every_kind_of_change_is_as_described() {
     for command in [Command::Compress { take, compression }, Command::Clear { take }, Command::Reset] {
         check(&change(command));
     }
-    let second = timeline.read().expect("a look").tree(None, retake_timeline::store::DeletedFilter::Hidden);
+    let second = timeline
+        .read()
+        .expect("the store is readable")
+        .tree(None, retake_timeline::store::DeletedFilter::Hidden);
     let second = second.expect("a tree").threads[0].all_takes.last().expect("a take").id;
     check(&timeline.promote(thread, second, None, Caller::human()).expect("a promotion"));
     // It is no longer the last thread of its project.
     check(&change(Command::Delete));
     check(&change(Command::Restore));
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     check_all(reader.history(thread, None, 1000).expect("a history"));
     check(&reader.tree(None, retake_timeline::store::DeletedFilter::Shown).expect("a tree"));
 
@@ -281,15 +284,15 @@ fn two_takes_side_by_side_are_as_described() {
         .change(thread, Command::Branch { from: take, at: None, name: None }, Caller::human())
         .expect("a branch");
     world.run("begin otherwise");
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let state = reader.state(thread).expect("a state");
-    let found = |id| state.take(&reader.queries(), id).expect("a look").expect("a take");
+    let found = |id| state.take(&reader.queries(), id).expect("the store is readable").expect("a take");
     let takes = [&found(take), &found(state.active)];
     check(&compare(&reader, thread, takes, &world.runtime.prices).expect("a comparison"));
 }
 
 #[test]
-fn what_rarely_happens_is_as_described() {
+fn rare_values_match_their_schemas() {
     let (entry, turn) = (EntryId::from_bytes([7; 16]), TurnId::from_bytes([255; 16]));
     let blob = ContentId::of(Kind::Blob, b"x");
     let run = |status: ToolStatus| ToolRun { call: "c".to_owned(), name: "shell".to_owned(), status };
