@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use retake_model::agent::Event;
 use retake_model::operation::{Actor, TurnStep};
-use retake_timeline::store::DecisionOutcome;
+use retake_store::runtime::DecisionOutcome;
 
 use super::driver::Driver;
 use super::event::{Reply, TurnEvent};

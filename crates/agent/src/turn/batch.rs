@@ -100,7 +100,7 @@ impl CallQueue {
         let (mut ended, mut end) = (HashSet::new(), take.entries.len());
         while end > 0 {
             let start = end.saturating_sub(PAGE);
-            for view in reader.page(session.thread(), &take, start..end)?.into_iter().rev() {
+            for view in reader.entries(session.thread(), &take).page(start..end)?.into_iter().rev() {
                 let made = calls_of(&view.entry);
                 if made.iter().any(|(call, _)| held.contains(call.as_str())) {
                     let open = |(call, _): &NamedCall| !held.contains(call.as_str()) && !ended.contains(call);

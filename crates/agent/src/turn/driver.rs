@@ -177,7 +177,7 @@ impl<'a> Driver<'a> {
         self.observer.on_event(&event);
         let reader = self.runtime.timeline.read().ok();
         let settings = reader
-            .and_then(|reader| reader.effective_settings(self.session.thread()).ok())
+            .and_then(|reader| reader.settings(self.session.thread()).effective().ok())
             .unwrap_or_default();
         for message in self.runtime.backend.notices(&settings, self.runtime.sized) {
             self.observer.on_event(&TurnEvent::Notice { message });

@@ -121,6 +121,6 @@ impl<'a> Publisher<'a> {
     pub(super) fn has_entry(&self, session: &TurnSession, entry: EntryId) -> Result<bool, TurnError> {
         let reader = self.runtime.timeline.read()?;
         let take = session.read_take(&reader)?;
-        Ok(reader.entry(&take, entry)?.is_some())
+        Ok(reader.entries(session.thread(), &take).get(entry)?.is_some())
     }
 }

@@ -6,7 +6,7 @@ use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::operation::Actor;
 use retake_model::take::Take;
 use retake_model::turn::RunningTurn;
-use retake_timeline::store::{LivenessLock, RuntimeDatabase, TurnLease};
+use retake_store::runtime::{LivenessLock, RuntimeDatabase, TurnLease};
 use retake_timeline::{Caller, ReadError, Reader};
 
 use super::{AgentRuntime, TurnError};

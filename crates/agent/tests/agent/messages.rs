@@ -167,7 +167,7 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
         panic!("the first thing is that it has begun");
     };
     let history =
-        timeline.read().expect("the store is readable").history(thread, None, 100).expect("a history");
+        timeline.read().expect("the store is readable").history(thread).list(None, 100).expect("a history");
     let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
     assert_eq!((Some(begun.operation), &begun.actor), (operation, &runtime.actor));
     heard.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
