@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use retake_agent::{Cancel, HookCommand, HookFailure, HookTrigger, PostToolsHook, ResumeRequest, TurnEvent};
-use retake_model::agent::{AgentStateKind, ToolOutcome, TurnEnd};
+use retake_model::agent::AgentStateKind::{self, Calling, Executing, PostTools, Processing, Waiting};
+use retake_model::agent::{ToolOutcome, TurnEnd};
 use serde_json::json;
 
 use crate::world::{RecordingObserver, World, calls, text};
@@ -43,7 +44,6 @@ fn a_formatter_runs_after_an_edit_and_is_undone_with_the_turn() {
     assert!(said.iter().any(|line| line.starts_with("Hook: ")), "{said:?}");
     let request = world.last_messages().last().expect("messages were sent").to_string();
     assert!(request.contains("formatted") && request.contains("[Exit code 0]"), "{request}");
-    use AgentStateKind::{Calling, Executing, PostTools, Processing, Waiting};
     assert_eq!(states(&events), [Calling, Processing, Executing, PostTools, Calling, Processing, Waiting]);
     assert_eq!(ended(&events), [(ToolOutcome::Succeeded, 1)]);
     world.check_requests();
@@ -106,8 +106,8 @@ fn a_hook_is_stopped_like_a_tool() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let mut observer = RecordingObserver::default();
     let (own, made) = (cancel.clone(), world.project.join("made.txt"));
-    *observer.at.get_mut().expect("one thread") = Some(Box::new(move |event| match event {
-        TurnEvent::HookStarted { .. } => {
+    *observer.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
+        if matches!(event, TurnEvent::HookStarted { .. }) {
             let (own, made, sender) = (own.clone(), made.clone(), sender.clone());
             std::thread::spawn(move || {
                 while !made.exists() {
@@ -117,7 +117,6 @@ fn a_hook_is_stopped_like_a_tool() {
                 own.set();
             });
         }
-        _ => {}
     }));
     let outcome = world.run_with("write", &cancel, &mut observer).expect("the turn runs");
     let stopped = receiver.recv().expect("the hook started").elapsed();

@@ -61,13 +61,12 @@ pub fn step(state: &AgentState, event: Event, context: &StepContext<'_>) -> Tran
             let denied = ToolStatus::Completed { outcome: ToolOutcome::Denied };
             tool(state, &call, undecided, denied, None, context)
         }
-        Event::ToolProgress { .. } => stay(),
+        Event::ToolProgress { .. } | Event::HookStarted => stay(),
         Event::ToolEnded { call, outcome } => {
             let ended = ToolStatus::Completed { outcome };
             let running = |status| matches!(status, ToolStatus::Running);
             tool(state, &call, running, ended, None, context)
         }
-        Event::HookStarted => stay(),
         Event::HookEnded => match state {
             AgentState::PostTools { .. } => call(1),
             _ => stay(),
