@@ -104,6 +104,7 @@ impl Context {
             providers: self.config.providers.clone(),
             prices: self.prices(),
             files: self.config.files.enabled.then(|| self.file_options()),
+            post_tools: agent.post_tools.clone(),
         }
     }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
+use retake_agent::PostToolsHook;
 use retake_agent::approval::Rule;
 use retake_agent::provider::config::ProviderConfig;
 use retake_agent::provider::prices::Price;
@@ -64,6 +65,8 @@ pub(crate) struct Agent {
     pub(crate) calls: usize,
     /// Context window in tokens, for unknown models.
     pub(crate) window: Option<u64>,
+    /// The command to run after a round of tools.
+    pub(crate) post_tools: Option<PostToolsHook>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -169,6 +172,7 @@ impl Default for Agent {
             rounds: 200,
             calls: 100,
             window: None,
+            post_tools: None,
         }
     }
 }

@@ -30,7 +30,6 @@
 
 mod anthropic;
 mod binding;
-pub mod campaign;
 mod chat;
 mod converse;
 mod cost;
@@ -39,8 +38,6 @@ mod names;
 mod request;
 mod responses;
 pub mod rules;
-#[doc(hidden)]
-pub mod sample;
 mod schema;
 mod seal;
 #[cfg(test)]
@@ -49,7 +46,7 @@ mod tests;
 use serde_json::Value;
 
 pub use binding::{REQUEST_PREFIX, THOUGHTS_OMITTED, request_prefix};
-pub use converse::converse;
+pub use converse::{NO_RESULT, converse};
 pub use cost::{estimate_tokens, message_tokens, shared_prefix, uncached_tokens};
 pub use names::tool_name;
 pub use request::{

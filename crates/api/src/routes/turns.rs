@@ -328,7 +328,10 @@ fn show(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<TurnStatus>, Pr
         running,
         in_this_server: record.as_ref().is_some_and(|record| service.turns.has(record.turn)),
         pending_approvals: if running { pending_approvals(&reader, thread, &take)? } else { Vec::new() },
-        agent: take.agent,
+        agent: match &record {
+            Some(record) => take.agent.map(|agent| record.agent(agent)),
+            None => take.agent,
+        },
         started: record.as_ref().map(|record| record.started),
         process: record.as_ref().map(|record| record.process),
         partial,

@@ -173,6 +173,7 @@ mod tests {
             started: Timestamp::from_millis(5),
             process: 1,
             partial: None,
+            state: None,
         };
         let stamp = |runtime_database: &RuntimeDatabase| runtime_database.stamp().expect("a query");
         let before = [stamp(&here), stamp(&there)];

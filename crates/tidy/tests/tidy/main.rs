@@ -27,6 +27,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("render", &["model", "timeline"]),
     ("studio", &["model", "store", "timeline", "agent", "render"]),
     ("hub", &["model", "sync"]),
+    // Equipment of tests; not shipped. Other crates use it as a dev-dependency only.
+    ("testing", &["model", "agent"]),
     ("cli", ALL),
     // These rules read the repository and depend on none of its crates.
     ("tidy", &[]),
@@ -66,6 +68,12 @@ const NEVER: &[&str] = &["unsafe {", "todo!(", "unimplemented!(", "dbg!("];
 /// A violation, as a sentence that names the file.
 type Violation = String;
 
+/// Crates that are not shipped, so that they may depend on equipment of tests.
+const NOT_SHIPPED: &[&str] = &["campaigns", "bench"];
+
+/// Crates that shipped ones may use in tests only.
+const EQUIPMENT: &str = "testing";
+
 /// A manifest depends only on crates that the table allows, and is listed in it.
 fn layering(path: &Path, text: &str) -> Vec<Violation> {
     let crate_name = folder_name(path);
@@ -75,10 +83,15 @@ fn layering(path: &Path, text: &str) -> Vec<Violation> {
             path.display()
         )];
     };
-    dependencies(&parse(path, text))
+    let mut manifest = parse(path, text);
+    if let Some(Value::Table(tests)) = manifest.get_mut("dev-dependencies") {
+        tests.retain(|name, _| own_crate(name) != Some(EQUIPMENT));
+    }
+    dependencies(&manifest)
         .iter()
         .filter_map(|name| own_crate(name))
         .filter(|used| *used != crate_name && !allowed.contains(used))
+        .filter(|used| *used != EQUIPMENT || !NOT_SHIPPED.contains(&crate_name))
         .map(|used| format!("{}: `{crate_name}` must not use `{used}`", path.display()))
         .collect()
 }
@@ -375,6 +388,11 @@ mod controls {
             good,
         );
         check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
+        // Equipment of tests is used in tests only, also by crates that may use all others.
+        let shipped = "[dependencies]\nretake-testing.workspace = true\n";
+        let tested = "[dev-dependencies]\nretake-testing.workspace = true\n";
+        check(layering, "crates/agent/Cargo.toml", shipped, tested);
+        check(layering, "crates/cli/Cargo.toml", shipped, tested);
         check(
             own_names,
             "crates/api/Cargo.toml",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::projection::campaign::{campaign, mutants};
 use crate::projection::sample::{Dice, picture, random_entries};
-use crate::projection::{Ask, Dialect, Thinking, Thoughts, Wire, converse, request, rules};
-use crate::settings::Effort;
+use retake_model::projection::{Ask, Dialect, Thinking, Thoughts, Wire, converse, request, rules};
+use retake_model::settings::Effort;
 
 #[test]
 fn requests_of_random_histories_break_no_rule() {
