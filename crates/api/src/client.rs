@@ -83,8 +83,7 @@ impl InProcess {
             .max_blocking_threads(Admission::max_workers(&options.limits) + options.limits.streams + 16)
             .build()?;
         let stop = Cancel::new();
-        let service =
-            Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
+        let service = Service::new(options, stop.clone()).map_err(ServeError::Start)?;
         let tail = crate::events::follow(&service)?;
         let router = router(&service, None);
         Ok(Self { service, router, runtime: Some(runtime), tail: Some(tail), stop })

@@ -30,7 +30,7 @@ use crate::auth::LOGIN_PATH;
 use crate::endpoint::{Endpoint, Identity, IncomingRequest, Reply, ReplyBody, RequestBodyKind};
 use crate::idempotency;
 use crate::page;
-use crate::problem::{Code, Problem};
+use crate::problem::{self, Code, Problem};
 use crate::server::Connection;
 use crate::service::Service;
 
@@ -107,8 +107,8 @@ pub(crate) async fn handle(
     let mut response = match answered {
         Ok(reply) => respond(reply),
         Err(problem) => {
-            if problem.code.status().is_server_error() {
-                error!(request = name, code = problem.code.name(), detail = problem.detail, "failed");
+            if problem::status(problem.code).is_server_error() {
+                error!(request = name, code = problem.code.name(), detail = problem.message, "failed");
             }
             refuse(&problem, &name)
         }
@@ -130,9 +130,9 @@ pub(crate) async fn method_not_allowed(request: Request) -> Response<Body> {
 
 /// The response for a problem.
 pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
-    let body = serde_json::to_vec(&problem.document(name)).unwrap_or_default();
+    let body = serde_json::to_vec(&problem::document(problem, name)).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
-    *response.status_mut() = problem.code.status();
+    *response.status_mut() = problem::status(problem.code);
     let headers = response.headers_mut();
     headers::kind(headers, "application/problem+json");
     match problem.code {
@@ -144,7 +144,7 @@ pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
         }
         _ => {}
     }
-    if let Some(current) = problem.facts.get("current").and_then(serde_json::Value::as_u64) {
+    if let Some(current) = problem.details.get("current").and_then(serde_json::Value::as_u64) {
         headers.insert(ETAG, headers::version(current));
     }
     // Browsers show a page instead of JSON.

@@ -198,7 +198,7 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
                 Some(follower) => follower.poll(&service),
             });
             if let Err(problem) = looked {
-                tracing::warn!(detail = problem.detail, "failed to follow the log");
+                tracing::warn!(detail = problem.message, "failed to follow the log");
                 follower = None;
                 service.stop.wait_timeout(TURN_POLL_INTERVAL);
             }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use tracing::error;
 
 use crate::endpoint::{Endpoint, IncomingRequest, JSON, Reply, ReplyBody, RequestBody};
-use crate::problem::{Code, Problem};
+use crate::problem::{self, Code, Problem};
 use crate::service::Service;
 
 /// An idempotency key, with a fingerprint of its request.
@@ -137,7 +137,7 @@ pub(crate) fn execute(
             Ok(reply)
         }
         Err(problem) => {
-            if !problem.code.status().is_server_error() {
+            if !problem::status(problem.code).is_server_error() {
                 unsettled.refused();
             }
             Err(problem)
@@ -244,7 +244,7 @@ impl UnsettledRequest<'_> {
         match written {
             Ok(()) => std::mem::forget(self),
             Err(problem) => {
-                error!(code = problem.code.name(), detail = problem.detail, "an answer could not be stored");
+                error!(code = problem.code.name(), detail = problem.message, "an answer could not be stored");
             }
         }
     }

@@ -13,6 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use retake_agent::Cancel;
+use retake_surface::{Code, Failure};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
@@ -37,11 +38,23 @@ pub enum ServeError {
         error: std::io::Error,
     },
     /// The shared state could not be created.
-    #[error("{0}")]
-    Start(String),
+    #[error("{}", .0.message)]
+    Start(Failure),
     /// The system refused threads or sockets.
     #[error("the server cannot run: {0}")]
     System(#[from] std::io::Error),
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Listen { .. } => Self::refused(format!(
+                "{error}. Another server may be running; `--listen 127.0.0.1:0` picks a free port"
+            )),
+            ServeError::Start(failure) => failure,
+            ServeError::System(_) => Self::new(Code::Failed, error),
+        }
+    }
 }
 
 /// Time for the last responses to reach their clients.
@@ -61,7 +74,7 @@ pub fn serve(
         .build()?;
     let pages = options.pages.take();
     options.hosts.push(name_of_address(address));
-    let service = Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
+    let service = Service::new(options, stop.clone()).map_err(ServeError::Start)?;
     service.recover();
     let tail = crate::events::follow(&service)?;
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));

@@ -11,9 +11,7 @@ use retake_agent::approval::ApprovalMode;
 use retake_agent::provider::config::ProviderEnvironment;
 use retake_agent::provider::prices::Prices;
 use retake_agent::setup::TurnOverrides;
-use retake_agent::{
-    AgentRuntime, Cancel, ModelBackend, SendError, Setup, SetupError, TurnError, TurnObserver, TurnOutcome,
-};
+use retake_agent::{AgentRuntime, Cancel, ModelBackend, Setup, TurnError, TurnObserver, TurnOutcome};
 use retake_model::agent::TurnEnd;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
@@ -125,7 +123,7 @@ impl Context {
         let set = |settings: Settings, (name, value): (String, String)| settings.with(&name, &value);
         changed.try_fold(settings.clone(), set).map_err(|error| Failure::new(Code::Usage, error))?;
         let backend = setup.backend(settings, &overrides, &ProviderEnvironment::from_process())?;
-        backend.check().map_err(|error| Failure::new(Code::Refused, error))?;
+        backend.check()?;
         Ok(backend)
     }
 
@@ -186,47 +184,5 @@ pub(crate) fn exit(outcome: &TurnOutcome) -> std::process::ExitCode {
         TurnEnd::Failed => std::process::ExitCode::FAILURE,
         // The exit code that shells report for a program ended by Ctrl-C.
         TurnEnd::Interrupted => std::process::ExitCode::from(130),
-    }
-}
-
-impl From<SendError> for Failure {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::Read(error) => error.into(),
-            SendError::Store(error) => error.into(),
-            error @ (SendError::NoTurnRunning | SendError::NotWaiting(_) | SendError::AlreadyDecided(_)) => {
-                Self::new(Code::NotFound, error)
-            }
-        }
-    }
-}
-
-impl From<TurnError> for Failure {
-    fn from(error: TurnError) -> Self {
-        match error {
-            TurnError::Change(error) => error.into(),
-            TurnError::Files(error) => error.into(),
-            TurnError::Read(error) => error.into(),
-            error @ (TurnError::Busy
-            | TurnError::Apart
-            | TurnError::NotActive
-            | TurnError::Gone
-            | TurnError::Provider(_)
-            | TurnError::Attachment(_)
-            | TurnError::OtherCommit { .. }
-            | TurnError::NoStartCommit
-            | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),
-            error @ (TurnError::Nothing | TurnError::NoSuchTake) => Self::new(Code::NotFound, error),
-            error => Self::new(Code::Failed, error),
-        }
-    }
-}
-
-impl From<SetupError> for Failure {
-    fn from(error: SetupError) -> Self {
-        match error {
-            SetupError::Client(error) => error.into(),
-            error => Self::new(Code::Refused, error),
-        }
     }
 }

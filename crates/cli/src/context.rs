@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::arguments::{Effect, GlobalOptions, Target};
 use crate::config::{Config, Size};
 use crate::describe;
-use crate::failure::{Code, Failure};
+use crate::failure::{self, Code, Failure};
 use crate::ui::command::environment;
 use crate::ui::json;
 use crate::ui::lock_watch;
@@ -73,6 +73,9 @@ impl Context {
                 Failure::new(Code::NotFound, format!("the current folder cannot be used: {error}"))
             })?,
         };
+        if !directory.is_dir() {
+            return Err(Failure::not_found(format!("{} is not a folder", directory.display())));
+        }
         Ok(Self {
             config,
             styles: Styles::new(),
@@ -258,7 +261,7 @@ impl Context {
         expect: Option<u64>,
         written: Option<&str>,
     ) -> Result<ChangeOutcome, Failure> {
-        self.change(thread, command, expect).map_err(|failure| failure.preserving_if(written))
+        self.change(thread, command, expect).map_err(|failure| failure::preserve(failure, written))
     }
 
     /// Changes a thread and reports the result.

@@ -5,9 +5,8 @@ use std::path::Path;
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::time::Timestamp;
 use retake_model::turn::RunningTurn;
-use retake_timeline::{
-    FolderStatus, ForgottenProject, KnownProject, ProjectError, Reader, WorkingCopy, Worktree,
-};
+use retake_surface::named_folder;
+use retake_timeline::{FolderStatus, ForgottenProject, KnownProject, Reader, WorkingCopy, Worktree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,11 +105,7 @@ fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectAn
     }
     let timeline = &call.service.timeline;
     let project = if call.body.init { timeline.init_project(folder) } else { timeline.project_at(folder) };
-    let project = project.map_err(|error| match error {
-        // The request names the folder, so that a missing one is 404.
-        ProjectError::Folder(error) => Problem::not_found(error),
-        other => other.into(),
-    })?;
+    let project = project.map_err(named_folder)?;
     Ok(Answer::of(shown(call.service, project.id)?).with_location(format!("/v1/projects/{}", project.id)))
 }
 
@@ -238,14 +233,14 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
         Ok(working_copy) => {
             let (files, files_error) = match working_copy.status(MAX_PATHS) {
                 Ok(files) => (Some(files), None),
-                Err(error) => (None, Some(Problem::from(error).detail)),
+                Err(error) => (None, Some(Problem::from(error).message)),
             };
             (Some(GitStatus::at(working_copy.path())), files, files_error)
         }
         // The folder may exist although its files cannot be read.
         Err(problem) => {
             let folder = service.timeline.folder_of_project(project).ok();
-            (folder.map(|folder| GitStatus::at(&folder)), None, Some(problem.detail.clone()))
+            (folder.map(|folder| GitStatus::at(&folder)), None, Some(problem.message.clone()))
         }
     };
     let folder = working_copy
