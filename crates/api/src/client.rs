@@ -111,7 +111,7 @@ impl InProcess {
 impl Drop for InProcess {
     fn drop(&mut self) {
         self.stop.set();
-        self.service.turns.end_all(self.service.limits.shutdown_grace);
+        self.service.turns.end_all(self.service.admission.limits.shutdown_grace);
         if let Some(tail) = self.tail.take() {
             // A panic in the thread has been logged already.
             let _ = tail.join();

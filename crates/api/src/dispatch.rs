@@ -24,7 +24,7 @@ use axum::middleware::Next;
 use tracing::{error, info};
 
 pub(crate) use admission::Admission;
-pub(crate) use in_flight::InFlight;
+use in_flight::InFlight;
 
 use crate::auth::LOGIN_PATH;
 use crate::endpoint::{Endpoint, Identity, IncomingRequest, Reply, ReplyBody, RequestBodyKind};
@@ -48,8 +48,7 @@ pub(crate) const REPLAYED: &str = "idempotency-replayed";
 /// Authenticates a request, and logs and counts its response.
 pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Next) -> Response<Body> {
     let started = Instant::now();
-    let answering = service.in_flight.begin();
-    let name = service.name_request();
+    let (answering, name) = service.admission.in_flight.begin();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let for_people = headers::wants_page(&method, request.headers());
     let admitted = authenticate(&service, &request);
@@ -173,8 +172,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     }
     let key = headers::key(&parts.headers)?.filter(|_| endpoint.method == Method::POST);
     headers::check_kind(&parts.headers, endpoint)?;
-    let arriving =
-        body::BodyReader { limits: &service.limits, bodies: &service.bodies, reading: &service.reading };
+    let arriving = body::BodyReader(&service.admission);
     let (content, weight) = match endpoint.takes {
         RequestBodyKind::Nothing => arriving.nothing(body).await?,
         RequestBodyKind::Json(_) => arriving.in_memory(&parts.headers, body).await?,
@@ -193,7 +191,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         made: None,
         last_event: headers::last_event(&parts.headers)?,
     };
-    let permit = service.admission.admit(endpoint.admission_class, service.limits.queue).await?;
+    let permit = service.admission.admit(endpoint.admission_class).await?;
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
         // In the worker, because hashing a file body reads it.

@@ -80,7 +80,7 @@ pub fn serve(
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));
     // However the loop ended, stop the turns and the log follower.
     stop.set();
-    service.turns.end_all(service.limits.shutdown_grace);
+    service.turns.end_all(service.admission.limits.shutdown_grace);
     // A panic in the thread has been logged already.
     let _ = tail.join();
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -101,11 +101,11 @@ async fn listen(
     info!(address = %local, "listening");
     let router = TowerToHyperService::new(router);
     let graceful = GracefulShutdown::new();
-    let connections = Arc::new(Semaphore::new(service.limits.connections));
+    let connections = Arc::new(Semaphore::new(service.admission.limits.connections));
     // At most half of the connections may be unauthenticated.
-    let most = service.limits.unauthenticated.min(service.limits.connections / 2).max(1);
+    let most = service.admission.limits.unauthenticated.min(service.admission.limits.connections / 2).max(1);
     let unauthenticated = Arc::new(Unauthenticated::new(most));
-    let lifetime = service.limits.unauthenticated_lifetime;
+    let lifetime = service.admission.limits.unauthenticated_lifetime;
     loop {
         let arrival = async {
             // Further connections wait in the system's accept queue.
@@ -148,7 +148,7 @@ async fn listen(
     let ending = service.turns.cancel_all();
     // Do not wait for connections without a request.
     let answered = async {
-        service.in_flight.nothing().await;
+        service.admission.in_flight.nothing().await;
         tokio::time::sleep(CLOSE_GRACE).await;
     };
     let over = async {
@@ -158,7 +158,7 @@ async fn listen(
         }
     };
     // Wait no longer than the shutdown grace period.
-    let _ = tokio::time::timeout(service.limits.shutdown_grace, over).await;
+    let _ = tokio::time::timeout(service.admission.limits.shutdown_grace, over).await;
     info!(turns = ending, "stopped");
     Ok(())
 }
@@ -168,11 +168,14 @@ type Http = http1::Connection<TokioIo<WriteTimeout<TcpStream>>, ConnectionServic
 fn connection(service: &Service, stream: TcpStream, router: ConnectionService) -> Http {
     // Responses are small, and events must not be delayed.
     let _ = stream.set_nodelay(true);
-    let patient =
-        WriteTimeout::new(stream, service.limits.write_timeout, service.metrics.slow_readers.clone());
+    let patient = WriteTimeout::new(
+        stream,
+        service.admission.limits.write_timeout,
+        service.metrics.slow_readers.clone(),
+    );
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(service.limits.head)
+        .header_read_timeout(service.admission.limits.head)
         .max_buf_size(64 * 1024)
         .serve_connection(TokioIo::new(patient), router)
 }

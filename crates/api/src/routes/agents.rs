@@ -140,7 +140,7 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<ComparedT
         return Err(Problem::new(Code::Refused, "both takes are the same; choose another one"));
     }
     let most = limit(query.limit, 100, MAX_PAGE)?;
-    let mut comparison = compare_takes(&reader, thread, [&one, &other], &call.service.setup.prices)?;
+    let mut comparison = compare_takes(&reader, thread, [&one, &other], &call.service.agent.setup.prices)?;
     for side in &mut comparison.sides {
         side.entries.truncate(most);
     }
@@ -279,5 +279,5 @@ fn usage(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<UsageReport>, Proble
 
 fn models(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<Models>, Problem> {
     let cache = LiveCache::read(call.service.timeline.store().folder());
-    Ok(Answer::of(call.service.setup.models(&(call.service.provider_environment)(), &cache)))
+    Ok(Answer::of(call.service.agent.setup.models(&(call.service.agent.provider_environment)(), &cache)))
 }

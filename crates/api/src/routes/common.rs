@@ -168,7 +168,7 @@ pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<u
 impl<P, Q, B> Call<'_, P, Q, B> {
     /// The caller of a change of a thread, with the version that the request expects.
     pub(crate) fn caller(&self, thread: ThreadId) -> Result<Caller, Problem> {
-        Ok(self.caller_in(self.service.home_of(thread)?))
+        Ok(self.caller_in(self.service.projects.home_of(thread)?))
     }
 
     /// Changes a thread.
@@ -207,7 +207,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         move_options: MoveOptions,
     ) -> Result<Preview, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.setup.files.as_ref(), take);
+        let place = (service.agent.setup.files.as_ref(), take);
         Ok(service.timeline.recover_and_plan(thread, request, caller, move_options, place)?.into_preview())
     }
 
@@ -219,7 +219,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         move_options: MoveOptions,
     ) -> Result<PlanOutcome, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.setup.files.as_ref(), take);
+        let place = (service.agent.setup.files.as_ref(), take);
         Ok(service.timeline.perform(thread, request, caller, move_options, place)?)
     }
 
@@ -248,7 +248,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
 impl Service {
     /// The working copy of a thread's project; `None` if file recording is off.
     pub(crate) fn working_copy_of(&self, thread: ThreadId) -> Result<Option<WorkingCopy>, Problem> {
-        let Some(options) = &self.setup.files else { return Ok(None) };
+        let Some(options) = &self.agent.setup.files else { return Ok(None) };
         let home = self.timeline.read()?.thread(thread)?.home;
         Ok(Some(WorkingCopy::of_project(&self.timeline, home, options)?))
     }

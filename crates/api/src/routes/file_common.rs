@@ -46,7 +46,7 @@ impl Service {
         thread: ThreadId,
         take: Option<TakeId>,
     ) -> Result<WorkingCopy, Problem> {
-        let options = self.setup.files.as_ref().ok_or_else(files_disabled)?;
+        let options = self.agent.setup.files.as_ref().ok_or_else(files_disabled)?;
         let reader = self.timeline.read()?;
         let state = reader.state(thread)?;
         let take = super::common::take_of(&reader, &state, take)?.id;
@@ -63,7 +63,7 @@ impl Service {
     pub(crate) fn resolve_thread(&self, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
         match named {
             Some(thread) => Ok(self.timeline.read()?.thread(thread)?.summary.id),
-            None => self.current_thread(),
+            None => self.projects.current_thread(),
         }
     }
 }

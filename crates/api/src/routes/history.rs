@@ -316,7 +316,7 @@ fn save_with_files<P, Q, B>(
     thread: ThreadId,
     name: String,
 ) -> Result<Answer<ChangeOutcome>, Problem> {
-    let place = (call.service.setup.files.as_ref(), None);
+    let place = (call.service.agent.setup.files.as_ref(), None);
     let done = call.service.timeline.save(thread, name, call.caller(thread)?, place)?;
     let version = done.version;
     Ok(Answer::at(done, version))
@@ -380,7 +380,7 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
             return Err(Problem::refused("`id` and `thread` differ; give only one of them"));
         }
         (Some(thread), _) | (None, Some(thread)) => thread,
-        (None, None) => call.service.current_thread()?,
+        (None, None) => call.service.projects.current_thread()?,
     };
     // Read before writing: a session that cannot be read is refused, not created again.
     let reader = call.service.timeline.read()?;

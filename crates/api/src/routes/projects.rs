@@ -155,7 +155,7 @@ fn shown(service: &Service, project: ProjectId) -> Result<ProjectAnswer, Problem
     Ok(ProjectAnswer {
         roots: roots.collect(),
         known: known(&reader, project)?,
-        git: service.git_status(project),
+        git: service.projects.git_status(project),
     })
 }
 
@@ -219,8 +219,8 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
     let project = match (query.project, query.thread) {
         (Some(_), Some(_)) => return Err(Problem::refused("give either `thread` or `project`, not both")),
         (None, Some(thread)) => service.timeline.read()?.thread(thread)?.home,
-        (Some(project), None) => service.known_project(project)?,
-        (None, None) => service.timeline.project_if_known(&service.folder)?.id,
+        (Some(project), None) => service.projects.known(project)?,
+        (None, None) => service.timeline.project_if_known(&service.projects.folder)?.id,
     };
     let working_copy = match (query.thread, query.take) {
         (None, Some(_)) => return Err(Problem::refused("`take` needs a `thread`")),
@@ -287,7 +287,7 @@ fn turns(
 
 impl Service {
     fn working_copy_of_project(&self, project: ProjectId) -> Result<WorkingCopy, Problem> {
-        let options = self.setup.files.as_ref().ok_or_else(super::file_common::files_disabled)?;
+        let options = self.agent.setup.files.as_ref().ok_or_else(super::file_common::files_disabled)?;
         Ok(WorkingCopy::of_project(&self.timeline, project, options)?)
     }
 }

@@ -92,8 +92,8 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
         }
         (None, project) => {
             let project = match project {
-                Some(project) => call.service.known_project(project)?,
-                None => call.service.timeline.project_if_known(&call.service.folder)?.id,
+                Some(project) => call.service.projects.known(project)?,
+                None => call.service.timeline.project_if_known(&call.service.projects.folder)?.id,
             };
             let (found, next) =
                 page(|before, limit| reader.files_of_project(project, before, limit), before, limit)?;

@@ -185,10 +185,10 @@ fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Chan
         ..NewThread::in_project(project)
     };
     let done = if let Some(project) = body.project {
-        let project = call.service.known_project(project)?;
+        let project = call.service.projects.known(project)?;
         timeline.create_thread(new(project), call.caller_in(project))?
     } else {
-        let project = timeline.project_if_known(&call.service.folder)?;
+        let project = timeline.project_if_known(&call.service.projects.folder)?;
         let mut caller = call.caller_in(project.id);
         if !project.recorded {
             caller.environment = Some(environment_at(&path_from_text(&project.path)));
@@ -217,7 +217,7 @@ fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWit
     let page = rows(call)?;
     let pending = call.service.timeline.pending_moves()?;
     let items = page.items.into_iter().map(|row| ThreadWithWorkspace {
-        workspace: call.service.git_status(row.home),
+        workspace: call.service.projects.git_status(row.home),
         pending_move: pending_of(&pending, row.summary.id),
         home: row.home,
         summary: row.summary,

@@ -147,7 +147,7 @@ struct ImportedThread {
 fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<ImportedThread>, Problem> {
     let (service, query) = (call.service, &call.query);
     let timeline = &service.timeline;
-    let named = query.project.map(|project| service.known_project(project)).transpose()?;
+    let named = query.project.map(|project| service.projects.known(project)).transpose()?;
     let importing = match (query.copy, call.made) {
         (false, _) => ImportMode::Same,
         (true, None) => ImportMode::Copy,
@@ -158,7 +158,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     if query.dry_run {
         let project = match named {
             Some(project) => project,
-            None => timeline.project_if_known(&service.folder)?.id,
+            None => timeline.project_if_known(&service.projects.folder)?.id,
         };
         let imported = timeline.preview_import(from, project, importing)?;
         return Ok(Answer::of(answer(imported, false, true)));
@@ -166,7 +166,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     let imported = if let Some(project) = named {
         timeline.import(from, project, importing, |_, _| ())?
     } else {
-        let here = timeline.project_if_known(&service.folder)?;
+        let here = timeline.project_if_known(&service.projects.folder)?;
         timeline.import_into(from, &here, importing, |_, _| ())?
     };
     let (thread, version) = (imported.thread, imported.version);

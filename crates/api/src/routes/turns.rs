@@ -132,20 +132,20 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         let home = reader.thread(thread)?.home;
         let settings = reader.effective_settings(thread)?;
         drop(reader);
-        let environment = service.environment(home);
-        let place = service.setup.place(timeline, thread, take, self.who.actor.clone(), environment)?;
-        let runtime = service.setup.runtime(
+        let environment = service.projects.environment(home);
+        let place = service.agent.setup.place(timeline, thread, take, self.who.actor.clone(), environment)?;
+        let runtime = service.agent.setup.runtime(
             timeline,
             &place,
             &settings,
             overrides,
-            &(service.provider_environment)(),
+            &(service.agent.provider_environment)(),
         )?;
-        Ok((runtime, service.setup.changed_settings(&settings, overrides)))
+        Ok((runtime, service.agent.setup.changed_settings(&settings, overrides)))
     }
 
     fn start_turn(&self, job: TurnJob) -> Result<Answer<StartedTurn>, Problem> {
-        let started = self.service.turns.begin(&self.service.shared()?, job)?;
+        let started = self.service.turns.begin(job)?;
         let (version, location) = (started.version, format!("/v1/threads/{}/turn", started.thread));
         Ok(Answer::at(started, version).with_location(location))
     }

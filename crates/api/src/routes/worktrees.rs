@@ -97,7 +97,7 @@ struct AddedWorktree {
 
 fn open(call: &Call<'_, TakePath, DryRunQuery, AddBody>) -> Result<Answer<AddedWorktree>, Problem> {
     let (service, thread, dry_run) = (call.service, call.path.thread, call.query.dry_run);
-    let options = service.setup.files.as_ref().ok_or_else(files_disabled)?;
+    let options = service.agent.setup.files.as_ref().ok_or_else(files_disabled)?;
     let reader = service.timeline.read()?;
     let take = take_of(&reader, &reader.state(thread)?, Some(call.path.take))?;
     let home = reader.thread(thread)?.home;
@@ -149,7 +149,7 @@ struct RemovedWorktree {
 
 fn close(call: &Call<'_, TakePath, DryRunQuery, RemoveBody>) -> Result<Answer<RemovedWorktree>, Problem> {
     let (service, TakePath { thread, take }) = (call.service, &call.path);
-    let options = service.setup.files.as_ref().ok_or_else(files_disabled)?;
+    let options = service.agent.setup.files.as_ref().ok_or_else(files_disabled)?;
     let reader = service.timeline.read()?;
     take_of(&reader, &reader.state(*thread)?, Some(*take))?;
     let folder = reader.worktree_of(*thread, *take)?;
