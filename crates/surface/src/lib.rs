@@ -6,12 +6,15 @@
 //!                                            └─ Code: name, exit status, HTTP status, title, action
 //! ```
 
+mod choice;
 mod code;
 mod errors;
 mod failure;
+pub mod page;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 
+pub use choice::{Approve, Choice, ExportFormat};
 pub use code::Code;
 pub use errors::named_folder;
 pub use failure::Failure;

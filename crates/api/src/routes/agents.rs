@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::common::{MAX_PAGE, Page, TakeQuery, ThreadPath, limit, number, take_id, take_of};
+use super::common::{MAX_PAGE, Page, TakeQuery, ThreadPath, cursor, limit, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::{Code, Problem};
 
@@ -208,7 +208,7 @@ impl From<TraceRecord> for TraceItem {
 fn trace(call: &Call<'_, ThreadPath, TraceQuery>) -> Result<Answer<Page<TraceItem>>, Problem> {
     let thread = call.path.thread;
     call.service.timeline.read()?.thread(thread)?;
-    let before = number(call.query.cursor.as_deref())?;
+    let before = cursor::<u64>(call.query.cursor.as_deref())?;
     let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
     let most = limit(call.query.limit, 20, MAX_PAGE)?;
     let filter = TraceFilter {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::endpoint::Call;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::service::Service;
 
 /// A path as the API shows it, with `\xNN` for bytes that are not text.
@@ -35,7 +35,7 @@ pub(crate) fn root_path(root: Option<&str>, path: &str) -> Result<RootPath, Prob
 }
 
 pub(crate) fn files_disabled() -> Problem {
-    Problem::new(Code::Conflict, "file recording is off; set files.enabled in the configuration")
+    FileError::FilesDisabled.into()
 }
 
 impl Service {

@@ -72,7 +72,7 @@ struct ListQuery {
     project: Option<ProjectId>,
     /// Archived threads: `hidden` leaves them out, `only` lists nothing else, `shown` lists all.
     #[serde(default)]
-    deleted: DeletedParameter,
+    deleted: DeletedFilter,
     /// Only threads whose title contains this text.
     title: Option<String>,
     /// Only threads with this tag.
@@ -88,25 +88,6 @@ struct ListQuery {
     limit: Option<usize>,
     /// `next` of the previous page.
     cursor: Option<String>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum DeletedParameter {
-    #[default]
-    Hidden,
-    Only,
-    Shown,
-}
-
-impl From<DeletedParameter> for DeletedFilter {
-    fn from(which: DeletedParameter) -> Self {
-        match which {
-            DeletedParameter::Hidden => Self::Hidden,
-            DeletedParameter::Only => Self::Only,
-            DeletedParameter::Shown => Self::Shown,
-        }
-    }
 }
 
 /// A thread in a list.
@@ -353,7 +334,7 @@ struct TreeQuery {
     project: Option<ProjectId>,
     /// Archived threads: `hidden`, `only` or `shown`.
     #[serde(default)]
-    deleted: DeletedParameter,
+    deleted: DeletedFilter,
     /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,

@@ -1,5 +1,6 @@
 //! Export and import of threads.
 
+use retake_surface::ExportFormat;
 use std::io::{self, Write};
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
@@ -43,24 +44,12 @@ pub(super) fn all() -> Vec<Endpoint> {
 struct ExportQuery {
     /// Format of the export.
     #[serde(default)]
-    format: Format,
+    format: ExportFormat,
     /// The take, for `markdown` and `json`; the active one by default.
     take: Option<TakeId>,
     /// Leave out the captured files and their names.
     #[serde(default)]
     without_files: bool,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Format {
-    /// Everything, for import.
-    #[default]
-    Retake,
-    /// One take as Markdown.
-    Markdown,
-    /// One take as JSON.
-    Json,
 }
 
 /// Formats times in UTC and numbers without separators.
@@ -82,12 +71,12 @@ impl ExportFormatter for ServerFormat {
 
 fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
     let (thread, query) = (call.path.thread, &call.query);
-    if query.format == Format::Retake && query.take.is_some() {
+    if query.format == ExportFormat::Retake && query.take.is_some() {
         return Err(Problem::refused(
             "the format `retake` contains all takes; `take` needs `markdown` or `json`",
         ));
     }
-    if query.format != Format::Retake && query.without_files {
+    if query.format != ExportFormat::Retake && query.without_files {
         return Err(Problem::refused("only the format `retake` contains files; leave `without_files` out"));
     }
     let reader = call.service.timeline.read()?;
@@ -95,12 +84,16 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
     let silent = &mut |_, _| ();
     let body = download::stream_file(call.service, |out| {
         match query.format {
-            Format::Retake if query.without_files => drop(reader.export_without_files(thread, out, silent)?),
-            Format::Retake => drop(reader.export(thread, out, silent)?),
+            ExportFormat::Retake if query.without_files => {
+                let _summary = reader.export_without_files(thread, out, silent)?;
+            }
+            ExportFormat::Retake => drop(reader.export(thread, out, silent)?),
             text => {
                 let take = take_of(&reader, &reader.state(thread)?, query.take)?;
                 let _entries = match text {
-                    Format::Markdown => reader.export_markdown(&row, &take, &ServerFormat, out, silent)?,
+                    ExportFormat::Markdown => {
+                        reader.export_markdown(&row, &take, &ServerFormat, out, silent)?
+                    }
                     _ => reader.export_json(&row, &take, &ServerFormat, out, silent)?,
                 };
             }
@@ -108,9 +101,9 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
         Ok(())
     })?;
     let kind = match query.format {
-        Format::Retake => NDJSON,
-        Format::Markdown => MARKDOWN,
-        Format::Json => JSON,
+        ExportFormat::Retake => NDJSON,
+        ExportFormat::Markdown => MARKDOWN,
+        ExportFormat::Json => JSON,
     };
     Ok((kind, ReplyBody::Stream(body)))
 }

@@ -18,19 +18,19 @@ use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::settings::Effort;
 use retake_model::time::Timestamp;
 use retake_model::turn::{PartialAnswer, RunningTurn};
+use retake_surface::Approve;
 use retake_timeline::NewEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{
-    ConflictPolicy, Page, TakeQuery, ThreadPath, id, limit, shared_changes, take_id, take_of,
-};
+use super::common::{Page, TakeQuery, ThreadPath, cursor, limit, shared_changes, take_id, take_of};
 use super::entries::pictures;
 use super::threads::EmptyBody;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 use crate::turns::{StartedTurn, TurnJob};
+use retake_model::replay::OnConflict;
 
 const GROUP: &str = "Turns";
 
@@ -75,31 +75,6 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         get("/v1/turns", list).about(GROUP, "List running turns", "In all processes, and turns that a crash left unfinished."),
     ]
-}
-
-/// What tools may do without approval.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Approve {
-    /// Read files; ask about everything else.
-    Ask,
-    /// Read and write files; ask about commands.
-    Edits,
-    /// Everything.
-    All,
-    /// Read files; deny everything else.
-    None,
-}
-
-impl From<Approve> for ApprovalMode {
-    fn from(approve: Approve) -> Self {
-        match approve {
-            Approve::Ask => Self::Ask,
-            Approve::Edits => Self::AllowEdits,
-            Approve::All => Self::AllowAll,
-            Approve::None => Self::Deny,
-        }
-    }
 }
 
 fn overrides(
@@ -223,7 +198,7 @@ struct RetryBody {
     name: Option<String>,
     /// How to resolve files that do not merge. `fork` with `dry_run` lists them.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the retry
     /// is refused, and `fork` with `dry_run` lists them.
     #[serde(default)]
@@ -472,7 +447,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningTurnIte
     let service = call.service;
     let limit = limit(call.query.limit, 100, 500)?;
     // The last turn of the previous page may have ended; those after it are still found by id.
-    let last: Option<TurnId> = id(call.query.cursor.as_deref())?;
+    let last: Option<TurnId> = cursor(call.query.cursor.as_deref())?;
     let mut turns = unfinished(service)?;
     turns.sort_by_key(|(turn, _)| turn.turn);
     turns.retain(|(turn, _)| last.is_none_or(|last| turn.turn > last));

@@ -10,7 +10,7 @@ use retake_timeline::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{DryRunQuery, MAX_PAGE, Page, TakePath, id, limit, take_of};
+use super::common::{DryRunQuery, MAX_PAGE, Page, TakePath, cursor, limit, take_of};
 use super::file_common::files_disabled;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::Problem;
@@ -61,7 +61,7 @@ struct WorktreeItem {
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<WorktreeItem>>, Problem> {
     let query = &call.query;
     let limit = limit(query.limit, 100, MAX_PAGE)?;
-    let last: Option<TakeId> = id(query.cursor.as_deref())?;
+    let last: Option<TakeId> = cursor(query.cursor.as_deref())?;
     let mut found = call.service.timeline.read()?.worktrees()?;
     found.retain(|folder| {
         query.project.is_none_or(|project| folder.project == project)

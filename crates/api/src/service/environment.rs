@@ -9,7 +9,7 @@ use retake_model::environment::{Environment, recorded_environment};
 use retake_model::id::{ProjectId, ThreadId};
 use retake_timeline::workspace::folder::path_to_text;
 use retake_timeline::workspace::git;
-use retake_timeline::{Caller, Timeline};
+use retake_timeline::{Caller, ProjectError, Timeline};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ impl Projects {
     pub(crate) fn known(&self, project: ProjectId) -> Result<ProjectId, Problem> {
         match self.timeline.read()?.queries().project(project)? {
             Some(row) => Ok(row.id),
-            None => Err(Problem::not_found(format!("no project {project}"))),
+            None => Err(ProjectError::NoSuchProject(project).into()),
         }
     }
 
