@@ -11,7 +11,7 @@ use axum::Router;
 use retake_agent::Cancel;
 use retake_agent::provider::config::ProviderEnvironment;
 use retake_agent::setup::Setup;
-use retake_timeline::store::RuntimeDatabase;
+use retake_store::runtime::RuntimeDatabase;
 use retake_timeline::{RecoveredMove, Timeline};
 use tracing::{info, warn};
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_timeline::{ExportFormatter, ExportItem, ImportMode, ImportSummary};
+use retake_timeline::{ExportFormatter, ExportItem, Exporter, ImportMode, ImportSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,18 +83,19 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
     let row = reader.thread(thread)?;
     let silent = &mut |_, _| ();
     let body = download::stream_file(call.service, |out| {
+        let exporter = Exporter::new(&reader);
         match query.format {
             ExportFormat::Retake if query.without_files => {
-                let _summary = reader.export_without_files(thread, out, silent)?;
+                exporter.thread_without_files(thread, out, silent)?;
             }
-            ExportFormat::Retake => drop(reader.export(thread, out, silent)?),
+            ExportFormat::Retake => {
+                exporter.thread(thread, out, silent)?;
+            }
             text => {
                 let take = take_of(&reader, &reader.state(thread)?, query.take)?;
                 let _entries = match text {
-                    ExportFormat::Markdown => {
-                        reader.export_markdown(&row, &take, &ServerFormat, out, silent)?
-                    }
-                    _ => reader.export_json(&row, &take, &ServerFormat, out, silent)?,
+                    ExportFormat::Markdown => exporter.markdown(&row, &take, &ServerFormat, out, silent)?,
+                    _ => exporter.json(&row, &take, &ServerFormat, out, silent)?,
                 };
             }
         }

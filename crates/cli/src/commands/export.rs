@@ -7,7 +7,7 @@ use clap::Args;
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
 use retake_surface::ExportFormat;
-use retake_timeline::{ExportFormatter, ExportItem, Reader};
+use retake_timeline::{ExportFormatter, ExportItem, Exporter, Reader};
 use serde::Serialize;
 
 use crate::arguments::{Target, choice};
@@ -174,16 +174,16 @@ impl Arguments {
             ExportFormat::Retake => {
                 let thread = resolved.thread.summary.id;
                 let exported = if self.without_files {
-                    reader.export_without_files(thread, out, &mut on)?
+                    Exporter::new(reader).thread_without_files(thread, out, &mut on)?
                 } else {
-                    reader.export(thread, out, &mut on)?
+                    Exporter::new(reader).thread(thread, out, &mut on)?
                 };
                 let (operations, objects) = (Some(exported.operations), Some(exported.objects));
                 let sealed_excluded = exported.sealed_excluded;
                 Ok(Counts { operations, objects, entries: None, sealed_excluded })
             }
             ExportFormat::Markdown => {
-                let entries = reader.export_markdown(
+                let entries = Exporter::new(reader).markdown(
                     &resolved.thread,
                     &resolved.take,
                     &TerminalFormat(context),
@@ -193,7 +193,7 @@ impl Arguments {
                 Ok(Counts { entries: Some(entries), ..Counts::default() })
             }
             ExportFormat::Json => {
-                let entries = reader.export_json(
+                let entries = Exporter::new(reader).json(
                     &resolved.thread,
                     &resolved.take,
                     &TerminalFormat(context),
