@@ -99,7 +99,6 @@ pub struct TurnOverrides {
 
 /// Why the runtime could not be created.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SetupError {
     /// A model is set without a provider.
     #[error("model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`")]

@@ -7,6 +7,7 @@ mod edit;
 mod keys;
 mod listen;
 
+use retake_surface::Approve;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +24,6 @@ pub(crate) use edit::{checked, get, set, unset};
 pub(crate) use keys::{KEYS, Key, ValueType, key};
 pub(crate) use listen::ListenAddress;
 
-use crate::agent::Approve;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 

@@ -76,7 +76,6 @@ pub struct Store {
 
 /// An error of the store. The request had no effect.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full; nothing was changed. Free some space and try again")]

@@ -59,7 +59,7 @@ use retake_model::intent::WorktreeTake;
 use retake_model::replay::OnConflict;
 use retake_store::FolderLock;
 use retake_workspace::snapshot::Workspace;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Timeline;
 
@@ -98,7 +98,7 @@ pub struct WorkingCopy {
 }
 
 /// What a move affects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {

@@ -9,7 +9,6 @@ use crate::model_backend::{BackendError, Unattachable};
 
 /// Why a turn could not start or continue. Published steps stay.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum TurnError {
     /// Another turn is running in the take.
     #[error(

@@ -36,7 +36,6 @@ pub(super) struct CompiledOptions {
 
 /// Why a folder cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum OpenError {
     /// The folder does not exist or is not a folder.
     #[error("{}: {error}; name an existing folder", path.display())]
