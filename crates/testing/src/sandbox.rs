@@ -22,6 +22,12 @@ pub struct Output {
     pub code: i32,
 }
 
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Sandbox {
     /// Creates a sandbox with an empty project.
     pub fn new() -> Self {
