@@ -10,7 +10,7 @@ use retake_model::projection::{
 };
 use retake_model::settings::Settings;
 use retake_model::take::Take;
-use retake_timeline::Reader;
+use retake_timeline::{Reader, read_picture};
 use serde_json::Value;
 
 use crate::calibration::Calibration;
@@ -80,7 +80,7 @@ impl Request {
     ) -> Result<Self, TurnError> {
         let reader = runtime.timeline.read()?;
         let state = reader.state(thread)?;
-        let settings = limit.apply(reader.effective_settings_in(thread, &state)?, &runtime.backend);
+        let settings = limit.apply(reader.settings(thread).effective_in(&state)?, &runtime.backend);
         let take = state.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let system = prompt::system(&settings, &runtime.folder);
         let tools = tool_specs();
@@ -97,7 +97,7 @@ impl Request {
         let calibration = Calibration::of(&entries, runtime.backend.model());
         let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
         let body = runtime.backend.body(&conversation, &system, &tools, &settings, thoughts, &|id| {
-            reader.picture(id).ok().flatten()
+            read_picture(&reader, id).ok().flatten()
         });
         let wire = runtime.backend.wire();
         let prefix = wire.filter(|wire| *wire == Wire::Anthropic).and_then(|_| request_prefix(&body));
@@ -144,7 +144,7 @@ fn newest(
     let mut end = take.entries.len();
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        for view in reader.page(thread, take, start..end)?.into_iter().rev() {
+        for view in reader.entries(thread, take).page(start..end)?.into_iter().rev() {
             tokens += view.entry.size() as u64 / 4;
             found.push((view.id, view.entry));
         }

@@ -198,7 +198,7 @@ fn replace(folder: &Path, progress: &Progress, replacing: ReplaceMethod) -> Resu
     let mut changes = 0_u64;
     while progress.is_running() {
         let letter = b'a' + (changes % 26) as u8;
-        let place = folder.join("replaced").join(if changes % 2 == 0 { "a" } else { "b" });
+        let place = folder.join("replaced").join(if changes.is_multiple_of(2) { "a" } else { "b" });
         let aside = folder.with_file_name("aside");
         match replacing {
             ReplaceMethod::ByRename => {

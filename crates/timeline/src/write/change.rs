@@ -14,7 +14,8 @@ use retake_model::object::{Additions, Objects};
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Publication, Queries, StoreError, ThreadFilter, ThreadRow, TurnLeases, WriteTransaction};
+use retake_store::runtime::TurnLeases;
+use retake_store::{Publication, Queries, StoreError, ThreadFilter, ThreadRow, WriteTransaction};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
