@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use retake_model::object::load;
 use retake_model::operation::{FileChange, OperationKind};
@@ -69,20 +69,20 @@ pub fn concurrent_processes(plan: ConcurrentPlan) -> Result<Vec<WorkerLog>, Camp
         sandbox.run_checked(PROJECT, &["snapshot", "take", "--thread", worker])?;
     }
     let mut rng = Rng::new(plan.seed);
-    let told = std::thread::scope(|scope| {
-        let workers: Vec<_> = WORKERS
+    let workers = std::thread::scope(|scope| {
+        let threads: Vec<_> = WORKERS
             .into_iter()
             .map(|name| {
                 let (rng, sandbox) = (rng.split(), &sandbox);
                 scope.spawn(move || work(sandbox, name, rng, plan))
             })
             .collect();
-        let ended = workers.into_iter().map(|worker| {
-            worker.join().map_err(|_| BoxError::from("a worker panicked")).and_then(|told| told)
-        });
+        let ended = threads
+            .into_iter()
+            .map(|worker| worker.join().map_err(|_| BoxError::from("a worker panicked")).and_then(|log| log));
         ended.collect::<Result<Vec<_>, _>>()
     })?;
-    check(&sandbox, &told, plan.killed).map_err(|what| {
+    check(&sandbox, &workers, plan.killed).map_err(|what| {
         CampaignError::Violation(Violation {
             campaign: "concurrent-processes",
             seed: plan.seed,
@@ -90,16 +90,14 @@ pub fn concurrent_processes(plan: ConcurrentPlan) -> Result<Vec<WorkerLog>, Camp
             what,
         })
     })?;
-    Ok(told)
+    Ok(workers)
 }
 
 fn work(sandbox: &Sandbox, name: &str, mut rng: Rng, plan: ConcurrentPlan) -> Result<WorkerLog, BoxError> {
-    // The control needs a command that dies before it writes, on slow and fast machines alike.
-    let delay_limit = match plan.killed {
-        KilledCommand::Unknown => Duration::from_millis(60),
-        KilledCommand::Done => Duration::ZERO,
-    };
-    let mut told = WorkerLog::default();
+    // Kills fall anywhere into a command, as long as the last uninterrupted one took. The control needs a command that
+    // dies before it writes.
+    let mut duration = Duration::ZERO;
+    let mut log = WorkerLog::default();
     for number in 0..plan.commands {
         let path = format!("{name}/{number}");
         let line = format!("echo {number} > {name}/count; echo {number} > {path}");
@@ -112,26 +110,30 @@ fn work(sandbox: &Sandbox, name: &str, mut rng: Rng, plan: ConcurrentPlan) -> Re
         };
         let mut child =
             sandbox.command(PROJECT, arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        if rng.once_in(3) {
-            std::thread::sleep(delay_limit.mul_f64(rng.below(1_000) as f64 / 1_000.0));
+        let (started, kill) = (Instant::now(), rng.once_in(3));
+        if kill {
+            std::thread::sleep(duration.mul_f64(rng.below(1_000) as f64 / 1_000.0));
             // It may have exited already.
             let _ = child.kill();
         }
         let status = child.wait()?;
+        if !kill && plan.killed == KilledCommand::Unknown {
+            duration = started.elapsed();
+        }
         match (status.success(), status.code()) {
-            (true, _) if changes => told.changes.push(path),
-            (true, _) => told.moves += 1,
-            (false, None) if changes => told.killed.push(path),
+            (true, _) if changes => log.changes.push(path),
+            (true, _) => log.moves += 1,
+            (false, None) if changes => log.killed.push(path),
             (false, None) => {}
             // Nothing to undo or redo.
             (false, Some(_)) if !changes => {}
             (false, Some(code)) => return Err(format!("{arguments:?} ended with {code}").into()),
         }
     }
-    Ok(told)
+    Ok(log)
 }
 
-fn check(sandbox: &Sandbox, told: &[WorkerLog], killed: KilledCommand) -> Result<(), String> {
+fn check(sandbox: &Sandbox, workers: &[WorkerLog], killed: KilledCommand) -> Result<(), String> {
     let fail = |error: &dyn std::fmt::Display| error.to_string();
     for worker in WORKERS {
         sandbox.run_checked(PROJECT, &["status", "--thread", worker]).map_err(|error| fail(&error))?;
@@ -139,17 +141,17 @@ fn check(sandbox: &Sandbox, told: &[WorkerLog], killed: KilledCommand) -> Result
     let again =
         sandbox.run_checked(PROJECT, &["status", "--thread", WORKERS[0]]).map_err(|error| fail(&error))?;
     if !String::from_utf8_lossy(&again.output.stdout).contains(r#""paths":[]"#) {
-        return Err("looking twice finds changes that nobody made".to_owned());
+        return Err("a second `status` records changes, although no files changed".to_owned());
     }
     let found = Folder::read(&sandbox.place(PROJECT)).map_err(|error| fail(&error))?;
     if let Some(left) = found.leftovers().first() {
-        return Err(format!("{} was left behind", left.display()));
+        return Err(format!("the temporary file {} was not removed", left.display()));
     }
     let store: &Path = &sandbox.store();
     let timeline = Timeline::open(store, Rules::default()).map_err(|error| fail(&error))?;
     let reader = timeline.read().map_err(|error| fail(&error))?;
     if !reader.queries().intents().map_err(|error| fail(&error))?.is_empty() {
-        return Err("a move is still unfinished".to_owned());
+        return Err("a move is unfinished".to_owned());
     }
     let mut written = BTreeSet::new();
     for row in reader.threads(&ThreadFilter::default()).map_err(|error| fail(&error))? {
@@ -163,18 +165,20 @@ fn check(sandbox: &Sandbox, told: &[WorkerLog], killed: KilledCommand) -> Result
             matches!(kind, OperationKind::Undone { .. } | OperationKind::Redone { .. })
         };
         let moves = log.iter().filter(|stored| moved(&stored.operation.kind)).count() as u64;
-        if moves < told[worker].moves {
+        let acknowledged = workers[worker].moves;
+        if moves < acknowledged {
             return Err(format!(
-                "{moves} moves of {worker} are there, and {} were acknowledged",
-                told[worker].moves
+                "the log has {moves} moves of worker {worker}, of {acknowledged} acknowledged ones"
             ));
         }
     }
-    let also =
-        |told: &WorkerLog| if killed == KilledCommand::Done { told.killed.clone() } else { Vec::new() };
-    let missing = told.iter().flat_map(|told| told.changes.iter().cloned().chain(also(told)));
-    if let Some(missing) = missing.into_iter().find(|path| !written.contains(path)) {
-        return Err(format!("{missing} was acknowledged, and no operation wrote it"));
+    let killed = |log: &WorkerLog| match killed {
+        KilledCommand::Done => log.killed.clone(),
+        KilledCommand::Unknown => Vec::new(),
+    };
+    let mut acknowledged = workers.iter().flat_map(|log| log.changes.iter().cloned().chain(killed(log)));
+    if let Some(missing) = acknowledged.find(|path| !written.contains(path)) {
+        return Err(format!("{missing} was acknowledged, but no operation wrote it"));
     }
     let verified = timeline.store().verify(&mut |_| {}).map_err(|error| fail(&error))?;
     verified.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))

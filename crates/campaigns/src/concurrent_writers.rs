@@ -15,7 +15,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use retake_model::id::ProjectId;
@@ -30,12 +30,18 @@ use crate::violation::{BoxError, CampaignError, Violation};
 /// Size of the replaced files: more than one read of any program.
 const FILE_BYTES: usize = 300_000;
 
+/// Minimum number of concurrent changes: on a machine on which the writers are slow, more rounds are run.
+const MIN_CHANGES: u64 = 200;
+
+/// The control's files are half written for this long, so that the check finds one on any machine.
+const HALF_WRITTEN: Duration = Duration::from_millis(2);
+
 /// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConcurrentWritersSummary {
     /// Number of rounds of record, undo and redo.
     pub rounds: u64,
-    /// Approximate number of concurrent changes.
+    /// Number of concurrent changes.
     pub changes: u64,
 }
 
@@ -48,7 +54,25 @@ pub enum ReplaceMethod {
     InPlace,
 }
 
-/// Runs the campaign.
+/// The end of the run, and the changes of all writers.
+#[derive(Default)]
+struct Progress {
+    stop: AtomicBool,
+    changes: AtomicU64,
+}
+
+impl Progress {
+    /// Counts a change of a writer.
+    fn count(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_running(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs the campaign for at least this many rounds.
 pub fn concurrent_writers(
     rounds: u64,
     replacing: ReplaceMethod,
@@ -58,24 +82,29 @@ pub fn concurrent_writers(
     for name in ["replaced", "fleeting", "agent"] {
         fs::create_dir_all(folder.join(name)).map_err(CampaignError::trouble)?;
     }
-    let stop = AtomicBool::new(false);
+    let progress = Progress::default();
     std::thread::scope(|scope| {
-        let (folder, stop) = (folder.as_path(), &stop);
-        let hands = [
-            scope.spawn(move || replace(folder, stop, replacing)),
-            scope.spawn(move || rewrite(folder, stop)),
-            scope.spawn(move || Ok(create_and_remove(folder, stop))),
-            scope.spawn(move || Ok(append_to_open_file(folder, stop))),
+        let (folder, progress) = (folder.as_path(), &progress);
+        let writers = [
+            scope.spawn(move || replace(folder, progress, replacing)),
+            scope.spawn(move || rewrite(folder, progress)),
+            scope.spawn(move || {
+                create_and_remove(folder, progress);
+                Ok(())
+            }),
+            scope.spawn(move || {
+                append_to_open_file(folder, progress);
+                Ok(())
+            }),
         ];
-        let judged = work(&scratch.path().join("home"), folder, rounds, stop);
-        stop.store(true, Ordering::Relaxed);
-        let mut changes = 0;
-        for hand in hands {
-            changes += hand.join().map_err(|_| CampaignError::trouble("a hand panicked"))??;
+        let outcome = work(&scratch.path().join("home"), folder, rounds, progress);
+        progress.stop.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.join().map_err(|_| CampaignError::trouble("a writer panicked"))??;
         }
-        let working_copy = judged?;
-        quiet(&working_copy, folder).map_err(broken)?;
-        Ok(ConcurrentWritersSummary { rounds, changes })
+        let (session, rounds) = outcome?;
+        check_end(&session, folder).map_err(broken)?;
+        Ok(ConcurrentWritersSummary { rounds, changes: progress.changes.load(Ordering::Relaxed) })
     })
 }
 
@@ -88,7 +117,13 @@ struct Session {
     thread: retake_model::id::ThreadId,
 }
 
-fn work(store: &Path, folder: &Path, rounds: u64, stop: &AtomicBool) -> Result<Session, CampaignError> {
+/// Records, undoes and redoes; returns the number of rounds.
+fn work(
+    store: &Path,
+    folder: &Path,
+    rounds: u64,
+    progress: &Progress,
+) -> Result<(Session, u64), CampaignError> {
     let fail = |error: &FileError| broken(format!("it failed: {error}: {error:?}"));
     let project = ProjectId::from_bytes([7; 16]);
     let timeline = Timeline::open(store, Rules::default()).map_err(CampaignError::trouble)?;
@@ -99,12 +134,10 @@ fn work(store: &Path, folder: &Path, rounds: u64, stop: &AtomicBool) -> Result<S
     let working_copy =
         WorkingCopy::at(timeline, project, Workspace::of(folder).map_err(CampaignError::trouble)?);
     let own = folder.join("agent/own");
-    let says = |text: &str| fs::read_to_string(&own).unwrap_or_default() == text;
+    let has_text = |text: &str| fs::read_to_string(&own).unwrap_or_default() == text;
     let go = |goal| working_copy.go(thread, goal, Caller::human(), MoveOptions::default());
-    for round in 0..rounds {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
+    let mut round = 0;
+    while round < rounds || progress.changes.load(Ordering::Relaxed) < MIN_CHANGES {
         working_copy.record_changes(thread, Caller::human()).map_err(|error| fail(&error))?;
         let (before, after) = (fs::read_to_string(&own).unwrap_or_default(), format!("round {round}\n"));
         fs::write(&own, &after).map_err(CampaignError::trouble)?;
@@ -112,87 +145,95 @@ fn work(store: &Path, folder: &Path, rounds: u64, stop: &AtomicBool) -> Result<S
             .record_as_caller(thread, Caller { actor: Actor::Agent, ..Caller::human() })
             .map_err(|error| fail(&error))?;
         go(Goal::Undo(Unit::Turn, 1)).map_err(|error| fail(&error))?;
-        if !says(&before) {
-            return Err(broken(format!("round {round}: the undo did not bring the agent's file back")));
+        if !has_text(&before) {
+            return Err(broken(format!("round {round}: the undo did not restore the agent's file")));
         }
         go(Goal::Redo(Unit::Turn, 1)).map_err(|error| fail(&error))?;
-        if !says(&after) {
-            return Err(broken(format!("round {round}: the redo did not bring the agent's file back")));
+        if !has_text(&after) {
+            return Err(broken(format!("round {round}: the redo did not restore the agent's file")));
         }
-        whole(folder).map_err(broken)?;
+        check_replaced(folder).map_err(broken)?;
+        round += 1;
     }
-    Ok(Session { working_copy, thread })
+    Ok((Session { working_copy, thread }, round))
 }
 
 /// Every replaced file must consist of one letter.
-fn whole(folder: &Path) -> Result<(), String> {
+fn check_replaced(folder: &Path) -> Result<(), String> {
     for name in ["a", "b"] {
         let Ok(bytes) = fs::read(folder.join("replaced").join(name)) else { continue };
         if bytes.len() != FILE_BYTES || bytes.iter().any(|byte| *byte != bytes[0]) {
-            return Err(format!("replaced/{name} is half one thing and half another"));
+            return Err(format!("replaced/{name} is a mixture of two versions"));
         }
     }
     Ok(())
 }
 
 /// Afterwards no temporary file is left, and a second snapshot finds no changes.
-fn quiet(at: &Session, folder: &Path) -> Result<(), String> {
-    let look =
-        || at.working_copy.record_changes(at.thread, Caller::human()).map_err(|error| error.to_string());
-    look()?;
-    let again = look()?;
+fn check_end(session: &Session, folder: &Path) -> Result<(), String> {
+    let working_copy = &session.working_copy;
+    let record =
+        || working_copy.record_changes(session.thread, Caller::human()).map_err(|error| error.to_string());
+    record()?;
+    let again = record()?;
     if !again.files.paths.is_empty() {
-        return Err(format!("looking twice finds {} changes", again.files.paths.len()));
+        return Err(format!("a second snapshot finds {} changes", again.files.paths.len()));
     }
     let found = Folder::read(folder).map_err(|error| error.to_string())?;
     if let Some(left) = found.leftovers().first() {
-        return Err(format!("{} was left behind", left.display()));
+        return Err(format!("the temporary file {} was not removed", left.display()));
     }
-    let files = found.0.values().filter(|thing| !matches!(thing, FileNode::Folder(_))).count() as u64;
-    let reader = at.working_copy.timeline().read().map_err(|error| error.to_string())?;
-    let held: retake_model::tree::Snapshot =
+    let files = found.0.values().filter(|node| !matches!(node, FileNode::Folder(_))).count() as u64;
+    let reader = working_copy.timeline().read().map_err(|error| error.to_string())?;
+    let snapshot: retake_model::tree::Snapshot =
         retake_model::object::load(&reader.queries(), again.snapshot).map_err(|error| error.to_string())?;
-    if held.files() != files {
-        return Err(format!("{} files are held, and there are {files}", held.files()));
+    if snapshot.files() != files {
+        return Err(format!("the snapshot has {} files, the folder {files}", snapshot.files()));
     }
-    let verified =
-        at.working_copy.timeline().store().verify(&mut |_| {}).map_err(|error| error.to_string())?;
+    let verified = working_copy.timeline().store().verify(&mut |_| {}).map_err(|error| error.to_string())?;
     verified.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))
 }
 
-fn replace(folder: &Path, stop: &AtomicBool, replacing: ReplaceMethod) -> Result<u64, BoxError> {
-    let mut changes = 0;
-    while !stop.load(Ordering::Relaxed) {
+fn replace(folder: &Path, progress: &Progress, replacing: ReplaceMethod) -> Result<(), BoxError> {
+    let mut changes = 0_u64;
+    while progress.is_running() {
         let letter = b'a' + (changes % 26) as u8;
-        let place = folder.join("replaced").join(if changes % 2 == 0 { "a" } else { "b" });
+        let place = folder.join("replaced").join(if changes.is_multiple_of(2) { "a" } else { "b" });
         let aside = folder.with_file_name("aside");
         match replacing {
             ReplaceMethod::ByRename => {
                 fs::write(&aside, vec![letter; FILE_BYTES])?;
                 fs::rename(&aside, place)?;
             }
-            ReplaceMethod::InPlace => fs::write(place, vec![letter; FILE_BYTES])?,
+            ReplaceMethod::InPlace => {
+                let mut file = fs::File::create(place)?;
+                file.write_all(&vec![letter; FILE_BYTES / 2])?;
+                std::thread::sleep(HALF_WRITTEN);
+                file.write_all(&vec![letter; FILE_BYTES - FILE_BYTES / 2])?;
+            }
         }
         changes += 1;
+        progress.count();
     }
-    Ok(changes)
+    Ok(())
 }
 
-fn rewrite(folder: &Path, stop: &AtomicBool) -> Result<u64, BoxError> {
-    let mut changes = 0;
-    while !stop.load(Ordering::Relaxed) {
+fn rewrite(folder: &Path, progress: &Progress) -> Result<(), BoxError> {
+    let mut changes = 0_u64;
+    while progress.is_running() {
         let mut file = fs::File::create(folder.join("rewritten"))?;
         for line in 0..200 {
             writeln!(file, "line {line} of version {changes}")?;
         }
         changes += 1;
+        progress.count();
     }
-    Ok(changes)
+    Ok(())
 }
 
-fn create_and_remove(folder: &Path, stop: &AtomicBool) -> u64 {
+fn create_and_remove(folder: &Path, progress: &Progress) {
     let mut changes = 0_u64;
-    while !stop.load(Ordering::Relaxed) {
+    while progress.is_running() {
         let place = folder.join("fleeting").join((changes % 7).to_string());
         // An undo may happen between any two of these.
         if place.is_dir() {
@@ -204,15 +245,15 @@ fn create_and_remove(folder: &Path, stop: &AtomicBool) -> u64 {
             }
         }
         changes += 1;
+        progress.count();
     }
-    changes
 }
 
 /// Writes to a file that stays open, which an undo may move aside with its folder.
-fn append_to_open_file(folder: &Path, stop: &AtomicBool) -> u64 {
+fn append_to_open_file(folder: &Path, progress: &Progress) {
     let place = folder.join("lingering");
     let mut changes = 0_u64;
-    while !stop.load(Ordering::Relaxed) {
+    while progress.is_running() {
         let _ = fs::create_dir_all(&place);
         if let Ok(mut log) = fs::File::create(place.join("log")) {
             for line in 0..6 {
@@ -222,6 +263,6 @@ fn append_to_open_file(folder: &Path, stop: &AtomicBool) -> u64 {
         }
         let _ = fs::remove_dir_all(&place);
         changes += 1;
+        progress.count();
     }
-    changes
 }

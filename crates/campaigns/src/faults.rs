@@ -24,6 +24,6 @@ pub(crate) use errors::ErrorMode;
 pub use errors::{ErrorsPlan, errors, errors_control};
 pub use kill::{KillPlan, KillSummary, control, kill};
 pub use redaction::{kill_redaction, redaction_control};
+pub(crate) use sandbox::copy;
 pub use sandbox::{Run, Sandbox};
-pub(crate) use sandbox::{copy, program};
 pub use script::{SCRIPT, Step};

@@ -39,5 +39,5 @@ fn scratch() -> Result<ScratchDir, CampaignError> {
 
 /// The real program, built from the current sources.
 pub fn retake() -> Result<Program, BoxError> {
-    Ok(Program { path: crate::faults::program()?, first: &[] })
+    Ok(Program { path: retake_testing::find_program()?, first: &[] })
 }

@@ -21,8 +21,8 @@ use retake_agent::provider::Wire;
 
 pub use self::attack::Attack;
 use self::server::{ElsewhereServer, HostileServer};
-use crate::faults::program;
 use crate::violation::{BoxError, CampaignError, Violation};
+use retake_testing::find_program;
 
 /// The key that must not reach another host.
 const KEY: &str = "sk-hostile-0123456789";
@@ -85,7 +85,7 @@ pub fn share() -> Vec<(Attack, Wire)> {
 
 /// Runs the program against a hostile server.
 pub fn hostile(plan: &HostilePlan) -> Result<Survived, CampaignError> {
-    let program = program().map_err(CampaignError::trouble)?;
+    let program = find_program().map_err(CampaignError::trouble)?;
     let elsewhere = ElsewhereServer::start().map_err(CampaignError::trouble)?;
     let mut usual = 0;
     for wire in Wire::ALL {

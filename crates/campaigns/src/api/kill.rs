@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use retake_model::id::RequestId;
@@ -23,7 +24,9 @@ use crate::violation::{BoxError, CampaignError, Violation};
 
 /// A store is replaced after this many kills.
 const KILLS_PER_STORE: u64 = 10;
-/// Longest time to wait for a turn.
+/// A server is killed after at most this many answers.
+const MAX_ANSWERS: u64 = 60;
+/// Longest time to wait for a turn, and for the answers before a kill.
 const TURN_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The size of a run, and the interpretation of unanswered requests.
@@ -139,7 +142,7 @@ impl World {
         for folder in ["project", "home"] {
             std::fs::create_dir(scratch.path().join(folder))?;
         }
-        let program = crate::faults::program()?;
+        let program = retake_testing::find_program()?;
         let mut world = Self { plan, rng: rng.split(), writers: Vec::new(), program, scratch };
         let server = world.server()?;
         let mut client = Client::connect(&server)?;
@@ -202,21 +205,28 @@ impl World {
     /// Lets all clients write, kills the server, and compares its successor's state.
     fn round(&mut self, kills: &mut ApiKillSummary) -> Result<(), RoundError> {
         let mut server = self.server()?;
-        let pause = Duration::from_millis(20 + self.rng.below(500));
+        // Answers are counted, not milliseconds, so that a slow machine is not killed before it did anything.
+        let (answers, target) = (AtomicU64::new(0), 1 + self.rng.below(MAX_ANSWERS));
+        let phase = self.rng.below(1_000) as f64 / 1_000.0;
         let (address, token) = (server.address, server.token.clone());
         let wrote: Vec<Result<(), String>> = std::thread::scope(|scope| {
             let writing: Vec<_> = self
                 .writers
                 .iter_mut()
                 .map(|writer| {
-                    let token = &token;
+                    let (token, answers) = (&token, &answers);
                     scope.spawn(move || match Client::to(address, token) {
-                        Ok(client) => writer.write(client),
+                        Ok(client) => writer.write(client, answers),
                         Err(_) => Ok(()),
                     })
                 })
                 .collect();
-            std::thread::sleep(pause);
+            let started = Instant::now();
+            while answers.load(Ordering::Relaxed) < target && started.elapsed() < TURN_TIMEOUT {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // The kill falls anywhere between two answers.
+            std::thread::sleep((started.elapsed() / target as u32).mul_f64(phase));
             let killed = server.kill().map_err(|error| error.to_string());
             let ended = writing
                 .into_iter()
@@ -225,6 +235,13 @@ impl World {
         });
         if let Some(what) = wrote.into_iter().find_map(Result::err) {
             return broken_promise(what);
+        }
+        if self.plan.cut_off == UnansweredRequest::Done {
+            // The control needs a request that is certainly not executed: one that is sent after the kill.
+            for writer in &mut self.writers {
+                let (request, _) = writer.next();
+                writer.asked.push(RecordedRequest { request, reply: None });
+            }
         }
         let server = self.server()?;
         let mut client = Client::connect(&server)?;
@@ -316,7 +333,7 @@ impl World {
 
 impl Writer {
     /// Writes until the server is killed.
-    fn write(&mut self, mut client: Client) -> Result<(), String> {
+    fn write(&mut self, mut client: Client, answers: &AtomicU64) -> Result<(), String> {
         loop {
             let (request, file) = self.next();
             let reply = client.post(&request).ok();
@@ -326,6 +343,7 @@ impl Writer {
                 return Err(format!("{request:?} was answered with {reply:?}"));
             }
             let alive = reply.is_some();
+            answers.fetch_add(u64::from(alive), Ordering::Relaxed);
             let good = reply.as_ref().is_some_and(Reply::good);
             // A refused request changes nothing, and its key can be reused.
             if good || !alive {

@@ -10,7 +10,7 @@ use crate::violation::{CampaignError, Violation};
 
 use super::check::ReportedOutcome;
 use super::kill::{advance, rehearse};
-use super::sandbox::{Run, Sandbox, program};
+use super::sandbox::{Run, Sandbox};
 use super::script::{SCRIPT, Step};
 
 /// The size of a run.
@@ -80,8 +80,8 @@ fn strike(
     plan: ErrorsPlan,
     told: impl Fn(&Step, &Run) -> Result<ReportedOutcome, String>,
 ) -> Result<u64, CampaignError> {
-    let sandbox =
-        Sandbox::new(&program().map_err(CampaignError::Trouble)?).map_err(CampaignError::Trouble)?;
+    let sandbox = Sandbox::new(&retake_testing::find_program().map_err(CampaignError::trouble)?)
+        .map_err(CampaignError::Trouble)?;
     let mut rng = Rng::new(plan.seed);
     let share = plan.points.map(|points| (6000 / points.max(1)).max(1));
     let mut injected = 0;

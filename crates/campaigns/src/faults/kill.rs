@@ -11,7 +11,7 @@ use crate::shim::{Faults, KillMode};
 use crate::violation::{CampaignError, Violation};
 
 use super::check::{Expectation, ReportedOutcome, StoreContents};
-use super::sandbox::{Run, Sandbox, program};
+use super::sandbox::{Run, Sandbox};
 use super::script::{SCRIPT, Step};
 
 const DEATHS: [KillMode; 4] = [KillMode::Kill, KillMode::Torn, KillMode::Cut, KillMode::TornCut];
@@ -38,8 +38,8 @@ pub struct KillSummary {
 
 /// Kills the program at every point, or at about the given number of points.
 pub fn kill(plan: KillPlan) -> Result<KillSummary, CampaignError> {
-    let sandbox =
-        Sandbox::new(&program().map_err(CampaignError::Trouble)?).map_err(CampaignError::Trouble)?;
+    let sandbox = Sandbox::new(&retake_testing::find_program().map_err(CampaignError::trouble)?)
+        .map_err(CampaignError::Trouble)?;
     let mut rng = Rng::new(plan.seed);
     let mut kills = KillSummary::default();
     // The approximate total number of points; a smaller plan tests a share of each command's.
@@ -81,8 +81,8 @@ pub fn kill(plan: KillPlan) -> Result<KillSummary, CampaignError> {
 
 /// The control: syncs do nothing. It must be caught.
 pub fn control() -> Result<KillSummary, CampaignError> {
-    let sandbox =
-        Sandbox::new(&program().map_err(CampaignError::Trouble)?).map_err(CampaignError::Trouble)?;
+    let sandbox = Sandbox::new(&retake_testing::find_program().map_err(CampaignError::trouble)?)
+        .map_err(CampaignError::Trouble)?;
     let mut kills = KillSummary::default();
     for (number, step) in (1..).zip(SCRIPT).take(6) {
         let expectation = rehearse(&sandbox, step)?;

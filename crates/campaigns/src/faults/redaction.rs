@@ -23,7 +23,7 @@ use crate::violation::{BoxError, CampaignError, Violation};
 use super::check::verified_at;
 use super::errors::ErrorMode;
 use super::kill::{KillPlan, KillSummary};
-use super::sandbox::{Sandbox, program};
+use super::sandbox::Sandbox;
 
 const SECRET: &str = "zanzibarsecret4711";
 
@@ -56,8 +56,8 @@ pub fn redaction_control() -> Result<KillSummary, CampaignError> {
 }
 
 fn strike(plan: KillPlan, keeps_words: bool) -> Result<KillSummary, CampaignError> {
-    let sandbox =
-        Sandbox::new(&program().map_err(CampaignError::Trouble)?).map_err(CampaignError::Trouble)?;
+    let sandbox = Sandbox::new(&retake_testing::find_program().map_err(CampaignError::trouble)?)
+        .map_err(CampaignError::Trouble)?;
     let mut rng = Rng::new(plan.seed);
     let mut kills = KillSummary { commands: 1, ..KillSummary::default() };
     prepare(&sandbox).map_err(CampaignError::Trouble)?;

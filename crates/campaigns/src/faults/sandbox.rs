@@ -110,28 +110,3 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     }
     Ok(())
 }
-
-/// The `retake` program next to this one, built from the current sources. `RETAKE_PROGRAM` names one that was just
-/// built: building it separately would select other features and recompile everything.
-pub(crate) fn program() -> Result<PathBuf, BoxError> {
-    if let Some(built) = std::env::var_os("RETAKE_PROGRAM") {
-        return Ok(built.into());
-    }
-    let own = std::env::current_exe()?;
-    // Test programs are one folder below the others.
-    let folder = own
-        .ancestors()
-        .find(|folder| folder.ends_with("debug") || folder.ends_with("release"))
-        .ok_or("there is no folder for programs")?;
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--locked", "--package", "retake", "--bin", "retake"]);
-    build.current_dir(env!("CARGO_MANIFEST_DIR"));
-    if folder.ends_with("release") {
-        build.arg("--release");
-    }
-    if build.status()?.success() {
-        Ok(folder.join("retake"))
-    } else {
-        Err("the retake program could not be built".into())
-    }
-}

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use retake_model::command::{CommandError, InsertPosition, NewEntry};
 use retake_model::entry::EntryVersion;
@@ -14,6 +15,9 @@ use super::acknowledgement::{AcknowledgedOperation, Acknowledgement, Acknowledge
 use super::plan::{Plan, PlannedOperation, store};
 use crate::rng::Rng;
 use crate::violation::BoxError;
+
+/// Pause of the control between acknowledgement and write. Longer than a write, so that most kills fall into it.
+const EARLY_PAUSE: Duration = Duration::from_millis(20);
 
 /// The work of one process.
 #[derive(Clone, Debug)]
@@ -99,6 +103,7 @@ impl<'work> WriterLane<'work> {
     fn add(&mut self, thread: ThreadId, entry: EntryId, expecting: bool) -> Result<(), BoxError> {
         if self.early {
             self.acknowledge(1, Some(AcknowledgedOperation { thread, operation: None, entry: Some(entry) }))?;
+            std::thread::sleep(EARLY_PAUSE);
         }
         let take = self.timeline.read()?.state(thread)?.active;
         let text = format!("lane {} operation {}", self.number, self.next);

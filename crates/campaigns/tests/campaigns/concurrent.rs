@@ -6,13 +6,13 @@ use retake_campaigns::violation::caught;
 use retake_campaigns::worktrees::{WorktreePlan, worktrees};
 
 #[test]
-fn what_two_processes_on_one_folder_were_told_is_there() {
-    // Which commands are killed depends on timing; with this many, enough succeed.
+fn acknowledged_commands_of_two_processes_in_one_folder_are_in_the_log() {
+    // Two of three commands are not killed, on any machine.
     let plan = ConcurrentPlan { seed: 1, commands: 100, killed: KilledCommand::Unknown };
-    let told = concurrent_processes(plan).unwrap_or_else(|failed| panic!("{failed}"));
+    let workers = concurrent_processes(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(
-        told.iter().all(|told| told.changes.len() > 5 && told.moves > 2),
-        "{told:?}: too little for a proof"
+        workers.iter().all(|worker| worker.changes.len() > 5 && worker.moves > 2),
+        "{workers:?}: too little for a proof"
     );
 }
 
@@ -40,13 +40,13 @@ fn an_undo_in_the_folder_of_another_take_is_caught() {
 }
 
 #[test]
-fn a_folder_that_never_rests_is_recorded_and_moved_all_the_same() {
-    let rested = concurrent_writers(25, ReplaceMethod::ByRename).unwrap_or_else(|failed| panic!("{failed}"));
-    assert!(rested.changes > 100, "{rested:?}: too little for a proof");
+fn a_folder_that_changes_constantly_is_recorded_and_moved() {
+    let done = concurrent_writers(25, ReplaceMethod::ByRename).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(done.changes > 100, "{done:?}: too little for a proof");
 }
 
 #[test]
-fn files_that_are_replaced_in_place_are_seen_by_half() {
+fn partially_written_files_are_caught() {
     caught("replaced in place", concurrent_writers(400, ReplaceMethod::InPlace))
         .unwrap_or_else(|trouble| panic!("{trouble}"));
 }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::interrupted::{changed, interrupt, store};
 use crate::support::Sandbox;
+use retake_testing::interrupted_move::{changed, interrupt, store};
 use retake_timeline::{Rules, Timeline};
 use serde_json::Value;
 

@@ -20,8 +20,8 @@ mod shared_settings;
 mod signals;
 mod tools;
 
-// The studio's tests use these too, in a separate program, because they need a browser.
-#[path = "../support/interrupted.rs"]
-mod interrupted;
-#[path = "../support/mod.rs"]
-mod support;
+mod support {
+    //! The real program in a sandbox; the studio's tests use the same.
+
+    pub(crate) use retake_testing::{Output, Sandbox, free_port};
+}

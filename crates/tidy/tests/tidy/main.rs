@@ -26,7 +26,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("surface", &["model", "store", "workspace", "timeline", "agent"]),
     ("api", &["model", "store", "workspace", "timeline", "agent", "surface"]),
     ("render", &["model", "timeline"]),
-    ("studio", &["model", "store", "timeline", "agent", "render"]),
+    // Only for tests; not shipped.
+    ("testing", &["model", "store", "timeline"]),
+    ("studio", &["model", "store", "timeline", "agent", "render", "testing"]),
     ("hub", &["model", "sync"]),
     // Equipment of tests; not shipped. Other crates use it as a dev-dependency only.
     ("testing", &["model", "agent"]),
@@ -52,16 +54,17 @@ const ALL: &[&str] = &[
     "studio",
     "hub",
     "cli",
+    "testing",
     "campaigns",
 ];
+
+/// Crates that no shipped crate uses, except in its tests.
+const NOT_SHIPPED: &[&str] = &["tidy", "testing", "campaigns", "bench"];
 
 /// Dependencies that are not used yet. A used one must be removed from this list.
 const PLANNED: &[&str] = &[];
 
 const LONGEST_FILE: usize = 600;
-
-/// Additional test programs: each is linked separately, with everything it uses. The studio's needs a browser.
-const FURTHER_TEST_PROGRAMS: &[&str] = &["crates/cli/tests/studio/main.rs"];
 
 /// Forbidden in every source file. A lint forbids `unsafe` too, but lints miss macros and code behind a disabled
 /// feature.
@@ -95,6 +98,22 @@ fn layering(path: &Path, text: &str) -> Vec<Violation> {
         .filter(|used| *used != crate_name && !allowed.contains(used))
         .filter(|used| *used != EQUIPMENT || !NOT_SHIPPED.contains(&crate_name))
         .map(|used| format!("{}: `{crate_name}` must not use `{used}`", path.display()))
+        .collect()
+}
+
+/// A shipped crate uses crates for tests only in its tests.
+fn shipped(path: &Path, text: &str) -> Vec<Violation> {
+    let crate_name = folder_name(path);
+    let mut manifest = parse(path, text);
+    manifest.remove("dev-dependencies");
+    if NOT_SHIPPED.contains(&crate_name) {
+        return vec![];
+    }
+    dependencies(&manifest)
+        .iter()
+        .filter_map(|name| own_crate(name))
+        .filter(|used| NOT_SHIPPED.contains(used))
+        .map(|used| format!("{}: `{crate_name}` may use `{used}` only in its tests", path.display()))
         .collect()
 }
 
@@ -139,10 +158,10 @@ fn short_file(path: &Path, text: &str) -> Vec<Violation> {
     vec![format!("{}: {lines} lines; split it below {LONGEST_FILE}", path.display())]
 }
 
-/// A crate has one integration test program. Takes the paths that cargo compiles as programs.
+/// A crate has one integration test program, because each is linked with everything it uses. Takes the paths that cargo compiles as programs.
 fn one_test_program(programs: &[String]) -> Vec<Violation> {
     let mut counted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for program in programs.iter().filter(|program| !FURTHER_TEST_PROGRAMS.contains(&program.as_str())) {
+    for program in programs {
         counted.entry(program.split("/tests/").next().unwrap_or_default()).or_default().push(program);
     }
     counted
@@ -283,6 +302,7 @@ mod repository {
     #[test]
     fn crates_use_only_what_the_design_allows() {
         check(&manifests(), layering);
+        check(&manifests(), shipped);
         check(&manifests(), own_names);
     }
 
@@ -406,6 +426,15 @@ mod controls {
     }
 
     #[test]
+    fn test_crates_in_the_program_are_caught() {
+        let good = "[dev-dependencies]\nretake-testing.workspace = true\n";
+        let bad = "[dependencies]\nretake-testing.workspace = true\n";
+        check(shipped, "crates/studio/Cargo.toml", bad, good);
+        check(shipped, "crates/cli/Cargo.toml", bad, good);
+        assert_eq!(shipped(Path::new("crates/campaigns/Cargo.toml"), bad), Vec::<Violation>::new());
+    }
+
+    #[test]
     fn the_table_has_no_cycle() {
         // Each crate depends only on crates above it in the table.
         let layers = MAY_USE.iter().filter(|(_, uses)| *uses != ALL);
@@ -434,8 +463,7 @@ mod controls {
     #[test]
     fn further_test_programs_are_caught() {
         for (programs, wrong) in [
-            (&["crates/cli/tests/commands/main.rs", "crates/cli/tests/studio/main.rs"][..], 0),
-            (&["crates/cli/tests/commands/main.rs", "crates/cli/tests/more.rs"], 1),
+            (&["crates/cli/tests/commands/main.rs", "crates/cli/tests/more.rs"][..], 1),
             (&["crates/api/tests/api/main.rs", "crates/model/tests/model/main.rs"], 0),
         ] {
             let programs: Vec<String> = programs.iter().map(|&program| program.to_owned()).collect();

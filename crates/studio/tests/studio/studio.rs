@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::browser::{Browser, Look};
 use crate::server::Server;
-use crate::support::Sandbox;
+use retake_testing::Sandbox;
 
 /// A server, and a logged-in browser.
 pub(crate) struct Studio {

@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::browser::Look;
 use crate::server::Server;
 use crate::studio::Studio;
-use crate::support::Sandbox;
 use crate::views::look_at;
+use retake_testing::Sandbox;
 
 #[test]
 fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {

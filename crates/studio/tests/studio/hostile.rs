@@ -17,8 +17,8 @@ use crate::browser::{Browser, Look};
 use crate::payloads::PAYLOADS;
 use crate::server::Server;
 use crate::studio::Studio;
-use crate::support::Sandbox;
 use crate::views::api;
+use retake_testing::Sandbox;
 
 /// Runs before everything else in every page and frame.
 const DETECTOR: &str = r#"

@@ -20,8 +20,6 @@ mod entries;
 mod finding;
 mod history;
 mod hostile;
-#[path = "../support/interrupted.rs"]
-mod interrupted;
 mod kept;
 mod keyboard;
 mod looking;
@@ -34,8 +32,6 @@ mod settings;
 mod story;
 mod strangers;
 mod studio;
-#[path = "../support/mod.rs"]
-mod support;
 mod takes;
 mod threads;
 mod tree;

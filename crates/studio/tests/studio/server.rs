@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use retake_testing::Sandbox;
 
 /// A server with its own sandbox.
 pub(crate) struct Server {
@@ -64,7 +64,7 @@ impl Drop for Server {
     reason = "whoever gets the program waits for it; a test that fails before ends itself"
 )]
 fn serve(sandbox: &Sandbox, address: &str) -> (Child, Value) {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_retake"))
+    let mut program = Command::new(retake_testing::program())
         .args(["serve", "--listen", address, "--log", "off", "--json"])
         .current_dir(sandbox.project())
         .env_clear()

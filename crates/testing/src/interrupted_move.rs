@@ -9,10 +9,10 @@ use retake_model::intent::Intent;
 use retake_model::operation::{FileChange, Operation, OperationKind};
 use retake_timeline::{Rules, Timeline};
 
-use crate::support::Sandbox;
+use crate::Sandbox;
 
 /// A project in which an agent changed a file.
-pub(crate) fn changed() -> Sandbox {
+pub fn changed() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     fs::write(sandbox.project().join("a"), "one\n").expect("our folder");
@@ -22,9 +22,9 @@ pub(crate) fn changed() -> Sandbox {
 }
 
 /// Leaves the state of a process that was killed during an undo, before the first file moved.
-pub(crate) fn interrupt(sandbox: &Sandbox) {
+pub fn interrupt(sandbox: &Sandbox) {
     let timeline = Timeline::open(&store(sandbox), Rules::default()).expect("a store");
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("a readable store");
     let row = reader.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0);
     let queries = reader.queries();
     let head = queries.head(row.number).expect("readable").expect("a head");
@@ -53,6 +53,6 @@ pub(crate) fn interrupt(sandbox: &Sandbox) {
 }
 
 /// The folder of the store.
-pub(crate) fn store(sandbox: &Sandbox) -> PathBuf {
+pub fn store(sandbox: &Sandbox) -> PathBuf {
     sandbox.project().with_file_name("store")
 }

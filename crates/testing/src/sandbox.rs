@@ -1,7 +1,5 @@
 //! The real program in a sandbox: a temporary store, configuration and project folder.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
-
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,63 +8,72 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) struct Sandbox {
+use crate::program;
+
+/// A temporary store, configuration and project folder.
+pub struct Sandbox {
     folder: TempDir,
 }
 
 /// The result of a run.
-pub(crate) struct Output {
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-    pub(crate) code: i32,
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: i32,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Sandbox {
     /// Creates a sandbox with an empty project.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let folder = TempDir::new().expect("there is room for a temporary folder");
         std::fs::create_dir(folder.path().join("project")).expect("the folder is ours");
         Self { folder }
     }
 
     /// The project's folder.
-    pub(crate) fn project(&self) -> PathBuf {
+    pub fn project(&self) -> PathBuf {
         self.folder.path().join("project")
     }
 
     /// The path of the configuration file.
-    pub(crate) fn config(&self) -> PathBuf {
+    pub fn config(&self) -> PathBuf {
         self.folder.path().join("config.toml")
     }
 
     /// Writes a file of the project.
-    pub(crate) fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.project().join(name), text).expect("our folder");
     }
 
     /// Reads a file of the project; `None` if it does not exist.
-    pub(crate) fn read(&self, name: &str) -> Option<String> {
+    pub fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.project().join(name)).ok()
     }
 
     /// Runs a script as an agent.
-    pub(crate) fn agent(&self, script: &str) {
+    pub fn agent(&self, script: &str) {
         self.done(&["exec", "--", "sh", "-c", script]);
     }
 
     /// Runs the program in the project's folder, with empty standard input.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[&str]) -> Output {
         self.run_in(&self.project(), arguments, "")
     }
 
     /// Runs the program with this standard input.
-    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
+    pub fn run_with(&self, arguments: &[&str], input: &str) -> Output {
         self.run_in(&self.project(), arguments, input)
     }
 
     /// Runs the program in another folder.
-    pub(crate) fn run_in(&self, folder: &Path, arguments: &[&str], input: &str) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_retake"))
+    pub fn run_in(&self, folder: &Path, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(program())
             .args(arguments)
             .current_dir(folder)
             .env_clear()
@@ -87,20 +94,20 @@ impl Sandbox {
     }
 
     /// Runs the program, which must succeed, and returns its output.
-    pub(crate) fn done(&self, arguments: &[&str]) -> String {
+    pub fn done(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
         output.stdout
     }
 
     /// Runs the program with `--json`; it must succeed.
-    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+    pub fn json(&self, arguments: &[&str]) -> Value {
         let text = self.done(&[arguments, &["--json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error} in {text}"))
     }
 
     /// Runs the program with `--json`; it must fail. Returns the exit code and the error.
-    pub(crate) fn refused(&self, arguments: &[&str]) -> (i32, Value) {
+    pub fn refused(&self, arguments: &[&str]) -> (i32, Value) {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert_ne!(output.code, 0, "{arguments:?} was done: {}", output.stdout);
         assert_eq!(output.stdout, "", "{arguments:?} answered and failed");
@@ -109,14 +116,14 @@ impl Sandbox {
     }
 
     /// Runs the program on a terminal of this width, and returns the lines on its screen.
-    pub(crate) fn screen(&self, columns: u16, arguments: &[&str]) -> Vec<String> {
+    pub fn screen(&self, columns: u16, arguments: &[&str]) -> Vec<String> {
         let (lines, code) = self.on_terminal(columns, arguments, &[]);
         assert_eq!(code, 0, "{arguments:?}: {lines:?}");
         lines
     }
 
     /// The same with more environment variables; returns the exit code too.
-    pub(crate) fn on_terminal(
+    pub fn on_terminal(
         &self,
         columns: u16,
         arguments: &[&str],
@@ -126,17 +133,12 @@ impl Sandbox {
     }
 
     /// Runs the program on a terminal, with typed input.
-    pub(crate) fn answered(&self, columns: u16, arguments: &[&str], typed: &str) -> Vec<String> {
+    pub fn answered(&self, columns: u16, arguments: &[&str], typed: &str) -> Vec<String> {
         self.typing_on_terminal(columns, arguments, &[], &[("", typed)]).0
     }
 
     /// The same, typing each text once the previous one is on the screen.
-    pub(crate) fn answered_when(
-        &self,
-        columns: u16,
-        arguments: &[&str],
-        typing: &[(&str, &str)],
-    ) -> Vec<String> {
+    pub fn answered_when(&self, columns: u16, arguments: &[&str], typing: &[(&str, &str)]) -> Vec<String> {
         self.typing_on_terminal(columns, arguments, &[], typing).0
     }
 
@@ -151,7 +153,7 @@ impl Sandbox {
         let terminal = native_pty_system()
             .openpty(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 })
             .expect("the system has a terminal left");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_retake"));
+        let mut command = CommandBuilder::new(program());
         command.args(arguments);
         command.cwd(self.project());
         command.env_clear();
@@ -189,7 +191,7 @@ impl Sandbox {
     }
 
     /// The text with varying parts replaced: short thread ids become `thread-A`, in order of creation.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let threads = self.json(&["thread", "list", "--all"]);
         let mut ids: Vec<(String, String)> = threads["threads"]
             .as_array()
@@ -205,7 +207,7 @@ impl Sandbox {
         text
     }
 
-    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+    pub fn environment(&self) -> Vec<(String, String)> {
         let inside = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
         let path = std::env::var("PATH").unwrap_or_default();
         [
@@ -229,7 +231,7 @@ fn field(value: &Value, name: &str) -> String {
 }
 
 /// A free port.
-pub(crate) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
     listener.local_addr().expect("it has an address").port()
 }

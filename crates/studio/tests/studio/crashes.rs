@@ -1,9 +1,9 @@
 //! Reloads and crashes while typing and during a turn.
 
 use crate::browser::Look;
-use crate::interrupted;
 use crate::server::Server;
 use crate::studio::Studio;
+use retake_testing::interrupted_move;
 
 #[test]
 fn a_draft_outlives_a_reload_and_a_crash() {
@@ -88,9 +88,9 @@ fn a_turn_whose_server_was_killed_is_shown_as_unfinished_and_goes_on() {
 
 #[test]
 fn an_interrupted_move_of_files_is_shown_and_an_undo_finishes_it_first() {
-    let studio = Studio::over(Server::over(interrupted::changed()), Look::default());
+    let studio = Studio::over(Server::over(interrupted_move::changed()), Look::default());
     studio.browser.until_count("#draft", 1);
-    interrupted::interrupt(&studio.server.sandbox);
+    interrupted_move::interrupt(&studio.server.sandbox);
     studio.reload();
     studio.browser.until_text("[data-about=pending-move]", "A move of files was interrupted");
     studio.browser.picture("interrupted move");
