@@ -161,7 +161,7 @@ fn object(extra: &Fields, name: &str) -> Option<Value> {
 
 /// The list `reasoning_details` of a thought. A stream sends each item in pieces with the same type and
 /// index; the text, summary or data of later pieces is appended, and all other fields are stored once. The
-/// format of an item is not sent back: `OpenRouter` derives it from the model.
+/// format goes back unchanged: it depends on the provider behind `OpenRouter`.
 fn details(extra: &Fields) -> Option<Value> {
     let Value::Array(pieces) = serde_json::from_str(extra.get("reasoning_details")?.as_str()).ok()? else {
         return None;
@@ -169,7 +169,7 @@ fn details(extra: &Fields) -> Option<Value> {
     let mut items: Vec<Map<String, Value>> = Vec::new();
     for piece in pieces {
         let Value::Object(mut piece) = piece else { continue };
-        piece.retain(|name, value| name != "format" && !value.is_null());
+        piece.retain(|_, value| !value.is_null());
         let same = |item: &Map<String, Value>| {
             item.get("type") == piece.get("type")
                 && piece.contains_key("index")
