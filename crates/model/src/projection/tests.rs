@@ -419,6 +419,17 @@ fn each_wire_gets_its_own_seals() {
         body["input"].as_array().expect("items").iter().filter_map(|item| item["type"].as_str()).collect();
     assert_eq!(kinds, ["message", "message", "reasoning", "function_call", "function_call_output"]);
 
+    assert_eq!(body["input"][2]["id"], "rs_1");
+    // A copy of an item is left out, and another one with its id goes without the id.
+    let mut other = thinking.clone();
+    other["reasoning"]["encrypted_content"] = json!("more");
+    let blocks = json!([thinking, thinking, other, text("late")]);
+    let body = sent(&json!([user("x"), answer(blocks)]), &ask(Wire::Responses, &tools));
+    let items = body["input"].as_array().expect("items");
+    let ids: Vec<_> =
+        items.iter().filter(|item| item["type"] == "reasoning").map(|item| item.get("id")).collect();
+    assert_eq!(ids, [Some(&json!("rs_1")), None]);
+
     let blocks = json!([{"type": "thinking", "text": "hm", "wire": "chat"}, call("a")]);
     let dialect = Dialect { return_reasoning: true, ..Dialect::of(Wire::Chat) };
     let body = sent(&json!([user("x"), answer(blocks)]), &Ask { dialect, ..ask(Wire::Chat, &tools) });

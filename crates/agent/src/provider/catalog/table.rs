@@ -68,7 +68,7 @@ pub(super) const TABLE: &[Row] = &[
     Row::new("gpt-5.6-sol", LARGE, 128_000),
     Row::new("gpt-5.6-terra", LARGE, 128_000),
     Row::new("gpt-5.5", LARGE, 128_000),
-    Row::new("gpt-5.6-luna", LONG, 128_000),
+    Row::new("gpt-5.6-luna", LARGE, 128_000),
     Row::new("gpt-5.3-codex", LONG, 128_000),
     Row::new("gpt-5.2-codex", LONG, 128_000),
     Row::new("gpt-5.1-codex", LONG, 128_000),
