@@ -37,7 +37,8 @@ pub(crate) fn since_last_turn(
     let mut named = 0;
     for operation in changes_since_last_turn(reader, thread, take)? {
         let Some(files) = &operation.files else { continue };
-        let changes = reader.changes(files.before, files.after, &DiffOptions::all(Detail::Counts))?;
+        let changes =
+            reader.snapshot(files.before).changes(files.after, &DiffOptions::all(Detail::Counts))?;
         if changes.files.is_empty() {
             continue;
         }

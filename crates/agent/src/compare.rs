@@ -72,8 +72,8 @@ pub fn compare(
     let shared = shared(reader, takes)?;
     let [one, other] = takes;
     let side = |take: &Take| -> Result<ComparedTake, ReadError> {
-        let entries = reader.page(thread, take, shared..take.entries.len())?;
-        let files = reader.files_of_take(thread, take.id)?;
+        let entries = reader.entries(thread, take).page(shared..take.entries.len())?;
+        let files = reader.files(thread).of_take(take.id)?;
         Ok(ComparedTake::of(take, entries, files, prices))
     };
     Ok(Comparison { shared, sides: [side(one)?, side(other)?] })

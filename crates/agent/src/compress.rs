@@ -138,7 +138,7 @@ impl AgentRuntime {
         let CompressOptions { expected, request, turn } = options;
         let reader = self.timeline.read().map_err(TurnError::from)?;
         let state = reader.state(thread).map_err(TurnError::from)?;
-        let settings = reader.effective_settings_in(thread, &state).map_err(TurnError::from)?;
+        let settings = reader.settings(thread).effective_in(&state).map_err(TurnError::from)?;
         let found = state.take(&reader.queries(), take).map_err(TurnError::from)?;
         let found = found.ok_or(TurnError::NoSuchTake)?;
         let version = reader.thread(thread).map_err(TurnError::from)?.summary.version;
@@ -248,7 +248,7 @@ impl AgentRuntime {
         let (mut pieces, mut size, mut at) = (Vec::new(), 0, end);
         'all: while at > 0 {
             let start = at.saturating_sub(PAGE);
-            for view in reader.page(thread, take, start..at)?.iter().rev() {
+            for view in reader.entries(thread, take).page(start..at)?.iter().rev() {
                 let piece = entry_text(view);
                 size += piece.len();
                 if size > room {

@@ -91,7 +91,7 @@ pub(crate) fn last_context(
     let mut end = before;
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        let page = reader.page(thread, take, start..end)?;
+        let page = reader.entries(thread, take).page(start..end)?;
         if let Some(view) = page.iter().rev().find(|view| view.entry.role == ROLE) {
             return Ok(Some(view.entry.text()));
         }

@@ -11,7 +11,7 @@ use retake_model::projection::{
 };
 use retake_model::settings::Settings;
 use retake_model::take::Take;
-use retake_timeline::Reader;
+use retake_timeline::{Reader, read_picture};
 use serde_json::Value;
 
 use crate::calibration::{Calibration, MOST_OFF};
@@ -81,7 +81,7 @@ impl Request {
     ) -> Result<Self, TurnError> {
         let reader = runtime.timeline.read()?;
         let state = reader.state(thread)?;
-        let settings = limit.apply(reader.effective_settings_in(thread, &state)?, &runtime.backend);
+        let settings = limit.apply(reader.settings(thread).effective_in(&state)?, &runtime.backend);
         let take = state.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let system = prompt::system(&settings, &runtime.folder);
         let tools = tool_specs();
@@ -95,7 +95,7 @@ impl Request {
         let (entries, size) = newest(&reader, thread, &take, room, runtime)?;
         let conversation = converse(&entries);
         let wire = runtime.backend.wire();
-        let picture = |id| reader.picture(id).ok().flatten();
+        let picture = |id| read_picture(&reader, id).ok().flatten();
         let picture_size = |media: &str, id| match wire.zip(picture(id)) {
             Some((wire, bytes)) => picture_tokens(wire, media, &bytes),
             None => usual_picture_tokens(media),
@@ -158,7 +158,7 @@ fn newest(
     let mut end = take.entries.len();
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        for view in reader.page(thread, take, start..end)?.into_iter().rev() {
+        for view in reader.entries(thread, take).page(start..end)?.into_iter().rev() {
             tokens += view.entry.size() as u64 / 4;
             found.push((view.id, view.entry));
         }

@@ -161,7 +161,7 @@ impl Setup {
             return Ok(TurnContext { project, folder, working_copy: Some(working_copy), actor, environment });
         }
         let reader = timeline.read()?;
-        let (worktree, project) = (reader.worktree_of(thread, take)?, reader.thread(thread)?.home);
+        let (worktree, project) = (reader.worktrees().of(thread, take)?, reader.thread(thread)?.home);
         drop(reader);
         let folder = match worktree {
             Some(worktree) => worktree.path,

@@ -14,7 +14,7 @@ const SHORT_HASH_CHARS: usize = 12;
 pub fn check_start_commit(timeline: &Timeline, thread: ThreadId, take: TakeId) -> Result<(), TurnError> {
     let reader = timeline.read()?;
     let row = reader.thread(thread)?;
-    let folder = match reader.worktree_of(thread, take)? {
+    let folder = match reader.worktrees().of(thread, take)? {
         Some(worktree) => worktree.path,
         None => timeline.folder_of_project(row.home)?,
     };

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::time::Timestamp;
-use retake_timeline::store::{NewTraceRecord, RuntimeDatabase, StoreError};
+use retake_store::runtime::{NewTraceRecord, RuntimeDatabase};
+use retake_timeline::StoreError;
 use serde_json::{Value, json};
 
 use crate::model_backend::ModelBackend;

@@ -39,7 +39,9 @@ use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::replay::OnConflict;
 use retake_model::take::Take;
-use retake_timeline::{Caller, ChangeError, Command, MoveOptions, SharedChanges, Timeline, WorkingCopy};
+use retake_timeline::{
+    Caller, ChangeError, Command, MoveOptions, SharedChanges, Timeline, WorkingCopy, read_picture,
+};
 
 pub use calls::{PendingApproval, pending_approvals};
 pub(crate) use entries::TOOL;
@@ -268,7 +270,7 @@ impl AgentRuntime {
         let checked = match prompt {
             Prompt::Entry(entry) => check_prompt(&entry.version),
             Prompt::Draft { role } => {
-                let roles = reader.effective_roles(thread)?;
+                let roles = reader.settings(thread).roles()?;
                 let take = reader.state(thread)?.take(&reader.queries(), take)?;
                 let mut take = take.ok_or(TurnError::NoSuchTake)?;
                 let role = role.as_deref().unwrap_or_else(|| default_role(&roles));
@@ -293,7 +295,10 @@ impl AgentRuntime {
                 let take =
                     reader.state(thread)?.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
                 for attached in take.attached.iter().filter(|attached| attached.media == PDF) {
-                    check(&attached.media, reader.picture(attached.picture)?.map_or(0, |bytes| bytes.len()))?;
+                    check(
+                        &attached.media,
+                        read_picture(&reader, attached.picture)?.map_or(0, |bytes| bytes.len()),
+                    )?;
                 }
             }
             Prompt::Original => {}
@@ -304,7 +309,7 @@ impl AgentRuntime {
     /// Records the user's edits if the conversation is to include them. Returns whether there were any.
     fn record_user_edits(&self, thread: ThreadId) -> Result<bool, TurnError> {
         let reader = self.timeline.read()?;
-        let settings = reader.settings(&reader.state(thread)?)?;
+        let settings = reader.state(thread)?.own_settings(&reader.queries())?;
         drop(reader);
         let Some(working_copy) = self.working_copy.as_ref().filter(|_| settings.auto_add_history) else {
             return Ok(false);
@@ -323,10 +328,10 @@ impl AgentRuntime {
     ) -> Result<(TurnStart, Caller), TurnError> {
         let reader = self.timeline.read()?;
         let state = reader.state(thread)?;
-        let settings = reader.effective_settings_in(thread, &state)?;
+        let settings = reader.settings(thread).effective_in(&state)?;
         let take = state.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let before = match at {
-            Some(at) => reader.entry(&take, at)?.map_or(0, |(position, _)| position),
+            Some(at) => reader.entries(thread, &take).get(at)?.map_or(0, |(position, _)| position),
             None => take.entries.len(),
         };
         let wanted = !take.context_files.is_empty() || !take.screenshots.is_empty();

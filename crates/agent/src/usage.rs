@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use retake_model::entry::Usage;
 use retake_model::id::ThreadId;
-use retake_timeline::store::{Store, StoreError, TraceFilter};
+use retake_store::runtime::TraceFilter;
+use retake_timeline::{StoreError, Timeline};
 use serde::{Deserialize, Serialize};
 
 /// Usage of one model.
@@ -36,9 +37,9 @@ struct AnswerFacts {
 }
 
 /// Usage by model, of one thread or all, most used first.
-pub fn models_used(store: &Store, thread: Option<ThreadId>) -> Result<Vec<ModelUsage>, StoreError> {
+pub fn models_used(timeline: &Timeline, thread: Option<ThreadId>) -> Result<Vec<ModelUsage>, StoreError> {
     let mut found: BTreeMap<(String, String), ModelUsage> = BTreeMap::new();
-    let Some(runtime_database) = store.existing_runtime_database()? else { return Ok(Vec::new()) };
+    let Some(runtime_database) = timeline.store().existing_runtime_database()? else { return Ok(Vec::new()) };
     runtime_database.read_trace(&TraceFilter { thread, ..TraceFilter::default() }, &mut |trace_number| {
         if trace_number.kind != "answer" {
             return Ok(());

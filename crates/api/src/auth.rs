@@ -17,8 +17,8 @@ mod token;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, USER_AGENT};
 use axum::http::{HeaderMap, Method, Uri};
 use retake_model::operation::Actor;
+use retake_store::runtime::RuntimeDatabase;
 use retake_timeline::Timeline;
-use retake_timeline::store::RuntimeDatabase;
 
 pub(crate) use browser_session::SESSION_SECONDS;
 pub use browser_session::{LoginLinkError, new_login_link};

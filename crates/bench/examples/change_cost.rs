@@ -7,9 +7,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use retake_timeline::model::entry::EntryVersion;
-use retake_timeline::model::id::ProjectId;
-use retake_timeline::model::time::Timestamp;
+use retake_model::entry::EntryVersion;
+use retake_model::id::ProjectId;
+use retake_model::time::Timestamp;
 use rusqlite::Connection;
 
 use retake_timeline::{Caller, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline, Unit};

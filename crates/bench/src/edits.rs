@@ -4,7 +4,7 @@
 //! the measurement would be too favourable. New entries have the user's role, so that there is always a message to fork
 //! at nearby.
 
-use retake_timeline::model::id::EntryId;
+use retake_model::id::EntryId;
 use retake_timeline::{Command, InsertPosition, NewEntry};
 
 use crate::Outcome;

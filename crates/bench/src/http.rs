@@ -18,7 +18,7 @@ mod servers;
 
 use std::path::Path;
 
-use retake_timeline::model::id::{ProjectId, ThreadId};
+use retake_model::id::{ProjectId, ThreadId};
 use retake_timeline::{Caller, NewThread, Rules, Timeline};
 
 use crate::Outcome;

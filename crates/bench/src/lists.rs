@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use retake_timeline::model::id::ProjectId;
-use retake_timeline::store::{DeletedFilter, ThreadFilter};
-use retake_timeline::{Caller, Command, NewThread, Reader, Rules, Timeline};
+use retake_model::id::ProjectId;
+use retake_store::{DeletedFilter, ThreadFilter};
+use retake_timeline::{Caller, Command, NewThread, Reader, Rules, Timeline, Tree};
 
 use crate::Outcome;
 use crate::measure::{Samples, format_duration, timed};
@@ -73,7 +73,7 @@ fn repeat(
 
 /// The number of takes in the tree of a project.
 fn takes(look: &Reader<'_>, project: ProjectId) -> Outcome<usize> {
-    let tree = look.tree(Some(project), DeletedFilter::Hidden)?;
+    let tree = Tree::of(look, Some(project), DeletedFilter::Hidden)?;
     Ok(tree.threads.iter().map(|thread| thread.all_takes.len()).sum())
 }
 

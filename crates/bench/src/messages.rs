@@ -3,8 +3,8 @@
 //! Words are drawn from a vocabulary of some thousands with realistic frequencies, so that messages compress about as
 //! well as prose.
 
-use retake_timeline::model::entry::EntryVersion;
-use retake_timeline::model::time::Timestamp;
+use retake_model::entry::EntryVersion;
+use retake_model::time::Timestamp;
 
 /// Bytes per message.
 pub(crate) const BYTES: usize = 2048;

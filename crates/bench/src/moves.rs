@@ -1,6 +1,6 @@
 //! Fork, switch, undo, redo and jump. Their cost must not depend on the length of the thread.
 
-use retake_timeline::model::operation::Version;
+use retake_model::operation::Version;
 use retake_timeline::{Caller, Command, Unit};
 
 use crate::Outcome;
@@ -36,7 +36,7 @@ fn redo(subject: &MeasuredThread) -> PreparedOperation<'_> {
 
 /// Jumps to one of the first versions with entries, another one each time.
 fn jump_back(subject: &mut MeasuredThread) -> Outcome<PreparedOperation<'_>> {
-    let undo_status = subject.lookup.read()?.undo_status(subject.thread)?;
+    let undo_status = subject.lookup.read()?.history(subject.thread).undo_status()?;
     subject.newest = undo_status.position;
     subject.turn += 1;
     Ok(jump(subject, 3 + subject.turn % 50))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use retake_timeline::model::id::ThreadId;
+use retake_model::id::ThreadId;
 
 /// Measure Retake, compared with other programs and with a raw SQLite insert.
 #[derive(Debug, Parser)]

@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use retake_timeline::model::content::{ContentId, Kind};
-use retake_timeline::model::entry::EntryVersion;
-use retake_timeline::model::id::ThreadId;
-use retake_timeline::model::object::{ObjectError, Objects, load};
-use retake_timeline::store::Queries;
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::EntryVersion;
+use retake_model::id::ThreadId;
+use retake_model::object::{ObjectError, Objects, load};
+use retake_store::Queries;
 use retake_timeline::{Reader, Rules, Timeline};
 
 use crate::Outcome;
@@ -107,7 +107,7 @@ pub(crate) fn child(folder: &Path, thread: ThreadId) -> Outcome<()> {
     let state = reader.state(thread)?;
     let take = state.active_take(&reader.queries())?;
     let end = take.entries.len();
-    let page = reader.page(thread, &take, end.saturating_sub(PAGE_ENTRIES)..end)?;
+    let page = reader.entries(thread, &take).page(end.saturating_sub(PAGE_ENTRIES)..end)?;
     if page.len() as u64 != PAGE_ENTRIES.min(end) {
         return Err("the page is not whole".into());
     }

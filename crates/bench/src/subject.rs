@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use retake_timeline::model::id::{EntryId, ProjectId, TakeId, ThreadId};
-use retake_timeline::model::operation::Version;
-use retake_timeline::model::take::Take;
+use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId};
+use retake_model::operation::Version;
+use retake_model::take::Take;
 use retake_timeline::{Caller, ChangeOutcome, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline};
 use rusqlite::Connection;
 
@@ -93,7 +93,7 @@ impl MeasuredThread {
         let reader = self.lookup.read()?;
         let end = take.entries.len();
         let start = position.min(end.saturating_sub(8));
-        let page = reader.page(self.thread, &take, start..end.min(start + 8))?;
+        let page = reader.entries(self.thread, &take).page(start..end.min(start + 8))?;
         let found = page.iter().find(|view| view.entry.role == "User");
         Ok(found.ok_or("there is no user message near that position")?.id)
     }

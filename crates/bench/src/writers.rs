@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use retake_timeline::model::id::{TakeId, ThreadId};
+use retake_model::id::{TakeId, ThreadId};
 use retake_timeline::{Rules, Timeline};
 
 use crate::Outcome;

@@ -54,7 +54,7 @@ impl Context {
 }
 
 fn conversation(reader: &Reader<'_>, done: &ChangeOutcome, take: &Take) -> Result<Conversation, Failure> {
-    let page = reader.page(done.thread, take, 0..take.entries.len())?;
+    let page = reader.entries(done.thread, take).page(0..take.entries.len())?;
     let entries: Vec<_> = page.into_iter().map(|view| (view.id, view.entry)).collect();
     Ok(converse(&entries))
 }

@@ -379,7 +379,7 @@ impl Context {
     ) -> Result<(ThreadRow, Option<TakeId>), Failure> {
         let (thread, named) = self.find_target(reader, target.thread.as_deref())?;
         let take = match &target.take {
-            Some(text) => Some(reader.find_take(&thread, text)?.summary.id),
+            Some(text) => Some(reader.find().take(&thread, text)?.summary.id),
             None => named,
         };
         let take = match take {
@@ -397,7 +397,7 @@ impl Context {
             .take(&reader.queries(), take.unwrap_or(state.active))
             .map_err(retake_timeline::ReadError::from)?;
         let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take was deleted"))?;
-        let roles = reader.effective_roles(thread.summary.id)?;
+        let roles = reader.settings(thread.summary.id).roles()?;
         Ok(ResolvedTarget { thread, state, roles, take })
     }
 
@@ -433,7 +433,7 @@ impl Context {
         if chosen || self.worktree()?.is_some() {
             return Ok(None);
         }
-        Ok(reader.just_deleted(self.project()?.id)?)
+        Ok(reader.project(self.project()?.id).just_deleted()?)
     }
 
     fn find_target(
@@ -444,7 +444,7 @@ impl Context {
         let project = self.project()?;
         let chosen = environment("RETAKE_THREAD").filter(|text| !text.trim().is_empty());
         if let Some(text) = named.or(chosen.as_deref()) {
-            let found = reader.find(Some(project.id), text)?;
+            let found = reader.find().thread(Some(project.id), text)?;
             return Ok((found.thread, found.take.map(|take| take.summary.id)));
         }
         let current = project.current.and_then(|id| reader.thread(id).ok());

@@ -35,7 +35,7 @@ impl Context {
                 self.worktree_of(thread)?
             }
         };
-        if reader.next_undo(thread, here)? != Some(version) {
+        if reader.history(thread).in_take(here).next_undo()? != Some(version) {
             let state = reader.state(thread)?;
             let take = state.take(&reader.queries(), take.unwrap_or(state.active));
             if let Some(take) = take.map_err(ReadError::from)? {

@@ -256,6 +256,12 @@ impl Context {
         let absolute = std::path::absolute(base.join(path))
             .map_err(|error| Failure::new(Code::Usage, format!("{}: {error}", path.display())))?;
         let normal = normalized(&absolute);
+        // Reports write paths of additional roots as `NAME:PATH`; a file that really has such a name comes first.
+        if let Some(found) = path_in_named_root(&roots, path)
+            && !normal.exists()
+        {
+            return Ok(found);
+        }
         for (name, root) in &roots {
             if let Ok(below) = normal.strip_prefix(root) {
                 let found = TreePath::new(below.as_os_str().as_bytes())
@@ -303,7 +309,7 @@ impl Context {
             }
             None => (self.project()?.id, path_from_text(&self.project()?.path)),
         };
-        let others = reader.additional_roots(project)?;
+        let others = reader.project(project).additional_roots()?;
         let others = others.into_iter().map(|root| (root.name, root.path));
         Ok(std::iter::once((String::new(), main)).chain(others).collect())
     }
@@ -343,6 +349,13 @@ impl Context {
         let no = matches!(line.trim().to_lowercase().as_str(), "n" | "no");
         Ok(if read == 0 || no { Decision::Stop } else { Decision::Go })
     }
+}
+
+/// The path that `NAME:PATH` names below an additional root.
+fn path_in_named_root(roots: &[(String, PathBuf)], path: &Path) -> Option<RootPath> {
+    let (name, below) = path.to_str()?.split_once(':')?;
+    let (root, _) = roots.iter().skip(1).find(|(root, _)| root == name)?;
+    Some(RootPath { root: root.clone(), path: TreePath::new(below.as_bytes()).ok()? })
 }
 
 /// Removes `.` and `..` from the path's text, without following links.

@@ -127,6 +127,8 @@ pub enum PathOutcome {
     Merged,
     /// One snapshot of a step excludes the path, so its change is unknown; the path stays as it is.
     NotCaptured(ExclusionReason),
+    /// The folder has no such root, so that the change cannot be applied.
+    NoRoot,
     /// The path had other changes that do not merge.
     Conflict {
         /// The node that the step would have written.
@@ -143,7 +145,7 @@ pub fn replay<O: Objects + ?Sized>(
     labels: MergeLabels<'_>,
 ) -> Result<ReplayResult, ObjectError> {
     let mut touched: BTreeMap<RootPath, PathState> = BTreeMap::new();
-    let mut unknown: BTreeMap<RootPath, ExclusionReason> = BTreeMap::new();
+    let mut unknown: BTreeMap<RootPath, PathOutcome> = BTreeMap::new();
     // Paths that the reversed move skipped, with the result that the steps would have given.
     let mut passed_over: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
     for (number, step) in plan.back.iter().chain(&plan.steps).enumerate() {
@@ -153,12 +155,15 @@ pub fn replay<O: Objects + ?Sized>(
             }
         }
         let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
+        unknown.extend(changes_of_missing_roots(additions, present, &from, &to)?);
         for root in &present.roots {
             // A root that one side does not have was not changed by the step.
             let (Some(before), Some(after)) = (from.root(&root.name), to.root(&root.name)) else { continue };
             let comparison = compare(additions, Some(before), Some(after))?;
             let here = |path| RootPath { root: root.name.clone(), path };
-            unknown.extend(comparison.unknown.into_iter().map(|(path, reason)| (here(path), reason)));
+            let uncaptured =
+                comparison.unknown.into_iter().map(|(path, why)| (here(path), PathOutcome::NotCaptured(why)));
+            unknown.extend(uncaptured);
             let mut now = TreeCursor::new(root.tree);
             // Example: a captured file became too large. The new content is not captured, but the old content
             // is.
@@ -220,17 +225,33 @@ fn mark_excluded<O: Objects + ?Sized>(
     Ok(())
 }
 
+/// The paths of a step below roots that the current files do not have. A root that one side of the step does
+/// not have was not changed by it.
+fn changes_of_missing_roots<O: Objects + ?Sized>(
+    additions: &Additions<'_, O>,
+    present: &Snapshot,
+    from: &Snapshot,
+    to: &Snapshot,
+) -> Result<Vec<(RootPath, PathOutcome)>, ObjectError> {
+    let mut paths = Vec::new();
+    for before in from.roots.iter().filter(|root| present.root(&root.name).is_none()) {
+        let Some(after) = to.root(&before.name) else { continue };
+        let differences = compare(additions, Some(before), Some(after))?.known;
+        paths.extend(differences.into_iter().map(|difference| {
+            (RootPath { root: before.name.clone(), path: difference.path }, PathOutcome::NoRoot)
+        }));
+    }
+    Ok(paths)
+}
+
 /// Merges the paths, which are sorted, with those that a step may have touched.
-fn with_unknown(
-    mut paths: Vec<ReplayPath>,
-    mut unknown: BTreeMap<RootPath, ExclusionReason>,
-) -> Vec<ReplayPath> {
+fn with_unknown(mut paths: Vec<ReplayPath>, mut unknown: BTreeMap<RootPath, PathOutcome>) -> Vec<ReplayPath> {
     unknown.retain(|path, _| paths.binary_search_by(|known| known.path.cmp(path)).is_err());
-    paths.extend(unknown.into_iter().map(|(path, reason)| ReplayPath {
+    paths.extend(unknown.into_iter().map(|(path, how)| ReplayPath {
         path,
         present: None,
         wanted: None,
-        how: PathOutcome::NotCaptured(reason),
+        how,
     }));
     paths.sort_by(|left, right| left.path.cmp(&right.path));
     paths
@@ -246,13 +267,14 @@ pub fn restore_paths<O: Objects + ?Sized>(
 ) -> Result<ReplayResult, ObjectError> {
     let selection = Selection::new(only);
     let mut touched = BTreeMap::new();
-    let mut unknown: BTreeMap<RootPath, ExclusionReason> = BTreeMap::new();
+    let mut unknown: BTreeMap<RootPath, PathOutcome> = BTreeMap::new();
     for root in &present.roots {
         let Some(wanted) = target.root(&root.name) else { continue };
         let here = |path| RootPath { root: root.name.clone(), path };
         let comparison = compare(additions, Some(root), Some(wanted))?;
-        let unheld = comparison.unknown.into_iter().map(|(path, reason)| (here(path), reason));
-        unknown.extend(unheld.filter(|(path, _)| selection.covers(path) || selection.is_below(path)));
+        let uncaptured =
+            comparison.unknown.into_iter().map(|(path, why)| (here(path), PathOutcome::NotCaptured(why)));
+        unknown.extend(uncaptured.filter(|(path, _)| selection.covers(path) || selection.is_below(path)));
         // A file that is excluded now but was captured then is restored, for example one that became too
         // large.
         let restorable = comparison.excluded.into_iter().filter(|difference| difference.before.is_none());

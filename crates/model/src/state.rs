@@ -142,6 +142,11 @@ impl ThreadState {
         self.take(objects, self.active)?.ok_or(ObjectError::Damaged { kind: Kind::State, id: self.settings })
     }
 
+    /// The settings of the state itself, without those that other threads share with it.
+    pub fn own_settings(&self, objects: &(impl Objects + ?Sized)) -> Result<Settings, ObjectError> {
+        load(objects, self.settings)
+    }
+
     /// All its takes, oldest first.
     pub fn all_takes(&self, objects: &(impl Objects + ?Sized)) -> Result<Vec<Take>, ObjectError> {
         self.takes.iter(objects, 0).map(|cell| load(objects, cell?.content)).collect()

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use retake_model::id::RequestId;
 use retake_model::time::Timestamp;
-use retake_store::{RequestState, Store};
+use retake_store::Store;
+use retake_store::runtime::RequestState;
 
 const FOR: Duration = Duration::from_secs(2);
 const POLLS: u32 = 10_000;

@@ -19,7 +19,7 @@ mod log;
 mod maintenance;
 mod objects;
 mod open;
-mod runtime;
+pub mod runtime;
 mod schema;
 mod search;
 mod tables;
@@ -49,10 +49,6 @@ pub use maintenance::verify::{
 pub use objects::packs::{PackWriter, PackedBatch};
 pub use objects::seal::{OpenSealedError, Sealer};
 pub use open::OpenError;
-pub use runtime::{
-    DecisionOutcome, LivenessLock, NewTraceRecord, RequestState, RuntimeDatabase, RuntimeStamp, TraceFilter,
-    TraceRecord, TurnLease, TurnLeases,
-};
 pub use schema::CURRENT as SCHEMA_VERSION;
 pub use search::{
     CatchUpReport, Hit, Progress, RebuildReason, SearchError, SearchIndex, SearchOrder, SearchProblem,

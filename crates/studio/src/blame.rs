@@ -32,7 +32,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     let row = reader.thread(thread)?;
     let snapshot = latest(&reader, thread, query.take)?
         .ok_or_else(|| PageError::not_found("No files of this take are recorded yet."))?;
-    let blame = reader.blame(row.home, &path, snapshot, None)?;
+    let blame = reader.project(row.home).blame(&path, snapshot, None)?;
     let origins = origins(&reader, thread, &blame)?;
     let name = match path.root.as_str() {
         "" => path.path.to_string(),

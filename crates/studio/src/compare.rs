@@ -80,7 +80,8 @@ impl ComparePage<'_> {
         let Some(last) = shared.checked_sub(1) else {
             return Ok(html! { p class="both quiet" { "The takes share no entries." } });
         };
-        let views = self.reader.page(self.thread, take, shared.saturating_sub(MAX_SHARED_ENTRIES)..shared)?;
+        let views =
+            self.reader.entries(self.thread, take).page(shared.saturating_sub(MAX_SHARED_ENTRIES)..shared)?;
         let to = |view: &EntryView| {
             format!("/studio/threads/{}?take={}&from={}#e-{}", self.thread, take.id, view.number - 1, view.id)
         };
@@ -147,7 +148,7 @@ impl ComparePage<'_> {
         let files = match (one.files, other.files) {
             (Some(before), Some(after)) => {
                 let question = DiffOptions::all(Detail::Hunks(DEFAULT_CONTEXT));
-                Some(self.reader.changes(before, after, &question)?)
+                Some(self.reader.snapshot(before).changes(after, &question)?)
             }
             _ => None,
         };

@@ -30,11 +30,11 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
         return Err(PageError::not_found("The parameters `before` and `at` are required."));
     };
     let reader = studio.timeline.read()?;
-    let comparison = reader.compare_versions(thread, [from, to], MAX_ENTRIES)?;
+    let comparison = reader.history(thread).compare([from, to], MAX_ENTRIES)?;
     let files = match (files_at(&reader, thread, from)?, files_at(&reader, thread, to)?) {
         (Some(before), Some(after)) if before != after => {
             let question = DiffOptions::all(Detail::Hunks(DEFAULT_CONTEXT));
-            let mut changes = reader.changes(before, after, &question)?;
+            let mut changes = reader.snapshot(before).changes(after, &question)?;
             if query.about.as_deref() == Some("move") {
                 let by_hand = changed_by_user(&reader, thread, [from, to])?;
                 changes.files.retain(|file| !by_hand.contains(&file.path));
@@ -66,12 +66,12 @@ fn changed_by_user(
     let (first, last) = (moments[0].min(moments[1]), moments[0].max(moments[1]));
     let question = DiffOptions::all(Detail::Paths);
     let mut found = HashSet::new();
-    for at in reader.files(thread, last.checked_add(1), MAX_OPERATIONS)? {
+    for at in reader.files(thread).list(last.checked_add(1), MAX_OPERATIONS)? {
         if at.version <= first {
             break;
         }
         if matches!(at.kind, OperationKind::ExternalEdits { .. }) {
-            let changes = reader.changes(at.files.before, at.files.after, &question)?;
+            let changes = reader.snapshot(at.files.before).changes(at.files.after, &question)?;
             found.extend(changes.files.into_iter().map(|file| file.path));
         }
     }
@@ -80,10 +80,10 @@ fn changed_by_user(
 
 /// The files of a version, or the first recorded files if it is older.
 fn files_at(reader: &Reader<'_>, thread: ThreadId, version: Version) -> Result<Option<ContentId>, PageError> {
-    if let Some(at) = reader.files_at(thread, version)? {
+    if let Some(at) = reader.files(thread).at(version)? {
         return Ok(Some(at.files.after));
     }
-    let first = reader.files(thread, None, usize::MAX)?.pop();
+    let first = reader.files(thread).list(None, usize::MAX)?.pop();
     Ok(first.map(|first| first.files.before))
 }
 

@@ -70,7 +70,7 @@ fn piece(
     from: u64,
 ) -> Result<Markup, PageError> {
     let count = take.entries.len();
-    let views = reader.page(thread, take, from..(from + CHUNK).min(count))?;
+    let views = reader.entries(thread, take).page(from..(from + CHUNK).min(count))?;
     let moved = files::changes_by_calls(reader, thread, &views)?;
     let acts = if query.at.is_some() { EntryActions::Disabled } else { EntryActions::Enabled };
     Ok(html! {
@@ -89,7 +89,7 @@ pub(crate) fn filtered(studio: &Studio, thread: ThreadId, query: &PageQuery) -> 
     let (mut found, mut looked_at) = (Vec::new(), 0);
     while end > 0 && found.len() < MAX_FILTERED && looked_at < MAX_SCANNED {
         let start = end.saturating_sub(CHUNK * 5);
-        let mut views = reader.page(thread, &take, start..end)?;
+        let mut views = reader.entries(thread, &take).page(start..end)?;
         views.retain(|view| is_chosen(&view.entry.role));
         found.extend(views.into_iter().rev());
         looked_at += end - start;

@@ -48,7 +48,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
             })
         }
         "reset" => {
-            let takes_away = reader.reset_summary(&reader.state(thread)?)?;
+            let takes_away = ResetSummary::of(&reader, &reader.state(thread)?)?;
             let then = if takes_away == ResetSummary::default() { NOTHING_TO_CLEAR } else { "Done." };
             Dialog { yes: "Reset", ask: format!("{of_thread}/reset"), then, ..Dialog::default() }.draw(&html! {
                 h2 { "Reset the thread?" }
@@ -63,9 +63,9 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
             .draw(&html! { h2 { "Delete the take “" (take.name) "”?" } p { "An undo restores it with its entries." } }),
         "role" => {
             let entry = query.entry.ok_or_else(|| PageError::not_found("The parameter `entry` is required."))?;
-            let (_, known) = reader.entry(&take, entry)?.ok_or_else(|| PageError::not_found("The entry was deleted."))?;
+            let (_, known) = reader.entries(thread, &take).get(entry)?.ok_or_else(|| PageError::not_found("The entry was deleted."))?;
             let ask = format!("{of_thread}/entries/{entry}?take={}", take.id);
-            let roles = reader.effective_roles(thread)?;
+            let roles = reader.settings(thread).roles()?;
             Dialog { method: "PATCH", yes: "Change", ask, ..Dialog::default() }.draw(&html! {
                 label { "Role" select name="role" {
                     @if !roles.contains(&known.role) { option value=(known.role) selected { (known.role) } }

@@ -10,11 +10,11 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
 use retake_model::tree::{ExclusionReason, PathChangeKind};
 use retake_render::number::{count, counted};
-use retake_timeline::store::ThreadRow;
 use retake_timeline::{
     Changes, DEFAULT_CONTEXT, Detail, DiffOptions, EntryView, ExcludedFile, FileDiff, FilePiece, FilesAt,
     Reader, Stat, ThreadFiles, WorkingCopy,
 };
+use retake_timeline::{ThreadRow, read_blob};
 
 use crate::draw::{moment, with_visible_controls};
 use crate::page_error::PageError;
@@ -43,7 +43,7 @@ const TOO_LARGE: &str = "Too large to show here.";
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
     let reader = studio.timeline.read()?;
     let before = query.before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
-    let found = reader.files_of_lineage(thread, before, query.until.map_or(PAGE, |_| MAX_REDRAWN) + 1)?;
+    let found = reader.files(thread).of_lineage(before, query.until.map_or(PAGE, |_| MAX_REDRAWN) + 1)?;
     let sequence = |of: &ThreadFiles| of.sequence.unsigned_abs();
     let known = query.until.map_or(0, |until| found.iter().take_while(|of| sequence(of) >= until).count());
     let shown = known.clamp(PAGE, MAX_REDRAWN);
@@ -53,7 +53,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     let changed = |of: &&ThreadFiles| of.at.files.before != of.at.files.after;
     for ThreadFiles { thread, at, .. } in found.iter().take(shown).filter(changed) {
         let question = DiffOptions::all(Detail::Hunks(DEFAULT_CONTEXT));
-        let changes = reader.changes(at.files.before, at.files.after, &question)?;
+        let changes = reader.snapshot(at.files.before).changes(at.files.after, &question)?;
         drawn.push((thread, at, question::of(&reader, &reader.thread(*thread)?, at.version)?, changes));
     }
     let (all, captured) = match query.before {
@@ -89,11 +89,11 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
 
 /// The differences between the first recorded files and the current ones, limited in very long threads.
 fn total_changes(reader: &Reader<'_>, thread: ThreadId) -> Result<Markup, PageError> {
-    let known = reader.files(thread, None, MAX_SUMMED)?;
+    let known = reader.files(thread).list(None, MAX_SUMMED)?;
     let (Some(first), Some(now)) = (known.last(), latest(reader, thread, None)?) else {
         return Ok(html! {});
     };
-    let ask = |detail| reader.changes(first.files.before, now, &DiffOptions::all(detail));
+    let ask = |detail| reader.snapshot(first.files.before).changes(now, &DiffOptions::all(detail));
     let mut changes = ask(Detail::Paths)?;
     if changes.files.is_empty() {
         return Ok(html! {});
@@ -137,7 +137,7 @@ fn blame_link(thread: ThreadId, file: &FileDiff) -> Markup {
 /// The paths that the last snapshot excludes. Ignored paths are collapsed, because they are excluded on purpose.
 fn excluded_paths(reader: &Reader<'_>, thread: ThreadId) -> Result<Markup, PageError> {
     let Some(now) = latest(reader, thread, None)? else { return Ok(html! {}) };
-    let Some(captured) = reader.captured(now, MAX_EXCLUDED)? else { return Ok(html! {}) };
+    let Some(captured) = reader.snapshot(now).summary(MAX_EXCLUDED)? else { return Ok(html! {}) };
     let on_purpose =
         |left: &&ExcludedFile| matches!(left.reason, ExclusionReason::Ignored | ExclusionReason::Repository);
     let (ignored, others): (Vec<&ExcludedFile>, Vec<&ExcludedFile>) =
@@ -193,8 +193,8 @@ pub(crate) fn changes_of_call(
     let reader = studio.timeline.read()?;
     let mut found = None;
     // The changes of a promoted take are in the log of its former thread.
-    for (last, row) in reader.lineage(thread)? {
-        let files = reader.files(row.summary.id, last.checked_add(1), MAX_SCANNED)?;
+    for (last, row) in reader.history(thread).lineage()? {
+        let files = reader.files(row.summary.id).list(last.checked_add(1), MAX_SCANNED)?;
         found = files.into_iter().find(|at| query.entry.is_some() && answer_of(&at.kind) == query.entry);
         if found.is_some() {
             break;
@@ -203,7 +203,7 @@ pub(crate) fn changes_of_call(
     let found = found
         .ok_or_else(|| PageError::not_found("The file changes of this call are no longer available."))?;
     let question = DiffOptions::all(Detail::Hunks(DEFAULT_CONTEXT));
-    let changes = reader.changes(found.files.before, found.files.after, &question)?;
+    let changes = reader.snapshot(found.files.before).changes(found.files.after, &question)?;
     Ok(html! { div class="of-call" { (diff::draw(thread, &changes)) } })
 }
 
@@ -217,7 +217,7 @@ fn files_since(
     let mut found: Vec<FilesAt> = Vec::new();
     loop {
         let before = found.last().map_or(last.checked_add(1), |last| Some(last.version));
-        let page = reader.files(row.summary.id, before, BATCH)?;
+        let page = reader.files(row.summary.id).list(before, BATCH)?;
         let over = page.len() < BATCH || page.last().is_some_and(|last| last.time.millis() < enough);
         found.extend(page);
         if over || found.len() >= MAX_SCANNED {
@@ -241,11 +241,14 @@ pub(crate) fn changes_by_calls(
     let question = DiffOptions::all(Detail::Counts);
     // Operations older than all of these results cannot contain their calls.
     let oldest = answers().map(|view| view.entry.created).min();
-    for log in reader.lineage(thread)? {
+    for log in reader.history(thread).lineage()? {
         for at in files_since(reader, log, oldest)? {
             let Some(answer) = answer_of(&at.kind).filter(|answer| wanted.contains(answer)) else { continue };
             if at.files.before != at.files.after {
-                moved.insert(answer, reader.changes(at.files.before, at.files.after, &question)?.stat);
+                moved.insert(
+                    answer,
+                    reader.snapshot(at.files.before).changes(at.files.after, &question)?.stat,
+                );
             }
         }
         if moved.len() == wanted.len() {
@@ -262,8 +265,8 @@ pub(crate) fn versions(studio: &Studio, thread: ThreadId, query: &PageQuery) -> 
     let path = path_of(query)?;
     let parse = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<ContentId>().ok());
     let ours = match parse(&query.ours) {
-        Some(snapshot) if reader.has_snapshot(thread, snapshot)? => {
-            reader.file_in(snapshot, &path, 0, MAX_FILE_BYTES)?
+        Some(snapshot) if reader.files(thread).has_snapshot(snapshot)? => {
+            reader.snapshot(snapshot).read(&path, 0, MAX_FILE_BYTES)?
         }
         _ => current(studio, thread, &path)?,
     };
@@ -272,7 +275,7 @@ pub(crate) fn versions(studio: &Studio, thread: ThreadId, query: &PageQuery) -> 
     let is_large = |piece: &FilePiece| piece.bytes.is_empty() && piece.size > 0;
     let ours = ours.map(|piece| if is_large(&piece) { TOO_LARGE.to_owned() } else { text(&piece.bytes) });
     let theirs = parse(&query.theirs)
-        .map(|blob| reader.blob(blob).map_or_else(|_| TOO_LARGE.to_owned(), |bytes| text(&bytes)));
+        .map(|blob| read_blob(&reader, blob).map_or_else(|_| TOO_LARGE.to_owned(), |bytes| text(&bytes)));
     Ok(html! {
         div class="versions" {
             @for (name, text) in [("Current", ours), ("Old", theirs)] {
@@ -310,10 +313,10 @@ pub(crate) fn latest(
     let active = reader.state(thread)?.active;
     let take = take.unwrap_or(active);
     // The user's later edits belong to the folder, and so to the active take only.
-    let seen = reader.files(thread, None, 1)?.into_iter().next();
+    let seen = reader.files(thread).list(None, 1)?.into_iter().next();
     let seen = seen.filter(|at| take == active && at.files.take == take);
     match seen {
         Some(at) => Ok(Some(at.files.after)),
-        None => Ok(reader.files_of_take(thread, take)?),
+        None => Ok(reader.files(thread).of_take(take)?),
     }
 }

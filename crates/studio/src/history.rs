@@ -15,7 +15,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_render::describe;
 use retake_render::number::counted;
-use retake_timeline::store::ThreadRow;
+use retake_timeline::ThreadRow;
 use retake_timeline::{Detail, DiffOptions as Asking, HistoryItem, ReadError, Reader};
 
 use self::lanes::{Lanes, Node, RowGraph};
@@ -57,8 +57,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     let mut lanes = Lanes::read(query.lanes.as_deref().unwrap_or_default());
     let strips: Vec<RowGraph> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
     let width = strips.iter().map(RowGraph::width).max().unwrap_or(0);
-    let position = reader.undo_status_in(thread, query.take)?.position;
-    let redo = reader.redo_target(thread, query.take)?;
+    let position = reader.history(thread).in_take(query.take).undo_status()?.position;
+    let redo = reader.history(thread).in_take(query.take).redo_target()?;
     let route = jump_route(&reader, thread, query.take)?;
     let of_take = query.take.map(|take| format!("&take={take}")).unwrap_or_default();
     let mut drawn = Vec::with_capacity(rows.len());
@@ -87,7 +87,7 @@ fn steps(
     count: usize,
 ) -> Result<Vec<HistoryStep>, PageError> {
     let queries = reader.queries();
-    let items = reader.history_in(row.summary.id, query.take, query.before, count)?;
+    let items = reader.history(row.summary.id).in_take(query.take).list(query.before, count)?;
     let mut steps = Vec::with_capacity(items.len());
     for item in items {
         let Some(stored) = queries.operation(row.number, item.version)? else { continue };
@@ -225,7 +225,8 @@ fn jump(item: &HistoryItem, route: &str, body: &Markup) -> Markup {
 /// The file changes of a row.
 fn badge(reader: &Reader<'_>, row: &Row<'_>) -> Result<Markup, PageError> {
     let Some((first, last)) = row.files() else { return Ok(html! {}) };
-    let ask = |detail| reader.changes(first.before, last.after, &Asking { paths: Vec::new(), detail });
+    let ask =
+        |detail| reader.snapshot(first.before).changes(last.after, &Asking { paths: Vec::new(), detail });
     let paths = ask(Detail::Paths)?.stat;
     Ok(match paths.files {
         0 => html! {},

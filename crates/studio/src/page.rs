@@ -97,7 +97,7 @@ pub(crate) fn bar(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resul
     match take_of(&reader, thread, query) {
         Ok(take) => draw_bar(&reader, thread, &take, &query.roles),
         Err(failed) if failed.status == StatusCode::NOT_FOUND => {
-            let roles = reader.effective_roles(thread)?;
+            let roles = reader.settings(thread).roles()?;
             Ok(gone(thread, &take_of(&reader, thread, &PageQuery::default())?, &roles))
         }
         Err(failed) => Err(failed),
@@ -137,8 +137,8 @@ fn draw_bar(
     chosen: &[String],
 ) -> Result<Markup, PageError> {
     let row = reader.thread(thread)?;
-    let undo_status = reader.undo_status_in(thread, Some(take.id))?;
-    let (roles, active) = (reader.effective_roles(thread)?, reader.state(thread)?.active.to_string());
+    let undo_status = reader.history(thread).in_take(Some(take.id)).undo_status()?;
+    let (roles, active) = (reader.settings(thread).roles()?, reader.state(thread)?.active.to_string());
     let takes = reader.queries().takes_of(row.number)?;
     let others = takes.iter().map(|other| &other.summary).filter(|other| other.id != take.id);
     let others: Vec<_> = others.collect();

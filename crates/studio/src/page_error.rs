@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use maud::{Markup, html};
 use retake_model::object::ObjectError;
-use retake_timeline::store::{SearchError, StoreError};
 use retake_timeline::{BlameError, FileError, ReadError};
+use retake_timeline::{SearchError, StoreError};
 
 use crate::draw::document;
 

@@ -4,7 +4,7 @@
 use retake_model::content::ContentId;
 use retake_model::entry::{Block, attachment_media_of};
 use retake_model::id::ThreadId;
-use retake_timeline::Reader;
+use retake_timeline::{Reader, read_picture};
 
 use crate::conversation::take_of;
 use crate::page_error::PageError;
@@ -21,11 +21,11 @@ pub(crate) fn read(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     let none = || PageError::not_found("No such picture in this thread or its history.");
     let reader = studio.timeline.read()?;
     let blob: ContentId = query.q.as_deref().and_then(|text| text.parse().ok()).ok_or_else(none)?;
-    if !(shown_now(&reader, thread, query, blob)? || reader.shows_picture(thread, blob)?) {
+    if !(shown_now(&reader, thread, query, blob)? || reader.history(thread).shows_picture(blob)?) {
         return Err(none());
     }
-    let bytes =
-        reader.picture(blob)?.ok_or_else(|| PageError::not_found("This picture was purged or redacted."))?;
+    let bytes = read_picture(&reader, blob)?
+        .ok_or_else(|| PageError::not_found("This picture was purged or redacted."))?;
     let media = attachment_media_of(&bytes).ok_or_else(none)?;
     Ok(Picture { media, bytes })
 }
@@ -41,7 +41,7 @@ fn shown_now(
     let Some(entry) = query.entry else {
         return Ok(take.attached.iter().any(|attached| attached.picture == picture));
     };
-    let found = reader.entry(&take, entry)?;
+    let found = reader.entries(thread, &take).get(entry)?;
     let shows = |block: &Block| matches!(block, Block::Image { blob, .. } if *blob == picture);
     Ok(found.is_some_and(|(_, version)| version.blocks.iter().any(shows)))
 }

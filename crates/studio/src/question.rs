@@ -10,8 +10,7 @@ use retake_model::id::{EntryId, ThreadId};
 use retake_model::object::load;
 use retake_model::operation::{OperationKind, TurnStep, Version};
 use retake_model::state::ThreadState;
-use retake_timeline::Reader;
-use retake_timeline::store::ThreadRow;
+use retake_timeline::{Reader, ThreadRow};
 
 use crate::page_error::PageError;
 

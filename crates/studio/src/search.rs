@@ -1,7 +1,7 @@
 //! Full-text search.
 
 use maud::{Markup, html};
-use retake_timeline::store::{SearchIndex, SearchQuery};
+use retake_timeline::{FoundEntries, SearchIndex, SearchQuery};
 
 use crate::draw::moment;
 use crate::page_error::PageError;
@@ -16,7 +16,7 @@ pub(crate) fn draw(studio: &Studio, query: &PageQuery) -> Result<Markup, PageErr
     let reader = studio.timeline.read()?;
     let index = SearchIndex::open(studio.timeline.store().folder())?;
     let query = SearchQuery { words, limit: MAX_HITS, ..SearchQuery::default() };
-    let found = reader.search(&index, &query, &mut |_, _| ())?;
+    let found = FoundEntries::search(&reader, &index, &query, &mut |_, _| ())?;
     Ok(html! {
         div id="found" {
             h2 { "In conversations" }

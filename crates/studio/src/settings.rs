@@ -6,7 +6,7 @@ use retake_model::id::ThreadId;
 use retake_model::settings::{Effort, Settings};
 use retake_model::take::{FileItem, Take};
 use retake_render::number::counted;
-use retake_timeline::ContextPreset;
+use retake_timeline::{ContextPreset, read_blob};
 
 use crate::conversation::take_of;
 use crate::draw::with_visible_controls;
@@ -20,7 +20,7 @@ const MAX_SENT_CHARS: usize = 40_000;
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Result<Markup, PageError> {
     let reader = studio.timeline.read()?;
     let state = reader.state(thread)?;
-    let (settings, take) = (reader.effective_settings_in(thread, &state)?, take_of(&reader, thread, query)?);
+    let (settings, take) = (reader.settings(thread).effective_in(&state)?, take_of(&reader, thread, query)?);
     let row = reader.thread(thread)?;
     Ok(html! {
         form id="settings" data-live="settings" autocomplete="off" {
@@ -37,7 +37,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
                 }
                 label {
                     "Roles of the project, in order"
-                    input name="roles" value=(reader.effective_roles(thread)?.join(", ")) data-list=",";
+                    input name="roles" value=(reader.settings(thread).roles()?.join(", ")) data-list=",";
                 }
                 label {
                     "Tags"
@@ -47,7 +47,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
             (model(studio, &settings))
             (prompts(&settings))
             (lists(&take))
-            (presets(thread, &take, &reader.context_presets(thread)?))
+            (presets(thread, &take, &reader.settings(thread).presets()?))
             @if take.sent.is_some() {
                 details class="sent" data-src=(format!("/studio/threads/{thread}/sent?take={}", take.id)) { summary { "Last prompt sent to the model" } }
             }
@@ -61,7 +61,7 @@ pub(crate) fn sent(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     let take = take_of(&reader, thread, query)?;
     let sent = take.sent.ok_or_else(|| PageError::not_found("No prompt was sent from this take yet."))?;
     let text = |blob| -> Result<String, PageError> {
-        let text = String::from_utf8_lossy(&reader.blob(blob)?).into_owned();
+        let text = String::from_utf8_lossy(&read_blob(&reader, blob)?).into_owned();
         let cut = text.char_indices().nth(MAX_SENT_CHARS).map(|(at, _)| at);
         Ok(cut.map_or(text.clone(), |at| format!("{}\n…", &text[..at])))
     };

@@ -12,8 +12,8 @@ use axum::routing::{MethodRouter, get};
 use maud::Markup;
 use retake_agent::Setup;
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_timeline::Timeline;
-use retake_timeline::store::{RuntimeDatabase, StoreError};
+use retake_store::runtime::RuntimeDatabase;
+use retake_timeline::{StoreError, Timeline};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 

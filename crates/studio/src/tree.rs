@@ -17,8 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use retake_model::id::{ProjectId, TakeId, ThreadId};
-use retake_timeline::TreeThread;
-use retake_timeline::store::{DeletedFilter, ThreadFilter};
+use retake_timeline::{DeletedFilter, ThreadFilter, TreeThread};
 
 pub(crate) use self::badges::BadgeCache;
 use self::thread::TreeView;

@@ -126,7 +126,7 @@ pub(crate) fn model_status(
 ) -> Result<Markup, PageError> {
     let reader = studio.timeline.read()?;
     let take = take_of(&reader, thread, query)?;
-    let settings = reader.effective_settings(thread)?;
+    let settings = reader.settings(thread).effective()?;
     let usual = studio.setup.default_model(&ProviderEnvironment::from_process());
     let usual = usual.model.as_deref().unwrap_or(&usual.provider);
     let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or(usual);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{ProjectId, ThreadId};
-use retake_timeline::store::{DeletedFilter, EntryPresentation, ThreadFilter};
-use retake_timeline::{Caller, Command, InsertPosition, NewThread, Rules, Timeline};
+use retake_store::{DeletedFilter, EntryPresentation, ThreadFilter};
+use retake_timeline::{Caller, Command, InsertPosition, NewThread, Rules, Timeline, Tree};
 
 const PROJECT: ProjectId = ProjectId::from_bytes([7; 16]);
 const WRITERS: usize = 8;
@@ -105,7 +105,10 @@ fn lists(timeline: &Timeline) {
         timeline.threads_page(&filter, None, PAGE).expect("a page").items.len()
     });
     measure("the old tree, whole", 5, || {
-        timeline.read().expect("a look").tree(None, DeletedFilter::Hidden).expect("a tree").threads.len()
+        Tree::of(&timeline.read().expect("a look"), None, DeletedFilter::Hidden)
+            .expect("a tree")
+            .threads
+            .len()
     });
     measure("tree, first page", 500, || {
         timeline.tree_page(&ThreadFilter::default(), None, PAGE).expect("a page").items.len()
@@ -118,7 +121,7 @@ fn pages(timeline: &Timeline, thread: ThreadId, entries: usize) {
         let state = reader.state(thread).expect("a state");
         let take = state.active_take(&reader.queries()).expect("a take");
         let range = from as u64..(from + PAGE) as u64;
-        reader.page(thread, &take, range).expect("a page").len()
+        reader.entries(thread, &take).page(range).expect("a page").len()
     };
     let mut from = 0;
     measure("page of a long thread", 500, || {
@@ -127,8 +130,8 @@ fn pages(timeline: &Timeline, thread: ThreadId, entries: usize) {
     });
     measure("undo_status and history of a long thread", 200, || {
         let reader = timeline.read().expect("a look");
-        reader.undo_status(thread).expect("a undo_status");
-        reader.history(thread, None, PAGE).expect("a history").len()
+        reader.history(thread).undo_status().expect("a undo_status");
+        reader.history(thread).list(None, PAGE).expect("a history").len()
     });
     let reader = timeline.read().expect("a look");
     let take = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");

@@ -42,40 +42,51 @@ pub use files::changes::{
     HunkView, LineView, PartView, Stat,
 };
 pub use files::file_changes::FileChanges;
+pub use files::file_history::{FileHistoryReader, FilesAt};
 pub use files::file_log::{FileLog, FileLogItem, OperationInfo};
 pub use files::listing::{CapturedFile, CapturedFilePage, Depth, FilePiece, ListOptions};
+pub use files::snapshot::SnapshotReader;
 pub use read::compare_versions::{EntryDifference, FieldDifference, VersionComparison};
+pub use read::entries::EntryReader;
 pub use read::entry_history::{EntryHistory, FirstAppearance};
-pub use read::find::{FindError, SHORTEST_PREFIX, ThreadMatch, id_hint};
+pub use read::find::{FindError, Finder, SHORTEST_PREFIX, ThreadMatch, id_hint};
+pub use read::history::HistoryReader;
 pub use read::paging::{InvalidCursorError, Page, ThreadCursor};
+pub use read::pictures::{read_blob, read_picture};
+pub use read::project::ProjectReader;
 pub use read::reader::Reader;
 pub use read::reset_summary::ResetSummary;
 pub use read::revisions::{FOLDER, NamedFiles, RevisionError, RevisionResolver, SnapshotFolder};
 pub use read::search::{FoundEntries, FoundEntry};
+pub use read::settings::SettingsReader;
 pub use read::tail::{LogEvent, Tail, ThreadChange};
 pub use read::thread_locations::ThreadLocations;
 pub use read::tree::{Tree, TreeThread};
 pub use read::view::{EntryView, HistoryItem, SavedVersion, UndoStatus};
-pub use retake_model as model;
 pub use retake_model::command::{Command, InsertPosition, NewEntry};
 pub use retake_model::history::Unit;
-pub use retake_store as store;
-pub use retake_workspace as workspace;
-pub use transfer::export::{ExportError, ExportFormatter, ExportItem, ExportSummary};
+// The parts of the store that appear in this API.
+pub use retake_store::{
+    DeletedFilter, EntryPresentation, Facet, RedactError, SearchError, SearchIndex, SearchOrder, SearchQuery,
+    SearchScope, Snippet, StoreError, StoreUsage, StoredOperation, ThreadFilter, ThreadRow, ThreadSelection,
+};
+pub use transfer::export::{ExportError, ExportFormatter, ExportItem, ExportSummary, Exporter};
 pub use transfer::import::{ImportError, ImportMode, ImportSummary};
 pub use working_copy::{
     AdditionalRoot, ChangeReport, CleanupReport, ClosedWorktree, CurrentFiles, FileError, FileReport,
-    FilesAt, FolderStatus, MoveOptions, MoveOutcome, OpenedWorktree, Outcome, PathReport, PendingMove, Plan,
+    FolderStatus, MoveOptions, MoveOutcome, OpenedWorktree, Outcome, PathReport, PendingMove, Plan,
     PlanOutcome, PlanRequest, Preview, RecordedChanges, RecoveredMove, RestoreOutcome, Scope, SharedChanges,
     TakeFiles, TakeFilesIndex, ToolPhase, TurnAdvanceOutcome, WorkingCopy, Worktree, WorktreeChange,
-    WorktreePreview,
+    WorktreePreview, WorktreeReader,
 };
 pub use write::change::ChangeOutcome;
 pub use write::create::{CreateError, NewThread};
 pub use write::entry_display::{DisplayChange, EntrySelection};
 pub use write::moves::{Goal, HistoryMove};
 pub use write::presets::{ContextPreset, PresetError};
-pub use write::project::{ForgottenProject, KnownProject, Project, ProjectChange, ProjectError};
+pub use write::project::{
+    AdoptedProject, ForgottenProject, KnownProject, Project, ProjectChange, ProjectError,
+};
 pub use write::promote::PromoteOutcome;
 pub use write::redaction::{RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
 

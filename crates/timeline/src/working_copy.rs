@@ -66,13 +66,14 @@ pub(crate) use after_import::move_back_to_files;
 pub use error::FileError;
 pub use moves::MoveOutcome;
 pub use pending::PendingMove;
+pub(crate) use plan::{FileOperationWalk, files_of_take};
 pub(crate) use planning::has_files;
 pub use planning::{Plan, PlanOutcome, PlanRequest};
 pub use preview::Preview;
 pub use record_changes::{CurrentFiles, RecordedChanges};
 pub use recover::RecoveredMove;
 pub use report::{FileReport, Outcome, PathReport};
-pub use restore::{FilesAt, RestoreOutcome};
+pub use restore::RestoreOutcome;
 pub use roots::AdditionalRoot;
 pub(crate) use route::changes_any_files;
 pub use status::FolderStatus;
@@ -81,7 +82,7 @@ pub use takes::ChangeReport;
 pub(crate) use takes::{files_of_new_take, files_of_promoted};
 pub use turn::{ToolPhase, TurnAdvanceOutcome};
 pub use worktree::{
-    CleanupReport, ClosedWorktree, OpenedWorktree, Worktree, WorktreeChange, WorktreePreview,
+    CleanupReport, ClosedWorktree, OpenedWorktree, Worktree, WorktreeChange, WorktreePreview, WorktreeReader,
 };
 
 /// A timeline together with a folder.

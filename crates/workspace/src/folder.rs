@@ -238,7 +238,8 @@ fn born(metadata: &std::fs::Metadata) -> Option<i64> {
     i64::try_from(since.as_nanos()).ok().filter(|nanos| *nanos > 0)
 }
 
-fn read_mark(path: &Path) -> Option<ProjectId> {
+/// The project in the mark of a folder.
+pub fn read_mark(path: &Path) -> Option<ProjectId> {
     read_attribute(path, MARK)
 }
 

@@ -35,11 +35,11 @@ impl Cut {
     fn by_count(reader: &Reader<'_>, thread: ThreadId, take: &Take, count: u64) -> Result<Self, ReadError> {
         let length = take.entries.len();
         let mut start = length.saturating_sub(count);
-        let mut page = reader.page(thread, take, start..length)?;
+        let mut page = reader.entries(thread, take).page(start..length)?;
         // Results stay with the answer that contains their calls.
         while page.first().is_some_and(|view| view.entry.role == TOOL) && start > 0 {
             start -= 1;
-            page = reader.page(thread, take, start..length)?;
+            page = reader.entries(thread, take).page(start..length)?;
         }
         let end = page.iter().find(|view| is_user_message(view)).map_or(start, |view| view.number - 1);
         Ok(Self { end, kept: Vec::new() })
@@ -56,7 +56,7 @@ impl Cut {
         let mut position = length;
         'walk: while position > 0 {
             let start = position.saturating_sub(PAGE);
-            for view in reader.page(thread, take, start..position)?.into_iter().rev() {
+            for view in reader.entries(thread, take).page(start..position)?.into_iter().rev() {
                 let tokens_here = view.entry.size() as u64 / 4;
                 size += tokens_here;
                 full |= size > tokens;
@@ -83,7 +83,7 @@ impl Cut {
         let kept: Vec<EntryId> = task.iter().filter(|(at, _)| *at < end).map(|(_, entry)| *entry).collect();
         // Summarising only a summary saves nothing.
         if end == kept.len() as u64 + 1 {
-            let first = reader.page(thread, take, 0..end)?;
+            let first = reader.entries(thread, take).page(0..end)?;
             if first.iter().any(|view| view.entry.role == ROLE) {
                 return Ok(Self { end: 0, kept: Vec::new() });
             }

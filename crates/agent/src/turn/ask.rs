@@ -5,7 +5,7 @@ use std::time::Duration;
 use retake_model::agent::Event;
 use retake_model::operation::{Actor, TurnStep};
 use retake_model::turn::TurnMessage;
-use retake_timeline::store::DecisionOutcome;
+use retake_store::runtime::DecisionOutcome;
 
 use super::TurnError;
 use super::driver::Driver;

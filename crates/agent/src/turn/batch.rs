@@ -76,7 +76,7 @@ impl Driver<'_> {
         let (mut ended, mut end) = (HashSet::new(), take.entries.len());
         while end > 0 {
             let start = end.saturating_sub(PAGE);
-            for view in reader.page(self.thread, &take, start..end)?.into_iter().rev() {
+            for view in reader.entries(self.thread, &take).page(start..end)?.into_iter().rev() {
                 let made = calls_of(&view.entry);
                 if made.iter().any(|(call, _)| held.contains(call.as_str())) {
                     let open = |(call, _): &NamedCall| !held.contains(call.as_str()) && !ended.contains(call);

@@ -93,7 +93,7 @@ pub(super) fn find(
     let mut end = take.entries.len();
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        for view in reader.page(thread, take, start..end)?.into_iter().rev() {
+        for view in reader.entries(thread, take).page(start..end)?.into_iter().rev() {
             let makes = |block: &Block| matches!(block, Block::ToolCall { call: id, .. } if id == call);
             if view.entry.blocks.iter().any(makes) {
                 return Ok(Some(view.entry));

@@ -12,7 +12,7 @@ use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::path::TreePath;
 use retake_model::turn::{RunningTurn, TurnMessage};
-use retake_timeline::store::{LivenessLock, RuntimeDatabase, TurnLease};
+use retake_store::runtime::{LivenessLock, RuntimeDatabase, TurnLease};
 use retake_timeline::{Caller, ChangeOutcome, Command, InsertPosition, ReadError, ToolPhase};
 
 use super::batch::{KnownCalls, NamedCall};
@@ -184,7 +184,7 @@ impl<'a> Driver<'a> {
         self.observer.on_event(&event);
         let reader = self.runtime.timeline.read().ok();
         let settings =
-            reader.and_then(|reader| reader.effective_settings(self.thread).ok()).unwrap_or_default();
+            reader.and_then(|reader| reader.settings(self.thread).effective().ok()).unwrap_or_default();
         for message in self.runtime.backend.notices(&settings, self.runtime.sized) {
             self.observer.on_event(&TurnEvent::Notice { message });
         }
@@ -520,7 +520,7 @@ impl<'a> Driver<'a> {
         let reader = self.runtime.timeline.read()?;
         let state = reader.state(self.thread)?;
         let take = state.take(&reader.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        Ok(reader.entry(&take, entry)?.is_some())
+        Ok(reader.entries(self.thread, &take).get(entry)?.is_some())
     }
 
     fn after_tools(&mut self) -> Result<(), TurnError> {

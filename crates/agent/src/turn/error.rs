@@ -2,7 +2,7 @@
 
 use retake_model::command::CommandError;
 use retake_model::object::ObjectError;
-use retake_timeline::store::StoreError;
+use retake_timeline::StoreError;
 use retake_timeline::{ChangeError, FileError, ReadError};
 
 use crate::model_backend::{BackendError, Unattachable};

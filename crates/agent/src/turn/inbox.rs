@@ -5,7 +5,7 @@ use retake_model::command::NewEntry;
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId};
 use retake_model::turn::TurnMessage;
-use retake_timeline::store::RuntimeDatabase;
+use retake_store::runtime::RuntimeDatabase;
 
 use super::TurnError;
 use super::driver::Driver;

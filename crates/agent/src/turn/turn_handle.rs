@@ -5,7 +5,8 @@ use std::time::Duration;
 use retake_model::agent::ToolStatus;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::turn::TurnMessage;
-use retake_timeline::store::{DecisionOutcome, RuntimeDatabase, StoreError};
+use retake_store::runtime::{DecisionOutcome, RuntimeDatabase};
+use retake_timeline::StoreError;
 use retake_timeline::{ReadError, Timeline};
 
 use super::Reply;
@@ -81,7 +82,7 @@ impl TurnHandle {
         let reader = self.timeline.read()?;
         let found = reader.state(thread)?.take(&reader.queries(), take).map_err(ReadError::from)?;
         if let Some(take) = found
-            && reader.entry(&take, entry)?.is_some()
+            && reader.entries(thread, &take).get(entry)?.is_some()
         {
             return Ok(());
         }

@@ -124,7 +124,7 @@ fn edit_first(world: &World, text: &str) {
     let (timeline, thread, take) = (&world.runtime.timeline, world.thread, world.take());
     let reader = timeline.read().expect("a look");
     let found = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
-    let entry = reader.page(thread, &found, 0..1).expect("entries")[0].id;
+    let entry = reader.entries(thread, &found).page(0..1).expect("entries")[0].id;
     drop(reader);
     let edit = Command::EditEntry { take, entry, text: text.to_owned() };
     timeline.change(thread, edit, Caller::human()).expect("an edit");

@@ -139,7 +139,7 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
     let Some(TurnEvent::Started { operation, version, .. }) = heard.next() else {
         panic!("the first thing is that it has begun");
     };
-    let history = timeline.read().expect("a look").history(thread, None, 100).expect("a history");
+    let history = timeline.read().expect("a look").history(thread).list(None, 100).expect("a history");
     let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
     assert_eq!((Some(begun.operation), &begun.actor), (operation, &runtime.actor));
     heard.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");

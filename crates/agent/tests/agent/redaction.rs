@@ -3,8 +3,8 @@
 use retake_agent::approval::ApprovalMode;
 use retake_agent::{Cancel, Reply};
 use retake_model::id::EntryId;
+use retake_store::runtime::TraceFilter;
 use retake_timeline::RedactionRequest;
-use retake_timeline::store::TraceFilter;
 use serde_json::json;
 
 use crate::world::{RecordingObserver, World, calls, text};
@@ -19,7 +19,7 @@ fn ledger_holds(world: &World, secret: &str) -> bool {
     let mut said = false;
     let filter = TraceFilter { bodies: true, ..TraceFilter::default() };
     let runtime_database = world.runtime.timeline.store().runtime_database().expect("a ledger");
-    let each = &mut |trace_number: retake_timeline::store::TraceRecord| {
+    let each = &mut |trace_number: retake_store::runtime::TraceRecord| {
         said |= trace_number.body.unwrap_or_default().contains(secret);
         Ok(())
     };

@@ -17,7 +17,7 @@ fn message(world: &World) -> EntryId {
     let reader = world.runtime.timeline.read().expect("a look");
     let state = reader.state(world.thread).expect("a state");
     let take = state.active_take(&reader.queries()).expect("a take");
-    let page = reader.page(world.thread, &take, 0..take.entries.len()).expect("entries");
+    let page = reader.entries(world.thread, &take).page(0..take.entries.len()).expect("entries");
     page.iter().rev().find(|view| RoleKind::of(&view.entry.role) == RoleKind::User).expect("a message").id
 }
 

@@ -21,15 +21,15 @@ use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::take::{FileItem, FileList, SentContext};
 use retake_model::turn::{PartialAnswer, RunningTurn, TurnMessage};
-use retake_timeline::store::{
+use retake_store::{
     BudgetState, CollectReport, EntryPresentation, MaintenanceStage, Problem, ProjectUsage, PurgeReport,
     RedactionReport, RepairReport, SalvageReport, Snippet, StoreUsage, VerifyReport, WalState,
 };
 use retake_timeline::{
     Blame, Caller, ChangeOutcome, ChangeReport, Changes, ClosedWorktree, Command, Detail, DiffOptions,
-    EntryView, ExportSummary, FileLog, FileReport, FilesAt, Goal, HistoryItem, HistoryMove, ImportMode,
-    ImportSummary, InsertPosition, MoveOptions, MoveOutcome, OpenedWorktree, PlanRequest, Project,
-    PromoteOutcome, RecordedChanges, RecoveredMove, RestoreOutcome, Scope, Tree, TurnAdvanceOutcome,
+    EntryView, ExportSummary, Exporter, FileLog, FileReport, FilesAt, Goal, HistoryItem, HistoryMove,
+    ImportMode, ImportSummary, InsertPosition, MoveOptions, MoveOutcome, OpenedWorktree, PlanRequest,
+    Project, PromoteOutcome, RecordedChanges, RecoveredMove, RestoreOutcome, Scope, Tree, TurnAdvanceOutcome,
     UndoStatus, Unit, Worktree,
 };
 use schemars::generate::SchemaSettings;
@@ -153,19 +153,19 @@ fn what_a_turn_says_and_leaves_is_as_described() {
     let reader = timeline.read().expect("a look");
     let state = reader.state(thread).expect("a state");
     let main = state.active_take(&reader.queries()).expect("a take");
-    check_all(reader.page(thread, &main, 0..main.entries.len()).expect("entries"));
-    check_all(reader.history(thread, None, 100).expect("a history"));
-    check(&reader.undo_status(thread).expect("a undo_status"));
-    check(&reader.tree(Some(project), retake_timeline::store::DeletedFilter::Shown).expect("a tree"));
-    check(&reader.settings(&state).expect("settings"));
-    let files = reader.files(thread, None, 100).expect("files");
+    check_all(reader.entries(thread, &main).page(0..main.entries.len()).expect("entries"));
+    check_all(reader.history(thread).list(None, 100).expect("a history"));
+    check(&reader.history(thread).undo_status().expect("a undo_status"));
+    check(&Tree::of(&reader, Some(project), retake_store::DeletedFilter::Shown).expect("a tree"));
+    check(&state.own_settings(&reader.queries()).expect("settings"));
+    let files = reader.files(thread).list(None, 100).expect("files");
     let oldest = files.last().expect("the first look").files.after;
     check_all(files);
     let hunks = DiffOptions { paths: Vec::new(), detail: Detail::Hunks(3) };
-    check(&reader.changes(oldest, seen.snapshot, &hunks).expect("changes"));
+    check(&reader.snapshot(oldest).changes(seen.snapshot, &hunks).expect("changes"));
     let path = RootPath { root: String::new(), path: TreePath::new(b"new.txt").expect("a path") };
-    check(&reader.blame(project, &path, seen.snapshot, None).expect("a blame"));
-    check(&reader.file_log(project, &path, None, 10).expect("a log"));
+    check(&reader.project(project).blame(&path, seen.snapshot, None).expect("a blame"));
+    check(&reader.project(project).file_log(&path, None, 10).expect("a log"));
     drop(reader);
 
     let restored = working_copy.restore(thread, oldest, &[], Caller::human(), MoveOptions::default());
@@ -202,7 +202,7 @@ fn every_kind_of_change_is_as_described() {
     check(&change(Command::AddEntries { take, at: InsertPosition::End, entries: new("a") }));
     let reader = timeline.read().expect("a look");
     let main = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
-    let page = reader.page(thread, &main, 0..main.entries.len()).expect("entries");
+    let page = reader.entries(thread, &main).page(0..main.entries.len()).expect("entries");
     check_all(page.clone());
     let (first, last) = (page[0].id, page[page.len() - 1].id);
     drop(reader);
@@ -247,18 +247,18 @@ fn every_kind_of_change_is_as_described() {
     for command in [Command::Compress { take, compression }, Command::Clear { take }, Command::Reset] {
         check(&change(command));
     }
-    let second = timeline.read().expect("a look").tree(None, retake_timeline::store::DeletedFilter::Hidden);
+    let second = Tree::of(&timeline.read().expect("a look"), None, retake_store::DeletedFilter::Hidden);
     let second = second.expect("a tree").threads[0].all_takes.last().expect("a take").id;
     check(&timeline.promote(thread, second, None, Caller::human()).expect("a promotion"));
     // It is no longer the last thread of its project.
     check(&change(Command::Delete));
     check(&change(Command::Restore));
     let reader = timeline.read().expect("a look");
-    check_all(reader.history(thread, None, 1000).expect("a history"));
-    check(&reader.tree(None, retake_timeline::store::DeletedFilter::Shown).expect("a tree"));
+    check_all(reader.history(thread).list(None, 1000).expect("a history"));
+    check(&Tree::of(&reader, None, retake_store::DeletedFilter::Shown).expect("a tree"));
 
     let mut file = Vec::new();
-    check(&reader.export(thread, &mut file, &mut |_, _| ()).expect("an export"));
+    check(&Exporter::new(&reader).thread(thread, &mut file, &mut |_, _| ()).expect("an export"));
     let file = std::io::Cursor::new(file);
     let imported = timeline.import(file, world.runtime.project, ImportMode::Copy, |_, _| ());
     check(&imported.expect("an import"));

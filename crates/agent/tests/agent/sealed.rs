@@ -10,8 +10,8 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_model::tree::Snapshot;
 use retake_timeline::{
-    Caller, Command, FileError, Goal, ImportMode, MoveOptions, Outcome, PathReport, Rules, Timeline, Unit,
-    WorkingCopy,
+    Caller, Command, Exporter, FileError, Goal, ImportMode, MoveOptions, Outcome, PathReport, Rules,
+    Timeline, Unit, WorkingCopy,
 };
 use retake_workspace::snapshot::{Options, Workspace};
 use serde_json::json;
@@ -111,7 +111,8 @@ fn the_replaced_bytes_are_nowhere_in_clear_in_the_store() {
     }
     let mut export = Vec::new();
     let reader = world.runtime.timeline.read().expect("a look");
-    let exported = reader.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
+    let exported =
+        Exporter::new(&reader).thread(world.thread, &mut export, &mut |_, _| ()).expect("an export");
     assert!(exported.sealed_excluded > 0);
     let verified = world.runtime.timeline.store().verify(&mut |_| {}).expect("readable");
     assert_eq!(verified.problems, []);
@@ -209,7 +210,7 @@ fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
     working_copy.record_changes(world.thread, Caller::human()).expect("a look");
     let snapshots = || -> Vec<ContentId> {
         let reader = world.runtime.timeline.read().expect("a look");
-        let files = reader.files(world.thread, None, 100).expect("files");
+        let files = reader.files(world.thread).list(None, 100).expect("files");
         files.into_iter().rev().flat_map(|at| [at.files.before, at.files.after]).collect()
     };
     let restore = |snapshot, path: &str| {
@@ -266,7 +267,7 @@ fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project
         if changes_a_file {
             fs::write(folder.join("plain.txt"), "by the take\n").expect("it is ours");
         }
-        let known = timeline.read().expect("a look").worktrees().expect("a list").remove(0);
+        let known = timeline.read().expect("a look").worktrees().list().expect("a list").remove(0);
         let worktree = WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a desk");
         let closed = worktree.close_worktree(Caller::human(), true).expect("a close");
         let recorded: Vec<String> =
@@ -287,7 +288,7 @@ fn an_imported_thread_reports_sealed_paths_and_holds_none_of_their_bytes() {
     world.run("rotate the token");
     let mut export = Vec::new();
     let reader = world.runtime.timeline.read().expect("a look");
-    reader.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
+    Exporter::new(&reader).thread(world.thread, &mut export, &mut |_, _| ()).expect("an export");
     drop(reader);
     // The same files on another machine, after the turn.
     let there = world.folder.path().join("there");

@@ -58,7 +58,7 @@ fn a_thought_goes_back_until_something_before_it_changes() {
         let reader = world.runtime.timeline.read().expect("a look");
         let state = reader.state(world.thread).expect("a state");
         let take = state.take(&reader.queries(), state.active).expect("a take").expect("it is there");
-        reader.page(world.thread, &take, 0..1).expect("entries")[0].id
+        reader.entries(world.thread, &take).page(0..1).expect("entries")[0].id
     };
     edit(&world, first);
     world.run("third");

@@ -6,7 +6,7 @@ use retake_agent::approval::ApprovalMode;
 use retake_agent::fault_server::{Script, ScriptStep};
 use retake_model::agent::TurnEnd;
 use retake_model::operation::{Actor, OperationKind};
-use retake_timeline::store::TraceFilter;
+use retake_store::runtime::TraceFilter;
 use serde_json::json;
 
 use crate::stored;
@@ -26,14 +26,14 @@ fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
     assert_eq!(said.len(), 4, "{said:?}");
     assert!(said[3].ends_with("Done."), "{said:?}");
     let reader = world.runtime.timeline.read().expect("a look");
-    let history = reader.history(world.thread, None, 100).expect("a history");
+    let history = reader.history(world.thread).list(None, 100).expect("a history");
     let by_tool = history
         .iter()
         .find(|item| {
             item.actor == Actor::ToolCall { call: "call_1".to_owned() } && item.kind.added().is_some()
         })
         .expect("the result");
-    let files = reader.files_at(world.thread, by_tool.version).expect("a look").expect("files");
+    let files = reader.files(world.thread).at(by_tool.version).expect("a look").expect("files");
     assert_eq!(files.version, by_tool.version, "the result and its files are one operation");
     drop(reader);
     world.check_requests();
@@ -167,7 +167,7 @@ fn the_log_of_a_turn_says_what_happened() {
     let world = World::new(vec![calls(&[("a", "list", json!({}))]), text("Listed.")]);
     world.run("list");
     let reader = world.runtime.timeline.read().expect("a look");
-    let history = reader.history(world.thread, None, 100).expect("a history");
+    let history = reader.history(world.thread).list(None, 100).expect("a history");
     let turns: Vec<_> =
         history.iter().filter(|item| matches!(item.kind, OperationKind::TurnAdvanced { .. })).collect();
     assert_eq!(turns.len(), 5, "asked, answered, runs, ended, answered");
@@ -191,7 +191,7 @@ fn a_file_that_the_user_makes_while_a_file_tool_runs_stays_when_the_turn_is_undo
     world.run_with("make a file", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(world.read("made/new.txt").as_deref(), Some("by the tool\n"));
     let reader = world.runtime.timeline.read().expect("a look");
-    let history = reader.history(world.thread, None, 100).expect("a history");
+    let history = reader.history(world.thread).list(None, 100).expect("a history");
     let seen = history.iter().find(|item| matches!(item.kind, OperationKind::ExternalEdits { paths: 2 }));
     assert_eq!(seen.expect("what the user did").actor, Actor::Human);
     drop(reader);

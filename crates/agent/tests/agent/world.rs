@@ -156,7 +156,7 @@ impl World {
         let reader = self.runtime.timeline.read().expect("a look");
         let state = reader.state(self.thread).expect("a state");
         let take = state.active_take(&reader.queries()).expect("a take");
-        let page = reader.page(self.thread, &take, 0..take.entries.len()).expect("entries");
+        let page = reader.entries(self.thread, &take).page(0..take.entries.len()).expect("entries");
         page.into_iter().map(|view| view.entry).collect()
     }
 

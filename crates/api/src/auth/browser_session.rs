@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use retake_model::time::Timestamp;
-use retake_timeline::store::RuntimeDatabase;
+use retake_store::runtime::RuntimeDatabase;
 
 use super::token::{Token, TokenError, secret};
 use crate::problem::{Code, Problem};
@@ -50,7 +50,7 @@ pub enum LoginLinkError {
     Random(#[from] TokenError),
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] retake_timeline::store::StoreError),
+    Store(#[from] retake_timeline::StoreError),
 }
 
 /// Consumes a login link; returns the cookie.

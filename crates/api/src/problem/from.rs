@@ -4,11 +4,11 @@ use retake_agent::{CompressError, SendError, SetupError, TurnError};
 use retake_model::command::CommandError;
 use retake_model::object::ObjectError;
 use retake_model::settings::InvalidSettingError;
-use retake_timeline::store::{RedactError, SearchError, StoreError};
 use retake_timeline::{
     BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, PresetError,
     ProjectError, ReadError, RevisionError,
 };
+use retake_timeline::{RedactError, SearchError, StoreError};
 
 use super::{Code, Problem};
 

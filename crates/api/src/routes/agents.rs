@@ -6,7 +6,8 @@ use retake_agent::setup::{Models, TurnOverrides};
 use retake_agent::{CompressOptions, CompressOutcome, KeepRecent, ModelUsage, models_used};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_timeline::store::{StoreUsage, TraceFilter, TraceRecord};
+use retake_store::runtime::{TraceFilter, TraceRecord};
+use retake_timeline::StoreUsage;
 use retake_timeline::{Changes, DEFAULT_CONTEXT, Detail, DiffOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -150,10 +151,14 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<ComparedT
                 CompareDetail::Paths => Detail::Paths,
                 CompareDetail::Counts | CompareDetail::Lines => Detail::Counts,
             };
-            let whole = reader.changes(one, other, &DiffOptions::all(whole))?;
+            let whole = reader.snapshot(one).changes(other, &DiffOptions::all(whole))?;
             // The diffs of all files may not fit into memory.
-            let some =
-                reader.changes_page(one, other, &DiffOptions::all(query.detail.into()), 0, MAX_PAGE)?;
+            let some = reader.snapshot(one).changes_page(
+                other,
+                &DiffOptions::all(query.detail.into()),
+                0,
+                MAX_PAGE,
+            )?;
             Some(Changes { files: some.files, ..whole })
         }
         _ => None,
@@ -260,7 +265,7 @@ struct ThreadUsage {
 fn thread_usage(call: &Call<'_, ThreadPath>) -> Result<Answer<ThreadUsage>, Problem> {
     let thread = call.path.thread;
     call.service.timeline.read()?.thread(thread)?;
-    Ok(Answer::of(ThreadUsage { models: models_used(call.service.timeline.store(), Some(thread))? }))
+    Ok(Answer::of(ThreadUsage { models: models_used(&call.service.timeline, Some(thread))? }))
 }
 
 /// Disk usage of the store, and models used.
@@ -273,8 +278,8 @@ struct UsageReport {
 }
 
 fn usage(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<UsageReport>, Problem> {
-    let store = call.service.timeline.store();
-    Ok(Answer::of(UsageReport { store: store.usage()?, models: models_used(store, None)? }))
+    let timeline = &call.service.timeline;
+    Ok(Answer::of(UsageReport { store: timeline.store().usage()?, models: models_used(timeline, None)? }))
 }
 
 fn models(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<Models>, Problem> {

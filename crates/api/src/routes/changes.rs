@@ -132,7 +132,7 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     let question = DiffOptions { paths: path.into_iter().collect(), detail };
     let reader = call.service.timeline.read()?;
     let version = reader.thread(thread)?.summary.version;
-    let found = reader.changes_page(from.snapshot, to.snapshot, &question, start, limit)?;
+    let found = reader.snapshot(from.snapshot).changes_page(to.snapshot, &question, start, limit)?;
     let index = start.saturating_add(found.files.len());
     let next = DiffCursor { before: from.snapshot, after: to.snapshot, index };
     let next = ((index as u64) < found.count).then(|| next.to_string());
@@ -190,13 +190,13 @@ fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<File
             let path = root_path(query.root.as_deref(), path)?;
             let before = number(query.cursor.as_deref())?;
             let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
-            let log = reader.file_log(row.home, &path, before, limit)?;
+            let log = reader.project(row.home).file_log(&path, before, limit)?;
             Page { items: log.operations, next: log.next.map(|next| next.to_string()) }
         }
         None if query.root.is_some() => return Err(Problem::refused("`root` needs a `path`")),
         None => {
             let from = query.cursor.as_deref().map(operation_and_path).transpose()?;
-            let found = reader.file_changes(thread, from, limit)?;
+            let found = reader.files(thread).changes(from, limit)?;
             let next = found.next.map(|(sequence, path)| format!("{sequence}.{path}"));
             Page { items: found.items, next }
         }
@@ -252,7 +252,7 @@ fn blame(call: &Call<'_, ThreadPath, BlameQuery>) -> Result<Answer<BlamePage>, P
     let revisions = call.revisions(call.path.thread, query.take)?;
     let at = revisions.find(query.at.as_deref().unwrap_or(FOLDER))?;
     let reader = call.service.timeline.read()?;
-    let Blame { origins, lines, .. } = reader.blame_at(&revisions.thread, &path, &at)?;
+    let Blame { origins, lines, .. } = reader.files(revisions.thread.summary.id).blame(&path, &at)?;
     let count = lines.len() as u64;
     let items: Vec<BlameLine> = lines.into_iter().filter(|line| line.number > behind).take(limit).collect();
     let next = items.last().map(|last| last.number).filter(|last| *last < count);

@@ -203,7 +203,7 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
     let count = take.entries.len();
     let start = position.min(count);
     let last = start.saturating_add(limit(query.limit, DEFAULT_PAGE, MAX_PAGE)? as u64).min(count);
-    let (mut items, end) = reader.page_within(thread, &take, start..last, PAGE_BYTES)?;
+    let (mut items, end) = reader.entries(thread, &take).page_within(start..last, PAGE_BYTES)?;
     if !query.role.is_empty() {
         items.retain(|view| query.role.iter().any(|role| role.eq_ignore_ascii_case(&view.entry.role)));
     }
@@ -275,7 +275,7 @@ pub(crate) fn read_all(
         return Err(Problem::new(Code::Refused, detail));
     }
     let reader = service.timeline.read()?;
-    let roles = reader.effective_roles(thread)?;
+    let roles = reader.settings(thread).roles()?;
     let role = default_role(&roles);
     let entries = entries.iter().map(|entry| entry.read(service, role)).collect::<Result<_, _>>()?;
     Ok((entries, reader.state(thread)?.active))
@@ -313,7 +313,7 @@ fn show(call: &Call<'_, EntryPath, TakeQuery>) -> Result<Answer<NumberedEntry>, 
     let reader = call.service.timeline.read()?;
     let current = reader.thread(call.path.thread)?.summary.version;
     let take = take_of(&reader, &reader.state(call.path.thread)?, call.query.take)?;
-    let found = reader.entry(&take, call.path.entry)?;
+    let found = reader.entries(call.path.thread, &take).get(call.path.entry)?;
     let (position, entry) =
         found.ok_or_else(|| Problem::not_found("no such entry in this take; it may have been deleted"))?;
     let shown = NumberedEntry { number: position + 1, id: call.path.entry, take: take.id, entry };

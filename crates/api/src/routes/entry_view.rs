@@ -4,7 +4,7 @@ use axum::http::Method;
 use data_encoding::BASE64;
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
-use retake_timeline::{DisplayChange, EntrySelection};
+use retake_timeline::{DisplayChange, EntrySelection, read_picture};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -112,10 +112,10 @@ struct Picture {
 
 fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
     let reader = call.service.timeline.read()?;
-    if !reader.shows_picture(call.path.thread, call.path.picture)? {
+    if !reader.history(call.path.thread).shows_picture(call.path.picture)? {
         return Err(Problem::not_found("no such picture in this thread or its history"));
     }
-    let bytes = reader.picture(call.path.picture)?;
+    let bytes = read_picture(&reader, call.path.picture)?;
     let bytes = bytes.ok_or_else(|| Problem::not_found("this picture was purged or redacted"))?;
     Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))
 }

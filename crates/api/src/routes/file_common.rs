@@ -50,7 +50,7 @@ impl Service {
         let reader = self.timeline.read()?;
         let state = reader.state(thread)?;
         let take = super::common::take_of(&reader, &state, take)?.id;
-        let (worktree, home) = (reader.worktree_of(thread, take)?, reader.thread(thread)?.home);
+        let (worktree, home) = (reader.worktrees().of(thread, take)?, reader.thread(thread)?.home);
         drop(reader);
         Ok(match worktree {
             Some(worktree) => WorkingCopy::of_worktree(&self.timeline, &worktree, options)?,
@@ -78,7 +78,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         let reader = self.service.timeline.read()?;
         let row = reader.thread(thread)?;
         let here = match take {
-            Some(take) => reader.worktree_of(thread, take)?.map(|worktree| worktree.take),
+            Some(take) => reader.worktrees().of(thread, take)?.map(|worktree| worktree.take),
             None => None,
         };
         drop(reader);

@@ -81,7 +81,7 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Files>, Problem
         after: after.as_ref(),
         limit,
     };
-    let found = reader.files_in(at.snapshot, question)?;
+    let found = reader.snapshot(at.snapshot).list(question)?;
     let found = found.ok_or_else(|| Problem::not_found("no such folder at this revision"))?;
     let next = found.items.last().filter(|_| found.more).map(|last| last.path.path.to_string());
     let version = reader.thread(call.path.thread)?.summary.version;
@@ -138,7 +138,7 @@ fn show(call: &Call<'_, ThreadPath, FileQuery>) -> Result<Answer<FileContent>, P
     let revisions = call.revisions(call.path.thread, query.take)?;
     let at = revisions.find(query.at.as_deref().unwrap_or(FOLDER))?;
     let reader = call.service.timeline.read()?;
-    let found = reader.file_in(at.snapshot, &path, query.offset, CHUNK_BYTES)?;
+    let found = reader.snapshot(at.snapshot).read(&path, query.offset, CHUNK_BYTES)?;
     let found =
         found.ok_or_else(|| Problem::not_found(format!("{path} is not captured at this revision")))?;
     let FilePiece { file, size, bytes } = found;

@@ -43,7 +43,7 @@ fn find(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<FindAnswer>, Proble
         // An unknown or missing folder has no threads to prefer.
         None => service.timeline.project_if_known(&service.folder).ok().map(|project| project.id),
     };
-    let found = service.timeline.read()?.find(project, &query.q)?;
+    let found = service.timeline.read()?.find().thread(project, &query.q)?;
     let version = found.thread.summary.version;
     let take = found.take.map(|take| take.summary);
     Ok(Answer::at(

@@ -100,7 +100,7 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<HistoryPage>, P
     let before = number(call.query.cursor.as_deref())?;
     let (thread, take) = (call.path.thread, call.query.take);
     check_take(&reader, thread, take)?;
-    let items = reader.history_in(thread, take, before, limit(call.query.limit, 50, MAX_PAGE)?)?;
+    let items = reader.history(thread).in_take(take).list(before, limit(call.query.limit, 50, MAX_PAGE)?)?;
     let next = items.last().map(|last| last.version).filter(|last| *last > 1).map(|last| last.to_string());
     let pending_move = pending_of(&call.service.timeline.pending_moves()?, call.path.thread);
     Ok(Answer::at(HistoryPage { page: Page { items, next }, pending_move }, version))
@@ -113,7 +113,7 @@ fn check_take(reader: &Reader<'_>, thread: ThreadId, take: Option<TakeId>) -> Re
 fn undo_status(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<UndoStatus>, Problem> {
     let reader = call.service.timeline.read()?;
     check_take(&reader, call.path.thread, call.query.take)?;
-    let undo_status = reader.undo_status_in(call.path.thread, call.query.take)?;
+    let undo_status = reader.history(call.path.thread).in_take(call.query.take).undo_status()?;
     Ok(Answer::at(undo_status, undo_status.version))
 }
 
@@ -137,7 +137,7 @@ fn compare_versions(
     let most = limit(query.limit, 50, MAX_PAGE)?;
     let to = query.to.unwrap_or(version);
     let from = query.from.unwrap_or_else(|| to.saturating_sub(1).max(1));
-    Ok(Answer::at(reader.compare_versions(call.path.thread, [from, to], most)?, version))
+    Ok(Answer::at(reader.history(call.path.thread).compare([from, to], most)?, version))
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
@@ -336,7 +336,7 @@ fn saves(call: &Call<'_, ThreadPath, SavesQuery>) -> Result<Answer<Page<SavedVer
     let reader = call.service.timeline.read()?;
     let version = reader.thread(call.path.thread)?.summary.version;
     let (before, most) = (number(call.query.cursor.as_deref())?, limit(call.query.limit, 50, MAX_PAGE)?);
-    let items = reader.saves(call.path.thread, before, most)?;
+    let items = reader.history(call.path.thread).saves(before, most)?;
     let next = items.last().filter(|_| items.len() == most).map(|last| last.version.to_string());
     Ok(Answer::at(Page { items, next }, version))
 }
@@ -385,7 +385,7 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
     // Read before writing: a session that cannot be read is refused, not created again.
     let reader = call.service.timeline.read()?;
     let before = match body.id {
-        Some(id) => reader.saves(id, None, 1)?.pop().map(|saved| saved.name),
+        Some(id) => reader.history(id).saves(None, 1)?.pop().map(|saved| saved.name),
         None => None,
     };
     drop(reader);

@@ -138,7 +138,7 @@ fn session(call: &Call<'_, NoPath, SessionQuery>) -> Result<Answer<SessionAnswer
     if count > MAX_ENTRIES {
         return Err(too_long());
     }
-    let (views, end) = reader.page_within(thread, &take, 0..count, MAX_BYTES)?;
+    let (views, end) = reader.entries(thread, &take).page_within(0..count, MAX_BYTES)?;
     if end < count {
         return Err(too_long());
     }

@@ -61,9 +61,9 @@ struct ListQuery {
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Presets>, Problem> {
     let (reader, thread) = (call.service.timeline.read()?, call.path.thread);
     let items = if call.query.deleted {
-        reader.former_context_presets(thread)?
+        reader.settings(thread).former_presets()?
     } else {
-        reader.context_presets(thread)?
+        reader.settings(thread).presets()?
     };
     Ok(Answer::of(Presets { items }))
 }

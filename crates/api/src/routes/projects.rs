@@ -76,7 +76,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<KnownProject>>
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| more).map(|last| format!("{}.{}", last.last_seen.millis(), last.id));
-    let items = rows.into_iter().map(|row| reader.known_project(row)).collect::<Result<_, _>>()?;
+    let items = rows.into_iter().map(|row| KnownProject::of(&reader, row)).collect::<Result<_, _>>()?;
     Ok(Answer::of(Page { items, next }))
 }
 
@@ -152,9 +152,9 @@ fn show(call: &Call<'_, ProjectPath>) -> Result<Answer<ProjectAnswer>, Problem> 
 
 fn shown(service: &Service, project: ProjectId) -> Result<ProjectAnswer, Problem> {
     let reader = service.timeline.read()?;
-    let roots = reader.additional_roots(project)?.into_iter().map(|root| AddedRoot {
+    let roots = reader.project(project).additional_roots()?.into_iter().map(|root| AddedRoot {
         exists: root.exists(),
-        path: retake_timeline::workspace::folder::path_to_text(&root.path),
+        path: retake_workspace::folder::path_to_text(&root.path),
         name: root.name,
     });
     Ok(ProjectAnswer {
@@ -167,7 +167,7 @@ fn shown(service: &Service, project: ProjectId) -> Result<ProjectAnswer, Problem
 fn known(reader: &Reader<'_>, project: ProjectId) -> Result<KnownProject, Problem> {
     let row = reader.queries().project(project)?;
     let row = row.ok_or_else(|| Problem::not_found(format!("no project {project}")))?;
-    Ok(reader.known_project(row)?)
+    Ok(KnownProject::of(reader, row)?)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -248,11 +248,10 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
             (folder.map(|folder| GitStatus::at(&folder)), None, Some(problem.detail.clone()))
         }
     };
-    let folder = working_copy
-        .as_ref()
-        .map(|working_copy| retake_timeline::workspace::folder::path_to_text(working_copy.path()));
+    let folder =
+        working_copy.as_ref().map(|working_copy| retake_workspace::folder::path_to_text(working_copy.path()));
     let turns = turns(service, &reader, project, query.thread)?;
-    let worktrees = reader.worktrees()?.into_iter().filter(|folder| {
+    let worktrees = reader.worktrees().list()?.into_iter().filter(|folder| {
         folder.project == project && query.thread.is_none_or(|thread| thread == folder.thread)
     });
     let status = WorkspaceStatus {

@@ -2,9 +2,9 @@
 
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_timeline::FoundEntry;
-use retake_timeline::store::{
-    DeletedFilter, Facet, SearchIndex, SearchOrder, SearchQuery, SearchScope, ThreadFilter,
+use retake_timeline::{
+    DeletedFilter, Facet, FoundEntries, FoundEntry, SearchIndex, SearchOrder, SearchQuery, SearchScope,
+    ThreadFilter,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -115,7 +115,7 @@ fn search(call: &Call<'_, NoPath, SearchParameters>) -> Result<Answer<Page<Found
         reader.thread(thread)?;
     }
     let index = SearchIndex::open(timeline.store().folder())?;
-    let found = reader.search(&index, &query, &mut |_, _| ())?;
+    let found = FoundEntries::search(&reader, &index, &query, &mut |_, _| ())?;
     let next = found.more.then(|| offset.saturating_add(query.limit).to_string());
     Ok(Answer::of(Page { items: found.hits, next }))
 }

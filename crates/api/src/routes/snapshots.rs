@@ -87,7 +87,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
         (Some(thread), None) => {
             let version = reader.thread(thread)?.summary.version;
             let (found, next) =
-                page(|before, limit| reader.files_of_lineage(thread, before, limit), before, limit)?;
+                page(|before, limit| reader.files(thread).of_lineage(before, limit), before, limit)?;
             (found, next, Some(version))
         }
         (None, project) => {
@@ -96,13 +96,13 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
                 None => call.service.timeline.project_if_known(&call.service.folder)?.id,
             };
             let (found, next) =
-                page(|before, limit| reader.files_of_project(project, before, limit), before, limit)?;
+                page(|before, limit| reader.project(project).files(before, limit), before, limit)?;
             (found, next, None)
         }
     };
     let mut items = Vec::with_capacity(found.len());
     for ThreadFiles { thread, at, .. } in found {
-        let captured = reader.captured(at.files.after, EXCLUDED_IN_LIST)?;
+        let captured = reader.snapshot(at.files.after).summary(EXCLUDED_IN_LIST)?;
         items.push(SnapshotItem { thread, at, captured });
     }
     Ok(Answer { body: Page { items, next }, version, location: None })
@@ -129,7 +129,7 @@ struct SnapshotPath {
 }
 
 fn show(call: &Call<'_, SnapshotPath>) -> Result<Answer<SnapshotSummary>, Problem> {
-    let captured = call.service.timeline.read()?.captured(call.path.snapshot, EXCLUDED_IN_ONE)?;
+    let captured = call.service.timeline.read()?.snapshot(call.path.snapshot).summary(EXCLUDED_IN_ONE)?;
     Ok(Answer::of(captured.ok_or_else(|| no_snapshot(call.path.snapshot))?))
 }
 
@@ -195,7 +195,7 @@ fn take(call: &Call<'_, NoPath, NoQuery, SnapshotBody>) -> Result<Answer<TakenSn
         None => None,
     };
     let version = saved.as_ref().map_or(seen.version, |saved| saved.version);
-    let captured = service.timeline.read()?.captured(seen.snapshot, EXCLUDED_IN_ONE)?;
+    let captured = service.timeline.read()?.snapshot(seen.snapshot).summary(EXCLUDED_IN_ONE)?;
     let taken = TakenSnapshot {
         thread,
         version,
@@ -237,7 +237,7 @@ fn restore(
     let (service, body, dry_run) = (call.service, &call.body, call.query.dry_run);
     let thread = service.resolve_thread(body.thread)?;
     let only = body.paths.iter().map(PathInput::read).collect::<Result<Vec<_>, _>>()?;
-    if !service.timeline.read()?.has_snapshot(thread, call.path.snapshot)? {
+    if !service.timeline.read()?.files(thread).has_snapshot(call.path.snapshot)? {
         let detail = format!("thread {thread} has no snapshot {}; nothing was changed", call.path.snapshot);
         return Err(Problem::not_found(detail));
     }

@@ -44,7 +44,7 @@ pub(super) fn all() -> Vec<Endpoint> {
 fn settings(call: &Call<'_, ThreadPath>) -> Result<Answer<Settings>, Problem> {
     let reader = call.service.timeline.read()?;
     let version = reader.thread(call.path.thread)?.summary.version;
-    Ok(Answer::at(reader.effective_settings(call.path.thread)?, version))
+    Ok(Answer::at(reader.settings(call.path.thread).effective()?, version))
 }
 
 /// Settings to change. Fields that are left out do not change.
@@ -132,7 +132,7 @@ struct Roles {
 fn roles(call: &Call<'_, ThreadPath>) -> Result<Answer<Roles>, Problem> {
     let reader = call.service.timeline.read()?;
     let version = reader.thread(call.path.thread)?.summary.version;
-    Ok(Answer::at(Roles { roles: reader.effective_roles(call.path.thread)? }, version))
+    Ok(Answer::at(Roles { roles: reader.settings(call.path.thread).roles()? }, version))
 }
 
 #[derive(Deserialize, JsonSchema)]

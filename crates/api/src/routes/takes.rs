@@ -2,7 +2,7 @@
 
 use retake_model::id::{EntryId, TakeId};
 use retake_model::summary::TakeSummary;
-use retake_timeline::{ChangeOutcome, Command, MoveOptions, PlanRequest, PromoteOutcome, Scope};
+use retake_timeline::{ChangeOutcome, Command, MoveOptions, PlanRequest, PromoteOutcome, Scope, read_blob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,8 +130,9 @@ fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeAnswer>, Problem> {
     let version = reader.thread(call.path.thread)?.summary.version;
     let state = reader.state(call.path.thread)?;
     let take = take_of(&reader, &state, Some(call.path.take))?;
-    let text =
-        |id| -> Result<String, Problem> { Ok(String::from_utf8_lossy(&reader.blob(id)?).into_owned()) };
+    let text = |id| -> Result<String, Problem> {
+        Ok(String::from_utf8_lossy(&read_blob(&reader, id)?).into_owned())
+    };
     let (sent_markdown, sent_system_prompt) = match &take.sent {
         Some(sent) => (Some(text(sent.markdown)?), Some(text(sent.system_prompt)?)),
         None => (None, None),

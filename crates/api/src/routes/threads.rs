@@ -5,9 +5,11 @@ use retake_model::id::{ProjectId, ThreadId};
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::time::Timestamp;
-use retake_timeline::store::{DeletedFilter, Facet, ThreadFilter, ThreadRow};
-use retake_timeline::workspace::folder::path_from_text;
-use retake_timeline::{ChangeOutcome, Command, NewThread, PendingMove, TreeThread, UndoStatus};
+use retake_timeline::{
+    ChangeOutcome, Command, DeletedFilter, Facet, NewThread, PendingMove, ThreadFilter, ThreadLocations,
+    ThreadRow, TreeThread, UndoStatus,
+};
+use retake_workspace::folder::path_from_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -253,11 +255,11 @@ struct ThreadAnswer {
 fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<ThreadAnswer>, Problem> {
     let reader = call.service.timeline.read()?;
     let row = reader.thread(call.path.thread)?;
-    let undo_status = reader.undo_status(call.path.thread)?;
+    let undo_status = reader.history(call.path.thread).undo_status()?;
     let takes = reader.queries().takes_of(row.number)?;
     let version = row.summary.version;
     let pending_move = pending_of(&call.service.timeline.pending_moves()?, row.summary.id);
-    let seen = reader.thread_locations(&row)?;
+    let seen = ThreadLocations::of(&reader, &row)?;
     let shown = ThreadAnswer {
         pending_move,
         home: row.home,
@@ -267,7 +269,7 @@ fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<ThreadAnswer>, Problem> {
         directories_seen: seen.directories,
         summary: row.summary,
         undo_status,
-        roles: reader.effective_roles(call.path.thread)?,
+        roles: reader.settings(call.path.thread).roles()?,
         all_takes: takes.into_iter().take(MAX_PAGE).map(|take| take.summary).collect(),
     };
     Ok(Answer::at(shown, version))

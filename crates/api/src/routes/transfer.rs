@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_timeline::{ExportFormatter, ExportItem, ImportMode, ImportSummary};
+use retake_timeline::{ExportFormatter, ExportItem, Exporter, ImportMode, ImportSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,14 +94,19 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
     let row = reader.thread(thread)?;
     let silent = &mut |_, _| ();
     let body = download::stream_file(call.service, |out| {
+        let exporter = Exporter::new(&reader);
         match query.format {
-            Format::Retake if query.without_files => drop(reader.export_without_files(thread, out, silent)?),
-            Format::Retake => drop(reader.export(thread, out, silent)?),
+            Format::Retake if query.without_files => {
+                exporter.thread_without_files(thread, out, silent)?;
+            }
+            Format::Retake => {
+                exporter.thread(thread, out, silent)?;
+            }
             text => {
                 let take = take_of(&reader, &reader.state(thread)?, query.take)?;
                 let _entries = match text {
-                    Format::Markdown => reader.export_markdown(&row, &take, &ServerFormat, out, silent)?,
-                    _ => reader.export_json(&row, &take, &ServerFormat, out, silent)?,
+                    Format::Markdown => exporter.markdown(&row, &take, &ServerFormat, out, silent)?,
+                    _ => exporter.json(&row, &take, &ServerFormat, out, silent)?,
                 };
             }
         }

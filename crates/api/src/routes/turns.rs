@@ -130,7 +130,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         let (service, timeline) = (self.service, &self.service.timeline);
         let reader = timeline.read()?;
         let home = reader.thread(thread)?.home;
-        let settings = reader.effective_settings(thread)?;
+        let settings = reader.settings(thread).effective()?;
         drop(reader);
         let environment = service.environment(home);
         let place = service.setup.place(timeline, thread, take, self.who.actor.clone(), environment)?;
@@ -183,7 +183,7 @@ fn begin(call: &Call<'_, ThreadPath, TakeQuery, StartBody>) -> Result<Answer<Sta
     }
     let prompt = match (&body.prompt, body.draft) {
         (Some(text), false) => {
-            let roles = call.service.timeline.read()?.effective_roles(thread)?;
+            let roles = call.service.timeline.read()?.settings(thread).roles()?;
             message(call, default_role(&roles), text, &body.pictures)?
         }
         (None, true) if body.pictures.is_empty() => Prompt::Draft { role: None },
@@ -245,13 +245,15 @@ fn retry(call: &Call<'_, ThreadPath, TakeQuery, RetryBody>) -> Result<Answer<Sta
     let at = match body.entry {
         Some(entry) => entry,
         None => reader
-            .last_message(thread, &take)?
+            .entries(thread, &take)
+            .last_message()?
             .ok_or_else(|| Problem::new(Code::Conflict, "this take has no user message to retry"))?,
     };
     let prompt = match &body.prompt {
         None => Prompt::Original,
         Some(text) => {
-            let role = reader.entry(&take, at)?.map_or_else(String::new, |(_, entry)| entry.role);
+            let role =
+                reader.entries(thread, &take).get(at)?.map_or_else(String::new, |(_, entry)| entry.role);
             message(call, &role, text, &[])?
         }
     };
@@ -318,7 +320,7 @@ fn show(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<TurnStatus>, Pr
     let take = take_of(&reader, &reader.state(thread)?, Some(take))?;
     // The answer may have become an entry since the record was written.
     let partial = match record.as_ref().and_then(|record| record.partial.clone()) {
-        Some(partial) if reader.entry(&take, partial.entry)?.is_some() => None,
+        Some(partial) if reader.entries(thread, &take).get(partial.entry)?.is_some() => None,
         partial => partial,
     };
     let now = TurnStatus {

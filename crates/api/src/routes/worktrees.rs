@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
-use retake_timeline::workspace::folder::path_to_text;
 use retake_timeline::{
     Caller, MoveOptions, OpenedWorktree, PlanRequest, Preview, RecordedChanges, Worktree, WorktreePreview,
 };
+use retake_workspace::folder::path_to_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<WorktreeItem>>
     let query = &call.query;
     let limit = limit(query.limit, 100, MAX_PAGE)?;
     let last: Option<TakeId> = id(query.cursor.as_deref())?;
-    let mut found = call.service.timeline.read()?.worktrees()?;
+    let mut found = call.service.timeline.read()?.worktrees().list()?;
     found.retain(|folder| {
         query.project.is_none_or(|project| folder.project == project)
             && query.thread.is_none_or(|thread| folder.thread == thread)
@@ -103,7 +103,7 @@ fn open(call: &Call<'_, TakePath, DryRunQuery, AddBody>) -> Result<Answer<AddedW
     let home = reader.thread(thread)?.home;
     let folder = match &call.body.folder {
         Some(folder) => Some(PathBuf::from(folder)).filter(|folder| folder.is_absolute()),
-        None => reader.folder_beside(home, &take.name)?,
+        None => reader.worktrees().new_folder(home, &take.name)?,
     };
     drop(reader);
     let folder = folder.ok_or_else(|| Problem::refused("`folder` must be an absolute path"))?;
@@ -152,7 +152,7 @@ fn close(call: &Call<'_, TakePath, DryRunQuery, RemoveBody>) -> Result<Answer<Re
     let options = service.setup.files.as_ref().ok_or_else(files_disabled)?;
     let reader = service.timeline.read()?;
     take_of(&reader, &reader.state(*thread)?, Some(*take))?;
-    let folder = reader.worktree_of(*thread, *take)?;
+    let folder = reader.worktrees().of(*thread, *take)?;
     let folder = folder
         .ok_or_else(|| Problem::not_found("this take has no worktree; GET /v1/worktrees lists them"))?;
     drop(reader);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use retake_model::environment::{Environment, recorded_environment};
 use retake_model::id::{ProjectId, ThreadId};
 use retake_timeline::Caller;
-use retake_timeline::workspace::folder::path_to_text;
-use retake_timeline::workspace::git;
+use retake_workspace::folder::path_to_text;
+use retake_workspace::git;
 use schemars::JsonSchema;
 use serde::Serialize;
 

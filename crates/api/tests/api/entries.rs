@@ -172,7 +172,7 @@ fn only_pictures_of_the_thread_are_given() {
 }
 
 fn blob_of(bytes: &[u8]) -> String {
-    use retake_timeline::model::content::{ContentId, Kind};
+    use retake_model::content::{ContentId, Kind};
     ContentId::of(Kind::Blob, bytes).to_string()
 }
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use retake_timeline::model::id::ThreadId;
+use retake_model::id::ThreadId;
 use retake_timeline::{Caller, Command};
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use retake_timeline::model::entry::EntryVersion;
+use retake_model::entry::EntryVersion;
 use retake_timeline::{Caller, Command, InsertPosition, NewEntry};
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use retake_timeline::model::id::RequestId;
-use retake_timeline::model::time::Timestamp;
-use retake_timeline::store::RequestState;
+use retake_model::id::RequestId;
+use retake_model::time::Timestamp;
+use retake_store::runtime::RequestState;
 use retake_timeline::{Caller, Clock, Command, SystemClock, Timeline};
 use serde_json::{Value, json};
 

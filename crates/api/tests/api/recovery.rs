@@ -8,7 +8,7 @@ use retake_model::id::TurnId;
 use retake_model::intent::Intent;
 use retake_model::operation::{FileChange, Operation, OperationKind};
 use retake_model::time::Timestamp;
-use retake_timeline::store::ThreadFilter;
+use retake_store::ThreadFilter;
 use retake_timeline::{Clock, SystemClock, Timeline};
 use serde_json::{Value, json};
 

@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 
+use retake_model::environment::Environment;
 use retake_model::id::TurnId;
 use retake_model::operation::Actor;
-use retake_timeline::model::environment::Environment;
-use retake_timeline::workspace::snapshot::Options;
 use retake_timeline::{Caller, Command, WorkingCopy};
+use retake_workspace::snapshot::Options;
 use serde_json::{Value, json};
 
 use crate::http::Client;

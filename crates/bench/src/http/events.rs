@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use retake_timeline::model::id::ThreadId;
+use retake_model::id::ThreadId;
 use retake_timeline::{Rules, Timeline};
 use serde_json::Value;
 

@@ -297,7 +297,7 @@ impl EditSession {
         let Some(wanted) = self.model.threads[at].files_at(version) else {
             return Ok("no files yet".to_owned());
         };
-        let found = self.working_copy.timeline().read()?.files_at(self.threads[at], version as u64)?;
+        let found = self.working_copy.timeline().read()?.files(self.threads[at]).at(version as u64)?;
         let snapshot = found.ok_or("the working copy has no files for this version")?.files.after;
         let paths: Vec<&PathBuf> = wanted.0.keys().collect();
         let only = if self.rng.once_in(2) { self.rng.pick(&paths).map(|path| (*path).clone()) } else { None };

@@ -101,9 +101,9 @@ fn project_records(timeline: &Timeline, reader: &Reader<'_>) -> Result<ProjectRe
         let mut facts = BTreeSet::from([format!("{:?}", (shared.presets, shared.former_presets))]);
         let filter = ThreadFilter { project: Some(project.id), ..ThreadFilter::default() };
         for row in reader.threads(&filter)? {
-            let settings = reader.effective_settings(row.summary.id)?;
+            let settings = reader.settings(row.summary.id).effective()?;
             let prompts = (settings.global_system_prompt, settings.project_system_prompt);
-            facts.insert(format!("{:?}", (prompts, reader.effective_roles(row.summary.id)?)));
+            facts.insert(format!("{:?}", (prompts, reader.settings(row.summary.id).roles()?)));
         }
         project_records.insert(project.path, facts);
     }

@@ -98,14 +98,14 @@ impl StoreState {
         let state: ThreadState = reader.state(row.summary.id)?;
         let mut takes = BTreeMap::new();
         for take in state.all_takes(&reader.queries())? {
-            takes.insert(take.id, reader.files_of_take(row.summary.id, take.id)?);
+            takes.insert(take.id, reader.files(row.summary.id).of_take(take.id)?);
         }
         Ok(Self {
             log: operations.iter().map(|stored| stored.id).collect(),
             kinds: operations.iter().map(|stored| name_of(&stored.operation.kind)).collect(),
-            position: reader.undo_status(row.summary.id)?.position,
+            position: reader.history(row.summary.id).undo_status()?.position,
             takes,
-            worktree: !reader.worktrees()?.is_empty(),
+            worktree: !reader.worktrees().list()?.is_empty(),
             moving: !reader.queries().intents()?.is_empty(),
         })
     }

@@ -49,7 +49,7 @@ pub fn undo(store: &Path, folder: &Path) -> Result<(), BoxError> {
 /// Removes the only worktree after the store has forgotten it.
 pub fn remove(store: &Path) -> Result<(), BoxError> {
     let timeline = Timeline::open(store, Rules::default())?;
-    let folder = timeline.read()?.worktrees()?.pop().ok_or("no take has a folder")?;
+    let folder = timeline.read()?.worktrees().list()?.pop().ok_or("no take has a folder")?;
     timeline.forget_worktree(&folder)?;
     Ok(fs::remove_dir_all(&folder.path)?)
 }

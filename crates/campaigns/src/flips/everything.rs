@@ -9,7 +9,7 @@ use std::path::Path;
 
 use retake_model::id::ThreadId;
 use retake_store::{DeletedFilter, Facet, ThreadFilter, ThreadRow};
-use retake_timeline::{ReadError, Reader, Rules, Timeline};
+use retake_timeline::{ReadError, Reader, Rules, Timeline, Tree};
 
 use super::build::PROJECT;
 use crate::model::observe::Observer;
@@ -105,7 +105,7 @@ impl StoreReader<'_> {
             let tagged = ThreadFilter { facets: vec![(Facet::Tag, tag.to_owned())], ..all.clone() };
             self.threads(&format!("threads tagged {tag}"), &tagged);
         }
-        let tree = self.reader.tree(Some(PROJECT), DeletedFilter::Hidden).map(|tree| tree.threads);
+        let tree = Tree::of(self.reader, Some(PROJECT), DeletedFilter::Hidden).map(|tree| tree.threads);
         self.list("tree", tree, |thread| thread.summary.id);
         self.list("projects", queries.projects(), |project| project.id);
         self.list("whole log", queries.operations_since(0, usize::MAX), |(sequence, ..)| *sequence);
@@ -128,9 +128,11 @@ impl StoreReader<'_> {
         }
         self.thing(format!("{short} row"), row);
         self.thing(format!("{short} head"), reader.head(thread));
-        self.thing(format!("{short} undo_status"), reader.undo_status(thread));
+        self.thing(format!("{short} undo_status"), reader.history(thread).undo_status());
         self.thing(format!("{short} pages"), pages(reader, thread));
-        self.list(&format!("{short} history"), reader.history(thread, None, usize::MAX), |item| item.version);
+        self.list(&format!("{short} history"), reader.history(thread).list(None, usize::MAX), |item| {
+            item.version
+        });
         self.list(&format!("{short} by prefix"), queries.threads_with_prefix(&short, 5), id);
     }
 
@@ -150,7 +152,7 @@ impl StoreReader<'_> {
 fn pages(reader: &Reader<'_>, thread: ThreadId) -> Result<Vec<String>, ReadError> {
     let mut shown = Vec::new();
     for take in reader.state(thread)?.all_takes(&reader.queries())? {
-        let page = reader.page(thread, &take, 0..take.entries.len())?;
+        let page = reader.entries(thread, &take).page(0..take.entries.len())?;
         shown.push(format!("{} {page:?}", take.name));
     }
     Ok(shown)

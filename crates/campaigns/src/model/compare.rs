@@ -39,7 +39,7 @@ impl Checker {
         let expected = reference.head();
         same("version", &head.version, &(reference.version() as u64))?;
         same("time", &head.time.millis(), &expected.time)?;
-        let undo_status = reader.undo_status(reference.id)?;
+        let undo_status = reader.history(reference.id).undo_status()?;
         let walk = || HistoryWalk::new(reference, None, None);
         same("position", &undo_status.position, &(walk().position() as u64))?;
         same("can_undo", &undo_status.can_undo, &walk().step(Unit::Turn, true))?;
@@ -90,16 +90,16 @@ pub fn closely(timeline: &Timeline, reference: &ReferenceThread, rng: &mut Rng) 
         reference.picture().take(reference.picture().active).ok_or("the active take is missing")?;
     let start = rng.index(expected.entries.len() + 1);
     let end = (start + rng.index(20)).min(expected.entries.len());
-    let page = reader.page(reference.id, &take, start as u64..end as u64)?;
+    let page = reader.entries(reference.id, &take).page(start as u64..end as u64)?;
     same("entries on a page", &page.len(), &(end - start))?;
     for (view, entry) in page.iter().zip(&expected.entries[start..]) {
         same("entry on a page", &view.id, &entry.id)?;
         same("words on a page", &entry_content(&view.entry), &entry.entry_content)?;
-        let alone = reader.entry(&take, entry.id)?.ok_or("an entry cannot be found")?;
+        let alone = reader.entries(reference.id, &take).get(entry.id)?.ok_or("an entry cannot be found")?;
         same("place of an entry", &(alone.0 + 1), &view.number)?;
     }
     let position = HistoryWalk::new(reference, None, None).position();
-    for item in reader.history(reference.id, None, usize::MAX)? {
+    for item in reader.history(reference.id).list(None, usize::MAX)? {
         let version = item.version as usize;
         let moment = reference.at(version);
         let moved = moment.event == Event::Moved;

@@ -69,8 +69,8 @@ impl World {
     pub fn check_shared(&self, timeline: &Timeline, index: usize) -> Result<(), BoxError> {
         let thread = &self.threads[index];
         let reader = timeline.read()?;
-        same("roles", &reader.effective_roles(thread.id)?, &self.roles_of(index))?;
-        let settings = reader.effective_settings(thread.id)?;
+        same("roles", &reader.settings(thread.id).roles()?, &self.roles_of(index))?;
+        let settings = reader.settings(thread.id).effective()?;
         for name in PROMPTS {
             let expected = self.shared.value(&self.threads, name);
             let expected = expected.map_or_else(|| own(thread.picture(), name), str::to_owned);

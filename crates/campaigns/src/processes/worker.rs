@@ -190,7 +190,7 @@ impl<'work> WriterLane<'work> {
         thread: ThreadId,
         entry: EntryId,
     ) -> Result<(u64, retake_model::content::ContentId), BoxError> {
-        let history = self.timeline.read()?.history(thread, None, usize::MAX)?;
+        let history = self.timeline.read()?.history(thread).list(None, usize::MAX)?;
         let added = history.into_iter().find(
             |item| matches!(&item.kind, OperationKind::EntriesAdded { entry: added, .. } if *added == entry),
         );

@@ -10,7 +10,7 @@ use retake_model::object::load;
 use retake_model::projection::{Ask, Dialect, Thoughts, ToolSpec, Wire, converse, request, rules};
 use retake_model::take::Take;
 use retake_model::tree::{Node, Snapshot, differences};
-use retake_timeline::{Caller, Reader};
+use retake_timeline::{Caller, Reader, read_blob};
 
 use super::world::World;
 use crate::folder::{FileNode, Folder};
@@ -77,7 +77,7 @@ fn files(world: &World) -> Verdict {
     }
     let reader = world.runtime.timeline.read().map_err(trouble)?;
     // A take that is created in the background has files that are not in the folder.
-    let mut last = reader.files(world.thread, None, FILES).map_err(trouble)?.into_iter();
+    let mut last = reader.files(world.thread).list(None, FILES).map_err(trouble)?.into_iter();
     let last = last.find(|last| !last.files.worktree);
     let Some(known) = last.map(|last| last.files.after) else { return Ok(()) };
     let recorded = recorded(&reader, known).map_err(trouble)?;
@@ -116,7 +116,7 @@ fn recorded(reader: &Reader<'_>, snapshot: ContentId) -> Result<BTreeMap<PathBuf
 fn projections(world: &World, checked: &mut CheckedTakes, takes: &[Take]) -> Verdict {
     let reader = world.runtime.timeline.read().map_err(trouble)?;
     for take in takes {
-        let page = reader.page(world.thread, take, 0..take.entries.len()).map_err(trouble)?;
+        let page = reader.entries(world.thread, take).page(0..take.entries.len()).map_err(trouble)?;
         let versions: Vec<ContentId> = page.iter().map(|view| view.version).collect();
         if checked.takes.get(&take.id) == Some(&versions) {
             continue;
@@ -126,7 +126,7 @@ fn projections(world: &World, checked: &mut CheckedTakes, takes: &[Take]) -> Ver
         for wire in Wire::ALL {
             checked.projections += 1;
             let model = format!("scripted-{}", wire.name());
-            let body = request(&converse(&entries), &ask(wire, &model), &|id| reader.blob(id).ok());
+            let body = request(&converse(&entries), &ask(wire, &model), &|id| read_blob(&reader, id).ok());
             if let Some(found) = rules::check(wire, &body).first() {
                 return Err(format!("take {} on {wire:?}: {} {}", take.name, found.at, found.rule));
             }

@@ -303,7 +303,7 @@ impl StoreView {
         let thread = row.summary.id;
         let take = reader.state(thread)?.active_take(&reader.queries())?;
         let mut calls: BTreeMap<String, usize> = BTreeMap::new();
-        for view in reader.page(thread, &take, 0..take.entries.len())? {
+        for view in reader.entries(thread, &take).page(0..take.entries.len())? {
             for block in &view.entry.blocks {
                 match block {
                     Block::ToolCall { call, .. } => _ = calls.entry(call.clone()).or_default(),

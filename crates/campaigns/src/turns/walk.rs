@@ -444,7 +444,8 @@ impl TurnCampaign {
             .record_changes(self.world.thread, Caller::human())
             .map_err(CampaignError::trouble)?;
         let reader = self.world.runtime.timeline.read().map_err(CampaignError::trouble)?;
-        let position = reader.undo_status(self.world.thread).map_err(CampaignError::trouble)?.position;
+        let position =
+            reader.history(self.world.thread).undo_status().map_err(CampaignError::trouble)?.position;
         self.takes = self.known.get(&position).copied().unwrap_or(self.takes);
         Ok(())
     }

@@ -115,7 +115,7 @@ impl World {
 
     pub(super) fn entries(&self) -> Result<Vec<EntryView>, BoxError> {
         let take = self.active()?;
-        Ok(self.runtime.timeline.read()?.page(self.thread, &take, 0..take.entries.len())?)
+        Ok(self.runtime.timeline.read()?.entries(self.thread, &take).page(0..take.entries.len())?)
     }
 
     /// A context window that is too small for the active take; `None` if it has hardly any entries.

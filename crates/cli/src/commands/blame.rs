@@ -57,7 +57,7 @@ impl Arguments {
         let moments = moments(context, self.thread.as_deref())?;
         let at = moments.find(&self.at)?;
         let reader = context.timeline()?.read()?;
-        let blame = reader.blame_at(&moments.thread, &path, &at);
+        let blame = reader.files(moments.thread.summary.id).blame(&path, &at);
         let mut blame = blame.map_err(|error| failure(error, &path.to_string()))?;
         if let Some(range) = &self.line {
             let last = blame.lines.len();

@@ -53,7 +53,7 @@ impl Arguments {
         let state = reader.state(thread.summary.id)?;
         let find = |text: Option<&str>| -> Result<_, Failure> {
             let id = match text {
-                Some(text) => reader.find_take(&thread, text)?.summary.id,
+                Some(text) => reader.find().take(&thread, text)?.summary.id,
                 None => state.active,
             };
             let take = state.take(&reader.queries(), id).map_err(ReadError::from)?;
@@ -114,7 +114,7 @@ impl Arguments {
 
 fn changes(context: &Context, one: ContentId, other: ContentId, detail: Detail) -> Result<Changes, Failure> {
     let reader = context.timeline()?.read()?;
-    Ok(reader.changes(one, other, &DiffOptions::all(detail))?)
+    Ok(reader.snapshot(one).changes(other, &DiffOptions::all(detail))?)
 }
 
 /// Formats one cell of the comparison table.

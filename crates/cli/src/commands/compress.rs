@@ -33,7 +33,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let resolved = context.resolve(&reader, &self.target)?;
-        let settings = reader.effective_settings(resolved.thread.summary.id)?;
+        let settings = reader.settings(resolved.thread.summary.id).effective()?;
         drop(reader);
         let runtime =
             context.runtime((resolved.thread.summary.id, resolved.take.id), &settings, &self.agent)?;

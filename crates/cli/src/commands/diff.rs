@@ -23,10 +23,10 @@ use crate::ui::style::Styles;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake diff                             your changes since the agent's last change
-    retake diff 12                          from version 12 to the folder
-    retake diff 12 15 -- src                between two versions, only below src
-    retake diff --of 15                     changes made by version 15
+  retake diff                             your changes since the agent's last change
+  retake diff 12                          from version 12 to the folder
+  retake diff 12 15 -- src                between two versions, only below src
+  retake diff --of 15                     changes made by version 15
   retake diff take:main take:main_take_1  between two takes
   retake diff \"before the rewrite\" --stat
 
@@ -74,8 +74,10 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let paths = self.paths.iter().map(|path| context.root_path(path)).collect::<Result<Vec<_>, _>>()?;
         let moments = moments(context, self.thread.as_deref())?;
+        let thread = moments.thread.summary.id;
+        let paths = self.paths.iter().map(|path| context.root_path_of(thread, path));
+        let paths = paths.collect::<Result<Vec<_>, _>>()?;
         let (from, to) = self.moments(&moments)?;
         let detail = match () {
             () if self.name_only => Detail::Paths,
@@ -83,11 +85,15 @@ impl Arguments {
             () => Detail::Hunks(self.context),
         };
         let reader = context.timeline()?.read()?;
-        let changes = reader.changes(from.snapshot, to.snapshot, &DiffOptions { paths, detail })?;
+        let options = DiffOptions { paths, detail };
+        let changes = reader.snapshot(from.snapshot).changes(to.snapshot, &options)?;
         if changes.files.is_empty() {
-            context.note(&format!("No differences between {} and {}.", from.name, to.name))?;
+            let paths: Vec<_> = options.paths.iter().map(ToString::to_string).collect();
+            let where_found =
+                if paths.is_empty() { String::new() } else { format!(" in {}", paths.join(", ")) };
+            context.note(&format!("No differences between {} and {}{where_found}.", from.name, to.name))?;
         }
-        let answer = Answer { thread: moments.thread.summary.id, from, to, changes };
+        let answer = Answer { thread, from, to, changes };
         context.answer(&answer, |out, styles| {
             if self.name_only {
                 for file in &answer.changes.files {

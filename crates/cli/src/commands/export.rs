@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
-use retake_timeline::{ExportFormatter, ExportItem, Reader};
+use retake_timeline::{ExportFormatter, ExportItem, Exporter, Reader};
 use serde::Serialize;
 
 use crate::arguments::Target;
@@ -185,16 +185,16 @@ impl Arguments {
             Format::Retake => {
                 let thread = resolved.thread.summary.id;
                 let exported = if self.without_files {
-                    reader.export_without_files(thread, out, &mut on)?
+                    Exporter::new(reader).thread_without_files(thread, out, &mut on)?
                 } else {
-                    reader.export(thread, out, &mut on)?
+                    Exporter::new(reader).thread(thread, out, &mut on)?
                 };
                 let (operations, objects) = (Some(exported.operations), Some(exported.objects));
                 let sealed_excluded = exported.sealed_excluded;
                 Ok(Counts { operations, objects, entries: None, sealed_excluded })
             }
             Format::Markdown => {
-                let entries = reader.export_markdown(
+                let entries = Exporter::new(reader).markdown(
                     &resolved.thread,
                     &resolved.take,
                     &TerminalFormat(context),
@@ -204,7 +204,7 @@ impl Arguments {
                 Ok(Counts { entries: Some(entries), ..Counts::default() })
             }
             Format::Json => {
-                let entries = reader.export_json(
+                let entries = Exporter::new(reader).json(
                     &resolved.thread,
                     &resolved.take,
                     &TerminalFormat(context),

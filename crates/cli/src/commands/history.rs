@@ -90,7 +90,7 @@ impl Arguments {
                 preview: description.preview,
             });
         }
-        let history = reader.undo_status_in(row.summary.id, take)?;
+        let history = reader.history(row.summary.id).in_take(take).undo_status()?;
         let pending_moves = context.pending_moves(|thread| thread == row.summary.id)?;
         let answer = Answer { thread: row.summary.id, history, operations, next, pending_moves };
         context.answer(&answer, |out, styles| {
@@ -118,7 +118,7 @@ fn collect(
     let mut ask = limit.saturating_add(1);
     loop {
         let from = items.last().map(|last| last.version).or(before);
-        let page = reader.history_in(thread, take, from, ask)?;
+        let page = reader.history(thread).in_take(take).list(from, ask)?;
         let full = page.len() == ask;
         items.extend(page);
         let lines = group(&items, grouping);

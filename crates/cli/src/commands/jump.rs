@@ -63,7 +63,7 @@ impl Arguments {
             return Ok(version);
         }
         // Names are stored without surrounding white space.
-        reader.saved(thread, self.to.trim())?.ok_or_else(|| {
+        reader.history(thread).saved(self.to.trim())?.ok_or_else(|| {
             let message = format!(
                 "no version was saved as {:?}; `retake save --list` lists the saved versions",
                 self.to

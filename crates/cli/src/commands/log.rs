@@ -57,7 +57,7 @@ impl Arguments {
         let project = context.project()?.id;
         let reader = context.timeline()?.read()?;
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let log = reader.file_log(project, &path, self.before, limit)?;
+        let log = reader.project(project).file_log(&path, self.before, limit)?;
         if log.operations.is_empty() {
             if context.directory().join(&self.path).symlink_metadata().is_err() {
                 let message = format!("{path} does not exist and was never recorded");

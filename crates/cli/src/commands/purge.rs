@@ -181,7 +181,7 @@ fn check_no_pending_moves(context: &Context, threads: &[ThreadId]) -> Result<(),
 /// an older version deleted them.
 fn check_no_worktree(context: &Context, rows: &[ThreadRow]) -> Result<(), Failure> {
     let reader = context.timeline()?.read()?;
-    for open in reader.worktrees()? {
+    for open in reader.worktrees().list()? {
         let Some(row) = rows.iter().find(|row| row.summary.id == open.thread) else { continue };
         if row.summary.deleted.is_none() {
             let state = reader.state(open.thread)?;

@@ -132,7 +132,7 @@ impl Arguments {
             return Ok(Some(whole));
         }
         let resolved = context.resolve(reader, &(&self.target).into())?;
-        Ok(Some(reader.find_entry(&resolved.take, text)?.1))
+        Ok(Some(reader.find().entry(&resolved.take, text)?.1))
     }
 
     fn texts(&self) -> Result<Vec<String>, Failure> {

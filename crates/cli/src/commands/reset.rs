@@ -39,7 +39,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let thread = context.thread(&reader, self.target.thread.as_deref())?.summary;
-        let takes_away = reader.reset_summary(&reader.state(thread.id)?)?;
+        let takes_away = ResetSummary::of(&reader, &reader.state(thread.id)?)?;
         drop(reader);
         let mut expect = self.target.expect;
         if takes_away != ResetSummary::default() {

@@ -53,16 +53,19 @@ impl Arguments {
         let thread = resolved.thread.summary.id;
         let at = match self.entry.as_deref() {
             Some("last") | None => reader
-                .last_message(thread, &resolved.take)?
+                .entries(thread, &resolved.take)
+                .last_message()?
                 .ok_or_else(|| Failure::new(Code::NotFound, "this take has no message of yours to retry"))?,
-            Some(entry) => reader.find_entry(&resolved.take, entry)?.1,
+            Some(entry) => reader.find().entry(&resolved.take, entry)?.1,
         };
-        let settings = reader.effective_settings(resolved.thread.summary.id)?;
+        let settings = reader.settings(resolved.thread.summary.id).effective()?;
         let prompt = match &self.prompt {
             None => Prompt::Original,
             Some(text) => {
-                let role =
-                    reader.entry(&resolved.take, at)?.map_or_else(String::new, |(_, entry)| entry.role);
+                let role = reader
+                    .entries(resolved.thread.summary.id, &resolved.take)
+                    .get(at)?
+                    .map_or_else(String::new, |(_, entry)| entry.role);
                 Prompt::Entry(EntryVersion::from_text(&role, text, context.now()).into())
             }
         };

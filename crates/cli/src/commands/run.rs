@@ -166,7 +166,7 @@ impl TurnTarget {
     pub(super) fn settings(&self, context: &Context) -> Result<Settings, Failure> {
         match self {
             Self::Existing(resolved) => {
-                Ok(context.timeline()?.read()?.effective_settings(resolved.thread.summary.id)?)
+                Ok(context.timeline()?.read()?.settings(resolved.thread.summary.id).effective()?)
             }
             Self::NewThread => Ok(Settings::default()),
         }
@@ -176,7 +176,7 @@ impl TurnTarget {
     pub(super) fn role(&self, context: &Context) -> Result<String, Failure> {
         let roles = match self {
             Self::Existing(resolved) => resolved.roles.clone(),
-            Self::NewThread => context.timeline()?.read()?.project_roles(context.project()?.id)?,
+            Self::NewThread => context.timeline()?.read()?.project(context.project()?.id).roles()?,
         };
         Ok(default_role(&roles).to_owned())
     }
@@ -234,7 +234,8 @@ impl TurnTarget {
                 return Ok((context.resolve(&context.timeline()?.read()?, &target)?, None));
             }
         };
-        let open = context.timeline()?.read()?.worktree_of(resolved.thread.summary.id, resolved.take.id)?;
+        let open =
+            context.timeline()?.read()?.worktrees().of(resolved.thread.summary.id, resolved.take.id)?;
         if resolved.take.id == resolved.state.active || open.is_some() {
             return Ok((resolved, target.expect));
         }

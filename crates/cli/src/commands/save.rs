@@ -60,7 +60,7 @@ struct Saves {
 }
 
 fn list(context: &Context, thread: ThreadId) -> Result<(), Failure> {
-    let saved = context.timeline()?.read()?.saves(thread, None, usize::MAX)?;
+    let saved = context.timeline()?.read()?.history(thread).saves(None, usize::MAX)?;
     let answer = Saves { saved };
     context.answer(&answer, |out, styles| {
         let (id, muted) = (styles.id, styles.muted);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
 use retake_store::{DeletedFilter, SearchIndex, SearchOrder, SearchQuery, SearchScope, ThreadFilter};
-use retake_timeline::FoundEntry;
+use retake_timeline::{FoundEntries, FoundEntry};
 use serde::Serialize;
 
 use crate::commands::thread::{Facets, role_style};
@@ -86,7 +86,9 @@ impl Arguments {
         })?;
         drop(progress);
         let mut progress = Progress::begin("Searching history", context.observer());
-        let found = reader.search(&index, &query, &mut |done, total| progress.set_progress(done, total))?;
+        let found = FoundEntries::search(&reader, &index, &query, &mut |done, total| {
+            progress.set_progress(done, total);
+        })?;
         drop(progress);
         let answer = Answer { hits: found.hits.into_iter().map(Line::of).collect(), more: found.more };
         context.answer(&answer, |out, styles| {

@@ -57,7 +57,7 @@ impl Arguments {
             version: seen.version,
             captured_files: snapshot.files(),
             captured_bytes: snapshot.bytes(),
-            excluded: reader.excluded(&snapshot)?,
+            excluded: reader.snapshot(seen.snapshot).excluded()?,
             changed: seen.files,
         };
         // Otherwise a running or crashed tool made the changes.

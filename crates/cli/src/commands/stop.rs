@@ -37,7 +37,8 @@ impl Arguments {
         let answer = match sender.interrupt(resolved.take.id) {
             Ok(()) => Answer { stopped: true, closed: false },
             Err(SendError::NoTurnRunning) => {
-                let settings = context.timeline()?.read()?.effective_settings(resolved.thread.summary.id)?;
+                let settings =
+                    context.timeline()?.read()?.settings(resolved.thread.summary.id).effective()?;
                 let runtime = context.runtime(
                     (resolved.thread.summary.id, resolved.take.id),
                     &settings,

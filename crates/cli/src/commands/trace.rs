@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use retake_store::{TraceFilter, TraceRecord};
+use retake_store::runtime::{TraceFilter, TraceRecord};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

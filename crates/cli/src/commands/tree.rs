@@ -74,7 +74,7 @@ impl Arguments {
         // A named thread may belong to another project.
         let within = (!self.all && one.is_none()).then_some(project.id);
         let deleted = if deleted { DeletedFilter::Shown } else { DeletedFilter::Hidden };
-        let mut tree = reader.tree(within, deleted)?;
+        let mut tree = Tree::of(&reader, within, deleted)?;
         if let Some(one) = &one {
             retain_subtree(&mut tree, one.id);
         }

@@ -50,7 +50,8 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let store = context.timeline()?.store();
+        let timeline = context.timeline()?;
+        let store = timeline.store();
         let usage = store.usage()?;
         let budget = context.config.storage.budget.map(|budget| budget.0);
         let answer = Answer {
@@ -58,7 +59,7 @@ impl Arguments {
             usage,
             budget,
             budget_status: budget.map(|budget| usage.budget_state(budget)),
-            models: models_used(store, None)?,
+            models: models_used(timeline, None)?,
             projects: if self.projects { Some(shares(context)?) } else { None },
         };
         context.answer(&answer, |out, styles| {

@@ -37,11 +37,27 @@ fn two_folders_move_together() {
     sandbox.done(&["restore", "1", "../lib/b"]);
     assert_eq!(read(&theirs).as_deref(), Some("one\n"));
 
-    // A removed root is not changed, and its recorded files are harmless.
+    // A path is understood as reports write it.
+    sandbox.done(&["undo"]);
+    sandbox.done(&["restore", "1", "lib:b"]);
+    assert_eq!(read(&theirs).as_deref(), Some("one\n"));
+    assert!(sandbox.done(&["diff", "1", "2", "--", "lib:b"]).contains("two"));
+    assert!(sandbox.done(&["blame", "lib:b"]).contains("one"));
+    assert!(sandbox.done(&["log", "lib:b"]).contains("changed"));
+
+    // The files of a removed root are not changed, and the report names them.
     assert!(sandbox.done(&["project", "root", "list"]).starts_with("lib  "));
     sandbox.done(&["project", "root", "remove", "lib"]);
     sandbox.done(&["undo", "--conversation"]);
-    sandbox.done(&["undo"]);
+    for undo in [&["undo", "--dry-run"][..], &["undo"]] {
+        let undone = sandbox.json(undo);
+        let paths = undone["files"]["paths"].as_array().expect("paths");
+        let missing = paths
+            .iter()
+            .find(|path| path["root"] == "lib" && path["path"] == "b")
+            .expect("the path of the removed root");
+        assert_eq!(missing["outcome"], "skipped", "{undone}");
+    }
     assert_eq!((read(&ours).as_deref(), read(&theirs).as_deref()), (Some("one\n"), Some("one\n")));
     assert_eq!(read(&lib.join("c")).as_deref(), Some("new\n"), "only the project's own folder moved");
     sandbox.done(&["verify"]);

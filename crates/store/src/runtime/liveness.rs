@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use retake_model::id::{RequestId, TakeId, TurnId};
 use retake_model::turn::RunningTurn;
 
+use super::RuntimeDatabase;
 use crate::location::{folders, open_private, private_folder};
-use crate::{RuntimeDatabase, Store, StoreError};
+use crate::{Store, StoreError};
 
 /// How long to wait for a lease that another process may hold only to probe it.
 const LEASE_WAIT: Duration = Duration::from_millis(50);

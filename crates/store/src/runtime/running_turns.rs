@@ -188,7 +188,7 @@ mod tests {
             assert!(there.send_message(take, message).expect("a message"));
         }
         let read =
-            |runtime_database: &crate::RuntimeDatabase| runtime_database.messages(take).expect("a query");
+            |runtime_database: &super::RuntimeDatabase| runtime_database.messages(take).expect("a query");
         let messages = read(&here);
         assert_eq!(
             messages.iter().map(|(_, message)| message).collect::<Vec<_>>(),

@@ -89,7 +89,7 @@ impl BadgeCache {
         before: Option<&ThreadBadges>,
     ) -> Result<Arc<ThreadBadges>, PageError> {
         let version = reader.thread(thread)?.summary.version;
-        let files = reader.files_of_takes(thread, before.map(|before| &before.files), MAX_OPERATIONS)?;
+        let files = reader.files(thread).of_takes(before.map(|before| &before.files), MAX_OPERATIONS)?;
         let mut changed = HashMap::new();
         for files in files.takes.values().filter(|files| files.first != files.current) {
             let known = before.and_then(|before| before.changed.get(files).copied());
@@ -120,7 +120,7 @@ impl BadgeCache {
 impl ChangeCounts {
     fn between(reader: &Reader<'_>, TakeFiles { first, current }: TakeFiles) -> Option<Self> {
         let question = DiffOptions::all(Detail::Counts);
-        let found = reader.changes_page(first, current, &question, 0, MAX_COMPARED_FILES).ok()?;
+        let found = reader.snapshot(first).changes_page(current, &question, 0, MAX_COMPARED_FILES).ok()?;
         let lines = (found.files.len() as u64 == found.count).then(|| {
             found.files.iter().filter_map(|file| file.lines).fold(LineCounts::default(), |sum, lines| {
                 LineCounts { added: sum.added + lines.added, removed: sum.removed + lines.removed }

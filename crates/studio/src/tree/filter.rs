@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
-use retake_timeline::store::{DeletedFilter, ThreadFilter, ThreadSelection};
+use retake_timeline::{DeletedFilter, ThreadFilter, ThreadSelection};
 
 use crate::draw::address;
 use crate::studio::PageQuery;

@@ -4,6 +4,7 @@
 //! repository; those in `controls` give each rule a bad input, to prove that it can fail.
 
 mod links;
+mod reexports;
 mod retired_names;
 mod supply;
 
@@ -14,17 +15,17 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Which crates may depend on which: the table of `ARCHITECTURE.md`. Intents go down, states come up; adding a line
-/// changes the design.
+/// changes the design. `reexports::PARTS` limits some of them to one module.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
     ("workspace", &["model", "store"]),
     ("timeline", &["model", "store", "workspace"]),
-    ("agent", &["model", "workspace", "timeline"]),
+    ("agent", &["model", "store", "workspace", "timeline"]),
     ("sync", &["model", "store"]),
-    ("api", &["model", "timeline", "agent"]),
+    ("api", &["model", "store", "workspace", "timeline", "agent"]),
     ("render", &["model", "timeline"]),
-    ("studio", &["model", "timeline", "agent", "render"]),
+    ("studio", &["model", "store", "timeline", "agent", "render"]),
     ("hub", &["model", "sync"]),
     ("cli", ALL),
     // These rules read the repository and depend on none of its crates.
@@ -79,6 +80,17 @@ fn layering(path: &Path, text: &str) -> Vec<Violation> {
         .filter_map(|name| own_crate(name))
         .filter(|used| *used != crate_name && !allowed.contains(used))
         .map(|used| format!("{}: `{crate_name}` must not use `{used}`", path.display()))
+        .collect()
+}
+
+/// A dependency on one of our crates keeps the crate's name, by which the other rules find it in sources.
+fn own_names(path: &Path, text: &str) -> Vec<Violation> {
+    dependency_tables(&parse(path, text))
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, value)| value.get("package").and_then(Value::as_str))
+        .filter(|package| own_crate(package).is_some())
+        .map(|package| format!("{}: do not rename `{package}`", path.display()))
         .collect()
 }
 
@@ -256,6 +268,18 @@ mod repository {
     #[test]
     fn crates_use_only_what_the_design_allows() {
         check(&manifests(), layering);
+        check(&manifests(), own_names);
+    }
+
+    #[test]
+    fn no_crate_passes_another_on() {
+        check(&sources("src"), reexports::reexports);
+        for manifest in manifests() {
+            let folder = manifest.parent().expect("a manifest is in a folder").join("src");
+            let own: Vec<PathBuf> =
+                sources("src").into_iter().filter(|path| path.starts_with(&folder)).collect();
+            check(&own, |path, text| reexports::parts(&manifest, path, text));
+        }
     }
 
     #[test]
@@ -351,6 +375,12 @@ mod controls {
             good,
         );
         check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
+        check(
+            own_names,
+            "crates/api/Cargo.toml",
+            "[dependencies]\nbase = { package = \"retake-api\" }\n",
+            good,
+        );
         // A crate that is not in the table.
         assert_eq!(layering(Path::new("crates/helpers/Cargo.toml"), "").len(), 1);
     }

@@ -11,17 +11,19 @@ use std::collections::HashMap;
 
 use retake_model::content::ContentId;
 use retake_model::diff::{self, DiffError, MAX_LINES, MAX_TEXT_BYTES};
-use retake_model::id::ProjectId;
 use retake_model::object::{ObjectError, load};
 use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::path::RootPath;
 use retake_model::tree::{Node, Snapshot, read, resolve};
-use retake_store::{Queries, StoreError, ThreadRow};
+use retake_store::{Queries, StoreError};
 use serde::Serialize;
 
 use self::trace::{StepEffect, TextSource, Trace};
+use crate::files::file_history::FileHistoryReader;
 use crate::files::file_log::OperationInfo;
-use crate::{NamedFiles, ReadError, Reader};
+use crate::files::touches::Touches;
+use crate::read::project::ProjectReader;
+use crate::{NamedFiles, ReadError};
 
 /// The lines of a file with their origins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -77,17 +79,16 @@ pub enum BlameError {
     Read(#[from] ReadError),
 }
 
-impl Reader<'_> {
+impl ProjectReader<'_> {
     /// Finds the operation that wrote each line of a file in a snapshot, considering operations up to a sequence
     /// number.
     pub fn blame(
         &self,
-        project: ProjectId,
         path: &RootPath,
         snapshot: ContentId,
         up_to: Option<i64>,
     ) -> Result<Blame, BlameError> {
-        let queries = self.queries();
+        let queries = self.reader.queries();
         let node = find(&queries, snapshot, path)?;
         let (content, size) = match node {
             None => return Err(BlameError::NoSuchFile),
@@ -103,7 +104,7 @@ impl Reader<'_> {
         if diff::lines(&text).count() > MAX_LINES {
             return Err(DiffError::TooLarge.into());
         }
-        let mut touches = Self::touches(&queries, project, path, up_to.unwrap_or(i64::MAX))?;
+        let mut touches = Touches::of(&queries, self.project, path, up_to.unwrap_or(i64::MAX))?;
         let mut found = touches.by_ref().collect::<Result<Vec<_>, _>>()?;
         found.reverse();
         let mut trace = Trace::new();
@@ -135,19 +136,15 @@ impl Reader<'_> {
     }
 }
 
-impl Reader<'_> {
-    /// Finds the operation that wrote each line of a file as of a version of a thread.
-    pub fn blame_at(
-        &self,
-        thread: &ThreadRow,
-        path: &RootPath,
-        at: &NamedFiles,
-    ) -> Result<Blame, BlameError> {
+impl FileHistoryReader<'_> {
+    /// Finds the operation that wrote each line of a file as of a version of the thread.
+    pub fn blame(&self, path: &RootPath, at: &NamedFiles) -> Result<Blame, BlameError> {
+        let thread = self.reader.thread(self.thread)?;
         let up_to = match at.version {
-            Some(version) => self.queries().operation(thread.number, version)?,
+            Some(version) => self.reader.queries().operation(thread.number, version)?,
             None => None,
         };
-        self.blame(thread.home, path, at.snapshot, up_to.map(|stored| stored.sequence))
+        self.reader.project(thread.home).blame(path, at.snapshot, up_to.map(|stored| stored.sequence))
     }
 }
 

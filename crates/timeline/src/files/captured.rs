@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::id::{ProjectId, ThreadId};
+use retake_model::id::ThreadId;
 use retake_model::object::{ObjectError, Objects, load};
 use retake_model::tree::{Excluded, ExclusionReason, Snapshot};
 use serde::Serialize;
 
+use crate::files::file_history::FileHistoryReader;
 use crate::files::file_operations::FileOperations;
-use crate::{FilesAt, ReadError, Reader};
+use crate::files::snapshot::SnapshotReader;
+use crate::read::project::ProjectReader;
+use crate::{FilesAt, ReadError};
 
 /// Captured and excluded files of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,41 +57,37 @@ pub struct ThreadFiles {
     pub at: FilesAt,
 }
 
-impl Reader<'_> {
-    /// Summarises a snapshot, with at most `most` excluded paths; `None` if it does not exist.
-    pub fn captured(&self, snapshot: ContentId, most: usize) -> Result<Option<SnapshotSummary>, ReadError> {
-        let queries = self.queries();
-        if !queries.contains(Kind::Snapshot, snapshot)? {
+impl SnapshotReader<'_> {
+    /// Summarises the snapshot, with at most `most` excluded paths; `None` if it does not exist.
+    pub fn summary(&self, most: usize) -> Result<Option<SnapshotSummary>, ReadError> {
+        let queries = self.reader.queries();
+        if !queries.contains(Kind::Snapshot, self.id)? {
             return Ok(None);
         }
-        Ok(Some(captured(&queries, snapshot, &load(&queries, snapshot)?, most)?))
+        Ok(Some(captured(&queries, self.id, &load(&queries, self.id)?, most)?))
     }
 
-    /// All excluded paths of a snapshot.
-    pub fn excluded(&self, snapshot: &Snapshot) -> Result<Vec<ExcludedFile>, ReadError> {
-        Ok(excluded(&self.queries(), snapshot)?)
+    /// All excluded paths.
+    pub fn excluded(&self) -> Result<Vec<ExcludedFile>, ReadError> {
+        let queries = self.reader.queries();
+        Ok(excluded(&queries, &load(&queries, self.id)?)?)
     }
+}
 
-    /// Versions with files over all threads of a project, newest first, at most `limit`, before a sequence number.
-    pub fn files_of_project(
-        &self,
-        project: ProjectId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<ThreadFiles>, ReadError> {
-        let queries = self.queries();
-        page(FileOperations::of_project(&queries, project)?, before, limit)
+impl ProjectReader<'_> {
+    /// Versions with files over all threads of the project, newest first, at most `limit`, before a sequence number.
+    pub fn files(&self, before: Option<i64>, limit: usize) -> Result<Vec<ThreadFiles>, ReadError> {
+        let queries = self.reader.queries();
+        page(FileOperations::of_project(&queries, self.project)?, before, limit)
     }
+}
 
-    /// Versions with files of a thread and, before its promotion, of those that it was a take of.
-    pub fn files_of_lineage(
-        &self,
-        thread: ThreadId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<ThreadFiles>, ReadError> {
-        let queries = self.queries();
-        page(FileOperations::of_logs(&queries, self.lineage(thread)?)?, before, limit)
+impl FileHistoryReader<'_> {
+    /// Versions with files of the thread and, before its promotion, of those that it was a take of, newest first, at most
+    /// `limit`, before a sequence number.
+    pub fn of_lineage(&self, before: Option<i64>, limit: usize) -> Result<Vec<ThreadFiles>, ReadError> {
+        let queries = self.reader.queries();
+        page(FileOperations::of_logs(&queries, self.lineage()?)?, before, limit)
     }
 }
 

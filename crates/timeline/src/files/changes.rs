@@ -15,7 +15,8 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::tree::{self, Node, PathChange, PathChangeKind, Snapshot, pair_renames, read};
 use serde::Serialize;
 
-use crate::{ReadError, Reader};
+use crate::ReadError;
+use crate::files::snapshot::SnapshotReader;
 
 /// Default number of context lines around a change.
 pub const DEFAULT_CONTEXT: usize = 3;
@@ -192,18 +193,6 @@ pub struct PartView {
     pub changed: bool,
 }
 
-impl Reader<'_> {
-    /// Compares two snapshots.
-    pub fn changes(
-        &self,
-        before: ContentId,
-        after: ContentId,
-        question: &DiffOptions,
-    ) -> Result<Changes, ReadError> {
-        Ok(changes(&self.queries(), before, after, question)?)
-    }
-}
-
 /// A page of the differences between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangesPage {
@@ -216,18 +205,22 @@ pub struct ChangesPage {
 /// Limit on the bytes of lines in one response.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-impl Reader<'_> {
+impl SnapshotReader<'_> {
+    /// Compares the snapshot with a later one.
+    pub fn changes(&self, after: ContentId, question: &DiffOptions) -> Result<Changes, ReadError> {
+        Ok(changes(&self.reader.queries(), self.id, after, question)?)
+    }
+
     /// A page of differences: at most `limit` files from index `start` on, fewer if they are very large.
     pub fn changes_page(
         &self,
-        before: ContentId,
         after: ContentId,
         question: &DiffOptions,
         start: usize,
         limit: usize,
     ) -> Result<ChangesPage, ReadError> {
-        let queries = self.queries();
-        let mut found = changed_paths(&queries, before, after)?;
+        let queries = self.reader.queries();
+        let mut found = changed_paths(&queries, self.id, after)?;
         found.retain(|(root, change)| question.matches(root, change));
         let count = found.len() as u64;
         let (mut files, mut bytes) = (Vec::new(), 0);

@@ -1,12 +1,12 @@
 //! Lists the file changes of one thread, newest first, path by path.
 
-use retake_model::id::ThreadId;
 use retake_model::path::RootPath;
 
 use crate::files::changes::{Detail, changed_paths, compare_content};
+use crate::files::file_history::FileHistoryReader;
 use crate::files::file_log::OperationInfo;
 use crate::files::file_operations::FileOperations;
-use crate::{FileLogItem, ReadError, Reader};
+use crate::{FileLogItem, ReadError};
 
 /// A page of file changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,17 +18,12 @@ pub struct FileChanges {
     pub next: Option<(i64, usize)>,
 }
 
-impl Reader<'_> {
-    /// File changes of a thread, and before its promotion of the threads that it was a take of: newest first, at most
+impl FileHistoryReader<'_> {
+    /// File changes of the thread, and before its promotion of the threads that it was a take of: newest first, at most
     /// `limit` paths, from the `next` of an earlier page on.
-    pub fn file_changes(
-        &self,
-        thread: ThreadId,
-        from: Option<(i64, usize)>,
-        limit: usize,
-    ) -> Result<FileChanges, ReadError> {
-        let queries = self.queries();
-        let mut last_file_operation = FileOperations::of_logs(&queries, self.lineage(thread)?)?;
+    pub fn changes(&self, from: Option<(i64, usize)>, limit: usize) -> Result<FileChanges, ReadError> {
+        let queries = self.reader.queries();
+        let mut last_file_operation = FileOperations::of_logs(&queries, self.lineage()?)?;
         if let Some((from, _)) = from {
             last_file_operation.skip_to(from.saturating_add(1))?;
         }

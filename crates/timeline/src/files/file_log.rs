@@ -2,7 +2,7 @@
 
 use retake_model::content::ContentId;
 use retake_model::diff::LineCounts;
-use retake_model::id::{ProjectId, ThreadId, TurnId};
+use retake_model::id::{ThreadId, TurnId};
 use retake_model::operation::{Actor, OperationKind, Version};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
@@ -10,9 +10,10 @@ use retake_model::tree::PathChangeKind;
 use retake_store::StoredOperation;
 use serde::Serialize;
 
+use crate::ReadError;
 use crate::files::changes::{ContentComparison, Detail, compare_content};
-use crate::files::touches::Touch;
-use crate::{ReadError, Reader};
+use crate::files::touches::{Touch, Touches};
+use crate::read::project::ProjectReader;
 
 /// Changes of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,19 +71,13 @@ pub struct OperationInfo {
     pub time: Timestamp,
 }
 
-impl Reader<'_> {
-    /// Operations of a project that changed a path, newest first, at most `limit`, followed through its former names.
+impl ProjectReader<'_> {
+    /// Operations of the project that changed a path, newest first, at most `limit`, followed through its former names.
     /// `before` is the `next` of an earlier page.
-    pub fn file_log(
-        &self,
-        project: ProjectId,
-        path: &RootPath,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<FileLog, ReadError> {
-        let queries = self.queries();
+    pub fn file_log(&self, path: &RootPath, before: Option<i64>, limit: usize) -> Result<FileLog, ReadError> {
+        let queries = self.reader.queries();
         // Former names are known only from the newest operation backwards, so an older page repeats the walk.
-        let mut touches = Self::touches(&queries, project, path, i64::MAX)?;
+        let mut touches = Touches::of(&queries, self.project, path, i64::MAX)?;
         let mut operations: Vec<FileLogItem> = Vec::new();
         while let Some(touch) = touches.next().transpose()? {
             let sequence = touch.stored.sequence;

@@ -9,7 +9,8 @@ use retake_model::tree::{Node, Snapshot, Tree, TreeEntry, read_piece, resolve};
 use retake_store::Queries;
 use serde::Serialize;
 
-use crate::{FileFacts, ReadError, Reader};
+use crate::files::snapshot::SnapshotReader;
+use crate::{FileFacts, ReadError};
 
 /// An entry of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -70,15 +71,11 @@ pub struct FilePiece {
     pub bytes: Vec<u8>,
 }
 
-impl Reader<'_> {
-    /// Lists a folder of a snapshot; `None` if it does not exist.
-    pub fn files_in(
-        &self,
-        snapshot: ContentId,
-        question: ListOptions<'_>,
-    ) -> Result<Option<CapturedFilePage>, ReadError> {
-        let queries = self.queries();
-        let found: Snapshot = load(&queries, snapshot)?;
+impl SnapshotReader<'_> {
+    /// Lists a folder; `None` if it does not exist.
+    pub fn list(&self, question: ListOptions<'_>) -> Result<Option<CapturedFilePage>, ReadError> {
+        let queries = self.reader.queries();
+        let found: Snapshot = load(&queries, self.id)?;
         let Some(root) = found.root(question.root) else { return Ok(None) };
         let tree = match question.folder {
             None => root.tree,
@@ -90,16 +87,10 @@ impl Reader<'_> {
         Ok(Some(list(&queries, tree, question)?))
     }
 
-    /// Reads a range of a file of a snapshot; `None` if it does not exist.
-    pub fn file_in(
-        &self,
-        snapshot: ContentId,
-        path: &RootPath,
-        from: u64,
-        most: u64,
-    ) -> Result<Option<FilePiece>, ReadError> {
-        let queries = self.queries();
-        let Some(node) = node_at(&queries, &load(&queries, snapshot)?, path)? else { return Ok(None) };
+    /// Reads a range of a file; `None` if it does not exist.
+    pub fn read(&self, path: &RootPath, from: u64, most: u64) -> Result<Option<FilePiece>, ReadError> {
+        let queries = self.reader.queries();
+        let Some(node) = node_at(&queries, &load(&queries, self.id)?, path)? else { return Ok(None) };
         Ok(Some(piece_of(&queries, path, &node, from..from.saturating_add(most))?))
     }
 }

@@ -22,8 +22,8 @@ use retake_model::tree::{
 };
 use retake_store::{Queries, StoredOperation, ThreadRow};
 
+use crate::ReadError;
 use crate::files::file_operations::FileOperations;
-use crate::{ReadError, Reader};
 
 /// An operation that changed a path.
 pub(crate) struct Touch {
@@ -46,20 +46,20 @@ pub(crate) struct Touches<'queries, 'transaction> {
     ready: Vec<Touch>,
 }
 
-impl Reader<'_> {
+impl<'queries, 'transaction> Touches<'queries, 'transaction> {
     /// Operations of a project that changed a path, up to a sequence number.
-    pub(crate) fn touches<'queries, 'transaction>(
+    pub(crate) fn of(
         queries: &'queries Queries<'transaction>,
         project: ProjectId,
         path: &RootPath,
         up_to: i64,
-    ) -> Result<Touches<'queries, 'transaction>, ReadError> {
+    ) -> Result<Self, ReadError> {
         let mut last_file_operation = FileOperations::of_project(queries, project)?;
         if let Some(beyond) = up_to.checked_add(1) {
             last_file_operation.skip_to(beyond)?;
         }
         let names = BTreeSet::from([path.path.clone()]);
-        Ok(Touches { queries, root: path.root.clone(), names, last_file_operation, ready: Vec::new() })
+        Ok(Self { queries, root: path.root.clone(), names, last_file_operation, ready: Vec::new() })
     }
 }
 

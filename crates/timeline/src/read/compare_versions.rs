@@ -1,6 +1,7 @@
 //! Compares two versions of a thread, for previews of moves and for the effect of an operation.
 //!
-//! Files are not included: operations name their snapshots, and [`Reader::changes`] compares those.
+//! Files are not included: operations name their snapshots, and [`SnapshotReader::changes`](crate::SnapshotReader::changes)
+//! compares those.
 
 use std::collections::HashMap;
 
@@ -9,9 +10,9 @@ use retake_model::id::{EntryId, ThreadId};
 use retake_model::list::{EntryCell, Hunk, List, TakeCell};
 use retake_model::object::load;
 use retake_model::operation::Version;
-use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
 use retake_model::take::{FileItem, FileList, Take};
+use retake_store::Queries;
 use serde::Serialize;
 
 use crate::{ReadError, Reader};
@@ -62,94 +63,100 @@ pub struct FieldDifference {
     pub after: String,
 }
 
-impl Reader<'_> {
+impl VersionComparison {
     /// Compares two versions of a thread, with at most that many entries.
-    pub fn compare_versions(
-        &self,
+    pub(crate) fn of(
+        reader: &Reader<'_>,
         thread: ThreadId,
         [from, to]: [Version; 2],
         most: usize,
-    ) -> Result<VersionComparison, ReadError> {
-        let (before, after) = (self.state_at(thread, from)?, self.state_at(thread, to)?);
-        let queries = self.queries();
+    ) -> Result<Self, ReadError> {
+        let (before, after) = (reader.state_at(thread, from)?, reader.state_at(thread, to)?);
+        let queries = reader.queries();
         let (old, new) = (before.active_take(&queries)?, after.active_take(&queries)?);
-        let mut comparison = VersionComparison::default();
+        let mut comparison = Self::default();
         for hunk in List::diff(&queries, &old.entries, &new.entries)? {
-            self.compare_entries(hunk, most, &mut comparison)?;
+            comparison.add_entries(&queries, hunk, most)?;
         }
         for hunk in List::diff(&queries, &before.takes, &after.takes)? {
-            self.compare_takes(&hunk, &mut comparison)?;
+            comparison.add_takes(&queries, &hunk)?;
         }
-        comparison.fields = self.fields(&before, &old)?.compare(self.fields(&after, &new)?);
+        let fields = Fields::of(&queries, &before, &old)?;
+        comparison.fields = fields.compare(Fields::of(&queries, &after, &new)?);
         Ok(comparison)
     }
 
-    fn compare_entries(
-        &self,
+    fn add_entries(
+        &mut self,
+        queries: &Queries<'_>,
         hunk: Hunk<EntryCell>,
         most: usize,
-        comparison: &mut VersionComparison,
     ) -> Result<(), ReadError> {
         let mut gone: HashMap<EntryId, (u64, EntryCell)> = HashMap::new();
         let was = (hunk.old_start..).zip(hunk.removed);
-        let mut told: Vec<(u64, EntryId, [Option<EntryCell>; 2])> = Vec::new();
+        let mut changed: Vec<(u64, EntryId, [Option<EntryCell>; 2])> = Vec::new();
         let stays: std::collections::HashSet<EntryId> = hunk.added.iter().map(|cell| cell.entry).collect();
         for (place, cell) in was {
             if stays.contains(&cell.entry) {
                 gone.insert(cell.entry, (place, cell));
             } else {
-                told.push((place, cell.entry, [Some(cell), None]));
+                changed.push((place, cell.entry, [Some(cell), None]));
             }
         }
         for (place, cell) in (hunk.new_start..).zip(hunk.added) {
             let old = gone.remove(&cell.entry).map(|(_, old)| old);
             if old.is_none_or(|old| old.version != cell.version) {
-                told.push((place, cell.entry, [old, Some(cell)]));
+                changed.push((place, cell.entry, [old, Some(cell)]));
             }
         }
-        for (place, id, cells) in told {
+        for (place, id, cells) in changed {
             match cells {
-                [None, _] => comparison.entries_added += 1,
-                [_, None] => comparison.entries_removed += 1,
-                _ => comparison.entries_changed += 1,
+                [None, _] => self.entries_added += 1,
+                [_, None] => self.entries_removed += 1,
+                _ => self.entries_changed += 1,
             }
-            if comparison.entries.len() >= most {
+            if self.entries.len() >= most {
                 continue;
             }
             let read = |cell: Option<EntryCell>| {
-                cell.map(|cell| load(&self.queries(), cell.version)).transpose().map_err(ReadError::from)
+                cell.map(|cell| load(queries, cell.version)).transpose().map_err(ReadError::from)
             };
             let [before, after] = cells;
             let (before, after) = (read(before)?, read(after)?);
-            comparison.entries.push(EntryDifference { number: place + 1, id, before, after });
+            self.entries.push(EntryDifference { number: place + 1, id, before, after });
         }
         Ok(())
     }
 
-    fn compare_takes(
-        &self,
-        hunk: &Hunk<TakeCell>,
-        comparison: &mut VersionComparison,
-    ) -> Result<(), ReadError> {
-        let name = |cell: &TakeCell| -> Result<String, ReadError> {
-            Ok(load::<Take>(&self.queries(), cell.content)?.name)
-        };
+    fn add_takes(&mut self, queries: &Queries<'_>, hunk: &Hunk<TakeCell>) -> Result<(), ReadError> {
+        let name =
+            |cell: &TakeCell| -> Result<String, ReadError> { Ok(load::<Take>(queries, cell.content)?.name) };
         let without =
             |cell: &&TakeCell, others: &[TakeCell]| !others.iter().any(|other| other.take == cell.take);
         for cell in hunk.added.iter().filter(|cell| without(cell, &hunk.removed)) {
-            comparison.takes_added.push(name(cell)?);
+            self.takes_added.push(name(cell)?);
         }
         for cell in hunk.removed.iter().filter(|cell| without(cell, &hunk.added)) {
-            comparison.takes_removed.push(name(cell)?);
+            self.takes_removed.push(name(cell)?);
         }
         Ok(())
     }
+}
 
+/// The pictures of a draft, by their short ids.
+fn pictures(take: &Take) -> String {
+    take.attached.iter().map(|attached| attached.picture.short()).collect::<Vec<_>>().join(", ")
+}
+
+/// Names and values in a fixed order.
+struct Fields(Vec<(&'static str, String)>);
+
+impl Fields {
     /// All named values of a version.
-    fn fields(&self, state: &ThreadState, take: &Take) -> Result<Fields, ReadError> {
-        let settings: Settings = self.settings(state)?;
+    fn of(queries: &Queries<'_>, state: &ThreadState, take: &Take) -> Result<Self, ReadError> {
+        let settings = state.own_settings(queries)?;
         let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-        let mut fields = Fields(vec![
+        let mut fields = Self(vec![
             ("title", state.title.clone()),
             ("tags", state.tags.iter().cloned().collect::<Vec<_>>().join(", ")),
             ("pinned", yes(state.pinned)),
@@ -177,17 +184,7 @@ impl Reader<'_> {
         ]);
         Ok(fields)
     }
-}
 
-/// The pictures of a draft, by their short ids.
-fn pictures(take: &Take) -> String {
-    take.attached.iter().map(|attached| attached.picture.short()).collect::<Vec<_>>().join(", ")
-}
-
-/// Names and values in a fixed order.
-struct Fields(Vec<(&'static str, String)>);
-
-impl Fields {
     fn compare(self, after: Self) -> Vec<FieldDifference> {
         let both = self.0.into_iter().zip(after.0);
         both.filter(|((_, before), (_, after))| before != after)

@@ -1,10 +1,8 @@
 //! Resolves threads, takes and entries from user input: a name, or the prefix of an id.
 
-use retake_model::entry::RoleKind;
 use retake_model::id::{EntryId, ProjectId, ThreadId};
-use retake_model::operation::OperationKind;
 use retake_model::take::Take;
-use retake_store::{DeletedFilter, StoreError, TakeRow, ThreadFilter, ThreadRow};
+use retake_store::{StoreError, TakeRow, ThreadRow};
 
 use crate::{ReadError, Reader};
 
@@ -70,9 +68,15 @@ impl From<StoreError> for FindError {
     }
 }
 
-impl Reader<'_> {
+/// Resolves names that users type.
+#[derive(Clone, Copy)]
+pub struct Finder<'reader> {
+    pub(crate) reader: &'reader Reader<'reader>,
+}
+
+impl Finder<'_> {
     /// Finds a thread by title (in this project first) or id prefix; `thread/take` also names a take.
-    pub fn find(&self, project: Option<ProjectId>, text: &str) -> Result<ThreadMatch, FindError> {
+    pub fn thread(&self, project: Option<ProjectId>, text: &str) -> Result<ThreadMatch, FindError> {
         if let Some(thread) = self.find_thread(project, text)? {
             return Ok(ThreadMatch { thread, take: None });
         }
@@ -80,14 +84,14 @@ impl Reader<'_> {
         if let Some((thread, take)) = text.rsplit_once('/')
             && let Some(thread) = self.find_thread(project, thread)?
         {
-            let take = Some(self.find_take(&thread, take)?);
+            let take = Some(self.take(&thread, take)?);
             return Ok(ThreadMatch { thread, take });
         }
-        let takes = by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, MAX_NAMED + 1))?;
+        let takes = by_prefix(text, |prefix| self.reader.queries().takes_with_prefix(prefix, MAX_NAMED + 1))?;
         match takes.as_slice() {
             [] => Err(FindError::NoThread(text.to_owned())),
             [take] => {
-                let thread = self.queries().thread_by_number(take.thread)?;
+                let thread = self.reader.queries().thread_by_number(take.thread)?;
                 let thread = thread.ok_or_else(|| FindError::NoThread(text.to_owned()))?;
                 Ok(ThreadMatch { thread, take: Some(take.clone()) })
             }
@@ -98,30 +102,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The thread whose deletion is the last change in a project, which an undo without a thread restores.
-    pub fn just_deleted(&self, project: ProjectId) -> Result<Option<ThreadRow>, ReadError> {
-        let filter =
-            ThreadFilter { project: Some(project), deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
-        let mut newest: Option<(i64, bool, ThreadRow)> = None;
-        let rows = self.threads(&filter)?;
-        let last = rows.iter().map(|row| row.summary.updated).max();
-        // Only threads with the newest timestamp qualify.
-        for row in rows.into_iter().filter(|row| Some(row.summary.updated) == last) {
-            let operation = self.queries().last_operation(&row)?;
-            let deletion = matches!(operation.operation.kind, OperationKind::Deleted);
-            if newest.as_ref().is_none_or(|(sequence, ..)| *sequence < operation.sequence) {
-                newest = Some((operation.sequence, deletion, row));
-            }
-        }
-        Ok(newest.filter(|(_, deletion, _)| *deletion).map(|(.., row)| row))
-    }
-
     /// Finds a take of a thread by name or id prefix.
-    pub fn find_take(&self, thread: &ThreadRow, text: &str) -> Result<TakeRow, FindError> {
-        if let Some(take) = self.queries().take_named(thread.number, text)? {
+    pub fn take(&self, thread: &ThreadRow, text: &str) -> Result<TakeRow, FindError> {
+        if let Some(take) = self.reader.queries().take_named(thread.number, text)? {
             return Ok(take);
         }
-        let takes = by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, usize::MAX >> 1))?;
+        let takes =
+            by_prefix(text, |prefix| self.reader.queries().takes_with_prefix(prefix, usize::MAX >> 1))?;
         let own: Vec<&TakeRow> = takes.iter().filter(|take| take.thread == thread.number).collect();
         match own.as_slice() {
             [] => Err(FindError::NoTake { thread: thread.summary.title.clone(), text: text.to_owned() }),
@@ -133,27 +120,11 @@ impl Reader<'_> {
         }
     }
 
-    /// The last message of the user in a take.
-    pub fn last_message(&self, thread: ThreadId, take: &Take) -> Result<Option<EntryId>, ReadError> {
-        const PAGE: u64 = 100;
-        let mut end = take.entries.len();
-        while end > 0 {
-            let start = end.saturating_sub(PAGE);
-            let page = self.page(thread, take, start..end)?;
-            let found = page.iter().rev().find(|view| RoleKind::of(&view.entry.role) == RoleKind::User);
-            if let Some(view) = found {
-                return Ok(Some(view.id));
-            }
-            end = start;
-        }
-        Ok(None)
-    }
-
     /// Finds an entry by number (from 1; negative from the end), `last`, or id prefix.
-    pub fn find_entry(&self, take: &Take, text: &str) -> Result<(u64, EntryId), FindError> {
+    pub fn entry(&self, take: &Take, text: &str) -> Result<(u64, EntryId), FindError> {
         let missing = || FindError::NoEntry(text.to_owned());
         let count = take.entries.len();
-        let queries = self.queries();
+        let queries = self.reader.queries();
         match position(text, count) {
             EntryNumber::At(position) => {
                 let cell = take.entries.get(&queries, position).map_err(ReadError::from)?;
@@ -186,11 +157,11 @@ impl Reader<'_> {
         }
     }
 
-    fn find_thread(&self, project: Option<ProjectId>, text: &str) -> Result<Option<ThreadRow>, FindError> {
+    fn find_thread(self, project: Option<ProjectId>, text: &str) -> Result<Option<ThreadRow>, FindError> {
         if let Ok(id) = text.parse::<ThreadId>() {
-            return Ok(self.queries().thread(id)?);
+            return Ok(self.reader.queries().thread(id)?);
         }
-        let mut titled = self.queries().threads_with_title(text)?;
+        let mut titled = self.reader.queries().threads_with_title(text)?;
         // Active threads of this project come before any other.
         titled.sort_by_key(|row| (Some(row.home) != project, row.summary.deleted.is_some()));
         if let Some(best) = titled.first() {
@@ -201,7 +172,8 @@ impl Reader<'_> {
                 several => Err(several_threads(text, several)),
             };
         }
-        let found = by_prefix(text, |prefix| self.queries().threads_with_prefix(prefix, MAX_NAMED + 1))?;
+        let found =
+            by_prefix(text, |prefix| self.reader.queries().threads_with_prefix(prefix, MAX_NAMED + 1))?;
         match found.as_slice() {
             [] => Ok(None),
             [one] => Ok(Some(one.clone())),

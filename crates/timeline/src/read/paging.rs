@@ -106,7 +106,8 @@ impl Timeline {
         };
         let (page, parents, reader) = self.list_page(filter, after, limit, parents)?;
         let threads = page.items.into_iter().zip(parents);
-        let items = threads.map(|(row, parent)| reader.tree_thread(row, parent)).collect::<Result<_, _>>()?;
+        let items =
+            threads.map(|(row, parent)| TreeThread::of(&reader, row, parent)).collect::<Result<_, _>>()?;
         Ok(Page { items, next: page.next })
     }
 

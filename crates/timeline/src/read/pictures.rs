@@ -1,30 +1,35 @@
-//! Finds the pictures of a thread.
+//! Reads pictures, and finds those of a thread.
 
 use std::collections::HashSet;
 
 use retake_model::content::{ContentId, Kind, decode};
-use retake_model::id::ThreadId;
 use retake_model::object::{ObjectError, Objects};
 use retake_model::reference::{Reference, references};
 use retake_model::take::Take;
 use retake_store::Queries;
 
+use crate::read::history::HistoryReader;
 use crate::{ReadError, Reader};
 
 /// Operations to read at a time.
 const PAGE: usize = 256;
 
-impl Reader<'_> {
-    /// The bytes of a picture; `None` if they were erased.
-    pub fn picture(&self, picture: ContentId) -> Result<Option<Vec<u8>>, ReadError> {
-        if self.queries().is_redacted(picture)? { Ok(None) } else { self.blob(picture).map(Some) }
-    }
+/// The bytes of a blob.
+pub fn read_blob(reader: &Reader<'_>, blob: ContentId) -> Result<Vec<u8>, ReadError> {
+    Ok(reader.queries().bytes(Kind::Blob, blob)?.to_vec())
+}
 
+/// The bytes of a picture; `None` if they were erased.
+pub fn read_picture(reader: &Reader<'_>, picture: ContentId) -> Result<Option<Vec<u8>>, ReadError> {
+    if reader.queries().is_redacted(picture)? { Ok(None) } else { read_blob(reader, picture).map(Some) }
+}
+
+impl HistoryReader<'_> {
     /// Returns whether any entry or draft of the thread has or ever had that picture. Searches the newest versions
     /// first and reads shared content once.
-    pub fn shows_picture(&self, thread: ThreadId, picture: ContentId) -> Result<bool, ReadError> {
-        let row = self.thread(thread)?;
-        let queries = self.queries();
+    pub fn shows_picture(&self, picture: ContentId) -> Result<bool, ReadError> {
+        let row = self.reader.thread(self.thread)?;
+        let queries = self.reader.queries();
         let mut seen = HashSet::new();
         let mut before = row.summary.version;
         while before > 0 {

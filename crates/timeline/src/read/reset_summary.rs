@@ -20,13 +20,14 @@ pub struct ResetSummary {
     pub settings: Vec<String>,
 }
 
-impl Reader<'_> {
+impl ResetSummary {
     /// Summarises what a reset of that state would clear.
-    pub fn reset_summary(&self, state: &ThreadState) -> Result<ResetSummary, ReadError> {
-        let settings = self.settings(state)?;
+    pub fn of(reader: &Reader<'_>, state: &ThreadState) -> Result<Self, ReadError> {
+        let queries = reader.queries();
+        let settings = state.own_settings(&queries)?;
         let settings = settings.after_reset().changed(&settings);
-        let mut summary = ResetSummary { settings, ..ResetSummary::default() };
-        for take in state.all_takes(&self.queries())? {
+        let mut summary = Self { settings, ..Self::default() };
+        for take in state.all_takes(&queries)? {
             let files = (take.files.len() + take.context_files.len() + take.screenshots.len()) as u64;
             let draft = u64::from(!(take.draft.is_empty() && take.attached.is_empty()));
             summary.entries += take.entries.len();

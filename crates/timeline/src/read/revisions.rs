@@ -19,8 +19,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_store::{StoreError, ThreadRow};
 use serde::Serialize;
 
-use crate::working_copy::FilesAt;
-use crate::{FindError, ReadError, Reader, Timeline};
+use crate::{FilesAt, FindError, ReadError, Reader, Timeline};
 
 /// The current files.
 pub const FOLDER: &str = "folder";
@@ -151,7 +150,7 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
         let reader = self.timeline.read()?;
         // Fails if the version does not exist.
         reader.state_at(self.thread.summary.id, version)?;
-        let at = reader.files_at(self.thread.summary.id, version)?.filter(|at| at.version == version);
+        let at = reader.files(self.thread.summary.id).at(version)?.filter(|at| at.version == version);
         let at = at.ok_or(RevisionError::NoFileChanges(version))?;
         let named_files = |name: &str, snapshot| NamedFiles {
             name: format!("{name} version {version}"),
@@ -173,7 +172,7 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
         let mut oldest = None;
         let mut before = None;
         loop {
-            let page = reader.files(self.thread.summary.id, before, PAGE)?;
+            let page = reader.files(self.thread.summary.id).list(before, PAGE)?;
             let is_here = |at: &&FilesAt| match self.here {
                 Some(take) => at.files.worktree && at.files.take == take,
                 None => !at.files.worktree,
@@ -205,10 +204,10 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
         if let Ok(version) = text.parse() {
             return self.version(reader, version, format!("version {version}"));
         }
-        if let Some(version) = reader.saved(self.thread.summary.id, text)? {
+        if let Some(version) = reader.history(self.thread.summary.id).saved(text)? {
             return self.version(reader, version, format!("{text:?}"));
         }
-        let found = reader.snapshots_beginning(self.thread.summary.id, text)?;
+        let found = reader.files(self.thread.summary.id).snapshots_beginning(text)?;
         match found.as_slice() {
             [one] => {
                 Ok(NamedFiles { name: format!("snapshot {}", one.short()), snapshot: *one, version: None })
@@ -227,17 +226,17 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
         let thread = self.thread.summary.id;
         // Fails if the version does not exist.
         reader.state_at(thread, version)?;
-        if let Some(at) = reader.files_at(thread, version)? {
+        if let Some(at) = reader.files(thread).at(version)? {
             return Ok(NamedFiles { name, snapshot: at.files.after, version: Some(version) });
         }
         // Before the first operation with files, they were those that this operation found.
-        let first = reader.files(thread, None, usize::MAX)?.pop().ok_or(RevisionError::NoFiles)?;
+        let first = reader.files(thread).list(None, usize::MAX)?.pop().ok_or(RevisionError::NoFiles)?;
         Ok(NamedFiles { name, snapshot: first.files.before, version: Some(version) })
     }
 
     /// Name and files of a take; `None` if they are in the folder.
     fn take(&self, reader: &Reader<'_>, text: &str) -> Result<(String, Option<ContentId>), RevisionError> {
-        let take = reader.find_take(&self.thread, text)?.summary;
+        let take = reader.find().take(&self.thread, text)?.summary;
         let name = format!("take {}", take.name);
         let thread = self.thread.summary.id;
         // The folder has the files of a promoted take only once the new thread has recorded an operation there.
@@ -246,7 +245,7 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
         if is_in_folder && take.id == self.here.unwrap_or(reader.state(thread)?.active) {
             return Ok((name, None));
         }
-        match reader.files_of_take(thread, take.id)? {
+        match reader.files(thread).of_take(take.id)? {
             Some(snapshot) => Ok((name, Some(snapshot))),
             None => Err(RevisionError::NoFilesOfTake(take.name)),
         }

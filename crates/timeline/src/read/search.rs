@@ -53,20 +53,20 @@ pub struct FoundEntry {
     pub in_active_take: bool,
 }
 
-impl Reader<'_> {
+impl FoundEntries {
     /// Searches entries. `progress` receives the progress of reading histories, if that is necessary.
     pub fn search(
-        &self,
+        reader: &Reader<'_>,
         index: &SearchIndex,
         query: &SearchQuery,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<FoundEntries, SearchError> {
+    ) -> Result<Self, SearchError> {
         // One more than the limit, to know whether there are more.
         let wider = SearchQuery { limit: query.limit.saturating_add(1), ..query.clone() };
-        let mut hits = index.search(&self.queries(), &wider)?;
+        let mut hits = index.search(&reader.queries(), &wider)?;
         let more = hits.len() > query.limit;
         hits.truncate(query.limit);
-        let entry_histories = self.entry_histories(&hits, progress).map_err(|error| match error {
+        let entry_histories = entry_histories(reader, &hits, progress).map_err(|error| match error {
             ReadError::Store(error) => SearchError::Store(error),
             // The thread was found in the same transaction.
             other => SearchError::Store(StoreError::Damaged(other.to_string())),
@@ -78,7 +78,7 @@ impl Reader<'_> {
             let names = match names.entry(number) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(empty) => {
-                    let takes = self.queries().takes_of(number)?;
+                    let takes = reader.queries().takes_of(number)?;
                     empty.insert(takes.into_iter().map(|take| (take.summary.id, take.summary.name)).collect())
                 }
             };
@@ -106,26 +106,26 @@ impl Reader<'_> {
                 in_active_take: take == summary.active.id,
             });
         }
-        Ok(FoundEntries { hits: found, more })
+        Ok(Self { hits: found, more })
     }
+}
 
-    /// Histories of the threads with hits that no take contains any more.
-    fn entry_histories(
-        &self,
-        hits: &[Hit],
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<HashMap<i64, EntryHistory>, ReadError> {
-        let mut wanted: HashMap<i64, BTreeSet<EntryId>> = HashMap::new();
-        for hit in hits.iter().filter(|hit| hit.take.is_none()) {
-            wanted.entry(hit.thread.number).or_default().insert(hit.entry);
-        }
-        let mut entry_histories = HashMap::new();
-        for hit in hits {
-            if let Some(entries) = wanted.remove(&hit.thread.number) {
-                entry_histories
-                    .insert(hit.thread.number, EntryHistory::of(self, &hit.thread, &entries, progress)?);
-            }
-        }
-        Ok(entry_histories)
+/// Histories of the threads with hits that no take contains any more.
+fn entry_histories(
+    reader: &Reader<'_>,
+    hits: &[Hit],
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<HashMap<i64, EntryHistory>, ReadError> {
+    let mut wanted: HashMap<i64, BTreeSet<EntryId>> = HashMap::new();
+    for hit in hits.iter().filter(|hit| hit.take.is_none()) {
+        wanted.entry(hit.thread.number).or_default().insert(hit.entry);
     }
+    let mut entry_histories = HashMap::new();
+    for hit in hits {
+        if let Some(entries) = wanted.remove(&hit.thread.number) {
+            entry_histories
+                .insert(hit.thread.number, EntryHistory::of(reader, &hit.thread, &entries, progress)?);
+        }
+    }
+    Ok(entry_histories)
 }

@@ -24,17 +24,17 @@ pub struct ThreadLocations {
     pub directories: Vec<String>,
 }
 
-impl Reader<'_> {
+impl ThreadLocations {
     /// Where a thread was used. Reads the log only if there is an order to determine.
-    pub fn thread_locations(&self, row: &ThreadRow) -> Result<ThreadLocations, ReadError> {
-        let facets = |facet| self.queries().facets(row.number, facet);
-        let mut seen = ThreadLocations {
+    pub fn of(reader: &Reader<'_>, row: &ThreadRow) -> Result<Self, ReadError> {
+        let facets = |facet| reader.queries().facets(row.number, facet);
+        let mut seen = Self {
             commits: facets(Facet::Commit)?,
             branches: facets(Facet::Branch)?,
             directories: facets(Facet::Directory)?,
         };
         if seen.commits.len().max(seen.branches.len()).max(seen.directories.len()) > 1 {
-            let first = self.first_seen(row)?;
+            let first = first_seen(reader, row)?;
             let when = |value: &String| first.get(value.as_str()).copied().unwrap_or(Version::MAX);
             for values in [&mut seen.commits, &mut seen.branches, &mut seen.directories] {
                 values.sort_by_key(when);
@@ -42,29 +42,29 @@ impl Reader<'_> {
         }
         Ok(seen)
     }
+}
 
-    /// The version at which each value first appeared. Commits, branches and folders have no values in common.
-    fn first_seen(&self, row: &ThreadRow) -> Result<HashMap<String, Version>, ReadError> {
-        let queries = self.queries();
-        let mut places: HashMap<ContentId, Version> = HashMap::new();
-        let mut from = row.summary.version;
-        while from > 0 {
-            let page = queries.operations_back(row.number, from, PAGE)?;
-            for stored in &page {
-                if let Some(id) = stored.operation.environment {
-                    places.insert(id, stored.operation.version);
-                }
-            }
-            from = page.last().map_or(0, |last| last.operation.version - 1);
-        }
-        let mut first: HashMap<String, Version> = HashMap::new();
-        for (id, version) in places {
-            let found: Environment = load(&queries, id)?;
-            let Environment { git_commit, git_branch, workspace_root, working_directory, .. } = found;
-            for value in [git_commit, git_branch, workspace_root, working_directory].into_iter().flatten() {
-                first.entry(value).and_modify(|known| *known = version.min(*known)).or_insert(version);
+/// The version at which each value first appeared. Commits, branches and folders have no values in common.
+fn first_seen(reader: &Reader<'_>, row: &ThreadRow) -> Result<HashMap<String, Version>, ReadError> {
+    let queries = reader.queries();
+    let mut places: HashMap<ContentId, Version> = HashMap::new();
+    let mut from = row.summary.version;
+    while from > 0 {
+        let page = queries.operations_back(row.number, from, PAGE)?;
+        for stored in &page {
+            if let Some(id) = stored.operation.environment {
+                places.insert(id, stored.operation.version);
             }
         }
-        Ok(first)
+        from = page.last().map_or(0, |last| last.operation.version - 1);
     }
+    let mut first: HashMap<String, Version> = HashMap::new();
+    for (id, version) in places {
+        let found: Environment = load(&queries, id)?;
+        let Environment { git_commit, git_branch, workspace_root, working_directory, .. } = found;
+        for value in [git_commit, git_branch, workspace_root, working_directory].into_iter().flatten() {
+            first.entry(value).and_modify(|known| *known = version.min(*known)).or_insert(version);
+        }
+    }
+    Ok(first)
 }

@@ -44,6 +44,16 @@ impl TreeThread {
         Ok(Self { below, summary: row.summary, all_takes })
     }
 
+    /// Reads the takes of a thread.
+    pub(crate) fn of(
+        reader: &Reader<'_>,
+        row: ThreadRow,
+        parent: Option<ThreadId>,
+    ) -> Result<Self, ReadError> {
+        let takes = reader.queries().takes_of_row(&row)?;
+        Ok(Self::new(row, parent, takes.into_iter().map(|take| take.summary).collect())?)
+    }
+
     /// The parent of a take, if it still exists; `None` for a root.
     pub fn parent_of(&self, take: &TakeSummary) -> Option<TakeId> {
         take.parent
@@ -51,17 +61,22 @@ impl TreeThread {
     }
 }
 
-impl Reader<'_> {
+impl Tree {
     /// The tree of a project, or of all projects.
-    pub fn tree(&self, project: Option<ProjectId>, deleted: DeletedFilter) -> Result<Tree, ReadError> {
+    pub fn of(
+        reader: &Reader<'_>,
+        project: Option<ProjectId>,
+        deleted: DeletedFilter,
+    ) -> Result<Self, ReadError> {
+        let queries = reader.queries();
         let filter = ThreadFilter { project, deleted, ..ThreadFilter::default() };
-        let rows = self.queries().threads(&filter)?;
+        let rows = queries.threads(&filter)?;
         let mut takes: HashMap<i64, Vec<TakeSummary>> = HashMap::new();
         if let [row] = rows.as_slice() {
-            let found = self.queries().takes_of(row.number)?;
+            let found = queries.takes_of(row.number)?;
             takes.insert(row.number, found.into_iter().map(|take| take.summary).collect());
         } else {
-            for take in self.queries().takes_in(project)? {
+            for take in queries.takes_in(project)? {
                 takes.entry(take.thread).or_default().push(take.summary);
             }
         }
@@ -75,16 +90,6 @@ impl Reader<'_> {
                 TreeThread::new(row, parent.filter(|parent| present.contains(parent)), all_takes)
             })
             .collect::<Result<_, _>>()?;
-        Ok(Tree { threads })
-    }
-
-    /// A thread with its takes.
-    pub(crate) fn tree_thread(
-        &self,
-        row: ThreadRow,
-        parent: Option<ThreadId>,
-    ) -> Result<TreeThread, ReadError> {
-        let takes = self.queries().takes_of_row(&row)?;
-        Ok(TreeThread::new(row, parent, takes.into_iter().map(|take| take.summary).collect())?)
+        Ok(Self { threads })
     }
 }

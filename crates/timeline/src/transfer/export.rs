@@ -101,36 +101,47 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-impl Reader<'_> {
+/// Writes threads and takes to files.
+#[derive(Clone, Copy)]
+pub struct Exporter<'reader> {
+    reader: &'reader Reader<'reader>,
+}
+
+impl<'reader> Exporter<'reader> {
+    /// Exports from a transaction.
+    pub fn new(reader: &'reader Reader<'reader>) -> Self {
+        Self { reader }
+    }
+
     /// Writes a complete thread. `progress` receives the number of operations done and in total.
-    pub fn export(
+    pub fn thread(
         &self,
         thread: ThreadId,
         to: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<ExportSummary, ExportError> {
-        self.export_as(thread, ExportScope::Both, to, progress)
+        self.write(thread, ExportScope::Both, to, progress)
     }
 
     /// Writes a thread without files and without their names. Its log differs: it mentions changes of files without
     /// their content. Where the thread already exists, it is imported as a copy.
-    pub fn export_without_files(
+    pub fn thread_without_files(
         &self,
         thread: ThreadId,
         to: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<ExportSummary, ExportError> {
-        self.export_as(thread, ExportScope::Conversation, to, progress)
+        self.write(thread, ExportScope::Conversation, to, progress)
     }
 
-    fn export_as(
-        &self,
+    fn write(
+        self,
         thread: ThreadId,
         half: ExportScope,
         to: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<ExportSummary, ExportError> {
-        let row = self.thread(thread)?;
+        let row = self.reader.thread(thread)?;
         let mut previous = None;
         let mut lines = Lines { to, hasher: blake3::Hasher::new(), count: 0, bytes: 0 };
         lines.line(&json!({
@@ -141,9 +152,9 @@ impl Reader<'_> {
             "version": row.summary.version,
             "program": env!("CARGO_PKG_VERSION"),
         }))?;
-        let mut walk = Walk { reader: self, half, seen: HashSet::new(), objects: 0, sealed: 0 };
+        let mut walk = Walk { reader: self.reader, half, seen: HashSet::new(), objects: 0, sealed: 0 };
         for version in 1..=row.summary.version {
-            let stored = self.queries().operation(row.number, version).map_err(ReadError::from)?;
+            let stored = self.reader.queries().operation(row.number, version).map_err(ReadError::from)?;
             let stored =
                 stored.ok_or(ReadError::NoSuchVersion { asked: version, current: row.summary.version })?;
             let mut operation = stored.operation;

@@ -16,13 +16,13 @@ use retake_workspace::folder::path_from_text;
 use retake_workspace::snapshot::{Options, Workspace};
 
 use super::{AdditionalRoot, FileError, WorkingCopy, Worktree};
-use crate::{ReadError, Reader, Timeline};
+use crate::Timeline;
 
 impl WorkingCopy {
     /// The working copy in a project's own folder, with its additional roots.
     pub fn of_project(timeline: &Timeline, project: ProjectId, options: &Options) -> Result<Self, FileError> {
         let main = timeline.folder_of_project(project)?;
-        let others = timeline.read()?.additional_roots(project)?;
+        let others = timeline.read()?.project(project).additional_roots()?;
         others.iter().try_for_each(AdditionalRoot::check_exists)?;
         let others: Vec<(String, PathBuf)> = others.into_iter().map(|root| (root.name, root.path)).collect();
         let workspace = Workspace::open(&main, &others, options.clone())?;
@@ -37,7 +37,7 @@ impl WorkingCopy {
         options: &Options,
     ) -> Result<Self, FileError> {
         let reader = timeline.read()?;
-        let (worktree, project) = (reader.worktree_of(thread, take)?, reader.thread(thread)?.home);
+        let (worktree, project) = (reader.worktrees().of(thread, take)?, reader.thread(thread)?.home);
         drop(reader);
         match worktree {
             Some(worktree) => Self::of_worktree(timeline, &worktree, options),
@@ -72,12 +72,5 @@ impl Timeline {
         }
         let path = path_from_text(&row.path);
         if self.is_folder_of(&row)? { Ok(path) } else { Err(FileError::ProjectFolderMissing(path)) }
-    }
-}
-
-impl Reader<'_> {
-    /// The worktree of a take, if it has one.
-    pub fn worktree_of(&self, thread: ThreadId, take: TakeId) -> Result<Option<Worktree>, ReadError> {
-        Ok(self.worktrees()?.into_iter().find(|open| open.thread == thread && open.take == take))
     }
 }

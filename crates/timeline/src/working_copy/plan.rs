@@ -38,7 +38,7 @@ impl FolderKind {
 }
 
 /// Walks over the operations of a thread that changed files, newest first.
-pub(super) struct FileOperationWalk<'queries, 'transaction> {
+pub(crate) struct FileOperationWalk<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     thread: i64,
     next: Option<Version>,
@@ -46,7 +46,7 @@ pub(super) struct FileOperationWalk<'queries, 'transaction> {
 
 impl<'queries, 'transaction> FileOperationWalk<'queries, 'transaction> {
     /// Starts at a version, inclusive.
-    pub(super) fn up_to(
+    pub(crate) fn up_to(
         queries: &'queries Queries<'transaction>,
         thread: i64,
         version: Version,

@@ -437,7 +437,7 @@ impl PlannedRequest {
     fn check_snapshot(&self) -> Result<(), FileError> {
         match &self.request {
             PlanRequest::Restore { snapshot, .. }
-                if !self.timeline.read()?.has_snapshot(self.thread, *snapshot)? =>
+                if !self.timeline.read()?.files(self.thread).has_snapshot(*snapshot)? =>
             {
                 Err(FileError::NoSuchSnapshot)
             }
@@ -531,7 +531,7 @@ impl PlannedRequest {
         };
         let report = FileReport { files_unknown, ..report.in_folder(working_copy) };
         let Some(way) = way else { return Ok(PlanOutcome::done(Some(done), Some(report))) };
-        let undo_status = self.timeline.read()?.undo_status_in(thread, self.take)?;
+        let undo_status = self.timeline.read()?.history(thread).in_take(self.take).undo_status()?;
         let (position, can_undo, can_redo) =
             (undo_status.position, undo_status.can_undo, undo_status.can_redo);
         let (steps, route) = (way.steps, way.cursor.route().to_vec());

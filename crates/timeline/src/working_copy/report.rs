@@ -176,7 +176,10 @@ pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outco
                     Outcome::Conflicted { theirs: theirs.as_ref().and_then(content), written: moves }
                 }
                 (_, PathOutcome::NotCaptured(reason)) => Outcome::Skipped {
-                    reason: format!("not held on one side of the change ({})", reason.describe()),
+                    reason: format!("not captured on one side of the change ({})", reason.describe()),
+                },
+                (_, PathOutcome::NoRoot) => Outcome::Skipped {
+                    reason: format!("the root {} is not part of this folder", planned.path.root),
                 },
                 _ if !moves => Outcome::Unchanged,
                 (_, PathOutcome::Merged) => Outcome::Merged,

@@ -6,14 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
-use retake_model::id::{FolderId, ProjectId};
+use retake_model::id::FolderId;
 use retake_model::intent::{FolderIdentity, FolderRecord};
 use retake_store::StoreError;
 use retake_workspace::folder::{Identity, path_from_text};
 
 use super::worktree::is_same_folder;
 use super::{FileError, WorkingCopy};
-use crate::Reader;
+use crate::read::project::ProjectReader;
 
 /// An additional root of a project.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ impl WorkingCopy {
         if self.worktree.is_some() || self.workspace.roots().len() == 1 {
             return Ok(());
         }
-        let known = self.timeline.read()?.additional_roots(self.project)?;
+        let known = self.timeline.read()?.project(self.project).additional_roots()?;
         let ours = |root: &&AdditionalRoot| self.workspace.roots().iter().any(|our| our.path == root.path);
         known.iter().filter(ours).try_for_each(AdditionalRoot::check_exists)
     }
@@ -145,10 +145,10 @@ fn check_overlap(ours: &Path, theirs: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-impl Reader<'_> {
-    /// The additional roots of a project, sorted by name.
-    pub fn additional_roots(&self, project: ProjectId) -> Result<Vec<AdditionalRoot>, StoreError> {
-        let Some(record) = self.queries().folder(FolderId::of_project(project))? else {
+impl ProjectReader<'_> {
+    /// The additional roots of the project, sorted by name.
+    pub fn additional_roots(&self) -> Result<Vec<AdditionalRoot>, StoreError> {
+        let Some(record) = self.reader.queries().folder(FolderId::of_project(self.project))? else {
             return Ok(Vec::new());
         };
         let identities = record.root_identities.unwrap_or_default();

@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 
 use retake_model::content::ContentId;
 use retake_model::history::{self, OperationLog};
-use retake_model::id::{TakeId, ThreadId};
+use retake_model::id::TakeId;
 use retake_model::operation::{FileChange, Version};
 
 use super::plan::FileOperationWalk;
-use crate::{ReadError, Reader};
+use crate::ReadError;
+use crate::files::file_history::FileHistoryReader;
 
 /// The files of the takes of a thread.
 #[derive(Clone, Debug, Default)]
@@ -36,18 +37,17 @@ pub struct TakeFiles {
     pub current: ContentId,
 }
 
-impl Reader<'_> {
-    /// The files of all takes of a thread, from at most `most` of the newest operations with files. Given an earlier
+impl FileHistoryReader<'_> {
+    /// The files of all takes of the thread, from at most `most` of the newest operations with files. Given an earlier
     /// result, reads only later operations.
-    pub fn files_of_takes(
+    pub fn of_takes(
         &self,
-        thread: ThreadId,
         before: Option<&TakeFilesIndex>,
         most: usize,
     ) -> Result<TakeFilesIndex, ReadError> {
-        let row = self.thread(thread)?;
-        let head = self.head(thread)?.operation;
-        let queries = self.queries();
+        let row = self.reader.thread(self.thread)?;
+        let head = self.reader.head(self.thread)?.operation;
+        let queries = self.reader.queries();
         let log = queries.log(row.number);
         let mut found = TakeFilesIndex { at: Some(head.version), ..TakeFilesIndex::default() };
         let mut known = None;

@@ -32,7 +32,7 @@ impl Timeline {
         let state = reader.state(thread)?;
         check_take(&reader.queries(), &state, take)?;
         Ok(match take {
-            Some(take) if reader.worktree_of(thread, take)?.is_some() => TakeFolder::Worktree,
+            Some(take) if reader.worktrees().of(thread, take)?.is_some() => TakeFolder::Worktree,
             Some(take) if take != state.active => TakeFolder::None,
             _ => TakeFolder::Project,
         })
@@ -49,7 +49,7 @@ impl Timeline {
             return Ok(None);
         };
         let Some(files) = files else { return Ok(None) };
-        match self.read()?.worktree_of(thread, *from)? {
+        match self.read()?.worktrees().of(thread, *from)? {
             Some(folder) if !folder.is_gone()? => WorkingCopy::of_worktree(self, &folder, files).map(Some),
             _ => Ok(None),
         }

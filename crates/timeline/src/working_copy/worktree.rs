@@ -3,6 +3,7 @@
 mod identity;
 mod location;
 mod preview;
+mod reader;
 mod remove;
 
 use std::io::Write;
@@ -25,6 +26,7 @@ use retake_workspace::snapshot::{KnownFiles, Options, Workspace};
 use serde::{Serialize, Serializer};
 
 pub use preview::{WorktreeChange, WorktreePreview};
+pub use reader::WorktreeReader;
 pub use remove::CleanupReport;
 
 pub(super) use identity::{identify, is_at, is_same_folder};
@@ -33,7 +35,7 @@ use remove::PendingFill;
 use super::plan::files_of_take;
 use super::{FileError, MoveOptions, PlanRequest, RecordedChanges, WorkingCopy};
 use crate::clock::ClockIds;
-use crate::{Caller, ProjectError, ReadError, Reader, Timeline};
+use crate::{Caller, ProjectError, Timeline};
 
 /// A worktree that was created.
 #[derive(Clone, Debug, Serialize)]
@@ -130,7 +132,7 @@ impl WorkingCopy {
         let (files, tree) = (root.files, root.tree);
         let (filled, snapshot) = snapshot_of_root(root);
         let mark = MarkFile::new(&self.timeline, &path, format!("{thread} {take} {snapshot}"));
-        let is_filled = mark.is_of(&path) && self.timeline.read()?.worktree_at(&path)?.is_none();
+        let is_filled = mark.is_of(&path) && self.timeline.read()?.worktrees().at(&path)?.is_none();
         if !is_filled {
             self.free_location(&path)?;
         }
@@ -180,7 +182,7 @@ impl WorkingCopy {
         if reader.state(thread)?.active == take {
             return Err(FileError::TakeIsActive);
         }
-        if let Some(open) = reader.worktree_of(thread, take)? {
+        if let Some(open) = reader.worktrees().of(thread, take)? {
             return Err(FileError::TakeInWorktree(open.path));
         }
         let row = reader.thread(thread)?;
@@ -290,7 +292,7 @@ impl WorkingCopy {
 
     /// Rejects deleting a folder into which another worktree was moved, which its recorded path does not show.
     fn check_no_worktree_moved_in(&self, path: &Path) -> Result<(), FileError> {
-        let mut away = self.timeline.read()?.worktrees()?;
+        let mut away = self.timeline.read()?.worktrees().list()?;
         away.retain(|other| other.id != self.folder && !other.exists());
         let mut folders = if away.is_empty() { Vec::new() } else { vec![path.to_owned()] };
         while let Some(folder) = folders.pop() {
@@ -360,10 +362,10 @@ impl MarkFile {
 }
 
 impl Timeline {
-    /// The worktree that contains a path, like [`Reader::worktree_at`]. If it was moved, records its new path.
+    /// The worktree that contains a path, like [`WorktreeReader::at`]. If it was moved, records its new path.
     pub fn recognise_worktree(&self, path: &Path) -> Result<Option<Worktree>, ProjectError> {
         let reader = self.read()?;
-        let Some(found) = reader.worktree_at(path)? else { return Ok(None) };
+        let Some(found) = reader.worktrees().at(path)? else { return Ok(None) };
         let known = reader.queries().folder(found.id)?.map(|record| path_from_text(record.path()));
         drop(reader);
         if known.is_some_and(|known| known != found.path) {
@@ -420,49 +422,5 @@ fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 pub(super) fn clear_unfinished_fills(timeline: &Timeline, project: FolderId) {
     if let Some(left) = PendingFill::left(timeline, project) {
         left.clear();
-    }
-}
-
-impl Reader<'_> {
-    /// A path next to a project's folder, named after the project and a take; `None` if it has no parent.
-    pub fn folder_beside(&self, project: ProjectId, take: &str) -> Result<Option<PathBuf>, ReadError> {
-        let Some(row) = self.queries().project(project)? else { return Ok(None) };
-        let project = path_from_text(&row.path);
-        let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("project");
-        let plain =
-            |letter: char| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
-        let take: String = take.chars().map(plain).collect();
-        Ok(project.parent().map(|around| around.join(format!("{name}.{take}"))))
-    }
-
-    /// All worktrees.
-    pub fn worktrees(&self) -> Result<Vec<Worktree>, ReadError> {
-        let folders = self.queries().folders()?;
-        let found = folders.into_iter().filter_map(|folder| {
-            let WorktreeTake { thread, take } = folder.worktree.filter(|_| folder.removing.is_none())?;
-            let path = path_from_text(folder.path());
-            let FolderRecord { id, project, identity, .. } = folder;
-            Some(Worktree { id, project, thread, take, path, identity })
-        });
-        Ok(found.collect())
-    }
-
-    /// The worktree that contains a path, the innermost if there are several. It is recognised by identity and not by
-    /// path, so that it may have been moved.
-    pub fn worktree_at(&self, path: &Path) -> Result<Option<Worktree>, StoreError> {
-        let mut folders = self.worktrees().map_err(|error| match error {
-            ReadError::Store(error) => error,
-            other => StoreError::Damaged(other.to_string()),
-        })?;
-        if folders.is_empty() {
-            return Ok(None);
-        }
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        for around in path.ancestors() {
-            if let Some(found) = folders.iter().position(|folder| folder.contains(around)) {
-                return Ok(Some(Worktree { path: around.to_owned(), ..folders.swap_remove(found) }));
-            }
-        }
-        Ok(None)
     }
 }

@@ -14,7 +14,8 @@ use retake_model::object::{Additions, Objects};
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Publication, Queries, StoreError, ThreadFilter, ThreadRow, TurnLeases, WriteTransaction};
+use retake_store::runtime::TurnLeases;
+use retake_store::{Publication, Queries, StoreError, ThreadFilter, ThreadRow, WriteTransaction};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
@@ -68,8 +69,11 @@ impl Timeline {
         let command = self.with_shared_role(thread, command)?;
         let recorded = self.record_shared(thread, &command)?;
         let done = self.change_thread(thread, command, caller);
-        if done.is_err() {
-            self.revert_shared(recorded)?;
+        match &done {
+            // The operation may be on disk, and needs its record then.
+            Ok(_) | Err(ChangeError::Store(StoreError::Unsure)) => {}
+            // A record without its operation has no effect, so that its removal may fail too.
+            Err(_) => drop(self.revert_shared(recorded)),
         }
         done
     }

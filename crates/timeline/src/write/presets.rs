@@ -10,7 +10,7 @@ use retake_model::take::{FileItem, FileList};
 use retake_store::{SettingScope, StoreError};
 use serde::Serialize;
 
-use crate::{Caller, ChangeError, ChangeOutcome, ReadError, Reader, Timeline};
+use crate::{Caller, ChangeError, ChangeOutcome, ReadError, Timeline};
 
 /// Maximum number of presets per project.
 const MAX_PRESETS: usize = 1_000;
@@ -49,29 +49,6 @@ pub enum PresetError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl Reader<'_> {
-    /// The presets of a thread's project, sorted by name.
-    pub fn context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, ReadError> {
-        let scope = SettingScope::Project(self.thread(thread)?.home);
-        let shared = self.store().shared_settings(scope)?;
-        Ok(shared.presets.into_iter().map(|(name, items)| ContextPreset { name, items }).collect())
-    }
-
-    /// Deleted or replaced presets of a thread's project, latest first.
-    pub fn former_context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, ReadError> {
-        let scope = SettingScope::Project(self.thread(thread)?.home);
-        let former = self.store().shared_settings(scope)?.former_presets.into_iter().rev();
-        Ok(former.map(|former| ContextPreset { name: former.name, items: former.items }).collect())
-    }
-
-    /// One preset of a thread's project.
-    pub fn context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
-        let all = self.context_presets(thread)?;
-        let found = all.into_iter().find(|preset| preset.name == name);
-        found.ok_or_else(|| PresetError::NoSuchPreset(name.to_owned()))
-    }
 }
 
 impl Timeline {
@@ -131,7 +108,7 @@ impl Timeline {
         name: &str,
         caller: Caller,
     ) -> Result<ChangeOutcome, PresetError> {
-        let items = self.read()?.context_preset(thread, name)?.items;
+        let items = self.read()?.settings(thread).preset(name)?.items;
         let command = Command::SetFiles { take, list: FileList::ContextFiles, items };
         Ok(self.change(thread, command, caller)?)
     }

@@ -96,6 +96,15 @@ pub enum ProjectChange {
     },
 }
 
+/// A project that was assigned to a folder.
+#[derive(Clone, Debug)]
+pub struct AdoptedProject {
+    /// The project.
+    pub project: Project,
+    /// The project that the folder belonged to before, if it has threads or shared settings.
+    pub displaced: Option<ForgottenProject>,
+}
+
 /// A project on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -179,7 +188,7 @@ impl Timeline {
     pub fn init_project(&self, folder: &Path) -> Result<Project, ProjectError> {
         let inside = |what| Err(ProjectError::Inside { path: folder.to_owned(), what });
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if self.read()?.worktree_at(&real)?.is_some() {
+        if self.read()?.worktrees().at(&real)?.is_some() {
             return inside("the folder of a take");
         }
         let store = self.store.folder();
@@ -219,11 +228,7 @@ impl Timeline {
 
     fn recognise(&self, folder: &Path, recording: RecordPolicy) -> Result<Project, ProjectError> {
         let rows = self.read()?.queries().projects()?;
-        let known = |path: &Path| {
-            let text = folder::path_to_text(path);
-            rows.iter().any(|row| row.path == text)
-        };
-        self.recognise_root(&find_root(folder, known), &rows, recording)
+        self.recognise_root(&find_root(folder, |path| is_project(&rows, path)), &rows, recording)
     }
 
     fn recognise_root(
@@ -272,20 +277,30 @@ impl Timeline {
         Ok(known == Some(row.id))
     }
 
-    /// Assigns a known project to a folder.
-    pub fn adopt(&self, folder: &Path, id: ProjectId) -> Result<Project, ProjectError> {
-        if self.read()?.queries().project(id)?.is_none() {
-            return Err(ProjectError::NoSuchProject(id));
-        }
+    /// Assigns a known project to a folder. A project that the folder belonged to before is forgotten: it keeps its
+    /// threads, without a folder.
+    pub fn adopt(&self, folder: &Path, id: ProjectId) -> Result<AdoptedProject, ProjectError> {
+        let rows = self.read()?.queries().projects()?;
+        let former = rows.iter().find(|row| row.id == id).ok_or(ProjectError::NoSuchProject(id))?;
         let facts = folder::observe(folder)?.as_evidence();
         check_folder(&path_from_text(&facts.path))?;
+        let here = |row: &&ProjectRow| row.id != id && row.path == facts.path;
+        // A project without threads leaves nothing behind that could be adopted again.
+        let displaced = match rows.iter().find(here) {
+            Some(row) => Some(self.forget_project(row.id)?).filter(|forgotten| forgotten.kept),
+            None => None,
+        };
+        if former.path != facts.path {
+            // Otherwise the former folder would look like a copy. Marks are best effort.
+            let _ = folder::unmark(&path_from_text(&former.path), id);
+        }
         let now = self.clock.now();
         let project =
             self.store.write(move |writing: &WriteTransaction<'_>| -> Result<Project, StoreError> {
                 record(writing, id, facts, ProjectChange::Nothing, now)
             })?;
         project.mark();
-        Ok(project)
+        Ok(AdoptedProject { project, displaced })
     }
 
     /// Makes a thread the current one of its project.
@@ -307,13 +322,13 @@ impl Timeline {
     }
 }
 
-impl Reader<'_> {
+impl KnownProject {
     /// Details of a project.
-    pub fn known_project(&self, row: ProjectRow) -> Result<KnownProject, ReadError> {
+    pub fn of(reader: &Reader<'_>, row: ProjectRow) -> Result<Self, ReadError> {
         let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
-        Ok(KnownProject {
+        Ok(Self {
             exists: path_from_text(&row.path).is_dir(),
-            threads: self.threads(&filter)?.len() as u64,
+            threads: reader.threads(&filter)?.len() as u64,
             id: row.id,
             path: row.path,
             current: row.current,
@@ -321,6 +336,23 @@ impl Reader<'_> {
             last_seen: row.last_seen,
         })
     }
+}
+
+/// Returns whether a folder is a known project, at its recorded path or moved from it.
+fn is_project(rows: &[ProjectRow], path: &Path) -> bool {
+    let text = folder::path_to_text(path);
+    if rows.iter().any(|row| row.path == text) {
+        return true;
+    }
+    // Most folders have nothing in common with a project, which is found out without reading their repository.
+    let identity = Identity::of(path).ok();
+    let mark = folder::read_mark(path);
+    let has_evidence = rows.iter().any(|row| {
+        Some(row.id) == mark
+            || identity.is_some_and(|found| (found.device, found.inode) == (row.device, row.inode))
+    });
+    has_evidence
+        && folder::observe(path).is_ok_and(|facts| recognised(rows, &facts.as_evidence()).0.is_some())
 }
 
 /// The known project of a folder, if any, and how it was recognised.

@@ -16,7 +16,8 @@ use retake_model::object::Additions;
 use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
-use retake_store::{DeletedFilter, Facet, ThreadFilter, TurnLeases, WriteTransaction};
+use retake_store::runtime::TurnLeases;
+use retake_store::{DeletedFilter, Facet, ThreadFilter, WriteTransaction};
 use serde::Serialize;
 
 use crate::clock::{Clock, ClockIds};

@@ -19,8 +19,7 @@ use retake_model::command::{Command, Prompt, TurnStart, checked_roles};
 use retake_model::entry::default_role;
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::settings::Settings;
-use retake_model::state::ThreadState;
-use retake_store::{SettingScope, SharedSettings, SharedValue, ThreadRow};
+use retake_store::{SettingScope, SharedValue, ThreadRow};
 
 use crate::{ChangeError, ReadError, Reader, Timeline};
 
@@ -29,71 +28,53 @@ const ROLES: &str = "roles";
 const GLOBAL_PROMPT: &str = "global_system_prompt";
 const PROJECT_PROMPT: &str = "project_system_prompt";
 
-impl Reader<'_> {
-    /// The settings of a thread, including shared ones.
-    pub fn effective_settings(&self, thread: ThreadId) -> Result<Settings, ReadError> {
-        self.effective_settings_in(thread, &self.state(thread)?)
-    }
+/// The roles that the threads of a project share; `None` if no thread has set them.
+pub(crate) fn shared_roles(
+    reader: &Reader<'_>,
+    project: ProjectId,
+) -> Result<Option<Vec<String>>, ReadError> {
+    let roles = shared_value(reader, SettingScope::Project(project), ROLES)?;
+    Ok(roles.map(|roles| roles.lines().map(str::to_owned).collect()))
+}
 
-    /// The settings of a state of the thread.
-    pub fn effective_settings_in(
-        &self,
-        thread: ThreadId,
-        state: &ThreadState,
-    ) -> Result<Settings, ReadError> {
-        let mut settings = self.settings(state)?;
-        let home = SettingScope::Project(self.thread(thread)?.home);
-        if let Some(prompt) = self.shared(SettingScope::Global, GLOBAL_PROMPT)? {
-            settings.global_system_prompt = prompt;
-        }
-        if let Some(prompt) = self.shared(home, PROJECT_PROMPT)? {
-            settings.project_system_prompt = prompt;
-        }
-        Ok(settings)
+/// Replaces the prompts in the settings of a thread by the shared ones.
+pub(crate) fn apply_shared_prompts(
+    reader: &Reader<'_>,
+    project: ProjectId,
+    settings: &mut Settings,
+) -> Result<(), ReadError> {
+    if let Some(prompt) = shared_value(reader, SettingScope::Global, GLOBAL_PROMPT)? {
+        settings.global_system_prompt = prompt;
     }
+    if let Some(prompt) = shared_value(reader, SettingScope::Project(project), PROJECT_PROMPT)? {
+        settings.project_system_prompt = prompt;
+    }
+    Ok(())
+}
 
-    /// The roles for entries of a thread.
-    pub fn effective_roles(&self, thread: ThreadId) -> Result<Vec<String>, ReadError> {
-        match self.shared_roles(self.thread(thread)?.home)? {
-            Some(roles) => Ok(roles),
-            None => Ok(self.state(thread)?.roles),
+/// The value of a shared setting; `None` if no thread has set it or all have undone it.
+fn shared_value(reader: &Reader<'_>, scope: SettingScope, name: &str) -> Result<Option<String>, ReadError> {
+    let shared = reader.shared_settings(scope)?;
+    for set in shared.values.get(name).into_iter().flatten().rev() {
+        match value_in(reader, set.thread, name)? {
+            Some(now) if now != set.value => {}
+            // Also if the thread was purged: the value that it set for others stays.
+            _ => return Ok(Some(set.value.clone())),
         }
     }
+    Ok(None)
+}
 
-    /// The roles of a new thread in a project.
-    pub fn project_roles(&self, project: ProjectId) -> Result<Vec<String>, ReadError> {
-        Ok(self.shared_roles(project)?.unwrap_or_default())
+/// The value in the state of a thread; `None` if the thread does not exist.
+fn value_in(reader: &Reader<'_>, thread: ThreadId, name: &str) -> Result<Option<String>, ReadError> {
+    if reader.queries().thread(thread)?.is_none() {
+        return Ok(None);
     }
-
-    fn shared_roles(&self, project: ProjectId) -> Result<Option<Vec<String>>, ReadError> {
-        let roles = self.shared(SettingScope::Project(project), ROLES)?;
-        Ok(roles.map(|roles| roles.lines().map(str::to_owned).collect()))
+    let state = reader.state(thread)?;
+    if name == ROLES {
+        return Ok(Some(state.roles.join("\n")));
     }
-
-    /// The value of a shared setting; `None` if no thread has set it or all have undone it.
-    fn shared(&self, scope: SettingScope, name: &str) -> Result<Option<String>, ReadError> {
-        let shared: SharedSettings = self.store().shared_settings(scope)?;
-        for set in shared.values.get(name).into_iter().flatten().rev() {
-            match self.value_in(set.thread, name)? {
-                Some(now) if now != set.value => {}
-                // Also if the thread was purged: the value that it set for others stays.
-                _ => return Ok(Some(set.value.clone())),
-            }
-        }
-        Ok(None)
-    }
-
-    /// The value in the state of a thread; `None` if the thread does not exist.
-    fn value_in(&self, thread: ThreadId, name: &str) -> Result<Option<String>, ReadError> {
-        if self.queries().thread(thread)?.is_none() {
-            return Ok(None);
-        }
-        let state = self.state(thread)?;
-        if name == ROLES {
-            return Ok(Some(state.roles.join("\n")));
-        }
-        Ok(self.settings(&state)?.get(name))
-    }
+    Ok(state.own_settings(&reader.queries())?.get(name))
 }
 
 /// The shared settings of a command: scope, name and value.
@@ -137,7 +118,7 @@ impl Timeline {
             return Ok(command);
         };
         if role.is_none() {
-            *role = Some(default_role(&self.read()?.effective_roles(thread)?).to_owned());
+            *role = Some(default_role(&self.read()?.settings(thread).roles()?).to_owned());
         }
         Ok(command)
     }

@@ -14,7 +14,7 @@ fn path(text: &str) -> RootPath {
 }
 
 fn log(world: &FileWorld, name: &str) -> FileLog {
-    world.world.read().file_log(PROJECT, &path(name), None, 100).expect("a log")
+    world.world.read().project(PROJECT).file_log(&path(name), None, 100).expect("a log")
 }
 
 /// A short summary of each operation, newest first.
@@ -45,7 +45,7 @@ fn who(actor: &Actor) -> &'static str {
 
 fn blame(world: &FileWorld, name: &str) -> Result<Blame, BlameError> {
     let seen = world.working_copy.record_changes(world.world.thread, Caller::human()).expect("a look");
-    world.world.read().blame(PROJECT, &path(name), seen.snapshot, None)
+    world.world.read().project(PROJECT).blame(&path(name), seen.snapshot, None)
 }
 
 /// Each line with its author.
@@ -118,7 +118,7 @@ fn a_log_has_pages_and_knows_every_thread_of_the_project() {
     let mut paged = Vec::new();
     let mut before = None;
     loop {
-        let page = reader.file_log(PROJECT, &path("a.txt"), before, 2).expect("a page");
+        let page = reader.project(PROJECT).file_log(&path("a.txt"), before, 2).expect("a page");
         paged.extend(page.operations);
         before = page.next;
         if before.is_none() {
@@ -143,7 +143,7 @@ fn what_differs_is_told_in_as_much_detail_as_is_asked_for() {
     let after = world.agent(|_| {}).snapshot;
     let reader = world.world.read();
     let ask = |paths: Vec<RootPath>, detail| {
-        reader.changes(before, after, &DiffOptions { paths, detail }).expect("readable files")
+        reader.snapshot(before).changes(after, &DiffOptions { paths, detail }).expect("readable files")
     };
     let all = ask(vec![], Detail::Hunks(3));
     let names: Vec<String> =
@@ -160,7 +160,8 @@ fn what_differs_is_told_in_as_much_detail_as_is_asked_for() {
     assert_eq!(ask(vec![path("moved.txt")], Detail::Paths).files[0].happened, PathChangeKind::Renamed);
     assert_eq!(
         reader
-            .changes(after, after, &DiffOptions { paths: vec![], detail: Detail::Paths })
+            .snapshot(after)
+            .changes(after, &DiffOptions { paths: vec![], detail: Detail::Paths })
             .expect("so")
             .files,
         []

@@ -55,7 +55,7 @@ impl Takes {
             .working_copy
             .open_worktree(world.thread, take, &folder, &Caller::human())
             .expect("a worktree");
-        let known = world.read().worktree_of(world.thread, take).expect("a look").expect("it is known");
+        let known = world.read().worktrees().of(world.thread, take).expect("a look").expect("it is known");
         let working_copy =
             WorkingCopy::of_worktree(&world.timeline, &known, &Options::default()).expect("a desk");
         work(&working_copy);

@@ -31,7 +31,7 @@ fn every_kind_of_change_is_told_and_its_reverse_too() {
         let before = world.read().thread(world.thread).expect("a thread").summary.version;
         world.done(make(&world));
         let between =
-            |from, to| lines(&world.read().compare_versions(world.thread, [from, to], 10).expect("told"));
+            |from, to| lines(&world.read().history(world.thread).compare([from, to], 10).expect("told"));
         assert_eq!(between(before, before + 1), forth);
         assert_eq!(between(before + 1, before), back);
         assert_eq!(between(before, before), Vec::<String>::new());
@@ -97,7 +97,7 @@ fn only_some_entries_are_named_and_all_are_counted() {
     let texts: Vec<String> = (0..300).map(|number| format!("text {number}")).collect();
     let world = World::saying(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let version = world.read().thread(world.thread).expect("a thread").summary.version;
-    let told = world.read().compare_versions(world.thread, [1, version], 5).expect("told");
+    let told = world.read().history(world.thread).compare([1, version], 5).expect("told");
     assert_eq!((told.entries.len(), told.entries_added), (5, 300));
     assert_eq!((told.entries_removed, told.entries_changed), (0, 0));
     assert_eq!(
@@ -109,5 +109,5 @@ fn only_some_entries_are_named_and_all_are_counted() {
 #[test]
 fn a_moment_that_never_was_is_refused() {
     let world = World::saying(&["one"]);
-    assert!(world.read().compare_versions(world.thread, [1, 99], 5).is_err());
+    assert!(world.read().history(world.thread).compare([1, 99], 5).is_err());
 }

@@ -5,7 +5,7 @@ use retake_model::command::CommandError;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::Block;
 use retake_model::take::NewPicture;
-use retake_timeline::{ChangeError, Command};
+use retake_timeline::{ChangeError, Command, ResetSummary, read_picture};
 
 fn picture(name: &str) -> NewPicture {
     NewPicture::new(format!("GIF89a {name}").into_bytes()).expect("it begins as one does")
@@ -28,7 +28,7 @@ fn attach(world: &World, names: &[&str]) -> Command {
 fn last(world: &World) -> (String, Vec<ContentId>) {
     let (take, look) = (world.take(), world.read());
     let entry = world.entry(take.entries.len());
-    let (_, version) = look.entry(&take, entry).expect("readable").expect("there");
+    let (_, version) = look.entries(world.thread, &take).get(entry).expect("readable").expect("there");
     (version.text(), version.blocks.iter().filter_map(Block::picture).collect())
 }
 
@@ -72,8 +72,8 @@ fn a_draft_is_sent_with_its_pictures_and_an_undo_brings_both_back() {
     // A fork restores the draft as it was sent.
     world.done(Command::Fork { from: take, at: entry, name: None });
     assert_eq!(attached(&world), [id("a"), id("b")]);
-    assert!(world.read().shows_picture(world.thread, id("a")).expect("readable"));
-    assert!(!world.read().shows_picture(world.thread, id("z")).expect("readable"));
+    assert!(world.read().history(world.thread).shows_picture(id("a")).expect("readable"));
+    assert!(!world.read().history(world.thread).shows_picture(id("z")).expect("readable"));
     assert!(world.timeline.store().verify(&mut |_| {}).expect("readable").problems.is_empty());
 }
 
@@ -81,15 +81,15 @@ fn a_draft_is_sent_with_its_pictures_and_an_undo_brings_both_back() {
 fn a_picture_that_was_only_typed_is_shown_and_counted() {
     let world = World::saying(&["one"]);
     world.done(attach(&world, &["a"]));
-    assert!(world.read().shows_picture(world.thread, id("a")).expect("readable"));
-    let cleared = world.read().reset_summary(&world.state()).expect("readable");
+    assert!(world.read().history(world.thread).shows_picture(id("a")).expect("readable"));
+    let cleared = ResetSummary::of(&world.read(), &world.state()).expect("readable");
     assert_eq!((cleared.drafts, cleared.takes), (1, 1));
     // A take also refers to model requests, which are not pictures.
     let take = world.state().active;
     let sent = ("GIF89a prompt", "base");
     world.done(Command::RecordSend { take, markdown: sent.0.into(), system_prompt: sent.1.into() });
     let blob = ContentId::of(Kind::Blob, sent.0.as_bytes());
-    assert!(!world.read().shows_picture(world.thread, blob).expect("readable"));
+    assert!(!world.read().history(world.thread).shows_picture(blob).expect("readable"));
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn typing_is_one_step_and_what_is_done_to_the_draft_is_another() {
 fn a_destroyed_picture_is_none() {
     let world = World::saying(&["one"]);
     world.done(attach(&world, &["a"]));
-    assert!(world.read().picture(id("a")).expect("readable").is_some());
+    assert!(read_picture(&world.read(), id("a")).expect("readable").is_some());
     let gone = [(Kind::Blob, id("a"))];
     world.timeline.store().redact(&gone, world.timeline.now()).expect("destroyed");
-    assert_eq!(world.read().picture(id("a")).expect("readable"), None);
+    assert_eq!(read_picture(&world.read(), id("a")).expect("readable"), None);
 }
 
 #[test]

@@ -15,8 +15,12 @@ fn an_edit_keeps_role_time_usage_thinking_and_unknown_fields() {
     let take = world.state().active;
     world.done(Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.clone().into()] });
     world.done(Command::EditEntry { take, entry: world.entry(2), text: "right".into() });
-    let (_, edited) =
-        world.read().entry(&world.take(), world.entry(2)).expect("readable").expect("the entry");
+    let (_, edited) = world
+        .read()
+        .entries(world.thread, &world.take())
+        .get(world.entry(2))
+        .expect("readable")
+        .expect("the entry");
     assert_eq!(edited.text(), "right");
     assert!(edited.edited.is_some());
     let expected = EntryVersion { edited: edited.edited, blocks: edited.blocks.clone(), ..entry };
@@ -88,7 +92,7 @@ fn truncating_keeps_the_last_exchanges_whole() {
 fn what_changes_nothing_makes_no_operation() {
     let world = World::saying(&["one"]);
     let take = world.state().active;
-    let version = world.read().undo_status(world.thread).expect("a undo_status").version;
+    let version = world.read().history(world.thread).undo_status().expect("a undo_status").version;
     for command in [
         Command::EditEntry { take, entry: world.entry(1), text: "one".into() },
         Command::ChangeRole { take, entry: world.entry(1), role: "User".into() },

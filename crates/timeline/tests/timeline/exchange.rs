@@ -6,14 +6,16 @@ use crate::support::{FileWorld, PROJECT, World};
 use retake_model::entry::EntryVersion;
 use retake_model::id::ProjectId;
 use retake_timeline::{
-    Caller, Command, Goal, ImportError, ImportMode, InsertPosition, MoveOptions, NewThread, Rules, Timeline,
-    WorkingCopy,
+    Caller, Command, Exporter, Goal, ImportError, ImportMode, InsertPosition, MoveOptions, NewThread, Rules,
+    Timeline, WorkingCopy,
 };
 use retake_workspace::snapshot::Workspace;
 
 pub(crate) fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
     let mut bytes = Vec::new();
-    timeline.read().expect("a look").export(thread, &mut bytes, &mut |_, _| {}).expect("an export");
+    Exporter::new(&timeline.read().expect("a look"))
+        .thread(thread, &mut bytes, &mut |_, _| {})
+        .expect("an export");
     bytes
 }
 
@@ -187,7 +189,8 @@ fn a_copy_of_a_promoted_thread_stays_when_the_promotion_is_undone() {
 fn what_was_redacted_and_stored_again_is_exported_with_its_bytes() {
     let world = World::saying(&["secret"]);
     let cell = world.take().entries.get(&world.read().queries(), 0).expect("a list").expect("an entry");
-    let entry = world.read().page(world.thread, &world.take(), 0..1).expect("a page")[0].entry.clone();
+    let entry =
+        world.read().entries(world.thread, &world.take()).page(0..1).expect("a page")[0].entry.clone();
     let what = [(retake_model::content::Kind::Entry, cell.version)];
     world.timeline.store().redact(&what, world.timeline.now()).expect("a redaction");
     let gone = export(&world.timeline, world.thread);
@@ -247,7 +250,7 @@ fn an_import_that_continues_a_thread_leaves_conversation_and_files_together() {
     let texts = || {
         let reader = timeline.read().expect("a look");
         let take = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
-        let page = reader.page(thread, &take, 0..take.entries.len()).expect("a page");
+        let page = reader.entries(thread, &take).page(0..take.entries.len()).expect("a page");
         page.iter().map(|view| view.entry.text()).collect::<Vec<String>>()
     };
     assert_eq!(texts(), ["a"]);

@@ -89,8 +89,9 @@ fn each_half_can_move_alone() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1"));
     world.agent(|world| world.write("a", "2"));
-    let position =
-        |world: &FileWorld| world.world.read().undo_status(world.world.thread).expect("it stands").position;
+    let position = |world: &FileWorld| {
+        world.world.read().history(world.world.thread).undo_status().expect("it stands").position
+    };
     let start = position(&world);
 
     let only = |scope| MoveOptions { scope, ..MoveOptions::default() };
@@ -188,20 +189,20 @@ fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     // Names of files that differ between the first and current files of a take.
     let changed = |take| {
         let reader = world.world.read();
-        let known = reader.files_of_takes(thread, None, 100).expect("files");
+        let known = reader.files(thread).of_takes(None, 100).expect("files");
         assert!(!known.more);
         // An earlier result leads to the same answer.
         let mut before = known_before.borrow_mut();
-        let followed = reader.files_of_takes(thread, before.as_ref(), 100).expect("files");
+        let followed = reader.files(thread).of_takes(before.as_ref(), 100).expect("files");
         assert_eq!(followed.takes, known.takes);
         *before = Some(followed);
         assert_eq!(
             known.takes.get(&take).map(|files| files.current),
-            reader.files_of_take(thread, take).expect("files")
+            reader.files(thread).of_take(take).expect("files")
         );
         let Some(files) = known.takes.get(&take) else { return Vec::new() };
         let question = DiffOptions { paths: Vec::new(), detail: Detail::Paths };
-        let changes = reader.changes(files.first, files.current, &question).expect("both are there");
+        let changes = reader.snapshot(files.first).changes(files.current, &question).expect("both are there");
         changes.files.iter().map(|file| file.path.path.to_string()).collect::<Vec<_>>()
     };
     world.write("before", "0");
@@ -237,7 +238,7 @@ fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     world.undo();
     world.change(Command::Switch { take: main });
     assert_eq!((changed(main), changed(other)), (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]));
-    assert!(world.world.read().files_of_takes(thread, None, 2).expect("files").more);
+    assert!(world.world.read().files(thread).of_takes(None, 2).expect("files").more);
 }
 
 #[test]
@@ -472,7 +473,7 @@ fn a_take_can_live_in_a_folder_of_its_own() {
 
     // Changes there belong to the take; the project's folder stays unchanged.
     let reader = world.world.read();
-    let found = reader.worktree_at(&opened.path).expect("a look").expect("it is known");
+    let found = reader.worktrees().at(&opened.path).expect("a look").expect("it is known");
     drop(reader);
     let workspace = retake_workspace::snapshot::Workspace::of(&opened.path).expect("a folder");
     let working_copy =

@@ -81,7 +81,7 @@ fn a_branch_of_a_take_in_a_worktree_has_its_unrecorded_edits() {
     let folder = place.path().join("tree");
     let thread = world.world.thread;
     world.working_copy.open_worktree(thread, other, &folder, &Caller::human()).expect("a worktree");
-    let known = world.world.read().worktree_of(thread, other).expect("a look").expect("it is known");
+    let known = world.world.read().worktrees().of(thread, other).expect("a look").expect("it is known");
     let working_copy =
         WorkingCopy::of_worktree(&world.world.timeline, &known, &Options::default()).expect("a desk");
     std::fs::write(folder.join("hand"), "edited").expect("a file");

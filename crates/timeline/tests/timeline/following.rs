@@ -4,7 +4,7 @@ use retake_model::id::ProjectId;
 use retake_model::operation::OperationKind;
 use retake_store::{DeletedFilter, Facet, ThreadFilter, ThreadSelection};
 use retake_timeline::{
-    Caller, Command, LogEvent, NewThread, ReadError, Rules, Tail, ThreadCursor, Timeline, TreeThread,
+    Caller, Command, LogEvent, NewThread, ReadError, Rules, Tail, ThreadCursor, Timeline, Tree, TreeThread,
 };
 
 use crate::support::{FileWorld, PROJECT, World};
@@ -81,7 +81,7 @@ fn agree(timeline: &Timeline, filter: &ThreadFilter) -> Vec<String> {
     }
     let of_tree =
         ThreadFilter { project: filter.project, deleted: filter.deleted, ..ThreadFilter::default() };
-    let tree = reader.tree(filter.project, filter.deleted).expect("a tree");
+    let tree = Tree::of(&reader, filter.project, filter.deleted).expect("a tree");
     let mut after = None;
     let mut threads = Vec::new();
     loop {

@@ -426,7 +426,7 @@ fn files_within_the_limits_are_taken_however_deep_they_are() {
     let (_folder, timeline) = elsewhere();
     import(forgery.file(), &timeline, ImportMode::Same).expect("an import");
     let reader = timeline.read().expect("a look");
-    let files = reader.files_of_take(thread, active).expect("a look").expect("files");
+    let files = reader.files(thread).of_take(active).expect("a look").expect("files");
     let snapshot: Snapshot = load(&reader.queries(), files).expect("held");
     // A quarter of the default stack of a thread.
     let compared = std::thread::scope(|scope| {

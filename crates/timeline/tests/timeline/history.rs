@@ -68,7 +68,7 @@ fn one_undo_brings_back_all_that_a_reset_cleared() {
     let before = world.state();
     world.done(Command::Reset);
     let reader = world.read();
-    assert_eq!(reader.settings(&world.state()).expect("settings"), Settings::default());
+    assert_eq!(world.state().own_settings(&reader.queries()).expect("settings"), Settings::default());
     assert_eq!(world.take_names(), ["main", "main_take_1"], "takes stay");
     assert!(world.texts().is_empty() && world.take().draft.is_empty());
     assert_eq!(world.state().title, "Fix");
@@ -87,7 +87,7 @@ fn a_change_clears_redo_and_what_was_undone_can_still_be_jumped_to() {
     let moved = world.timeline.jump(world.thread, kept, Caller::human()).expect("a jump");
     assert_eq!(moved.position, kept);
     assert_eq!(world.texts(), ["one", "kept"]);
-    let history = world.read().history(world.thread, None, 100).expect("a history");
+    let history = world.read().history(world.thread).list(None, 100).expect("a history");
     assert!(history.iter().any(|item| item.undone && !item.redoable), "the other one is listed as undone");
 }
 
@@ -157,7 +157,7 @@ fn depth_limits_undo_but_not_jump() {
 fn a_saved_moment_is_no_step_and_is_found_by_name() {
     let world = World::saying(&["one"]);
     world.done(Command::Save { name: "good".into() });
-    let saved = world.read().saved(world.thread, "good").expect("a look").expect("a saved moment");
+    let saved = world.read().history(world.thread).saved("good").expect("a look").expect("a saved moment");
     world.say("AI", "bad");
     world.undo().expect("an undo");
     world.undo().expect("an undo passes over the save");
@@ -169,7 +169,7 @@ fn a_saved_moment_is_no_step_and_is_found_by_name() {
 #[test]
 fn a_stale_writer_is_told_the_current_version_and_changes_nothing() {
     let world = World::saying(&["one"]);
-    let stale = world.read().undo_status(world.thread).expect("a undo_status").version;
+    let stale = world.read().history(world.thread).undo_status().expect("a undo_status").version;
     world.say("AI", "two");
     let before = world.state();
     let edit = Command::Rename { title: "Mine".into() };
@@ -193,7 +193,7 @@ fn undo_is_scoped_to_its_thread() {
 #[test]
 fn many_steps_are_one_operation() {
     let world = World::saying(&["one", "two", "three", "four"]);
-    let before = world.read().undo_status(world.thread).expect("a thread");
+    let before = world.read().history(world.thread).undo_status().expect("a thread");
     let undone = world.timeline.undo(world.thread, Unit::Turn, 3, Caller::human()).expect("an undo");
     assert_eq!((undone.steps, undone.done.version), (3, before.version + 1));
     assert_eq!(world.texts(), ["one"]);

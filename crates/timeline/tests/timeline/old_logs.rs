@@ -127,7 +127,7 @@ fn undo_and_redo_move_entries_and_files_of_an_old_log_together() {
 fn a_jump_in_an_old_log_moves_entries_and_files_together() {
     let before = three_turns();
     let log = before.world.read();
-    let history = log.history(before.world.thread, None, 20).expect("a history");
+    let history = log.history(before.world.thread).list(None, 20).expect("a history");
     let last = history[0].version;
     drop(log);
     let world = as_before_chains(before);
@@ -164,7 +164,7 @@ fn steps_of_an_old_log_are_not_undone_across_a_worktree() {
     let place = folder.path().join("worktree");
     let opened =
         world.working_copy.open_worktree(thread, other, &place, &Caller::human()).expect("a worktree");
-    let known = world.world.read().worktree_at(&opened.path).expect("a look").expect("it is known");
+    let known = world.world.read().worktrees().at(&opened.path).expect("a look").expect("it is known");
     let workspace = Workspace::of(&opened.path).expect("a folder");
     let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
 

@@ -17,7 +17,7 @@ const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 struct Exec<'world> {
     world: &'world FileWorld,
     turn: TurnId,
-    _alive: retake_timeline::store::LivenessLock,
+    _alive: retake_store::runtime::LivenessLock,
 }
 
 impl<'world> Exec<'world> {

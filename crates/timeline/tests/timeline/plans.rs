@@ -81,7 +81,7 @@ fn a_version_that_only_the_folder_has_is_read_without_storing_it() {
     let report = plan(&world, PlanRequest::Move(UNDO)).preview().files.clone().expect("files");
     assert!(matches!(report.paths[0].outcome, Outcome::Conflicted { theirs: Some(_), .. }), "{report:?}");
     let reader = world.world.read();
-    assert!(!reader.has_snapshot(world.world.thread, report.before).expect("an answer"));
+    assert!(!reader.files(world.world.thread).has_snapshot(report.before).expect("an answer"));
     let read = |name: &str, most| {
         let path = RootPath { root: String::new(), path: name.parse().expect("a path") };
         let piece = world.working_copy.current_file(&path, most).expect("a look");
@@ -235,8 +235,8 @@ fn a_promoted_take_takes_its_files_along_and_a_fork_in_it_has_those_of_its_entry
     let promoted = world.working_copy.promote(world.world.thread, main, None, Caller::human(), Scope::Both);
     let thread = promoted.expect("a promotion").promoted.thread;
     let reader = world.world.read();
-    let files = reader.files_of_take(thread, main).expect("files").expect("it has its files");
-    assert!(reader.has_snapshot(thread, files).expect("a look"));
+    let files = reader.files(thread).of_take(main).expect("files").expect("it has its files");
+    assert!(reader.files(thread).has_snapshot(files).expect("a look"));
     drop(reader);
     world
         .working_copy

@@ -4,11 +4,11 @@ use std::fs;
 use std::process::Command;
 
 use retake_model::id::ProjectId;
-use retake_timeline::workspace::snapshot::{OpenError, Options, Workspace};
 use retake_timeline::{
     Caller, Command as Change, FileError, Goal, MoveOptions, NewThread, PlanRequest, ProjectChange, Rules,
     Timeline, Unit, WorkingCopy,
 };
+use retake_workspace::snapshot::{OpenError, Options, Workspace};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -38,6 +38,30 @@ fn a_renamed_folder_keeps_its_project() {
     let after = place.project("renamed");
     assert_eq!(after.id, before.id);
     assert!(matches!(after.folder_change, ProjectChange::Moved { .. }));
+}
+
+#[test]
+fn a_project_moved_below_another_one_keeps_its_identity() {
+    let place = Place::new();
+    let outer = place.project("project");
+    let path = |name: &str| place.folder.path().join(name);
+    fs::create_dir_all(path("project/inner/deep")).expect("a new folder");
+    fs::create_dir(path("alone")).expect("a new folder");
+    let inner = place.timeline.init_project(&path("project/inner")).expect("a project");
+    let alone = place.project("alone");
+    assert_ne!(inner.id, outer.id);
+
+    fs::rename(path("project/inner"), path("project/renamed")).expect("a rename");
+    fs::rename(path("alone"), path("project/alone")).expect("a rename");
+    for (folder, project) in
+        [("project/renamed/deep", &inner), ("project/renamed", &inner), ("project/alone", &alone)]
+    {
+        assert_eq!(place.project(folder).id, project.id, "{folder}");
+    }
+    // A copy is not recognised as the original, and belongs to the project above it.
+    let copied = Command::new("cp").arg("-a").args([path("project/renamed"), path("project/copy")]).status();
+    assert!(copied.expect("cp").success());
+    assert_eq!(place.project("project/copy").id, outer.id);
 }
 
 #[test]
@@ -91,8 +115,28 @@ fn a_new_folder_at_an_old_path_is_another_project_that_can_adopt_the_old_one() {
     assert_ne!(after.id, before.id);
     assert_ne!(place.project("other").id, before.id);
     let adopted = place.timeline.adopt(&place.folder.path().join("project"), before.id).expect("an adoption");
+    assert!(adopted.displaced.is_none(), "a project without threads leaves nothing: {adopted:?}");
+    let adopted = adopted.project;
     assert_eq!(adopted.id, before.id);
     assert_eq!(place.project("project").id, before.id);
+}
+
+#[test]
+fn adopting_a_project_names_the_threads_that_were_here() {
+    let place = Place::new();
+    fs::create_dir(place.folder.path().join("other")).expect("a new folder");
+    let (here, other) = (place.project("project"), place.project("other"));
+    for project in [&here, &other] {
+        place.timeline.create_thread(NewThread::in_project(project.id), Caller::human()).expect("a thread");
+    }
+    let folder = place.folder.path().join("project");
+    let adopted = place.timeline.adopt(&folder, other.id).expect("an adoption");
+    let displaced = adopted.displaced.expect("the project that was here");
+    assert_eq!((displaced.id, displaced.threads), (here.id, 1));
+    assert_eq!(place.project("project").id, other.id);
+    assert_eq!(place.project("other").folder_change, ProjectChange::New, "not a copy: the former folder");
+    let back = place.timeline.adopt(&folder, here.id).expect("an adoption");
+    assert_eq!(back.displaced.map(|displaced| displaced.id), Some(other.id));
 }
 
 #[test]

@@ -45,14 +45,14 @@ fn snapshots_from_before_a_promotion_are_listed_and_restored() {
     let (world, _, thread) = promoted();
     let source = world.world.thread;
     let reader = world.world.read();
-    let listed = reader.files_of_lineage(thread, None, 100).expect("a list");
+    let listed = reader.files(thread).of_lineage(None, 100).expect("a list");
     let threads: Vec<ThreadId> = listed.iter().map(|of| of.thread).collect();
     assert_eq!(threads, [thread, source, source, source, source], "{listed:?}");
     // Pages give the same list.
     let mut paged = Vec::new();
     while let Some(next) = {
         let before = paged.last().map(|last: &retake_timeline::ThreadFiles| last.sequence);
-        reader.files_of_lineage(thread, before, 1).expect("a page").pop()
+        reader.files(thread).of_lineage(before, 1).expect("a page").pop()
     } {
         paged.push(next);
     }
@@ -61,13 +61,14 @@ fn snapshots_from_before_a_promotion_are_listed_and_restored() {
     assert_eq!(places(&paged), places(&listed));
     let first = listed.iter().rev().find(|of| of.at.files.before != of.at.files.after).expect("a change");
     let snapshot = first.at.files.after;
-    assert!(reader.has_snapshot(thread, snapshot).expect("a look"));
+    assert!(reader.files(thread).has_snapshot(snapshot).expect("a look"));
     let beginning = &snapshot.to_string()[..12];
-    assert_eq!(reader.snapshots_beginning(thread, beginning).expect("a look"), [snapshot]);
-    let later = reader.files_of_take(source, world.world.state().active).expect("files").expect("they are");
+    assert_eq!(reader.files(thread).snapshots_beginning(beginning).expect("a look"), [snapshot]);
+    let later = reader.files(source).of_take(world.world.state().active).expect("files").expect("they are");
     assert!(
         !reader
-            .files_of_lineage(thread, None, 100)
+            .files(thread)
+            .of_lineage(None, 100)
             .expect("a list")
             .iter()
             .any(|of| { of.at.files.after == later })
@@ -85,12 +86,12 @@ fn the_changes_of_files_from_before_a_promotion_are_listed_page_by_page() {
     let (world, _, thread) = promoted();
     world.agent_of(thread, |world| world.write("b", "5\n"));
     let reader = world.world.read();
-    let all = reader.file_changes(thread, None, 100).expect("changes");
+    let all = reader.files(thread).changes(None, 100).expect("changes");
     let paths: Vec<String> = all.items.iter().map(|item| item.path.to_string()).collect();
     assert_eq!((paths.as_slice(), all.next), (["b", "a", "a", "a"].map(str::to_owned).as_slice(), None));
     let (mut paged, mut from) = (Vec::new(), None);
     loop {
-        let page = reader.file_changes(thread, from, 1).expect("a page");
+        let page = reader.files(thread).changes(from, 1).expect("a page");
         paged.extend(page.items);
         match page.next {
             Some(next) => from = Some(next),
@@ -113,7 +114,7 @@ fn a_promoted_take_means_its_own_files_until_the_thread_records_some() {
         });
         RevisionResolver::new(timeline, row, None, look).find("take:main").expect("a moment").snapshot
     };
-    let own = world.world.read().files_of_take(thread, main).expect("files").expect("it has some");
+    let own = world.world.read().files(thread).of_take(main).expect("files").expect("it has some");
     assert_eq!(named(), own);
     world.working_copy.restore(thread, own, &[], Caller::human(), MoveOptions::default()).expect("a restore");
     assert_eq!(world.read("a").as_deref(), Some("2\n"));

@@ -67,7 +67,7 @@ fn a_saved_version_has_the_files_that_another_thread_had_changed_before() {
     world.agent_of(other, |world| world.write("b", "1\n"));
     let saved = world.working_copy.save(thread, "both".to_owned(), Caller::human()).expect("a save").version;
     let at = |version| {
-        let at = world.world.read().files_at(thread, version).expect("a look").expect("files");
+        let at = world.world.read().files(thread).at(version).expect("a look").expect("files");
         at.files.after
     };
     world.agent(|world| world.write("a", "2\n"));

@@ -2,7 +2,7 @@
 
 use retake_model::command::{Prompt, TurnStart};
 use retake_model::id::{ThreadId, TurnId};
-use retake_timeline::{Caller, Command, Goal, Unit};
+use retake_timeline::{Caller, Command, Goal, ResetSummary, Unit};
 
 use crate::support::World;
 
@@ -90,7 +90,7 @@ fn run(seed: u64, mistake: Mistake) -> Result<(), String> {
             }
         }
         for thread in threads {
-            let found = world.read().effective_settings(thread).expect("settings").project_system_prompt;
+            let found = world.read().settings(thread).effective().expect("settings").project_system_prompt;
             if found != expected(&chains) {
                 return Err(format!("seed {seed}, step {number}: {found:?} is not {:?}", expected(&chains)));
             }
@@ -124,11 +124,11 @@ fn a_reset_keeps_the_prompts_that_threads_share() {
     set(world.thread, "OLD");
     set(other, "NEW");
     let state = world.read().state(other).expect("a state");
-    let cleared = world.read().reset_summary(&state).expect("readable");
+    let cleared = ResetSummary::of(&world.read(), &state).expect("readable");
     assert_eq!(cleared.settings, ["top_p"]);
     world.timeline.change(other, Command::Reset, Caller::human()).expect("a reset");
     for thread in [world.thread, other] {
-        let settings = world.read().effective_settings(thread).expect("settings");
+        let settings = world.read().settings(thread).effective().expect("settings");
         assert_eq!(settings.project_system_prompt, "NEW");
     }
 }
@@ -152,7 +152,7 @@ fn a_draft_is_sent_in_the_first_of_the_shared_roles() {
     };
     world.done(Command::StartTurn { take, start });
     let (take, reader) = (world.take(), world.read());
-    let page = reader.page(world.thread, &take, 0..take.entries.len()).expect("a page");
+    let page = reader.entries(world.thread, &take).page(0..take.entries.len()).expect("a page");
     let found: Vec<(&str, String)> =
         page.iter().map(|view| (view.entry.role.as_str(), view.entry.text())).collect();
     assert_eq!(found, [("Boss", "one".to_owned()), ("Boss", "two".to_owned())]);

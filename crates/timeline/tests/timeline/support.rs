@@ -86,7 +86,7 @@ impl World {
     }
 
     pub(crate) fn texts_of(&self, take: &Take) -> Vec<String> {
-        let page = self.read().page(self.thread, take, 0..take.entries.len()).expect("a page");
+        let page = self.read().entries(self.thread, take).page(0..take.entries.len()).expect("a page");
         page.iter().map(|view| view.entry.text()).collect()
     }
 
@@ -99,7 +99,7 @@ impl World {
     pub(crate) fn named(&self, name: &str) -> TakeId {
         let reader = self.read();
         let row = reader.thread(self.thread).expect("a thread");
-        reader.find_take(&row, name).expect("a take").summary.id
+        reader.find().take(&row, name).expect("a take").summary.id
     }
 
     pub(crate) fn take_names(&self) -> Vec<String> {

@@ -4,7 +4,7 @@ use crate::support::{PROJECT, World};
 use retake_model::command::CommandError;
 use retake_model::environment::Environment;
 use retake_store::DeletedFilter;
-use retake_timeline::{Caller, ChangeError, Command};
+use retake_timeline::{Caller, ChangeError, Command, Tree};
 
 #[test]
 fn a_branch_holds_everything_up_to_and_including_the_entry() {
@@ -71,7 +71,7 @@ fn a_take_whose_parent_is_gone_is_a_root_of_the_tree() {
     let main = world.state().active;
     world.done(Command::Branch { from: main, at: Some(world.entry(1)), name: None });
     world.done(Command::DeleteTake { take: main });
-    let tree = world.read().tree(Some(PROJECT), DeletedFilter::Hidden).expect("a tree");
+    let tree = Tree::of(&world.read(), Some(PROJECT), DeletedFilter::Hidden).expect("a tree");
     let thread = &tree.threads[0];
     assert_eq!(thread.all_takes.len(), 1);
     assert_eq!(thread.all_takes[0].parent, Some(main));
@@ -101,7 +101,7 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
     let redone = world.redo().expect("a redo");
     assert_eq!(redone.also, [into]);
     assert!(world.read().state(into).expect("the new thread").deleted.is_none());
-    let after = world.read().undo_status(world.thread).expect("a undo_status").position;
+    let after = world.read().history(world.thread).undo_status().expect("a undo_status").position;
     let back = world.timeline.jump(world.thread, 2, Caller::human()).expect("a jump back");
     assert_eq!(back.also, [into]);
     let forth = world.timeline.jump(world.thread, after, Caller::human()).expect("a jump forth");

@@ -38,7 +38,7 @@ impl TwoTakes {
             .working_copy
             .open_worktree(world.world.thread, other, &folder.path().join("worktree"), &Caller::human())
             .expect("a worktree");
-        let known = world.world.read().worktree_at(&opened.path).expect("a look").expect("it is known");
+        let known = world.world.read().worktrees().at(&opened.path).expect("a look").expect("it is known");
         let workspace = Workspace::of(&opened.path).expect("a folder");
         let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
         Self { world, main, other, worktree, folder }
@@ -103,7 +103,7 @@ impl TwoTakes {
 
     fn model(&self) -> Option<String> {
         let (world, reader) = (&self.world.world, self.world.world.read());
-        reader.settings(&world.state()).expect("settings").model
+        world.state().own_settings(&reader.queries()).expect("settings").model
     }
 
     fn runs(&self, take: TakeId) -> bool {

@@ -89,7 +89,8 @@ fn a_change_of_an_inactive_take_is_undone_there_and_nowhere_else() {
         (vec!["first".to_owned()], vec!["of-main".to_owned(), "shared".to_owned()])
     );
     let reader = takes.world.world.read();
-    let status = |take| reader.undo_status_in(takes.world.world.thread, take).expect("a status");
+    let status =
+        |take| reader.history(takes.world.world.thread).in_take(take).undo_status().expect("a status");
     assert!(status(Some(takes.other)).can_redo && !status(None).can_redo);
     drop(reader);
     takes.go(takes.other, REDO, Scope::Both).expect("a redo");
@@ -124,7 +125,7 @@ fn an_undo_that_names_a_take_with_a_worktree_changes_the_files_there() {
     let thread = world.world.thread;
     let opened =
         world.working_copy.open_worktree(thread, takes.other, &path, &Caller::human()).expect("a worktree");
-    let known = world.world.read().worktree_at(&opened.path).expect("a look").expect("it is known");
+    let known = world.world.read().worktrees().at(&opened.path).expect("a look").expect("it is known");
     let workspace = Workspace::of(&opened.path).expect("a folder");
     let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
     std::fs::write(path.join("there"), "of the worktree\n").expect("a file");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use retake_model::id::TakeId;
 use retake_model::intent::FolderRecord;
-use retake_timeline::store::StoreError;
+use retake_store::StoreError;
 use retake_timeline::{
     Caller, Command, FileError, MoveOptions, Plan, PlanRequest, WorkingCopy, Worktree, WorktreePreview,
 };
@@ -40,7 +40,7 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
     assert!(!mark.exists(), "it is known now");
     // As if the record had never been written.
     let forget = || {
-        let known = timeline.read().expect("a look").worktrees().expect("a list").remove(0);
+        let known = timeline.read().expect("a look").worktrees().list().expect("a list").remove(0);
         timeline.forget_worktree(&known).expect("it is forgotten");
     };
     forget();
@@ -71,7 +71,7 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
     assert!(!mark.exists());
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("a file"), "edited since\n");
 
-    let known = timeline.read().expect("a look").worktrees().expect("a list").remove(0);
+    let known = timeline.read().expect("a look").worktrees().list().expect("a list").remove(0);
     let working_copy =
         WorkingCopy::at_worktree(timeline.clone(), &known, Workspace::of(&folder).expect("a folder"));
     let seen = working_copy.record_changes(thread, Caller::human()).expect("a look");
@@ -90,7 +90,7 @@ fn with_worktree() -> (FileWorld, Worktree, tempfile::TempDir) {
 }
 
 fn the_worktree(world: &FileWorld) -> Option<Worktree> {
-    world.world.timeline.read().expect("a look").worktrees().expect("a list").pop()
+    world.world.timeline.read().expect("a look").worktrees().list().expect("a list").pop()
 }
 
 fn close(world: &FileWorld, folder: &Worktree) -> Result<bool, FileError> {
@@ -142,7 +142,7 @@ fn a_folder_that_was_moved_is_recognised_where_it_is() {
     std::fs::rename(&known.path, &renamed).expect("a move");
     let moved = close(&world, &known).expect_err("it is elsewhere");
     assert!(matches!(&moved, FileError::WorktreeMoved { to, .. } if *to == renamed), "{moved}");
-    let here = world.world.read().worktree_at(&renamed.join("below")).expect("a look");
+    let here = world.world.read().worktrees().at(&renamed.join("below")).expect("a look");
     let here = here.expect("it is recognised");
     assert_eq!((here.id, &here.path), (known.id, &renamed));
     std::fs::write(renamed.join("new"), "new").expect("a file");
@@ -203,7 +203,7 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
             .working_copy
             .open_worktree(world.world.thread, take, &path, &Caller::human())
             .expect("a folder");
-        let known = world.world.read().worktree_at(&path).expect("a look").expect("it is known");
+        let known = world.world.read().worktrees().at(&path).expect("a look").expect("it is known");
         assert!(close(&world, &known).expect("it is closed"));
         assert!(!path.exists());
     }
@@ -223,9 +223,9 @@ fn a_folder_inside_another_is_the_inner_one_and_is_not_removed_with_the_outer() 
     let inner = outer.path.join("inner");
     std::fs::rename(&path, &inner).expect("a move");
     for _ in 0..12 {
-        let found = world.world.read().worktree_at(&inner.join("below")).expect("a look");
+        let found = world.world.read().worktrees().at(&inner.join("below")).expect("a look");
         assert_eq!(found.expect("a folder").take, take);
-        let found = world.world.read().worktree_at(&outer.path.join("below")).expect("a look");
+        let found = world.world.read().worktrees().at(&outer.path.join("below")).expect("a look");
         assert_eq!(found.expect("a folder").take, outer.take);
     }
     assert!(matches!(close(&world, &outer), Err(FileError::ContainsFolder { .. })));

@@ -48,7 +48,7 @@ pub(super) const TABLE: &[Row] = &[
     Row::new("claude-3-opus", 200_000, 4_096),
     Row::new("claude-3-haiku", 200_000, 4_096),
     Row::new("gpt-6.1-sol", LARGE, 128_000).price(OPENAI, Rates(2.0, 10.0, 0.1, 2.5), Long::Above(LONG, Some(Rates(4.0, 15.0, 0.2, NOT_KNOWN)))),
-    Row::new("gpt-6.1-terra", LARGE, 128_000).price(OPENAI, Rates(1.0, 5.0, 0.05, 1.25), UNKNOWN),
+    Row::new("gpt-6.1-terra", LARGE, 128_000).price(OPENAI, Rates(1.0, 5.0, 0.05, 1.25), Long::Above(LONG, Some(Rates(2.0, 7.5, 0.1, NOT_KNOWN)))),
     Row::new("gpt-6-sol", LARGE, 128_000).price(OPENAI, Rates(2.0, 10.0, 0.2, 2.5), UNKNOWN),
     Row::new("gpt-6-luna", LARGE, 128_000).price(OPENAI, Rates(0.1, 0.5, 0.01, 0.125), UNKNOWN),
     Row::new("gpt-5.4", LARGE, 128_000).price(OPENAI, Rates(2.5, 15.0, 0.25, 2.5), UNKNOWN),

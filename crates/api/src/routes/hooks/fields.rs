@@ -6,7 +6,7 @@ use axum::http::Method;
 use retake_model::settings::{NAMES, Settings};
 use retake_model::state::ThreadState;
 use retake_model::take::{FileItem, FileList, Take};
-use retake_timeline::store::ThreadRow;
+use retake_timeline::ThreadRow;
 use retake_timeline::{Caller, ChangeError, Command, UndoStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -206,9 +206,11 @@ fn read_fields(service: &Service, query: &SessionQuery) -> Result<FieldContext, 
     let reader = service.timeline.read()?;
     let state = reader.state(thread)?;
     let take = take_of(&reader, &state, query.take)?;
-    let (settings, undo_status) =
-        (reader.effective_settings_in(thread, &state)?, reader.undo_status_in(thread, Some(take.id))?);
-    let roles = reader.effective_roles(thread)?;
+    let (settings, undo_status) = (
+        reader.settings(thread).effective_in(&state)?,
+        reader.history(thread).in_take(Some(take.id)).undo_status()?,
+    );
+    let roles = reader.settings(thread).roles()?;
     Ok(FieldContext { row: reader.thread(thread)?, state, roles, take, settings, undo_status })
 }
 

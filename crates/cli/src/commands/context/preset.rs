@@ -87,9 +87,9 @@ impl Arguments {
                 let resolved = context.resolve(&reader, &(&target).into())?;
                 let thread = resolved.thread.summary.id;
                 let presets = if deleted {
-                    reader.former_context_presets(thread)?
+                    reader.settings(thread).former_presets()?
                 } else {
-                    reader.context_presets(thread)?
+                    reader.settings(thread).presets()?
                 };
                 let answer = Answer { presets };
                 if answer.presets.is_empty() && deleted {

@@ -28,7 +28,7 @@ impl Arguments {
         let resolved = context.resolve(&reader, &self.target)?;
         let mut entries = Vec::new();
         for text in &self.entries {
-            match reader.find_entry(&resolved.take, text) {
+            match reader.find().entry(&resolved.take, text) {
                 Ok((_, entry)) => entries.push(entry),
                 // A complete id that is not found was already deleted: nothing to do.
                 Err(FindError::NoEntry(_)) if text.parse::<EntryId>().is_ok() => {}

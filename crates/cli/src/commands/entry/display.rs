@@ -128,7 +128,7 @@ fn set(which: &EntryArguments, change: DisplaySetting, context: &Context) -> Res
     let which = if which.all {
         EntrySelection::AllInTake(Some(resolved.take.id))
     } else {
-        let found = which.entries.iter().map(|text| Ok(reader.find_entry(&resolved.take, text)?.1));
+        let found = which.entries.iter().map(|text| Ok(reader.find().entry(&resolved.take, text)?.1));
         EntrySelection::These(found.collect::<Result<Vec<EntryId>, Failure>>()?)
     };
     drop(reader);

@@ -43,7 +43,10 @@ fn unchanged_since(
     let state = reader.state(resolved.thread.summary.id)?;
     let take = state.take(&reader.queries(), resolved.take.id).map_err(retake_timeline::ReadError::from)?;
     let now = match take {
-        Some(take) => reader.entry(&take, entry)?.map(|(_, version)| version.editable_text()),
+        Some(take) => reader
+            .entries(resolved.thread.summary.id, &take)
+            .get(entry)?
+            .map(|(_, version)| version.editable_text()),
         None => None,
     };
     match now {
@@ -60,8 +63,9 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let resolved = context.resolve(&reader, &self.target)?;
-        let (position, entry) = reader.find_entry(&resolved.take, &self.entry)?;
-        let before = reader.page(resolved.thread.summary.id, &resolved.take, position..position + 1)?;
+        let (position, entry) = reader.find().entry(&resolved.take, &self.entry)?;
+        let before =
+            reader.entries(resolved.thread.summary.id, &resolved.take).page(position..position + 1)?;
         let before = before.first().map(|view| view.entry.editable_text()).unwrap_or_default();
         drop(reader);
         let source = Source::choose(self.text, self.file, Stdin::detect(), &before)?;

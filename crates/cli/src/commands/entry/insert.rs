@@ -35,7 +35,7 @@ impl Arguments {
         let first = resolved.take.entries.is_empty() && matches!(self.entry.as_str(), "1" | "last");
         let at = match first.then_some(InsertPosition::End) {
             Some(end) => end,
-            None => match reader.find_entry(&resolved.take, &self.entry)?.1 {
+            None => match reader.find().entry(&resolved.take, &self.entry)?.1 {
                 entry if self.after => InsertPosition::After(entry),
                 entry => InsertPosition::Before(entry),
             },

@@ -23,7 +23,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let resolved = context.resolve(&reader, &self.target)?;
-        let (_, entry) = reader.find_entry(&resolved.take, &self.entry)?;
+        let (_, entry) = reader.find().entry(&resolved.take, &self.entry)?;
         drop(reader);
         let change = Command::ChangeRole { take: resolved.take.id, entry, role: self.role };
         let done = context.change(resolved.thread.summary.id, change, self.target.expect)?;

@@ -33,8 +33,9 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let resolved = context.resolve(&reader, &(&self.target).into())?;
-        let (position, _) = reader.find_entry(&resolved.take, &self.entry)?;
-        let views = reader.page(resolved.thread.summary.id, &resolved.take, position..position + 1)?;
+        let (position, _) = reader.find().entry(&resolved.take, &self.entry)?;
+        let views =
+            reader.entries(resolved.thread.summary.id, &resolved.take).page(position..position + 1)?;
         let Some(view) = views.first() else {
             return Err(Failure::new(Code::NotFound, "the entry was deleted"));
         };

@@ -25,13 +25,21 @@ impl Arguments {
         let timeline = context.timeline()?;
         let folder = path_from_text(&context.project()?.path);
         let found = find(&timeline.read()?, &self.project)?;
-        let project = timeline.adopt(&folder, found.id)?;
+        let adopted = timeline.adopt(&folder, found.id)?;
+        let project = adopted.project;
         let answer = Answer::new(&project, &timeline.read()?)?;
         context.report(&answer, |out, styles| {
             let threads = counted(answer.threads(), "thread", "threads");
             writeln!(out, "This folder is now project {}, with {threads}.", project.id.short())?;
             answer.write(out, styles)
         })?;
+        if let Some(displaced) = adopted.displaced {
+            let (id, threads) = (displaced.id.short(), counted(displaced.threads, "thread", "threads"));
+            let note = format!(
+                "Project {id} with {threads} was here before; `retake project adopt {id}` brings it back."
+            );
+            context.note(&note)?;
+        }
         let former = path_from_text(&found.path);
         if former != folder && former.is_dir() {
             let former = path_to_text(&former);

@@ -47,7 +47,7 @@ impl Arguments {
         let mut projects = Vec::new();
         for row in reader.queries().projects()? {
             let KnownProject { id, path, exists, threads, current, remote, last_seen } =
-                reader.known_project(row)?;
+                KnownProject::of(&reader, row)?;
             projects.push(Line {
                 is_current: id == here,
                 exists,

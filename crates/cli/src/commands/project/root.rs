@@ -78,7 +78,7 @@ struct Line {
 impl Command {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
-        let known = reader.additional_roots(context.project()?.id)?;
+        let known = reader.project(context.project()?.id).additional_roots()?;
         drop(reader);
         let pair = |root: &AdditionalRoot| (root.name.clone(), root.path.clone());
         let mut roots: Vec<(String, PathBuf)> = known.iter().map(pair).collect();
@@ -111,7 +111,7 @@ impl Command {
         if context.general.quiet && !context.general.json {
             return Ok(());
         }
-        let roots = context.timeline()?.read()?.additional_roots(context.project()?.id)?;
+        let roots = context.timeline()?.read()?.project(context.project()?.id).additional_roots()?;
         answer(context, roots, "No additional folders left.")
     }
 }

@@ -24,7 +24,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let thread = context.thread(&reader, self.thread.as_deref())?.summary.id;
-        let answer = Roles { thread, roles: reader.effective_roles(thread)? };
+        let answer = Roles { thread, roles: reader.settings(thread).roles()? };
         context.answer(&answer, |out, styles| {
             for role in &answer.roles {
                 let style = role_style(styles, role);

@@ -37,7 +37,7 @@ impl Arguments {
         let name = known(&self.name)?;
         let reader = context.timeline()?.read()?;
         let thread = context.thread(&reader, self.thread.as_deref())?.summary.id;
-        let settings = reader.effective_settings(thread)?;
+        let settings = reader.settings(thread).effective()?;
         let text = settings.get(name).unwrap_or_default();
         let all = serde_json::to_value(&settings).map_err(|error| Failure::new(Code::Failed, error))?;
         let answer = Answer { thread, name, value: all.get(name).cloned().unwrap_or_default() };

@@ -35,7 +35,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let thread = context.thread(&reader, self.thread.as_deref())?.summary.id;
-        let settings = reader.effective_settings(thread)?;
+        let settings = reader.settings(thread).effective()?;
         let answer = Answer { thread, changed: Settings::default().changed(&settings), settings };
         context.answer(&answer, |out, styles| {
             let mut table = Table::new([Column::left("SETTING"), Column::left("VALUE").flexible()]);

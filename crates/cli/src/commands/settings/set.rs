@@ -42,7 +42,7 @@ impl Arguments {
         let values = match self.values.as_slice() {
             [name] => {
                 let name = known(name)?;
-                let before = reader.effective_settings(thread.id)?.get(name).unwrap_or_default();
+                let before = reader.settings(thread.id).effective()?.get(name).unwrap_or_default();
                 drop(reader);
                 let (value, seen) = read_value(self.file, before, thread.version)?;
                 expect = expect.or(seen);

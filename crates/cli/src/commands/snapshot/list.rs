@@ -45,7 +45,7 @@ impl Arguments {
             None => None,
         };
         let thread = row.summary.id;
-        let answer = Answer { snapshots: reader.files_of_lineage(thread, before, self.limit as usize)? };
+        let answer = Answer { snapshots: reader.files(thread).of_lineage(before, self.limit as usize)? };
         context.answer(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
             if answer.snapshots.is_empty() {

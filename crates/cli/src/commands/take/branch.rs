@@ -38,10 +38,10 @@ impl Arguments {
         let reader = context.timeline()?.read()?;
         let resolved = context.resolve(&reader, &self.target)?;
         let found = match &self.entry {
-            Some(text) => Some(reader.find_entry(&resolved.take, text)?),
+            Some(text) => Some(reader.find().entry(&resolved.take, text)?),
             // An empty take can be branched too.
             None if resolved.take.entries.is_empty() => None,
-            None => Some(reader.find_entry(&resolved.take, "last")?),
+            None => Some(reader.find().entry(&resolved.take, "last")?),
         };
         drop(reader);
         let at = found.map(|(_, entry)| entry);

@@ -30,7 +30,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let thread = context.thread(&reader, self.target.thread.as_deref())?;
-        let take = reader.find_take(&thread, &self.take)?.summary;
+        let take = reader.find().take(&thread, &self.take)?.summary;
         drop(reader);
         let delete = Command::DeleteTake { take: take.id };
         let changed = context.change_takes(thread.summary.id, delete, self.target.expect, self.files)?;

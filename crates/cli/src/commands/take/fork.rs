@@ -56,7 +56,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let resolved = context.resolve(&reader, &self.target)?;
-        let (position, at) = reader.find_entry(&resolved.take, &self.entry)?;
+        let (position, at) = reader.find().entry(&resolved.take, &self.entry)?;
         drop(reader);
         let fork = Command::Fork { from: resolved.take.id, at, name: self.name };
         let files = self.files.with_shared(self.shared);

@@ -52,7 +52,7 @@ impl Arguments {
         let reader = timeline.read()?;
         let thread = context.thread(&reader, self.target.thread.as_deref())?;
         let take = match &self.take {
-            Some(text) => reader.find_take(&thread, text)?.summary,
+            Some(text) => reader.find().take(&thread, text)?.summary,
             None => thread.summary.active.clone(),
         };
         drop(reader);

@@ -32,7 +32,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let thread = context.thread(&reader, self.target.thread.as_deref())?;
-        let take = reader.find_take(&thread, &self.take)?.summary.id;
+        let take = reader.find().take(&thread, &self.take)?.summary.id;
         drop(reader);
         let switch = Command::Switch { take };
         let changed = context.change_takes(thread.summary.id, switch, self.target.expect, self.files)?;

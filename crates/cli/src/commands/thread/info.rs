@@ -2,7 +2,7 @@
 
 use clap::Args;
 use retake_model::summary::ThreadSummary;
-use retake_timeline::{PendingMove, UndoStatus};
+use retake_timeline::{PendingMove, ThreadLocations, UndoStatus};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -40,14 +40,17 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let row = context.thread(&reader, self.thread.as_deref())?;
-        let seen = reader.thread_locations(&row)?;
+        let seen = ThreadLocations::of(&reader, &row)?;
         let answer = Answer {
             last_activity: row.summary.updated,
             commits_seen: seen.commits,
             branches_seen: seen.branches,
             directories_seen: seen.directories,
-            roles: reader.effective_roles(row.summary.id)?,
-            history: reader.undo_status_in(row.summary.id, context.worktree_of(row.summary.id)?)?,
+            roles: reader.settings(row.summary.id).roles()?,
+            history: reader
+                .history(row.summary.id)
+                .in_take(context.worktree_of(row.summary.id)?)
+                .undo_status()?,
             pending_moves: context.pending_moves(|thread| thread == row.summary.id)?,
             thread: row.summary,
         };

@@ -80,13 +80,13 @@ impl Arguments {
         }
         let ResolvedTarget { thread, take, .. } = &resolved;
         let range = self.range(take.entries.len(), context.config.output.entries);
-        let mut entries = reader.page(thread.summary.id, take, range.clone())?;
+        let mut entries = reader.entries(thread.summary.id, take).page(range.clone())?;
         if !self.role.is_empty() {
             entries.retain(|view| self.role.iter().any(|role| role.eq_ignore_ascii_case(&view.entry.role)));
         }
         let summary = retake_model::summary::summarize(take, &reader.queries())
             .map_err(retake_timeline::ReadError::from)?;
-        let undo_status = reader.undo_status_in(thread.summary.id, Some(take.id))?;
+        let undo_status = reader.history(thread.summary.id).in_take(Some(take.id)).undo_status()?;
         let answer = Answer {
             thread: &thread.summary,
             take: &summary,

@@ -36,7 +36,7 @@ impl Arguments {
         let timeline = context.timeline()?;
         // A failed lookup must not create a project.
         let here = context.project()?.id;
-        let found = timeline.read()?.find(Some(here), &self.thread)?;
+        let found = timeline.read()?.find().thread(Some(here), &self.thread)?;
         let thread = found.thread.summary.id;
         // The take first: switching it may ask for confirmation, and a refusal must leave everything unchanged.
         if let Some(take) = found.take.map(|take| take.summary.id) {

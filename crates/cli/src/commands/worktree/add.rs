@@ -39,10 +39,10 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let reader = context.timeline()?.read()?;
         let thread = context.thread(&reader, self.target.thread.as_deref())?;
-        let take = reader.find_take(&thread, &self.take)?.summary;
+        let take = reader.find().take(&thread, &self.take)?.summary;
         let folder = match &self.folder {
             Some(folder) => context.directory().join(folder),
-            None => reader.folder_beside(thread.home, &take.name)?.ok_or_else(|| {
+            None => reader.worktrees().new_folder(thread.home, &take.name)?.ok_or_else(|| {
                 Failure::new(Code::Usage, "the project's folder has no parent; name a folder after the take")
             })?,
         };

@@ -50,7 +50,7 @@ pub(in crate::commands) fn worktrees_of(
     reader: &Reader<'_>,
     thread: ThreadId,
 ) -> Result<Vec<Worktree>, Failure> {
-    let mut worktrees = reader.worktrees()?;
+    let mut worktrees = reader.worktrees().list()?;
     worktrees.retain(|worktree| worktree.thread == thread);
     Ok(worktrees)
 }

@@ -40,8 +40,8 @@ impl Arguments {
             None => context.worktree()?.cloned(),
             Some(text) => {
                 let thread = context.thread(&reader, self.target.thread.as_deref())?;
-                let take = reader.find_take(&thread, text)?.summary.id;
-                reader.worktree_of(thread.summary.id, take)?
+                let take = reader.find().take(&thread, text)?.summary.id;
+                reader.worktrees().of(thread.summary.id, take)?
             }
         };
         let folder = folder.ok_or_else(|| {

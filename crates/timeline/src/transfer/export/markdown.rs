@@ -9,12 +9,12 @@ use retake_model::entry::Block;
 use retake_model::take::Take;
 use retake_store::ThreadRow;
 
-use super::{ExportError, ExportFormatter, ExportItem, PAGE};
-use crate::{EntryView, Reader};
+use super::{ExportError, ExportFormatter, ExportItem, Exporter, PAGE};
+use crate::EntryView;
 
-impl Reader<'_> {
+impl Exporter<'_> {
     /// Writes a take as Markdown. Returns the number of entries.
-    pub fn export_markdown(
+    pub fn markdown(
         &self,
         thread: &ThreadRow,
         take: &Take,
@@ -29,7 +29,7 @@ impl Reader<'_> {
         writeln!(out, "Take {name}, {count} {entries}, thread {id}.")?;
         let mut done = 0;
         while done < total {
-            for view in self.page(thread.summary.id, take, done..(done + PAGE).min(total))? {
+            for view in self.reader.entries(thread.summary.id, take).page(done..(done + PAGE).min(total))? {
                 write_entry(out, front, &view)?;
             }
             done += PAGE.min(total - done);

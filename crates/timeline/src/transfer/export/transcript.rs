@@ -6,12 +6,12 @@ use retake_model::summary::summarize;
 use retake_model::take::Take;
 use retake_store::ThreadRow;
 
-use super::{ExportError, ExportFormatter, ExportItem, PAGE};
-use crate::{ReadError, Reader};
+use super::{ExportError, ExportFormatter, ExportItem, Exporter, PAGE};
+use crate::ReadError;
 
-impl Reader<'_> {
+impl Exporter<'_> {
     /// Writes a take as JSON: the thread, the take, its draft, its entries. Returns the number of entries.
-    pub fn export_json(
+    pub fn json(
         &self,
         thread: &ThreadRow,
         take: &Take,
@@ -19,7 +19,7 @@ impl Reader<'_> {
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<u64, ExportError> {
-        let summary = summarize(take, &self.queries()).map_err(ReadError::from)?;
+        let summary = summarize(take, &self.reader.queries()).map_err(ReadError::from)?;
         write!(out, "{{\"thread\":")?;
         front.json(out, &ExportItem::Thread(&thread.summary))?;
         write!(out, ",\"take\":")?;
@@ -32,7 +32,7 @@ impl Reader<'_> {
         let total = take.entries.len();
         let mut done = 0;
         while done < total {
-            let page = self.page(thread.summary.id, take, done..(done + PAGE).min(total))?;
+            let page = self.reader.entries(thread.summary.id, take).page(done..(done + PAGE).min(total))?;
             for view in &page {
                 if view.number > 1 {
                     write!(out, ",")?;
