@@ -35,6 +35,7 @@ mod converse;
 mod cost;
 mod gemini;
 mod names;
+mod pictures;
 mod request;
 mod responses;
 pub mod rules;
@@ -49,6 +50,7 @@ pub use binding::{REQUEST_PREFIX, THOUGHTS_OMITTED, request_prefix};
 pub use converse::{NO_RESULT, converse};
 pub use cost::{estimate_tokens, message_tokens, shared_prefix, uncached_tokens};
 pub use names::tool_name;
+pub use pictures::{picture_tokens, usual_picture_tokens};
 pub use request::{
     Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, document_limit, request,
 };

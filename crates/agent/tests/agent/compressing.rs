@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use retake_agent::provider::Wire;
 use retake_agent::{
     Cancel, CompressError, CompressOptions, KeepRecent, TurnError, TurnEvent, TurnHandle, TurnOutcome,
 };
 use retake_model::agent::TurnEnd;
-use retake_testing::fault_server::{Script, ScriptStep};
+use retake_model::entry::Usage;
+use retake_testing::fault_server::{Script, ScriptStep, ScriptedAnswer, events, said};
 use retake_timeline::{Caller, ChangeError, Command};
 use serde_json::json;
 
@@ -52,6 +54,24 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnOutcome, TurnE
 /// Whether a request is for a summary.
 fn is_summary(world: &World, number: usize) -> bool {
     world.server.requests()[number].body.contains("You summarise the conversation")
+}
+
+#[test]
+fn the_provider_s_count_decides_whether_a_conversation_fits() {
+    let compresses = |counted: u64, window: u64| {
+        let usage = Usage { input_tokens: counted, output_tokens: 5, ..Usage::default() };
+        let first = ScriptedAnswer { usage, ..said("An answer.") };
+        let first = Script::events(events(Wire::Anthropic, &first));
+        let mut world = World::new(vec![first, text("A summary."), text("Next.")]);
+        world.run(&"a long prompt ".repeat(2_000));
+        world.runtime.window = window;
+        world.run("and now?");
+        is_summary(&world, 1)
+    };
+    // The prompt has 7,000 tokens by its bytes, and the tools some thousands.
+    assert!(compresses(25_000, 18_000), "the provider counts more than the bytes suggest");
+    assert!(!compresses(11_000, 18_000), "the control: the same conversation fits");
+    assert!(!compresses(3_500, 9_000), "the provider counts less than the bytes suggest");
 }
 
 #[test]

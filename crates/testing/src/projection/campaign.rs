@@ -255,6 +255,7 @@ fn dialect(wire: Wire, dice: &mut Dice) -> Dialect {
         bound_thoughts: dice.once_in(3),
         drop_blocks: dice.once_in(2),
         return_reasoning: dice.once_in(2),
+        reads_reasoning: dice.once_in(2),
         tools_without_reasoning: dice.once_in(6),
         nine_letter_ids: dice.once_in(4),
         completion_tokens: dice.once_in(2),
