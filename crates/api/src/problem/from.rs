@@ -45,7 +45,7 @@ impl From<ChangeError> for Problem {
             }
             ChangeError::NoSuchThread(_) | ChangeError::NoSuchVersion { .. } => Code::NotFound,
             ChangeError::Title(_) => Code::Refused,
-            ChangeError::TurnRuns(_) => Code::TurnRunning,
+            ChangeError::TurnRuns(_) | ChangeError::CommandRuns(_) => Code::TurnRunning,
             ChangeError::Moving(_)
             | ChangeError::ThreadDeleted
             | ChangeError::LastThread

@@ -1,5 +1,6 @@
 //! Changes a thread: from the newest state to the next, published as one operation.
 
+mod running;
 mod turn;
 
 use std::cmp::Reverse;
@@ -24,6 +25,8 @@ use crate::working_copy::files_of_new_take;
 use crate::write::moves::{next_undo, state_after};
 use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
+pub(crate) use self::running::check_no_turn;
+use self::running::check_turns;
 use self::turn::{command_turn, previous_typing, running_turn};
 
 /// The outcome of a change. It is durable.
@@ -132,42 +135,6 @@ pub(crate) fn stays_in_background(
     }
     let open = |worktree: WorktreeTake| worktree.thread == thread && worktree.take == *from;
     Ok(queries.folders()?.iter().any(|folder| folder.worktree.is_some_and(open)))
-}
-
-/// Rejects a command that would remove or deactivate a take while a turn is running in it.
-fn check_turns(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    leases: &TurnLeases,
-    command: &Command,
-) -> Result<(), ChangeError> {
-    match command {
-        Command::Delete => check_no_turn(writing, at, leases, None),
-        Command::DeleteTake { take } => check_no_turn(writing, at, leases, Some(*take)),
-        Command::Switch { take } if *take != at.state.active => {
-            check_no_turn(writing, at, leases, Some(at.state.active))
-        }
-        Command::Retry { .. } => check_no_turn(writing, at, leases, Some(at.state.active)),
-        _ => Ok(()),
-    }
-}
-
-/// Rejects removing a take, or all takes of a thread, while a turn is running in it.
-///
-/// Called inside a write, so that no turn can start in between: a starting turn locks its take before it is recorded.
-pub(crate) fn check_no_turn(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    leases: &TurnLeases,
-    only: Option<TakeId>,
-) -> Result<(), ChangeError> {
-    for take in writing.takes_of(at.row.number)? {
-        let take = take.summary;
-        if only.is_none_or(|only| only == take.id) && leases.is_turn_running(take.id)? {
-            return Err(ChangeError::TurnRuns(take.name));
-        }
-    }
-    Ok(())
 }
 
 /// Applies a command inside a write.
