@@ -151,7 +151,7 @@ impl From<ChangeError> for Failure {
             }
             ChangeError::NoSuchThread(_) | ChangeError::NoSuchVersion { .. } => Code::NotFound,
             ChangeError::Title(_) => Code::Refused,
-            ChangeError::TurnRuns(_) => Code::TurnRunning,
+            ChangeError::TurnRuns(_) | ChangeError::CommandRuns(_) => Code::TurnRunning,
             ChangeError::Moving(_)
             | ChangeError::ThreadDeleted
             | ChangeError::LastThread

@@ -175,6 +175,7 @@ fn of_changes(all: &mut Named) {
         ChangeError::ThreadDeleted => ChangeError::ThreadDeleted,
         ChangeError::LastThread => ChangeError::LastThread,
         ChangeError::TurnRuns(_) => ChangeError::TurnRuns(text()),
+        ChangeError::CommandRuns(_) => ChangeError::CommandRuns("/project".into()),
         ChangeError::TitleTaken(_) => ChangeError::TitleTaken(text()),
         ChangeError::Title(_) => ChangeError::Title(InvalidNameError::Empty(NameKind::Save)),
         ChangeError::NothingToUndo => ChangeError::NothingToUndo,

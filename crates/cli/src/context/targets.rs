@@ -67,7 +67,7 @@ impl Context {
         Ok(ResolvedTarget { thread, state, roles, take })
     }
 
-    /// Fails while a turn is running in one of these threads, since it would keep writing.
+    /// Fails while a turn or a command is running in one of these threads, since it would keep writing.
     pub(crate) fn check_no_turn(&self, threads: &[ThreadId]) -> Result<(), Failure> {
         let timeline = self.timeline()?;
         let (reader, leases) = (timeline.read()?, timeline.store().turn_leases());
@@ -81,6 +81,9 @@ impl Context {
                     );
                     return Err(Failure::new(Code::Refused, text));
                 }
+            }
+            if let Some(folder) = reader.running_command(*thread, &leases)? {
+                return Err(retake_timeline::ChangeError::CommandRuns(folder).into());
             }
         }
         Ok(())

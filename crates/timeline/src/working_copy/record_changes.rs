@@ -406,7 +406,8 @@ fn as_run(caller: &Caller, run: &FolderRun) -> Caller {
     Caller { actor: run.actor.clone(), turn: Some(run.turn), expected: None, request: None, ..caller.clone() }
 }
 
-/// The thread of the changes: that of the run in the folder, if it exists.
+/// The thread of the changes: that of the run in the folder, if it exists. While files of that thread move, here or in a
+/// worktree, recording waits: the changes must not become those of another thread.
 fn owner(
     writing: &WriteTransaction<'_>,
     at: Head,
@@ -418,7 +419,7 @@ fn owner(
     }
     match Head::of(writing, run.thread, &Caller::human()) {
         Ok(theirs) if theirs.state.deleted.is_none() => Ok((theirs, Some(run))),
-        Ok(_) | Err(ChangeError::NoSuchThread(_) | ChangeError::Moving(_)) => Ok((at, None)),
+        Ok(_) | Err(ChangeError::NoSuchThread(_)) => Ok((at, None)),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,6 +1,7 @@
 //! Changes a thread: from the newest state to the next, published as one operation.
 
 mod compose;
+mod running;
 mod turn;
 
 use std::cmp::Reverse;
@@ -20,6 +21,8 @@ use crate::write::moves::next_undo;
 use crate::{Caller, ChangeError, Command, Rules, Timeline};
 
 pub(crate) use self::compose::{ComposedOperation, Composer};
+pub(crate) use self::running::check_no_turn;
+use self::running::check_turns;
 
 /// The outcome of a change. It is durable.
 #[derive(Clone, Debug, Serialize)]
@@ -131,42 +134,6 @@ pub(crate) fn stays_in_background(
     }
     let open = |worktree: WorktreeTake| worktree.thread == thread && worktree.take == *from;
     Ok(queries.folders()?.iter().any(|folder| folder.worktree.is_some_and(open)))
-}
-
-/// Rejects a command that would remove or deactivate a take while a turn is running in it.
-fn check_turns(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    leases: &TurnLeases,
-    command: &Command,
-) -> Result<(), ChangeError> {
-    match command {
-        Command::Delete => check_no_turn(writing, at, leases, None),
-        Command::DeleteTake { take } => check_no_turn(writing, at, leases, Some(*take)),
-        Command::Switch { take } if *take != at.state.active => {
-            check_no_turn(writing, at, leases, Some(at.state.active))
-        }
-        Command::Retry { .. } => check_no_turn(writing, at, leases, Some(at.state.active)),
-        _ => Ok(()),
-    }
-}
-
-/// Rejects removing a take, or all takes of a thread, while a turn is running in it.
-///
-/// Called inside a write, so that no turn can start in between: a starting turn locks its take before it is recorded.
-pub(crate) fn check_no_turn(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    leases: &TurnLeases,
-    only: Option<TakeId>,
-) -> Result<(), ChangeError> {
-    for take in writing.takes_of(at.row.number)? {
-        let take = take.summary;
-        if only.is_none_or(|only| only == take.id) && leases.is_turn_running(take.id)? {
-            return Err(ChangeError::TurnRuns(take.name));
-        }
-    }
-    Ok(())
 }
 
 /// Applies a command inside a write.

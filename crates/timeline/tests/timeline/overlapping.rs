@@ -3,10 +3,12 @@
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::TurnId;
-use retake_model::operation::Actor;
+use retake_model::history::link_change;
+use retake_model::intent::Intent;
+use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
 use retake_timeline::{
-    Caller, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest, RecordedChanges,
-    SharedChanges, Unit,
+    Caller, ChangeError, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest,
+    RecordedChanges, SharedChanges, Unit,
 };
 
 use crate::support::FileWorld;
@@ -246,4 +248,66 @@ fn an_entry_outside_a_command_is_undone_alone() {
     world.world.say("User", "after");
     world.undo();
     assert_eq!(world.files().len(), 1);
+}
+
+/// A move of the thread in another folder must not give the changes of its command to the user, in another thread.
+#[test]
+fn a_command_keeps_its_changes_while_its_thread_moves_files_in_a_worktree() {
+    let world = FileWorld::new();
+    let (thread, timeline) = (world.world.thread, world.world.timeline.clone());
+    world.agent(|world| world.write("old", "1"));
+    let take = world.world.state().active;
+    world.change(Command::Branch { from: take, at: None, name: None });
+    let beside = tempfile::tempdir().expect("a folder");
+    let request = PlanRequest::OpenWorktree { take, folder: beside.path().join("worktree") };
+    let plan = world.working_copy.plan(thread, request, Caller::human(), MoveOptions::default());
+    plan.expect("a plan").execute().expect("a worktree");
+    let other = world.world.another();
+    let exec = Exec::begin(&world);
+    world.write("by-command", "1");
+    // An undo in the worktree was killed after its intent became durable.
+    let reader = world.world.read();
+    let (row, head) = (reader.thread(thread).expect("a thread"), reader.head(thread).expect("a head"));
+    let mut folders = reader.queries().folders().expect("readable").into_iter();
+    let folder = folders.find(|folder| folder.worktree.is_some()).expect("the worktree");
+    let snapshot = folder.snapshot.expect("files");
+    let (before, after) = (snapshot, snapshot);
+    let files = FileChange { before, after, take, worktree: true, left: None, shared: None };
+    let version = head.operation.version + 1;
+    let log = reader.queries();
+    let (place, chains) =
+        link_change(&log.log(row.number), head.operation.version, Some(take)).expect("a log");
+    let kind = OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 0 };
+    let operation = Operation {
+        version,
+        previous: Some(head.id),
+        kind,
+        place,
+        chains: Some(chains),
+        files: Some(files),
+        last_file_operation: Some(version),
+        ..head.operation
+    };
+    let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
+    drop(reader);
+    timeline.store().write(move |writing| writing.put_intent(&intent)).expect("an intent");
+    world.working_copy.record_changes(other, Caller::human()).expect("it is recorded");
+    exec.end();
+    world.undo();
+    assert!(world.read("by-command").is_none(), "the change belongs to the command: {:?}", world.files());
+}
+
+#[test]
+fn a_thread_or_take_whose_command_runs_is_not_removed() {
+    let world = FileWorld::new();
+    world.world.another();
+    let take = world.world.state().active;
+    let exec = Exec::begin(&world);
+    let refused = world.world.change(Command::Delete);
+    assert!(matches!(refused, Err(ChangeError::CommandRuns(_))), "{refused:?}");
+    let refused = world.world.change(Command::DeleteTake { take });
+    assert!(refused.is_err(), "{refused:?}");
+    world.write("late", "1");
+    exec.end();
+    world.world.done(Command::Delete);
 }
