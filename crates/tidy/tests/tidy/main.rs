@@ -26,12 +26,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("surface", &["model", "store", "workspace", "timeline", "agent"]),
     ("api", &["model", "store", "workspace", "timeline", "agent", "surface"]),
     ("render", &["model", "timeline"]),
-    // Only for tests; not shipped.
-    ("testing", &["model", "store", "timeline"]),
-    ("studio", &["model", "store", "timeline", "agent", "render", "testing"]),
+    ("studio", &["model", "store", "timeline", "agent", "render"]),
     ("hub", &["model", "sync"]),
     // Equipment of tests; not shipped. Other crates use it as a dev-dependency only.
-    ("testing", &["model", "agent"]),
+    ("testing", &["model", "store", "timeline", "agent"]),
     ("cli", ALL),
     // These rules read the repository and depend on none of its crates.
     ("tidy", &[]),
@@ -61,6 +59,9 @@ const ALL: &[&str] = &[
 /// Crates that no shipped crate uses, except in its tests.
 const NOT_SHIPPED: &[&str] = &["tidy", "testing", "campaigns", "bench"];
 
+/// The crate that every other one may use in its tests.
+const EQUIPMENT: &str = "testing";
+
 /// Dependencies that are not used yet. A used one must be removed from this list.
 const PLANNED: &[&str] = &[];
 
@@ -72,12 +73,6 @@ const NEVER: &[&str] = &["unsafe {", "todo!(", "unimplemented!(", "dbg!("];
 
 /// A violation, as a sentence that names the file.
 type Violation = String;
-
-/// Crates that are not shipped, so that they may depend on equipment of tests.
-const NOT_SHIPPED: &[&str] = &["campaigns", "bench"];
-
-/// Crates that shipped ones may use in tests only.
-const EQUIPMENT: &str = "testing";
 
 /// A manifest depends only on crates that the table allows, and is listed in it.
 fn layering(path: &Path, text: &str) -> Vec<Violation> {
@@ -96,7 +91,6 @@ fn layering(path: &Path, text: &str) -> Vec<Violation> {
         .iter()
         .filter_map(|name| own_crate(name))
         .filter(|used| *used != crate_name && !allowed.contains(used))
-        .filter(|used| *used != EQUIPMENT || !NOT_SHIPPED.contains(&crate_name))
         .map(|used| format!("{}: `{crate_name}` must not use `{used}`", path.display()))
         .collect()
 }
@@ -410,11 +404,10 @@ mod controls {
             good,
         );
         check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
-        // Equipment of tests is used in tests only, also by crates that may use all others.
+        // Equipment of tests is used in tests only.
         let shipped = "[dependencies]\nretake-testing.workspace = true\n";
         let tested = "[dev-dependencies]\nretake-testing.workspace = true\n";
         check(layering, "crates/agent/Cargo.toml", shipped, tested);
-        check(layering, "crates/cli/Cargo.toml", shipped, tested);
         check(
             own_names,
             "crates/api/Cargo.toml",
