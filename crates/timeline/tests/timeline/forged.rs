@@ -216,7 +216,7 @@ fn a_forgery_with_nothing_wrong_is_taken() {
 #[test]
 fn forged_file_links_are_refused() {
     for last_file_operation in [0, 1, 7] {
-        refused("an operation with files that are not", "last with files", |forgery| {
+        refused("an operation with files that are not", "last operation with files", |forgery| {
             forgery.operation.last_file_operation = Some(last_file_operation);
         });
     }
@@ -252,7 +252,7 @@ fn only_entries_and_blobs_can_be_redacted_in_an_export() {
             forgery.lines.push(json!({"redacted": root, "kind": kind}).to_string());
         });
     }
-    refused("an entry said to be a blob", "not there", |forgery| {
+    refused("an entry said to be a blob", "a referenced object is missing", |forgery| {
         let version = forgery.entry("hello");
         let entries = List::from_cells(&mut forgery.additions, [cell(1, version)]);
         forgery.with_entries(entries);
