@@ -109,12 +109,12 @@ impl<'context> TurnOutput<'context> {
                 let style = self.context.styles.tool;
                 self.line(&format!("{style}● hook{style:#} {}", fold(command)))
             }
-            TurnEvent::HookEnded { outcome, text, files } => self.tool_ended(*outcome, text, *files),
             TurnEvent::ToolStarted { tool, what, .. } => {
                 let style = self.context.styles.tool;
                 self.line(&format!("{style}● {}{style:#} {}", fold(tool), fold(what)))
             }
-            TurnEvent::ToolEnded { outcome, text, files, .. } => self.tool_ended(*outcome, text, *files),
+            TurnEvent::ToolEnded { outcome, text, files, .. }
+            | TurnEvent::HookEnded { outcome, text, files } => self.tool_ended(*outcome, text, *files),
             TurnEvent::Notice { message } => {
                 let style = self.context.styles.warning;
                 self.line(&format!("{style}note:{style:#} {}", fold(message)))

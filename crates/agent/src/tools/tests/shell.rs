@@ -165,7 +165,7 @@ fn background_processes_neither_delay_the_result_nor_survive() {
             "{command}: {}",
             output.text
         );
-        assert_eq!(output.text.contains("was stopped"), left, "{command}: {}", output.text);
+        assert_eq!(output.text.contains("were stopped"), left, "{command}: {}", output.text);
         assert!(begun.elapsed() < Duration::from_secs(5), "{command} took {:?}", begun.elapsed());
         check_group_is_gone(&lab, command);
     }
