@@ -7,16 +7,16 @@ use crate::failure::Failure;
 pub(crate) type Revisions<'context> = retake_timeline::RevisionResolver<'context, Failure>;
 
 /// The revisions of the named thread, or of the current one.
-pub(crate) fn moments<'context>(
+pub(crate) fn revisions<'context>(
     context: &'context Context,
     thread: Option<&str>,
 ) -> Result<Revisions<'context>, Failure> {
     let timeline = context.timeline()?;
     let row = context.thread(&timeline.read()?, thread)?;
     let (id, here) = (row.summary.id, context.worktree_of(row.summary.id)?);
-    let look =
+    let snapshot_folder =
         move || Ok(context.working_copy_of(id)?.record_changes(id, context.caller(id, None)?)?.snapshot);
-    Ok(Revisions::new(timeline, row, here, Box::new(look)))
+    Ok(Revisions::new(timeline, row, here, Box::new(snapshot_folder)))
 }
 
 /// Explains how to name paths, if a text that is not a revision may be one.

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_read_word_by_word_where_its_language_is_known() {
+    fn code_of_known_languages_is_split_into_tokens() {
         fn highlight<'a>(language: &str, code: &'a str) -> Option<Vec<Vec<(TokenKind, &'a str)>>> {
             super::highlight(language, code, 40)
         }

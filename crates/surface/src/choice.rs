@@ -55,7 +55,7 @@ impl Choice for Effort {
     ];
 }
 
-/// What tools may do without approval, as users write it.
+/// What tools may do without approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Approve {

@@ -132,7 +132,7 @@ fn rows(call: &Call<'_, NoPath, ListQuery>) -> Result<Page<ThreadRow>, Problem> 
     ];
     let filter = ThreadFilter {
         project: query.project,
-        deleted: query.deleted.into(),
+        deleted: query.deleted,
         facets: facets.into_iter().filter_map(|(facet, text)| Some((facet, text.clone()?))).collect(),
         title: query.title.clone(),
         ..ThreadFilter::default()
@@ -349,8 +349,7 @@ fn tree(call: &Call<'_, NoPath, TreeQuery>) -> Result<Answer<Page<TreeThread>>, 
     let after = query.cursor.as_deref().map(str::parse).transpose();
     let after = after.map_err(|_| invalid_cursor())?;
     let limit = limit(query.limit, 100, MAX_PAGE)?;
-    let filter =
-        ThreadFilter { project: query.project, deleted: query.deleted.into(), ..ThreadFilter::default() };
+    let filter = ThreadFilter { project: query.project, deleted: query.deleted, ..ThreadFilter::default() };
     let page = call.service.timeline.tree_page(&filter, after, limit)?;
     Ok(Answer::of(Page { items: page.items, next: page.next.map(|next| next.to_string()) }))
 }

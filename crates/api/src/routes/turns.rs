@@ -232,7 +232,7 @@ fn retry(call: &Call<'_, ThreadPath, TakeQuery, RetryBody>) -> Result<Answer<Sta
             message(call, &role, text, &[])?
         }
     };
-    let (on_conflict, shared) = (body.conflicts.into(), shared_changes(body.shared));
+    let (on_conflict, shared) = (body.conflicts, shared_changes(body.shared));
     let retry = RetryRequest { from: take.id, at, name: body.name.clone(), on_conflict, shared };
     drop(reader);
     let overrides = overrides(body.provider.as_ref(), body.model.as_ref(), body.effort, body.approve);

@@ -58,7 +58,7 @@ fn a_link_lets_one_browser_in_and_no_second() {
 }
 
 #[test]
-fn a_link_that_is_ten_minutes_old_lets_nobody_in() {
+fn a_login_link_expires_after_ten_minutes() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -89,7 +89,7 @@ fn of_browsers_that_follow_one_link_at_once_one_gets_in() {
 }
 
 #[test]
-fn a_cookie_looks_but_changes_only_from_a_page_of_this_server() {
+fn a_cookie_reads_but_changes_only_from_a_page_of_this_server() {
     let world = World::new();
     let server = world.serve();
     let browser = Browser::enter(&world, &server);
@@ -147,7 +147,7 @@ fn a_link_holds_no_longer_than_the_token_that_it_was_made_under() {
 }
 
 #[test]
-fn browsers_of_two_stores_do_not_take_each_others_cookies_away() {
+fn browsers_of_two_stores_keep_their_cookies() {
     let (world, elsewhere) = (World::new(), World::new());
     let (server, second, other) = (world.serve(), world.serve(), elsewhere.serve());
     let (here, there) = (Browser::enter(&world, &server), Browser::enter(&elsewhere, &other));
@@ -188,7 +188,7 @@ fn a_browser_that_came_in_a_month_ago_is_out() {
 }
 
 #[test]
-fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
+fn a_refused_browser_gets_a_page_with_the_action() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -223,7 +223,7 @@ fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
 }
 
 #[test]
-fn without_a_token_nobody_is_in() {
+fn without_a_token_nobody_can_log_in() {
     type Breakage = fn(&World);
     let spoil: [(&str, Breakage); 3] = [
         ("gone", |world| std::fs::remove_file(world.token().path()).expect("it is ours")),

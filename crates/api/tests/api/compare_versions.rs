@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::world::World;
 
 #[test]
-fn what_an_operation_did_and_what_an_undo_would_do_are_told() {
+fn operations_and_previews_of_undo_are_described() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -88,7 +88,7 @@ fn asked(client: &Client, thread: &str) -> Vec<Value> {
 }
 
 #[test]
-fn of_several_who_decide_about_a_call_one_is_heard() {
+fn of_several_decisions_about_a_call_one_counts() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -120,7 +120,7 @@ fn of_several_who_decide_about_a_call_one_is_heard() {
 }
 
 #[test]
-fn a_turn_that_failed_is_gone_on_with_once_and_at_the_version_that_was_seen() {
+fn a_failed_turn_is_resumed_once_at_the_expected_version() {
     let world = World::new();
     let server = world.serve_with(retake_agent::Setup { attempts: 1, ..retake_agent::Setup::default() });
     let client = server.client();
@@ -139,7 +139,7 @@ fn a_turn_that_failed_is_gone_on_with_once_and_at_the_version_that_was_seen() {
 }
 
 #[test]
-fn words_are_told_as_they_come_and_to_those_who_want_them() {
+fn text_is_streamed_as_it_arrives_to_streams_that_want_it() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

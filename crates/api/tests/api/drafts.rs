@@ -11,7 +11,7 @@ const PICTURE: &str = "R0lGODlhIGE=";
 const DOCUMENT: &str = "JVBERi0xLjcKMSAwIG9iago=";
 
 #[test]
-fn pictures_are_put_to_a_draft_sent_with_it_and_taken_off() {
+fn pictures_are_attached_to_a_draft_sent_and_detached() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -53,7 +53,7 @@ fn all_entries_of_a_take_are_collapsed_and_expanded_at_once() {
 }
 
 #[test]
-fn an_entry_that_is_not_there_is_not_shown_in_any_way() {
+fn the_view_of_a_missing_entry_cannot_be_set() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -134,7 +134,7 @@ fn many_streams_at_once_hear_the_same_and_one_of_a_thread_hears_only_that() {
 }
 
 #[test]
-fn what_another_program_does_is_told_in_a_moment() {
+fn changes_of_other_processes_become_events_quickly() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -155,7 +155,7 @@ fn what_another_program_does_is_told_in_a_moment() {
 }
 
 #[test]
-fn what_another_process_does_is_told_and_what_was_destroyed_is_told_as_that() {
+fn changes_and_purges_of_other_processes_become_events() {
     let world = World::new();
     let other = Process::start(&world, None);
     let server = world.serve();
@@ -209,7 +209,7 @@ fn a_place_that_never_was_is_refused_and_the_newest_is_named() {
 }
 
 #[test]
-fn a_new_token_ends_old_streams_before_they_hear_another_word() {
+fn a_new_token_closes_old_streams_before_the_next_event() {
     let world = World::new();
     let server = world.serve();
     let thread = server.client().thread("Secret");
@@ -233,7 +233,7 @@ fn a_new_token_ends_old_streams_before_they_hear_another_word() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_cut_off_and_goes_on_where_it_was() {
+fn a_client_that_does_not_read_is_disconnected_and_resumes() {
     let limits =
         retake_api::Limits { write_timeout: Duration::from_millis(300), ..retake_api::Limits::default() };
     let world = World::with(limits);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 #[test]
-fn what_is_read_can_be_changed_and_sent_back() {
+fn entries_can_be_read_changed_and_sent_back() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -126,7 +126,7 @@ fn callbacks_do_what_their_routes_do() {
 }
 
 #[test]
-fn of_two_who_set_a_field_at_once_the_later_one_has_set_all_of_it() {
+fn concurrent_writes_of_a_field_do_not_mix() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let thread = servers[0].client().thread("Raced");

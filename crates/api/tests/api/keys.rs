@@ -267,7 +267,7 @@ impl FailingDatabase {
 }
 
 #[test]
-fn what_was_done_is_told_also_where_the_answer_cannot_be_kept() {
+fn the_result_is_sent_even_if_it_cannot_be_stored() {
     for columns in ["status", "status, owner"] {
         let world = World::new();
         let server = world.serve();
@@ -293,7 +293,7 @@ fn what_was_done_is_told_also_where_the_answer_cannot_be_kept() {
 }
 
 #[test]
-fn what_is_only_looked_at_ahead_is_looked_at_each_time() {
+fn dry_runs_with_a_key_are_computed_each_time() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -315,7 +315,7 @@ fn what_is_only_looked_at_ahead_is_looked_at_each_time() {
 }
 
 #[test]
-fn a_message_to_a_turn_that_is_sent_once_more_after_a_crash_is_heard_once() {
+fn a_steering_message_sent_again_after_a_crash_is_delivered_once() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -336,7 +336,7 @@ fn a_message_to_a_turn_that_is_sent_once_more_after_a_crash_is_heard_once() {
 }
 
 #[test]
-fn the_document_says_what_a_key_can_be_answered_with() {
+fn the_document_describes_answers_to_idempotency_keys() {
     let world = World::new();
     let server = world.serve();
     let document = server.client().get("/openapi.json").done();
@@ -371,7 +371,7 @@ impl Clock for AdvancedClock {
 }
 
 #[test]
-fn answers_are_forgotten_after_a_week_also_where_the_server_goes_on() {
+fn stored_answers_expire_after_a_week_without_a_restart() {
     let world = World::new();
     let clock = Arc::new(AdvancedClock(AtomicI64::new(0)));
     let server = world.serve_by(clock.clone());

@@ -45,7 +45,7 @@ fn pour(request: &Request, bytes: u64) -> (Answer, u64) {
 }
 
 #[test]
-fn a_body_of_a_gibibyte_is_refused_and_never_held() {
+fn a_body_of_a_gibibyte_is_refused_and_never_in_memory() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -116,7 +116,7 @@ fn let_go(connection: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn five_hundred_slow_clients_are_let_go_and_nobody_waits_for_them() {
+fn five_hundred_slow_clients_are_disconnected_and_block_nothing() {
     let world = World::new();
     let mut server = Process::start(&world, Some(Duration::from_millis(1500)));
     let client = server.client();
@@ -169,7 +169,7 @@ fn five_hundred_slow_clients_are_let_go_and_nobody_waits_for_them() {
 }
 
 #[test]
-fn bodies_that_are_held_at_once_are_bounded_together() {
+fn request_bodies_in_memory_have_a_common_limit() {
     let world = World::new();
     let mut server = Process::start(&world, Some(Duration::from_secs(2)));
     let client = server.client();
@@ -203,7 +203,7 @@ fn bodies_that_are_held_at_once_are_bounded_together() {
 }
 
 #[test]
-fn what_is_packed_is_not_unpacked() {
+fn compressed_bodies_are_refused() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -224,7 +224,7 @@ fn status_of(client: &Client, bytes: &[u8]) -> Option<u16> {
 }
 
 #[test]
-fn what_is_no_request_is_refused_and_does_no_harm() {
+fn malformed_requests_are_refused_and_do_no_harm() {
     let world = World::new();
     let mut server = Process::start(&world, Some(Duration::from_millis(1500)));
     let client = server.client();
@@ -260,7 +260,7 @@ fn what_is_no_request_is_refused_and_does_no_harm() {
 /// Chunked encoding takes precedence over a length, and the server ignores further bytes on that connection:
 /// a proxy that took them for the rest of a body must not smuggle in a request.
 #[test]
-fn behind_a_request_with_two_lengths_nothing_is_heard() {
+fn a_request_with_two_lengths_ends_the_connection() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -298,7 +298,7 @@ fn kept(client: &Client, many: usize) -> Vec<TcpStream> {
 }
 
 #[test]
-fn who_finds_no_room_waits_and_is_served_when_there_is_some() {
+fn requests_above_the_limit_wait_and_are_served() {
     let limits = retake_api::Limits {
         connections: 8,
         head: Duration::from_millis(700),
@@ -315,7 +315,7 @@ fn who_finds_no_room_waits_and_is_served_when_there_is_some() {
 }
 
 #[test]
-fn connections_without_a_credential_take_nobodys_place() {
+fn unauthenticated_connections_displace_no_others() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -455,7 +455,7 @@ fn a_page_of_large_entries_has_fewer() {
 }
 
 #[test]
-fn requests_that_wait_for_a_model_are_few_and_nobody_waits_behind_them() {
+fn requests_that_wait_for_a_model_are_limited_and_block_no_others() {
     let limits = retake_api::Limits {
         workers: 3,
         models: 2,
@@ -494,7 +494,7 @@ fn requests_that_wait_for_a_model_are_few_and_nobody_waits_behind_them() {
 }
 
 #[test]
-fn a_server_that_has_too_much_to_do_still_says_how_it_is() {
+fn an_overloaded_server_still_reports_its_health() {
     let limits =
         retake_api::Limits { workers: 0, queue: Duration::from_millis(200), ..retake_api::Limits::default() };
     let world = World::with(limits);

@@ -11,7 +11,7 @@ fn names(page: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_page_of_takes_goes_on_where_the_last_one_ended() {
+fn pages_of_takes_continue_where_the_last_one_ended() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -31,7 +31,7 @@ fn a_page_of_takes_goes_on_where_the_last_one_ended() {
 }
 
 #[test]
-fn what_no_list_gave_is_no_cursor_anywhere() {
+fn invalid_cursors_are_refused_by_every_list() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -64,7 +64,7 @@ fn says_nothing_to_others(what: &str, answer: &Answer) {
 }
 
 #[test]
-fn every_route_keeps_everybody_out_who_has_no_business_here() {
+fn every_route_requires_a_credential() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -118,7 +118,7 @@ fn a_token_that_was_replaced_opens_no_route() {
 }
 
 #[test]
-fn what_is_not_in_the_document_is_closed_too() {
+fn undocumented_routes_require_a_credential_too() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -148,7 +148,7 @@ fn what_is_not_in_the_document_is_closed_too() {
 }
 
 #[test]
-fn a_host_is_said_once_and_means_what_it_says() {
+fn a_request_has_exactly_one_valid_host() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

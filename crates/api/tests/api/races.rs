@@ -47,7 +47,7 @@ fn changes(client: &Client, thread: &str, round: usize) -> Vec<Request> {
 }
 
 #[test]
-fn of_two_clients_who_saw_the_same_version_exactly_one_wins() {
+fn of_two_changes_of_one_version_exactly_one_succeeds() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     // With one server, and with two on one store.
@@ -73,7 +73,7 @@ fn of_two_clients_who_saw_the_same_version_exactly_one_wins() {
 }
 
 #[test]
-fn files_move_once_with_the_one_who_wins() {
+fn of_concurrent_moves_one_moves_the_files() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -98,7 +98,7 @@ fn files_move_once_with_the_one_who_wins() {
 }
 
 #[test]
-fn of_many_who_saw_the_same_version_one_wins_and_its_change_is_the_one_that_is_there() {
+fn of_many_changes_of_one_version_exactly_one_succeeds() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -125,7 +125,7 @@ fn of_many_who_saw_the_same_version_one_wins_and_its_change_is_the_one_that_is_t
 
 /// Control: requests without an expected version all succeed, and each change gets a separate version.
 #[test]
-fn who_names_no_version_is_served_and_no_two_share_one() {
+fn changes_without_an_expected_version_get_distinct_versions() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -150,7 +150,7 @@ fn who_names_no_version_is_served_and_no_two_share_one() {
 }
 
 #[test]
-fn what_one_server_acknowledged_the_other_knows() {
+fn changes_of_one_server_are_visible_to_the_other() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let clients = [servers[0].client(), servers[1].client()];

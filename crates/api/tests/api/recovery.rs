@@ -84,7 +84,7 @@ fn a_preview_finishes_an_interrupted_move_and_reports_it() {
 }
 
 #[test]
-fn a_preview_does_not_finish_what_another_process_is_at() {
+fn a_preview_does_not_complete_moves_of_other_processes() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

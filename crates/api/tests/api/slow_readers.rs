@@ -54,7 +54,7 @@ fn output_without_end_takes_no_memory_of_a_server_whose_client_does_not_read() {
 }
 
 #[test]
-fn search_over_many_files_tells_streams_how_far_it_is() {
+fn search_over_many_files_reports_progress_to_streams() {
     let world = World::new();
     for folder in 0..40 {
         let folder = world.project().join(format!("folder-{folder}"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::world::World;
 
 #[test]
-fn a_thread_is_made_and_told_of_and_survives_the_server() {
+fn a_thread_is_created_shown_and_survives_the_server() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

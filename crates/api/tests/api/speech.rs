@@ -23,7 +23,7 @@ fn requests_that_come_over_one_connection_are_answered_in_order() {
 }
 
 #[test]
-fn a_body_that_waits_to_be_wanted_is_asked_for_only_if_it_is() {
+fn expect_continue_is_answered_only_if_the_body_is_wanted() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -73,7 +73,7 @@ fn a_body_may_come_in_pieces_and_a_kind_may_say_its_alphabet() {
 }
 
 #[test]
-fn what_has_no_body_is_answered_without_one() {
+fn bodies_are_sent_and_accepted_only_where_expected() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -73,7 +73,7 @@ fn a_command_that_runs_when_the_server_stops_does_not_go_on() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there() {
+fn acknowledged_changes_survive() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -112,7 +112,7 @@ fn what_was_acknowledged_is_there() {
 }
 
 #[test]
-fn nobody_who_does_nothing_holds_the_end_up() {
+fn idle_connections_do_not_delay_shutdown() {
     let limits = retake_api::Limits { connections: 6, ..retake_api::Limits::default() };
     let world = World::with(limits);
     let server = world.serve();
@@ -168,7 +168,7 @@ fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for
 }
 
 #[test]
-fn a_model_that_says_nothing_holds_the_end_up_no_longer_than_anybody() {
+fn a_silent_model_does_not_delay_shutdown() {
     let (model, setup) = scripted(vec![Script::events([]).with(0, ScriptStep::Stall)]);
     let world = World::new();
     let server = world.serve_with(setup);
@@ -200,7 +200,7 @@ fn a_model_that_says_nothing_holds_the_end_up_no_longer_than_anybody() {
 }
 
 #[test]
-fn a_server_that_was_killed_leaves_a_turn_that_can_be_gone_on_with_or_closed() {
+fn the_turn_of_a_killed_server_can_be_resumed_or_closed() {
     for go_on in [true, false] {
         let world = World::new();
         let killed = Process::start(&world, None);

@@ -8,7 +8,7 @@ use crate::world::World;
 const LINES: &str = "application/x-ndjson";
 
 #[test]
-fn what_is_exported_comes_in_elsewhere_to_the_byte() {
+fn an_export_is_imported_elsewhere_byte_for_byte() {
     let (from, to) = (World::new(), World::new());
     let (server, other) = (from.serve(), to.serve());
     let (client, there) = (server.client(), other.client());
@@ -48,7 +48,7 @@ fn what_is_exported_comes_in_elsewhere_to_the_byte() {
 }
 
 #[test]
-fn what_is_no_export_is_refused_whole() {
+fn an_invalid_export_is_refused_as_a_whole() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -115,7 +115,7 @@ fn a_take_is_exported_to_read() {
 }
 
 #[test]
-fn a_copy_that_is_asked_for_once_more_after_a_crash_is_the_same_one() {
+fn a_copy_requested_again_after_a_crash_is_the_same_one() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

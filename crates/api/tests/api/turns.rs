@@ -51,7 +51,7 @@ fn at_once(many: usize, ask: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
 }
 
 #[test]
-fn a_turn_begins_is_told_of_and_is_undone_with_its_files() {
+fn a_turn_starts_sends_events_and_is_undone_with_its_files() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -102,7 +102,7 @@ fn of_two_turns_that_begin_at_once_exactly_one_does() {
 }
 
 #[test]
-fn of_many_who_decide_about_a_call_exactly_one_is_heard() {
+fn of_many_decisions_about_a_call_exactly_one_counts() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -156,7 +156,7 @@ fn a_turn_is_steered_and_ended_from_elsewhere() {
 }
 
 #[test]
-fn a_failed_turn_is_gone_on_with() {
+fn a_failed_turn_is_resumed() {
     let world = World::new();
     let server = world.serve_with(Setup { attempts: 1, ..Setup::default() });
     let client = server.client();
@@ -177,7 +177,7 @@ fn a_failed_turn_is_gone_on_with() {
 }
 
 #[test]
-fn a_message_is_tried_again_once_however_often_it_is_asked() {
+fn a_retry_with_a_key_runs_once() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -210,7 +210,7 @@ fn a_message_is_tried_again_once_however_often_it_is_asked() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_and_changes_nothing() {
+fn invalid_turn_requests_are_refused_and_change_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -256,7 +256,7 @@ fn a_long_conversation_is_compressed_and_one_undo_brings_it_back() {
 }
 
 #[test]
-fn what_arrived_of_an_answer_is_gone_once_the_answer_is_an_entry() {
+fn a_partial_answer_ends_when_it_becomes_an_entry() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -272,7 +272,7 @@ fn what_arrived_of_an_answer_is_gone_once_the_answer_is_an_entry() {
 }
 
 #[test]
-fn auto_add_history_tells_the_conversation_what_changed_between_turns() {
+fn auto_add_history_adds_the_changes_between_turns() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -88,7 +88,7 @@ fn beside(route: &Route) -> bool {
 }
 
 #[test]
-fn looking_ahead_changes_nothing_on_any_route() {
+fn dry_runs_change_nothing_on_any_route() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -131,7 +131,7 @@ fn looking_ahead_changes_nothing_on_any_route() {
 /// Every request that reads the files, even a dry run, records the user's edits. They conflict with no
 /// expected version, and the response names the new version.
 #[test]
-fn what_a_person_did_to_files_stands_against_no_version() {
+fn user_edits_of_files_do_not_conflict_with_an_expected_version() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

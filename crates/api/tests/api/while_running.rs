@@ -43,7 +43,7 @@ fn running(server: &Server) -> (Client, Scene) {
 }
 
 #[test]
-fn what_is_shown_is_what_runs_whatever_was_asked_meanwhile() {
+fn the_turn_status_stays_true_during_every_request() {
     let world = World::new();
     let server = world.serve();
     let routes = Route::all(&server.client());
@@ -63,7 +63,7 @@ fn what_is_shown_is_what_runs_whatever_was_asked_meanwhile() {
 }
 
 #[test]
-fn what_a_turn_runs_in_is_not_taken_away() {
+fn the_folder_of_a_running_turn_cannot_be_removed() {
     let world = World::new();
     let server = world.serve();
     let check = |prompt: &str, begun: fn(&Value) -> bool| {

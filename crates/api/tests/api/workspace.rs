@@ -31,7 +31,7 @@ fn texts<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_version_is_saved_with_the_hand_edits_that_are_there() {
+fn a_saved_version_includes_user_edits() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -121,7 +121,7 @@ fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes
 }
 
 #[test]
-fn snapshots_are_listed_in_pages_and_say_what_they_could_not_hold() {
+fn snapshots_are_listed_in_pages_with_excluded_paths() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -171,7 +171,7 @@ fn snapshots_are_listed_in_pages_and_say_what_they_could_not_hold() {
 }
 
 #[test]
-fn the_status_of_a_workspace_says_what_changed_and_records_nothing() {
+fn the_status_of_a_workspace_lists_changes_and_records_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -392,7 +392,7 @@ fn a_snapshot_that_is_refused_records_nothing() {
 }
 
 #[test]
-fn where_a_snapshot_is_said_to_be_it_can_be_restored_from() {
+fn listed_snapshots_can_be_restored() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -440,7 +440,7 @@ fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
 }
 
 #[test]
-fn a_folder_that_is_away_is_no_fault_of_the_request() {
+fn a_missing_project_folder_is_a_conflict() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -531,7 +531,7 @@ fn a_branch_is_anchored_to_the_commit_of_its_source() {
 }
 
 #[test]
-fn changes_made_while_something_else_runs_are_undone_only_if_that_is_asked_for() {
+fn shared_changes_are_undone_only_on_request() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::{Code, Failure};
-use crate::revisions::{moments, suggest_paths};
+use crate::revisions::{revisions, suggest_paths};
 use crate::ui::label::Label;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::width::{Align, expand_tabs};
@@ -54,10 +54,10 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let path = context.root_path(&self.path)?;
-        let moments = moments(context, self.thread.as_deref())?;
-        let at = moments.find(&self.at).map_err(suggest_paths)?;
+        let revisions = revisions(context, self.thread.as_deref())?;
+        let at = revisions.find(&self.at).map_err(suggest_paths)?;
         let reader = context.timeline()?.read()?;
-        let blame = reader.files(moments.thread.summary.id).blame(&path, &at);
+        let blame = reader.files(revisions.thread.summary.id).blame(&path, &at);
         let mut blame = blame.map_err(|error| match error {
             BlameError::Read(error) => error.into(),
             error => Failure::from(error).at(&path),

@@ -15,7 +15,7 @@ pub(super) use self::draw::WordStyle;
 pub(super) use self::stat::change_label;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::revisions::{Revisions, moments, suggest_paths};
+use crate::revisions::{Revisions, revisions, suggest_paths};
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
@@ -39,12 +39,12 @@ escaped.")]
 pub(crate) struct Arguments {
     /// Revisions to compare [default: your changes since the agent's last change; the folder].
     #[arg(value_name = "REVISION", num_args = 0..=2)]
-    moments: Vec<String>,
+    revisions: Vec<String>,
     /// Limit to these files and folders.
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Show the changes made by this version.
-    #[arg(long, value_name = "VERSION", conflicts_with = "moments")]
+    #[arg(long, value_name = "VERSION", conflicts_with = "revisions")]
     of: Option<u64>,
     /// Show only the number of added and removed lines.
     #[arg(long, conflicts_with_all = ["name_only", "word"])]
@@ -74,11 +74,11 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let moments = moments(context, self.thread.as_deref())?;
-        let thread = moments.thread.summary.id;
+        let revisions = revisions(context, self.thread.as_deref())?;
+        let thread = revisions.thread.summary.id;
         let paths = self.paths.iter().map(|path| context.root_path_of(thread, path));
         let paths = paths.collect::<Result<Vec<_>, _>>()?;
-        let (from, to) = self.moments(&moments)?;
+        let (from, to) = self.revisions(&revisions)?;
         let detail = match () {
             () if self.name_only => Detail::Paths,
             () if self.stat => Detail::Counts,
@@ -106,12 +106,12 @@ impl Arguments {
         })
     }
 
-    fn moments(&self, moments: &Revisions<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
+    fn revisions(&self, revisions: &Revisions<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
         if let Some(version) = self.of {
-            return Ok(moments.around(version)?);
+            return Ok(revisions.around(version)?);
         }
-        let mut named = self.moments.iter().map(String::as_str);
-        moments.between(named.next(), named.next()).map_err(suggest_paths)
+        let mut named = self.revisions.iter().map(String::as_str);
+        revisions.between(named.next(), named.next()).map_err(suggest_paths)
     }
 }
 

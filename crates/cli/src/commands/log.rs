@@ -11,7 +11,7 @@ use super::diff::change_label;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::{Code, Failure};
-use crate::revisions::moments;
+use crate::revisions::revisions;
 use crate::ui::label::Label;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::table::{Column, Table};
@@ -51,8 +51,8 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let path = context.root_path(&self.path)?;
         // Without a current thread, hand edits cannot be recorded, but the log still works.
-        if let Ok(moments) = moments(context, None) {
-            moments.folder()?;
+        if let Ok(revisions) = revisions(context, None) {
+            revisions.folder()?;
         }
         let project = context.project()?.id;
         let reader = context.timeline()?.read()?;

@@ -52,7 +52,7 @@ fn events_are_one_a_line_and_the_last_says_how_it_ended() {
 }
 
 #[test]
-fn what_is_piped_in_goes_along() {
+fn piped_input_becomes_part_of_the_prompt() {
     let sandbox = Sandbox::new();
     let check = |arguments: &[&str], input: &str, expected: &str| {
         let output = sandbox.run_with(arguments, input);
@@ -68,7 +68,7 @@ fn what_is_piped_in_goes_along() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_nothing_runs_that_would_have_to_be() {
+fn without_a_terminal_calls_that_need_approval_are_denied() {
     let sandbox = Sandbox::new();
     let output = sandbox.run(&["run", "create a.txt with x"]);
     assert_eq!(sandbox.read("a.txt"), None);
@@ -79,7 +79,7 @@ fn where_nobody_can_be_asked_nothing_runs_that_would_have_to_be() {
 }
 
 #[test]
-fn a_person_is_asked_and_what_they_say_holds() {
+fn the_user_is_asked_and_the_answer_is_obeyed() {
     let check = |typed: &str, exists: bool| {
         let sandbox = Sandbox::new();
         let lines = sandbox.answered_when(100, &["run", "create a.txt with x"], &[("instead: ", typed)]);
@@ -94,7 +94,7 @@ fn a_person_is_asked_and_what_they_say_holds() {
 }
 
 #[test]
-fn what_was_typed_before_the_question_is_no_answer() {
+fn input_typed_before_the_question_is_no_answer() {
     let sandbox = Sandbox::new();
     let arguments = ["run", "wait 1\ncreate a.txt with x"];
     // First too early, while the assistant still talks; then when it asks.
@@ -125,7 +125,7 @@ fn a_turn_is_stopped_from_another_terminal() {
 }
 
 #[test]
-fn a_turn_that_fails_is_gone_on_with() {
+fn a_turn_that_fails_is_resumed() {
     let sandbox = Sandbox::new();
     std::fs::write(sandbox.config(), "[agent]\nattempts = 1\n").expect("it is ours");
     let output = sandbox.run(&["run", "fail\nsay at last"]);
@@ -173,7 +173,7 @@ fn old_entries_are_compressed_and_come_back() {
 }
 
 #[test]
-fn what_was_said_outlives_undo_and_reset_and_goes_with_its_thread() {
+fn the_trace_survives_undo_and_reset_and_ends_with_its_thread() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "list"]);
     let kinds = |sandbox: &Sandbox| -> Vec<String> {
@@ -200,7 +200,7 @@ fn what_was_said_outlives_undo_and_reset_and_goes_with_its_thread() {
 }
 
 #[test]
-fn nothing_that_a_model_says_acts_on_the_terminal() {
+fn control_sequences_of_a_model_do_not_reach_the_terminal() {
     let sandbox = Sandbox::new();
     let output = sandbox.run(&["run", "say \u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m and \u{202e}reversed"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
@@ -227,7 +227,7 @@ fn providers_are_listed_with_what_is_missing() {
 }
 
 #[test]
-fn an_edit_says_what_the_model_reads_again() {
+fn an_edit_reports_uncached_tokens() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "say one"]);
     sandbox.done(&["run", "say two"]);
@@ -238,7 +238,7 @@ fn an_edit_says_what_the_model_reads_again() {
 }
 
 #[test]
-fn a_model_that_nobody_serves_is_not_answered_by_the_assistant() {
+fn an_unknown_model_is_not_answered_by_the_assistant() {
     let sandbox = Sandbox::new();
     let (code, error) = sandbox.refused(&["run", "--model", "nonsense", "hello"]);
     assert_eq!(code, 5);
@@ -281,7 +281,7 @@ fn commands_in_a_chat_mean_its_thread() {
 }
 
 #[test]
-fn a_damaged_ledger_is_found_and_put_aside() {
+fn a_damaged_runtime_database_is_found_and_quarantined() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "say hello"]);
     let runtime_database = sandbox.project().with_file_name("store").join("ledger.db");
@@ -293,7 +293,7 @@ fn a_damaged_ledger_is_found_and_put_aside() {
 }
 
 #[test]
-fn a_retry_does_with_files_that_do_not_merge_what_it_was_told() {
+fn a_retry_resolves_conflicts_as_requested() {
     let check = |conflicts: &[&str], wanted: &str| {
         let sandbox = Sandbox::new();
         sandbox.done(&["run", "--approve", "all", "run echo one >> a.txt"]);

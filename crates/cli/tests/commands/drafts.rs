@@ -72,7 +72,7 @@ fn there_must_be_a_draft_and_nothing_else_to_send() {
 }
 
 #[test]
-fn what_was_written_by_hand_is_kept_where_it_is_refused() {
+fn typed_text_is_saved_if_the_change_is_refused() {
     let sandbox = forked();
     let editor = ("EDITOR", "sh -c 'printf \"written by hand\" > \"$1\"' sh");
     for command in [
@@ -152,7 +152,7 @@ fn redacting_a_picture_keeps_a_file_with_the_same_content() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_and_does_not_hang() {
+fn special_files_are_refused_and_never_block() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.done(&["entry", "add", "one"]);

@@ -51,7 +51,7 @@ fn a_file_and_its_lines_on_the_screen() {
 }
 
 #[test]
-fn nothing_to_show_is_said_beside_the_answer() {
+fn an_empty_result_is_noted_on_standard_error() {
     let sandbox = project();
     let output = sandbox.run(&["diff", "folder", "folder"]);
     assert_eq!((output.stdout.as_str(), output.code), ("", 0));
@@ -86,7 +86,7 @@ fn programs_get_every_fact() {
 }
 
 #[test]
-fn what_an_undo_brings_back_is_not_its_own() {
+fn lines_restored_by_an_undo_keep_their_origin() {
     let sandbox = project();
     agent(&sandbox, "echo wrecked > login.rs");
     sandbox.done(&["undo"]);
@@ -118,7 +118,7 @@ fn moments_are_versions_names_takes_and_snapshots() {
 }
 
 #[test]
-fn what_is_not_there_or_not_allowed_has_its_exit_code() {
+fn missing_and_refused_objects_have_their_exit_codes() {
     let sandbox = project();
     let code = |arguments: &[&str]| sandbox.refused(arguments).0;
     assert_eq!(code(&["diff", "no such moment"]), 3);

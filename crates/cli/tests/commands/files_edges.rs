@@ -203,7 +203,7 @@ fn conflicts_are_decided_also_by_an_undo_that_is_repeated() {
 }
 
 #[test]
-fn fewer_steps_than_asked_for_are_told() {
+fn fewer_steps_than_requested_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.done(&["entry", "add", "one"]);
@@ -309,7 +309,7 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
 }
 
 #[test]
-fn what_was_changed_and_then_ignored_is_named() {
+fn changed_and_then_ignored_files_are_listed() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.write("a.log", "one\n");
@@ -363,7 +363,7 @@ fn an_export_without_files_holds_none_of_them() {
 }
 
 #[test]
-fn a_budget_is_a_plan_and_nothing_goes_unasked() {
+fn a_budget_deletes_nothing_without_confirmation() {
     let sandbox = Sandbox::new();
     for (number, title) in ["first", "second", "third"].iter().enumerate() {
         sandbox.done(&["thread", "new", title]);

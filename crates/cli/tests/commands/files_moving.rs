@@ -25,7 +25,7 @@ fn outcome(answer: &Value, path: &str) -> Value {
 }
 
 #[test]
-fn undo_and_redo_tell_what_became_of_each_path() {
+fn undo_and_redo_report_each_path() {
     let sandbox = project();
     sandbox.write("login.rs", "ONE\ntwo\nthree\nfour\nfive\n");
     let ahead = sandbox.json(&["undo", "--dry-run"]);
@@ -72,7 +72,7 @@ fn each_half_moves_alone() {
 }
 
 #[test]
-fn a_look_ahead_asks_on_a_terminal() {
+fn a_preview_asks_on_a_terminal() {
     let sandbox = project();
     let screen = sandbox.answered(80, &["undo"], "n\r");
     assert!(screen.join("\n").contains("Continue? [Y/n]"), "{screen:?}");
@@ -84,7 +84,7 @@ fn a_look_ahead_asks_on_a_terminal() {
 }
 
 #[test]
-fn what_a_command_did_is_recorded_and_its_exit_code_kept() {
+fn exec_records_file_changes_and_returns_the_exit_code() {
     let sandbox = project();
     let output = sandbox.run(&["exec", "--", "sh", "-c", "echo said; echo 2 > b; exit 7"]);
     assert_eq!((output.code, output.stdout.as_str()), (7, "said\n"));
@@ -94,7 +94,7 @@ fn what_a_command_did_is_recorded_and_its_exit_code_kept() {
 }
 
 #[test]
-fn what_overlapping_commands_changed_is_asked_about() {
+fn changes_of_overlapping_commands_need_confirmation() {
     let sandbox = project();
     let program = env!("CARGO_BIN_EXE_retake");
     let inner = format!("{program} exec -- sh -c 'echo ? > both'");
@@ -145,7 +145,7 @@ fn a_fork_branch_or_retry_asks_about_what_overlapping_commands_changed() {
 }
 
 #[test]
-fn status_names_what_is_not_held() {
+fn status_lists_excluded_paths() {
     let sandbox = project();
     sandbox.write(".env", "KEY=canary-7d1f\n");
     sandbox.write(".gitignore", "*.log\n");
@@ -200,7 +200,7 @@ fn takes_bring_their_files_and_can_live_apart() {
 }
 
 #[test]
-fn bad_input_is_refused_with_a_way_out() {
+fn invalid_input_is_refused_with_an_action() {
     let sandbox = project();
     let check = |arguments: &[&str], code: i32, hint: &str| {
         let (found, error) = sandbox.refused(arguments);

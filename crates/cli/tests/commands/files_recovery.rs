@@ -19,7 +19,7 @@ fn read(sandbox: &Sandbox) -> Option<String> {
 }
 
 #[test]
-fn a_change_of_the_conversation_says_what_it_finished() {
+fn a_change_of_the_conversation_reports_the_move_that_it_completed() {
     let sandbox = cut_off();
     let output = sandbox.run(&["entry", "add", "go on"]);
     assert_eq!(output.code, 0, "{}", output.stderr);

@@ -46,7 +46,7 @@ fn state(sandbox: &Sandbox) -> Value {
 }
 
 #[test]
-fn undo_and_redo_are_the_identity_and_say_what_they_did() {
+fn undo_and_redo_are_the_identity_and_describe_the_operations() {
     let sandbox = conversation();
     sandbox.done(&["entry", "edit", "2", "The clock was wrong."]);
     let edited = state(&sandbox);
@@ -153,7 +153,7 @@ fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
 }
 
 #[test]
-fn a_promoted_thread_stays_once_somebody_worked_on_it() {
+fn a_promoted_thread_stays_once_it_was_changed() {
     let sandbox = conversation();
     sandbox.done(&["take", "branch"]);
     let promoted = sandbox.json(&["take", "promote", "--title", "B"]);
@@ -190,7 +190,7 @@ fn every_moment_can_be_reached_by_version_or_name() {
 }
 
 #[test]
-fn what_clears_much_is_one_step() {
+fn clearing_is_one_step_of_undo() {
     let sandbox = conversation();
     sandbox.done(&["take", "branch"]);
     sandbox.done(&["draft", "set", "half a thought"]);
@@ -377,7 +377,7 @@ fn refusals_have_their_codes_and_change_nothing() {
 }
 
 #[test]
-fn history_is_told_page_by_page() {
+fn history_is_listed_in_pages() {
     let sandbox = conversation();
     let first = sandbox.json(&["history", "--limit", "2"]);
     let second = sandbox.json(&["history", "--limit", "99", "--before", &first["next"].to_string()]);
@@ -392,7 +392,7 @@ fn history_is_told_page_by_page() {
 }
 
 #[test]
-fn the_tree_can_be_narrowed_and_told_by_message() {
+fn the_tree_can_be_filtered_and_shown_by_message() {
     let sandbox = conversation();
     sandbox.done(&["take", "branch", "2"]);
     sandbox.done(&["entry", "add", "Only the dates, please."]);

@@ -72,7 +72,7 @@ fn a_thread_of_another_project_does_not_become_the_current_one_here() {
 }
 
 #[test]
-fn a_folder_that_is_gone_or_another_one_now_is_refused() {
+fn a_missing_or_replaced_folder_is_refused() {
     let (sandbox, other, thread) = two_folders();
     let undo = || sandbox.run_in(&other, &["undo", "-t", &thread], "");
     let away = sandbox.project().with_file_name("away");

@@ -32,7 +32,7 @@ fn a_version_that_is_expected_is_checked() {
 }
 
 #[test]
-fn what_has_no_meaning_is_not_taken() {
+fn options_without_effect_are_refused() {
     let sandbox = sandbox();
     for command in [
         &["thread", "rename", "x", "-k", "main"][..],
@@ -47,7 +47,7 @@ fn what_has_no_meaning_is_not_taken() {
 }
 
 #[test]
-fn a_title_that_came_back_is_told_apart_by_id() {
+fn a_restored_duplicate_title_is_resolved_by_id() {
     let sandbox = sandbox();
     sandbox.done(&["thread", "rename", "Second"]);
     sandbox.done(&["thread", "new", "Fix the login"]);
@@ -76,7 +76,7 @@ fn programs_get_json_and_nothing_else() {
 }
 
 #[test]
-fn a_configuration_that_is_set_is_told_as_it_was_set() {
+fn config_get_prints_the_value_as_it_was_set() {
     let sandbox = sandbox();
     let folder = sandbox.project().join("elsewhere");
     let folder = folder.to_string_lossy();
@@ -122,7 +122,7 @@ fn a_narrow_screen_shows_what_matters() {
 }
 
 #[test]
-fn a_person_who_has_to_wait_is_told_for_whom() {
+fn a_waiting_command_names_the_process_that_it_waits_for() {
     let sandbox = sandbox();
     let lock = sandbox.project().with_file_name("store").join("writer.lock");
     let file = std::fs::OpenOptions::new().write(true).open(lock).expect("the lock of the store");

@@ -121,7 +121,7 @@ fn a_link_leads_to_the_server_wherever_it_listens() {
 }
 
 #[test]
-fn a_server_that_was_killed_is_not_where_its_file_says() {
+fn the_address_file_of_a_killed_server_is_ignored() {
     let sandbox = Sandbox::new();
     drop(Serving::start(&sandbox, "127.0.0.1:0"));
     let usual = sandbox.json(&["serve", "link"])["link"].to_string();

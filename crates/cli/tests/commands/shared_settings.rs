@@ -126,7 +126,7 @@ fn a_branch_shows_the_commit_of_its_source_and_a_run_can_insist_on_the_first() {
 }
 
 #[test]
-fn the_start_commit_is_looked_for_where_the_take_works() {
+fn the_start_commit_is_checked_in_the_folder_of_the_take() {
     let sandbox = Sandbox::new();
     let [first, second] = ["a".repeat(40), "b".repeat(40)];
     check_out(&sandbox, &first);

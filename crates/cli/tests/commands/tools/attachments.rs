@@ -21,7 +21,7 @@ fn user(server: &FaultServer, wire: &str) -> User {
 }
 
 #[test]
-fn a_document_is_sent_and_kept_with_the_entry() {
+fn a_document_is_sent_and_stored_with_the_entry() {
     for (wire, name, pointer) in [
         (Wire::Anthropic, "anthropic", "/messages/0/content/1/source/data"),
         (Wire::Responses, "responses", "/input/0/content/1/file_data"),

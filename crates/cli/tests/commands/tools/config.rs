@@ -77,7 +77,7 @@ fn values_come_from_environment_file_or_default() {
 }
 
 #[test]
-fn a_broken_file_stops_other_commands_and_can_be_mended() {
+fn a_broken_configuration_stops_other_commands_and_can_be_fixed() {
     let user = with_file("[storage]\nbugdet = 5\n");
     let error = user.refused(2, &["thread", "list"]);
     assert!(error.contains("bugdet"), "{error}");

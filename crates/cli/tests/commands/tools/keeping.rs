@@ -41,7 +41,7 @@ fn a_clean_store_is_clean() {
 }
 
 #[test]
-fn damage_is_named_and_mended() {
+fn damage_is_reported_and_repaired() {
     let user = User::new();
     user.talk("Fix the login");
     damage(&user, "Why does the login fail?");
@@ -61,7 +61,7 @@ fn damage_is_named_and_mended() {
 }
 
 #[test]
-fn what_destroys_asks_first() {
+fn destructive_commands_ask_first() {
     let user = User::new();
     user.talk("Fix the login");
     for command in [&["purge", "Fix the login"][..], &["redact", "1"]] {
@@ -72,7 +72,7 @@ fn what_destroys_asks_first() {
 }
 
 #[test]
-fn purge_destroys_what_it_says_and_nothing_else() {
+fn purge_destroys_only_the_named_threads() {
     let user = User::new();
     user.talk("Keep");
     user.run(&["thread", "new", "Secret"]);
@@ -119,7 +119,7 @@ fn a_purge_that_was_killed_is_finished_by_the_next_command_and_by_verify() {
 }
 
 #[test]
-fn purge_of_what_was_put_away_spares_the_young() {
+fn purge_of_archived_threads_spares_recent_ones() {
     let user = User::new();
     user.talk("Keep");
     user.talk("Gone");
@@ -175,7 +175,7 @@ fn redact_destroys_every_version_everywhere() {
 }
 
 #[test]
-fn redact_says_where_the_text_still_is() {
+fn redact_reports_remaining_copies() {
     let user = User::new();
     user.run(&["thread", "new", "Quoted"]);
     user.run(&["entry", "add", SECRET]);
@@ -293,7 +293,7 @@ fn gc_removes_the_packs_that_an_interrupted_purge_left() {
 }
 
 #[test]
-fn usage_is_told_against_the_budget_and_a_change_warns() {
+fn usage_is_compared_with_the_budget_and_a_change_warns() {
     let user = User::new();
     user.talk("Fix the login");
     let usage = user.json(&["usage"]);

@@ -45,7 +45,7 @@ fn a_key_is_stored_listed_and_removed_and_never_shown() {
 }
 
 #[test]
-fn what_is_no_key_or_no_provider_is_refused() {
+fn invalid_keys_and_unknown_providers_are_refused() {
     let user = User::new();
     for (provider, input, code, words) in [
         ("nobody", KEY, 3, "retake models"),

@@ -5,7 +5,7 @@ use retake_testing::fault_server::{FaultServer, Script};
 use super::support::User;
 
 #[test]
-fn a_refresh_is_kept_and_shown_offline() {
+fn refreshed_models_are_stored_and_shown_offline() {
     let user = User::new();
     let ids: Vec<String> = (0..20).map(|n| format!(r#"{{"id":"model-{n:02}"}}"#)).collect();
     let list = format!(r#"{{"data":[{}]}}"#, ids.join(","));

@@ -23,7 +23,7 @@ fn holds_all(answer: &str) {
 }
 
 #[test]
-fn what_is_not_known_survives_everything() {
+fn unknown_fields_survive_everything() {
     let user = User::new();
     user.run(&["thread", "new", "Open"]);
     user.run(&["entry", "add", "--fields", ENTRY]);
@@ -52,7 +52,7 @@ fn what_is_not_known_survives_everything() {
 }
 
 #[test]
-fn what_was_shown_can_be_added_again() {
+fn shown_entries_can_be_added_again() {
     let user = User::new();
     user.run(&["thread", "new", "Open"]);
     user.run(&["entry", "add", "--fields", ENTRY]);

@@ -27,7 +27,7 @@ fn threads_of_a_known_project_can_be_adopted() {
 }
 
 #[test]
-fn looking_at_a_folder_leaves_no_trace() {
+fn reading_a_folder_creates_no_project() {
     let user = User::new();
     user.run(&["project"]);
     user.run(&["project", "list"]);
@@ -62,7 +62,7 @@ fn a_home_folder_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_folder_is_made_a_project_and_forgotten_with_its_threads_kept() {
+fn forgetting_a_project_keeps_its_threads() {
     let user = User::new();
     user.talk("Fix the login");
     let outer = user.json(&["project"])["id"].clone();
@@ -96,7 +96,7 @@ fn a_folder_is_made_a_project_and_forgotten_with_its_threads_kept() {
 }
 
 #[test]
-fn a_project_with_presets_is_kept_when_its_folder_is_forgotten() {
+fn forgetting_a_folder_keeps_a_project_with_presets() {
     let user = User::new();
     user.talk("Fix the login");
     user.write("project/a.txt", b"a\n");

@@ -20,7 +20,7 @@ fn hits(user: &User, arguments: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn hits_say_what_matched_and_lead_there() {
+fn hits_show_the_match_and_its_location() {
     let user = talked();
     let found = hits(&user, &["cookie"]);
     assert_eq!(found.len(), 1);
@@ -40,7 +40,7 @@ fn hits_say_what_matched_and_lead_there() {
 }
 
 #[test]
-fn history_is_searched_on_request_and_can_be_gone_to() {
+fn history_is_searched_on_request_and_can_be_jumped_to() {
     let user = talked();
     assert_eq!(hits(&user, &["early"]).len(), 0);
     let found = hits(&user, &["early", "--history"]);

@@ -68,7 +68,7 @@ fn sealed(lines: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_exported_and_imported_is_exported_again_to_the_byte() {
+fn an_imported_thread_exports_to_the_same_bytes() {
     let here = rich();
     let first = export(&here, "Fix the login");
     let there = User::new();
@@ -92,7 +92,7 @@ fn what_is_exported_and_imported_is_exported_again_to_the_byte() {
 }
 
 #[test]
-fn what_is_here_already_is_not_new_and_what_continues_it_is() {
+fn importing_again_adds_only_new_operations() {
     let here = rich();
     let first = export(&here, "Fix the login");
     let said = import(&here, first.as_bytes(), &["--json"]);
@@ -113,7 +113,7 @@ fn what_is_here_already_is_not_new_and_what_continues_it_is() {
 }
 
 #[test]
-fn threads_that_went_different_ways_are_kept_apart() {
+fn diverged_threads_stay_separate() {
     let here = rich();
     let there = User::new();
     import(&there, export(&here, "Fix the login").as_bytes(), &["--switch"]);
@@ -135,7 +135,7 @@ fn threads_that_went_different_ways_are_kept_apart() {
 }
 
 #[test]
-fn whatever_is_changed_in_an_export_is_refused() {
+fn any_change_of_an_export_is_refused() {
     let here = rich();
     let good = export(&here, "Fix the login");
     let there = User::new();
@@ -287,7 +287,7 @@ fn hostile_files_are_refused() {
 }
 
 #[test]
-fn files_are_never_overwritten_unasked() {
+fn files_are_never_overwritten_without_force() {
     let user = rich();
     user.run(&["export", "Fix the login"]);
     let path = user.project().join("fix-the-login.retake");
@@ -321,7 +321,7 @@ fn texts_to_read_hold_the_take() {
 }
 
 #[test]
-fn what_was_redacted_does_not_come_back_by_an_older_file() {
+fn an_older_export_does_not_restore_redacted_content() {
     let user = User::new();
     user.talk("Fix the login");
     let older = export(&user, "Fix the login");
