@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval};
-use retake_agent::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, said};
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Timeouts, Wire};
 use retake_agent::{AgentRuntime, Cancel, ModelBackend, TurnEvent, TurnObserver, TurnRequest};
@@ -23,6 +22,7 @@ use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
 use retake_model::operation::Actor;
 use retake_model::projection::Dialect;
+use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, said};
 use retake_timeline::{Caller, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 use serde_json::Value;
@@ -161,6 +161,7 @@ impl Fixture {
             actor: Actor::Human,
             environment: None,
             hidden: Vec::new(),
+            post_tools: None,
         };
         Ok(Self { _folder: folder, runtime, thread, server, asked })
     }

@@ -9,13 +9,13 @@
 
 use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::EntryId;
-use retake_model::projection::{converse, message_tokens};
+use retake_model::projection::{converse, message_tokens, usual_picture_tokens};
 
 /// The field of an answer with the estimate for its request.
 pub(crate) const ESTIMATE: &str = "estimated_tokens";
 
 /// Ignore a count that differs from the estimate by more than this factor.
-const MOST_OFF: u64 = 4;
+pub(crate) const MOST_OFF: u64 = 4;
 
 /// Counts from the last answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,14 +41,16 @@ impl Calibration {
         let (_, entry) = &entries[at];
         let usage = entry.usage.as_ref()?;
         let counted = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
-        let estimated = entry.extra.get(ESTIMATE)?.as_str().parse().ok()?;
+        let estimated: u64 = entry.extra.get(ESTIMATE)?.as_str().parse().ok()?;
         let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
         let continues = entries[at + 1..].iter().all(|(_, entry)| entry.blocks.iter().all(is_result));
         let answer = continues.then(|| {
             let messages = converse(&entries[at..=at]).messages;
-            (usage.output_tokens, messages.iter().map(message_tokens).sum())
+            let tokens = |message| message_tokens(message, &|media, _| usual_picture_tokens(media));
+            (usage.output_tokens, messages.iter().map(tokens).sum())
         });
-        (counted > 0).then_some(Self { counted, estimated, answer })
+        let plausible = estimated / MOST_OFF..=u64::saturating_mul(estimated, MOST_OFF);
+        (counted > 0 && plausible.contains(&counted)).then_some(Self { counted, estimated, answer })
     }
 
     /// The tokens of a request, given its estimate.
@@ -132,6 +134,9 @@ mod tests {
         // A provider without counts, and one with implausible counts.
         assert_eq!(Calibration::of(&[answer(9, Usage::default())], "m"), None);
         let absurd = Usage { input_tokens: 1_000_000_000, ..usage };
-        assert_eq!(Calibration::of(&[answer(9, absurd)], "m").expect("counted").apply(10), 40);
+        assert_eq!(Calibration::of(&[answer(9, absurd)], "m"), None);
+        // Other counts apply, but never by more than a factor.
+        let calibration = Calibration::of(&[answer(1_000, usage)], "m").expect("counted");
+        assert_eq!((calibration.apply(1), calibration.apply(100_000)), (4, 100_799));
     }
 }

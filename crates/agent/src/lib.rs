@@ -16,9 +16,8 @@ mod changes_since_turn;
 pub mod compare;
 mod compress;
 mod context;
-#[doc(hidden)]
-pub mod fault_server;
 mod model_backend;
+mod post_tools;
 pub mod prompt;
 pub mod provider;
 mod request;
@@ -32,6 +31,7 @@ mod usage;
 pub use cancel::Cancel;
 pub use compress::{CompressError, CompressOptions, CompressOutcome, KeepRecent};
 pub use model_backend::{BackendError, ModelBackend, Unattachable};
+pub use post_tools::{HookCommand, HookFailure, HookTrigger, PostToolsHook};
 pub use setup::{Setup, SetupError};
 pub use start_commit::check_start_commit;
 pub use turn::{

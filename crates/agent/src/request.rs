@@ -1,4 +1,4 @@
-//! Builds model requests: the newest entries that fit, the system prompt, and the tools.
+//! Builds model requests: the entries, the system prompt, and the tools.
 //!
 //! Reads the conversation from its end and only as far as the model window allows, so that long threads start
 //! a turn as fast as short ones.
@@ -6,14 +6,15 @@
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::projection::{
-    Conversation, Thoughts, ToolSpec, Wire, converse, estimate_tokens, message_tokens, request_prefix,
+    Conversation, Thoughts, ToolSpec, Wire, converse, estimate_tokens, message_tokens, picture_tokens,
+    request_prefix, usual_picture_tokens,
 };
 use retake_model::settings::Settings;
 use retake_model::take::Take;
 use retake_timeline::{Reader, read_picture};
 use serde_json::Value;
 
-use crate::calibration::Calibration;
+use crate::calibration::{Calibration, MOST_OFF};
 use crate::model_backend::ModelBackend;
 use crate::prompt;
 use crate::tools;
@@ -91,15 +92,24 @@ impl Request {
                 .sum::<u64>();
         let room =
             runtime.window.saturating_sub(around).saturating_sub(u64::from(reserve(runtime, &settings)));
-        let entries = newest(&reader, thread, &take, room, runtime)?;
+        let (entries, size) = newest(&reader, thread, &take, room, runtime)?;
         let conversation = converse(&entries);
-        let estimate = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
+        let wire = runtime.backend.wire();
+        let picture = |id| read_picture(&reader, id).ok().flatten();
+        let picture_size = |media: &str, id| match wire.zip(picture(id)) {
+            Some((wire, bytes)) => picture_tokens(wire, media, &bytes),
+            None => usual_picture_tokens(media),
+        };
+        let message_size = |message| message_tokens(message, &picture_size);
+        let estimate = around + conversation.messages.iter().map(message_size).sum::<u64>();
         let calibration = Calibration::of(&entries, runtime.backend.model());
         let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
-        let body = runtime.backend.body(&conversation, &system, &tools, &settings, thoughts, &|id| {
-            read_picture(&reader, id).ok().flatten()
-        });
-        let wire = runtime.backend.wire();
+        // Without a count of the provider, the size also covers encrypted thoughts, which have no text.
+        let needed = if calibration.is_some() { tokens } else { around.saturating_add(size) };
+        if needed > around.saturating_add(room) {
+            return Err(too_long(needed, runtime));
+        }
+        let body = runtime.backend.body(&conversation, &system, &tools, &settings, thoughts, &picture);
         let prefix = wire.filter(|wire| *wire == Wire::Anthropic).and_then(|_| request_prefix(&body));
         let omitted = wire.filter(|_| thoughts == Thoughts::Omitted);
         Ok(Self { conversation, body, tokens, estimate, attempt, trail: Trail { prefix, omitted } })
@@ -131,14 +141,18 @@ fn reserve(runtime: &AgentRuntime, settings: &Settings) -> u32 {
     runtime.backend.max_tokens(settings).min(u32::try_from(runtime.window / 4).unwrap_or(u32::MAX))
 }
 
-/// The newest entries that fit.
+fn too_long(tokens: u64, runtime: &AgentRuntime) -> TurnError {
+    TurnError::TooLong { tokens, window: runtime.window, model: runtime.backend.model().to_owned() }
+}
+
+/// All entries and an estimate of their tokens, unless they cannot fit whatever the provider counts.
 fn newest(
     reader: &Reader<'_>,
     thread: ThreadId,
     take: &Take,
     room: u64,
     runtime: &AgentRuntime,
-) -> Result<Vec<(EntryId, EntryVersion)>, TurnError> {
+) -> Result<(Vec<(EntryId, EntryVersion)>, u64), TurnError> {
     let mut found: Vec<(EntryId, EntryVersion)> = Vec::new();
     let mut tokens = 0;
     let mut end = take.entries.len();
@@ -148,12 +162,11 @@ fn newest(
             tokens += view.entry.size() as u64 / 4;
             found.push((view.id, view.entry));
         }
-        if tokens > room {
-            let model = runtime.backend.model().to_owned();
-            return Err(TurnError::TooLong { tokens, window: runtime.window, model });
+        if tokens > room.saturating_mul(MOST_OFF) {
+            return Err(too_long(tokens, runtime));
         }
         end = start;
     }
     found.reverse();
-    Ok(found)
+    Ok((found, tokens))
 }

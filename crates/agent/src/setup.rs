@@ -29,6 +29,7 @@ pub use models::{DefaultModel, ListedProvider, Models};
 
 use crate::approval::{ApprovalMode, ApprovalPolicy as Approval, Decision, Rule, RuleError};
 use crate::model_backend::ModelBackend;
+use crate::post_tools::PostToolsHook;
 use crate::provider::config::{ProviderConfig, ProviderEnvironment, ResolveError, choose, resolve};
 use crate::provider::key_store::FILE_NAME;
 use crate::provider::known::{OFFLINE, known};
@@ -64,6 +65,8 @@ pub struct Setup {
     pub prices: Prices,
     /// Options of file recording; `None` if it is off.
     pub files: Option<Options>,
+    /// The command to run after a round of tools.
+    pub post_tools: Option<PostToolsHook>,
 }
 
 /// The folder and the actor of a turn.
@@ -96,7 +99,6 @@ pub struct TurnOverrides {
 
 /// Why the runtime could not be created.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SetupError {
     /// A model is set without a provider.
     #[error("model {0:?} has no provider; set PROVIDER/MODEL, and see `retake models`")]
@@ -141,6 +143,7 @@ impl Default for Setup {
             providers: BTreeMap::new(),
             prices: Prices::default(),
             files: Some(Options::default()),
+            post_tools: None,
         }
     }
 }
@@ -241,6 +244,7 @@ impl Setup {
             actor: place.actor.clone(),
             environment: place.environment.clone(),
             hidden: self.providers.values().filter_map(|provider| provider.key_env.clone()).collect(),
+            post_tools: self.post_tools.clone(),
         })
     }
 

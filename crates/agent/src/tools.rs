@@ -147,6 +147,11 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     all().iter().find(|tool| tool.name == name)
 }
 
+/// Whether a tool can change files.
+pub(crate) fn may_write(name: &str) -> bool {
+    find(name).is_some_and(|tool| tool.access != ToolAccess::Reads)
+}
+
 /// The JSON schema of a tool's input.
 pub fn schema(tool: &Tool) -> Value {
     (tool.schema)()
@@ -198,7 +203,7 @@ pub fn run(
     match catch_unwind(AssertUnwindSafe(|| (tool.run)(&call.input, &mut run))) {
         Ok(Ok(output)) => output,
         Ok(Err(ToolError(text))) => Output::failure(text),
-        Err(_) => Output::failure(format!("The tool {} broke down. Try another way.", tool.name)),
+        Err(_) => Output::failure(format!("The tool {} failed unexpectedly. Try another way.", tool.name)),
     }
 }
 

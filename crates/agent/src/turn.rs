@@ -8,13 +8,14 @@
 //!   request (pure) ─► stream ─► publish answer ─► for each call:  decide ─► publish "running"
 //!        ▲               │                                            run the tool
 //!        │               └ partial answer, outside of the log         publish result and files
-//!        └───────────────────────────────── all have results ◄────────────┘
+//!        └──── hook, if configured ◄─────── all have results ◄────────────┘
 //! ```
 //!
 //! The pure function [`retake_model::agent::step`] decides the next action; this module executes it. A turn
 //! belongs to one take. Its process holds the lease of the take, which the system releases when the process
 //! dies. Each step names the turn, so that a turn that was undone meanwhile stops.
 
+mod accounting;
 mod ask;
 mod batch;
 mod calls;
@@ -22,16 +23,20 @@ mod driver;
 mod entries;
 mod error;
 mod event;
+mod hook;
 mod inbox;
+mod machine;
 mod model_call;
 mod progress;
+mod publisher;
+mod session;
 mod stops;
 mod tools;
 mod turn_handle;
 
 use std::path::PathBuf;
 
-use retake_model::agent::{RetryPolicy, TurnEnd};
+use retake_model::agent::{Agent, AgentState, RetryPolicy, TurnEnd};
 use retake_model::command::{Prompt, SentContextText, TurnStart, check_prompt};
 use retake_model::entry::{PDF, attachment_media_of, default_role};
 use retake_model::environment::Environment;
@@ -39,6 +44,7 @@ use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::replay::OnConflict;
 use retake_model::take::Take;
+use retake_store::runtime::TurnLease;
 use retake_timeline::{
     Caller, ChangeError, Command, MoveOptions, SharedChanges, Timeline, WorkingCopy, read_picture,
 };
@@ -54,8 +60,10 @@ use crate::cancel::Cancel;
 use crate::changes_since_turn;
 use crate::context;
 use crate::model_backend::ModelBackend;
+use crate::post_tools::PostToolsHook;
 use crate::provider::prices::Prices;
 use driver::Driver;
+use session::TurnSession;
 
 /// Runs turns in a folder with a backend and an approval policy.
 pub struct AgentRuntime {
@@ -89,6 +97,8 @@ pub struct AgentRuntime {
     pub environment: Option<Environment>,
     /// Environment variables hidden from tools.
     pub hidden: Vec<String>,
+    /// The command to run after a round of tools.
+    pub post_tools: Option<PostToolsHook>,
 }
 
 /// A request to run a turn.
@@ -165,20 +175,22 @@ impl AgentRuntime {
         cancel: &Cancel,
         observer: &mut dyn TurnObserver,
     ) -> Result<TurnOutcome, TurnError> {
-        let mut driver = Driver::lease(self, thread, take, cancel, observer)?;
+        let lease = self.lease(take)?;
         self.check_active_take(thread, take)?;
         // Check before closing leftovers, so that a version conflict changes nothing.
         self.check_version(thread, request.expected)?;
         self.check_prompt(thread, take, &request.prompt)?;
         self.check_attachments(thread, take, &request.prompt)?;
-        let closed = driver.close_leftover()?;
+        let (closed, lease) = self.close_leftover(thread, take, lease)?;
         let recorded = self.record_user_edits(thread)?;
         let expected = request.expected.filter(|_| !closed && !recorded);
         let request = TurnRequest { expected, ..request };
-        let (start, caller) = self.start(thread, take, None, driver.turn(), &request)?;
+        let turn = TurnId::generate(&mut self.timeline.fresh());
+        let session = TurnSession::new(self, lease, (thread, take, turn))?;
+        let (start, caller) = self.start(thread, take, None, turn, &request)?;
         let done = self.timeline.change(thread, Command::StartTurn { take, start }, caller)?;
-        driver.started(done.version, done.operation)?;
-        driver.drive()
+        let driver = Driver::new(self, session, AgentState::Waiting, cancel, observer);
+        driver.run(done.version, done.operation)
     }
 
     /// Runs a turn in a new take, forked at a user message. The fork, its files and the start of the turn are
@@ -209,10 +221,9 @@ impl AgentRuntime {
             None => self.timeline.change(thread, command, caller)?,
         };
         let take = self.timeline.read()?.state_at(thread, done.version)?.active;
-        let mut driver = Driver::lease(self, thread, take, cancel, observer)?;
-        driver.adopt_turn(turn);
-        driver.started(done.version, done.operation)?;
-        driver.drive()
+        let session = TurnSession::new(self, self.lease(take)?, (thread, take, turn))?;
+        let driver = Driver::new(self, session, AgentState::Waiting, cancel, observer);
+        driver.run(done.version, done.operation)
     }
 
     /// Resumes a turn that failed or whose process was killed.
@@ -224,11 +235,12 @@ impl AgentRuntime {
         cancel: &Cancel,
         observer: &mut dyn TurnObserver,
     ) -> Result<TurnOutcome, TurnError> {
-        let mut driver = Driver::lease(self, thread, take, cancel, observer)?;
+        let lease = self.lease(take)?;
         self.check_active_take(thread, take)?;
         self.check_version(thread, request.expected)?;
-        driver.resume(request)?;
-        driver.drive()
+        let Agent { turn, state } = self.agent(thread, take)?.ok_or(TurnError::Nothing)?;
+        let session = TurnSession::new(self, lease, (thread, take, turn))?;
+        Driver::new(self, session, state, cancel, observer).resume(request)
     }
 
     /// Refuses if there is no turn to resume.
@@ -238,13 +250,41 @@ impl AgentRuntime {
 
     /// Closes a turn that failed or whose process was killed. Returns whether there was one.
     pub fn close(&self, thread: ThreadId, take: TakeId) -> Result<bool, TurnError> {
+        Ok(self.close_leftover(thread, take, self.lease(take)?)?.0)
+    }
+
+    fn lease(&self, take: TakeId) -> Result<TurnLease, TurnError> {
+        self.timeline.store().lease_turn(take)?.ok_or(TurnError::Busy)
+    }
+
+    /// The agent of a take on disk.
+    fn agent(&self, thread: ThreadId, take: TakeId) -> Result<Option<Agent>, TurnError> {
+        let reader = self.timeline.read()?;
+        let take = reader.state(thread)?.take(&reader.queries(), take)?;
+        Ok(take.ok_or(TurnError::NoSuchTake)?.agent)
+    }
+
+    /// Ends the unfinished turn of a take. Returns whether there was one, and the lease.
+    fn close_leftover(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        lease: TurnLease,
+    ) -> Result<(bool, TurnLease), TurnError> {
         struct NoObserver;
         impl TurnObserver for NoObserver {
             fn on_event(&mut self, _: &TurnEvent) {}
         }
-        let cancel = Cancel::new();
-        let mut observer = NoObserver;
-        Driver::lease(self, thread, take, &cancel, &mut observer)?.close_leftover()
+        let (cancel, mut observer) = (Cancel::new(), NoObserver);
+        let left = self.agent(thread, take)?;
+        let turn =
+            left.as_ref().map_or_else(|| TurnId::generate(&mut self.timeline.fresh()), |left| left.turn);
+        let session = TurnSession::new(self, lease, (thread, take, turn))?;
+        let closed = left.is_some();
+        let state = left.map_or(AgentState::Waiting, |left| left.state);
+        let driver = Driver::new(self, session, state, &cancel, &mut observer);
+        let session = if closed { driver.close()? } else { driver.close_record()? };
+        Ok((closed, session.into_lease()))
     }
 
     /// Tools need the files of the take: it must be active or have a worktree.

@@ -83,8 +83,7 @@ impl InProcess {
             .max_blocking_threads(Admission::max_workers(&options.limits) + options.limits.streams + 16)
             .build()?;
         let stop = Cancel::new();
-        let service =
-            Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
+        let service = Service::new(options, stop.clone()).map_err(ServeError::Start)?;
         let tail = crate::events::follow(&service)?;
         let router = router(&service, None);
         Ok(Self { service, router, runtime: Some(runtime), tail: Some(tail), stop })
@@ -112,7 +111,7 @@ impl InProcess {
 impl Drop for InProcess {
     fn drop(&mut self) {
         self.stop.set();
-        self.service.turns.end_all(self.service.limits.shutdown_grace);
+        self.service.turns.end_all(self.service.admission.limits.shutdown_grace);
         if let Some(tail) = self.tail.take() {
             // A panic in the thread has been logged already.
             let _ = tail.join();

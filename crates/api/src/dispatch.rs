@@ -24,13 +24,13 @@ use axum::middleware::Next;
 use tracing::{error, info};
 
 pub(crate) use admission::Admission;
-pub(crate) use in_flight::InFlight;
+use in_flight::InFlight;
 
 use crate::auth::LOGIN_PATH;
 use crate::endpoint::{Endpoint, Identity, IncomingRequest, Reply, ReplyBody, RequestBodyKind};
 use crate::idempotency;
 use crate::page;
-use crate::problem::{Code, Problem};
+use crate::problem::{self, Code, Problem};
 use crate::server::Connection;
 use crate::service::Service;
 
@@ -48,8 +48,7 @@ pub(crate) const REPLAYED: &str = "idempotency-replayed";
 /// Authenticates a request, and logs and counts its response.
 pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Next) -> Response<Body> {
     let started = Instant::now();
-    let answering = service.in_flight.begin();
-    let name = service.name_request();
+    let (answering, name) = service.admission.in_flight.begin();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let for_people = headers::wants_page(&method, request.headers());
     let admitted = authenticate(&service, &request);
@@ -107,8 +106,8 @@ pub(crate) async fn handle(
     let mut response = match answered {
         Ok(reply) => respond(reply),
         Err(problem) => {
-            if problem.code.status().is_server_error() {
-                error!(request = name, code = problem.code.name(), detail = problem.detail, "failed");
+            if problem::status(problem.code).is_server_error() {
+                error!(request = name, code = problem.code.name(), detail = problem.message, "failed");
             }
             refuse(&problem, &name)
         }
@@ -130,9 +129,9 @@ pub(crate) async fn method_not_allowed(request: Request) -> Response<Body> {
 
 /// The response for a problem.
 pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
-    let body = serde_json::to_vec(&problem.document(name)).unwrap_or_default();
+    let body = serde_json::to_vec(&problem::document(problem, name)).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
-    *response.status_mut() = problem.code.status();
+    *response.status_mut() = problem::status(problem.code);
     let headers = response.headers_mut();
     headers::kind(headers, "application/problem+json");
     match problem.code {
@@ -144,7 +143,7 @@ pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
         }
         _ => {}
     }
-    if let Some(current) = problem.facts.get("current").and_then(serde_json::Value::as_u64) {
+    if let Some(current) = problem.details.get("current").and_then(serde_json::Value::as_u64) {
         headers.insert(ETAG, headers::version(current));
     }
     // Browsers show a page instead of JSON.
@@ -173,8 +172,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     }
     let key = headers::key(&parts.headers)?.filter(|_| endpoint.method == Method::POST);
     headers::check_kind(&parts.headers, endpoint)?;
-    let arriving =
-        body::BodyReader { limits: &service.limits, bodies: &service.bodies, reading: &service.reading };
+    let arriving = body::BodyReader(&service.admission);
     let (content, weight) = match endpoint.takes {
         RequestBodyKind::Nothing => arriving.nothing(body).await?,
         RequestBodyKind::Json(_) => arriving.in_memory(&parts.headers, body).await?,
@@ -193,7 +191,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         made: None,
         last_event: headers::last_event(&parts.headers)?,
     };
-    let permit = service.admission.admit(endpoint.admission_class, service.limits.queue).await?;
+    let permit = service.admission.admit(endpoint.admission_class).await?;
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
         // In the worker, because hashing a file body reads it.

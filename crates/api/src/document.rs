@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::endpoint::{EVENTS, Endpoint, JSON, MakeSchema, RequestBodyKind};
 use crate::idempotency::RecoveredChange;
-use crate::problem::{Code, ProblemDocument};
+use crate::problem::{self, Code, ProblemDocument};
 
 /// The `OpenAPI` document.
 pub(crate) struct Document {
@@ -216,8 +216,8 @@ fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
     }
     let mut responses = Map::new();
     responses.insert(endpoint.gives.status.as_str().to_owned(), good);
-    for code in Code::ALL {
-        let status = code.status();
+    for code in Code::over_http() {
+        let status = problem::status(code);
         let reference = json!({"$ref": "#/components/responses/Problem"});
         responses.entry(status.as_str().to_owned()).or_insert(reference);
     }

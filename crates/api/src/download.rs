@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::service::Service;
 
 /// Bytes per chunk.
@@ -23,8 +23,7 @@ pub(crate) fn stream_file(
     service: &Service,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
 ) -> Result<Body, Problem> {
-    let permit = service.streams.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
+    let permit = service.admission.admit_stream()?;
     // Next to the store, because a temporary folder may be in memory.
     let mut out = BufWriter::new(tempfile::tempfile_in(service.timeline.store().folder())?);
     write(&mut out)?;

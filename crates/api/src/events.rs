@@ -32,6 +32,7 @@ use tokio::sync::watch;
 use live::{LiveEvent, LiveEvents};
 pub(crate) use stream::{StreamRequest, open};
 
+use crate::auth::Auth;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
@@ -54,6 +55,7 @@ pub(crate) struct EventBus {
     newest: watch::Sender<i64>,
     token: watch::Sender<Option<[u8; 32]>>,
     live: LiveEvents,
+    auth: Arc<Auth>,
 }
 
 /// An encoded event.
@@ -100,13 +102,14 @@ struct PartialAnswerMessage<'a> {
 }
 
 impl EventBus {
-    pub(crate) fn new(timeline: &Timeline) -> Result<Self, Problem> {
+    pub(crate) fn new(timeline: &Timeline, auth: Arc<Auth>) -> Result<Self, Problem> {
         let newest = timeline.read()?.queries().last_sequence()?;
         Ok(Self {
             recent: Mutex::new(RecentEvents::none(newest)),
             newest: watch::Sender::new(newest),
             token: watch::Sender::new(None),
             live: LiveEvents::default(),
+            auth,
         })
     }
 
@@ -136,6 +139,16 @@ impl EventBus {
         }
         let from = recent.events.partition_point(|event| event.sequence <= after);
         Some(take_chunk(recent.events.range(from..).take(PAGE).cloned()))
+    }
+
+    /// Publishes the current token to streams if it changed.
+    fn refresh_token(&self) {
+        let current = self.auth.current_token_hash();
+        self.token.send_if_modified(|token| {
+            let other = *token != current;
+            *token = current;
+            other
+        });
     }
 
     fn add(&self, events: Vec<Event>) {
@@ -199,7 +212,7 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
                 Some(follower) => follower.poll(&service),
             });
             if let Err(problem) = looked {
-                tracing::warn!(detail = problem.detail, "failed to follow the log");
+                tracing::warn!(detail = problem.message, "failed to follow the log");
                 follower = None;
                 service.stop.wait_timeout(TURN_POLL_INTERVAL);
             }
@@ -240,14 +253,14 @@ impl LogFollower {
             }
             // After reading the log and before publishing: streams opened with an old token must not receive events from
             // after its rotation.
-            refresh_token(service);
+            event_bus.refresh_token();
             event_bus.add(found.iter().map(Event::of).collect());
             news = true;
         }
         if news {
             service.metrics.sequence.set(event_bus.newest());
         }
-        refresh_token(service);
+        event_bus.refresh_token();
         if self.looked.is_none_or(|looked| looked.elapsed() >= TURN_POLL_INTERVAL) {
             self.looked = Some(Instant::now());
             // Keeps the list of threads warm for the next request.
@@ -284,16 +297,6 @@ impl LogFollower {
         self.partials = partials;
         Ok(())
     }
-}
-
-/// Publishes the current token to streams if it changed.
-fn refresh_token(service: &Service) {
-    let current = service.auth.current_token_hash();
-    service.event_bus.token.send_if_modified(|token| {
-        let other = *token != current;
-        *token = current;
-        other
-    });
 }
 
 #[cfg(test)]

@@ -19,14 +19,14 @@ use retake_model::content::ContentId;
 use retake_model::id::{RequestId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::time::Timestamp;
-use retake_store::runtime::{RequestState, RuntimeDatabase};
-use retake_timeline::StoredOperation;
+use retake_store::runtime::{LivenessLock, RequestState, RuntimeDatabase};
+use retake_timeline::{StoredOperation, Timeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::error;
 
 use crate::endpoint::{Endpoint, IncomingRequest, JSON, Reply, ReplyBody, RequestBody};
-use crate::problem::{Code, Problem};
+use crate::problem::{self, Code, Problem};
 use crate::service::Service;
 
 /// An idempotency key, with a fingerprint of its request.
@@ -95,13 +95,13 @@ pub(crate) fn execute(
         return (endpoint.run)(service, IncomingRequest { request: None, ..arrived });
     };
     let runtime_database = &service.runtime_database;
-    service.key_cleanup.trim(runtime_database, service.timeline.now());
+    service.request_owner.cleanup.trim(runtime_database, service.timeline.now());
     let sequence = service.timeline.read()?.queries().last_sequence()?;
     let begun = runtime_database.begin_request(
         key.request,
         &key.fingerprint,
         sequence,
-        &service.owner,
+        &service.request_owner.name,
         service.timeline.now(),
     )?;
     let (unsettled, sequence) = match begun {
@@ -138,7 +138,7 @@ pub(crate) fn execute(
             Ok(reply)
         }
         Err(problem) => {
-            if !problem.code.status().is_server_error() {
+            if !problem::status(problem.code).is_server_error() {
                 unsettled.refused();
             }
             Err(problem)
@@ -163,11 +163,11 @@ fn take_over<'a>(
     request: RequestId,
     owner: &str,
 ) -> Result<Option<UnsettledRequest<'a>>, Problem> {
-    let taken = if owner == service.owner {
-        service.abandoned_requests.take(request)
+    let taken = if owner == service.request_owner.name {
+        service.request_owner.take_abandoned(request)
     } else {
-        !service.is_alive(owner)?
-            && service.runtime_database.take_over_request(request, owner, &service.owner)?
+        !service.timeline.store().is_alive_as(owner)?
+            && service.runtime_database.take_over_request(request, owner, &service.request_owner.name)?
     };
     Ok(taken.then(|| UnsettledRequest { service, request }))
 }
@@ -179,15 +179,15 @@ const ANSWER_LIFETIME_MILLIS: i64 = 7 * 24 * 60 * 60 * 1000;
 const CLEANUP_INTERVAL_MILLIS: i64 = 60 * 60 * 1000;
 
 /// The time of the last deletion of expired answers, since a server may run for months.
-pub(crate) struct KeyCleanup(AtomicI64);
+struct KeyCleanup(AtomicI64);
 
 impl KeyCleanup {
-    pub(crate) const fn new() -> Self {
+    const fn new() -> Self {
         Self(AtomicI64::new(i64::MIN))
     }
 
     /// Deletes expired answers, at most once per interval.
-    pub(crate) fn trim(&self, runtime_database: &RuntimeDatabase, now: Timestamp) {
+    fn trim(&self, runtime_database: &RuntimeDatabase, now: Timestamp) {
         let (last, now) = (self.0.load(Ordering::Relaxed), now.millis());
         let due = now >= last.saturating_add(CLEANUP_INTERVAL_MILLIS);
         // Of concurrent requests, one does the work.
@@ -202,18 +202,30 @@ impl KeyCleanup {
     }
 }
 
-/// Requests of this server that could not be marked as abandoned in the database.
-#[derive(Default)]
-pub(crate) struct AbandonedRequests(Mutex<HashSet<RequestId>>);
+/// This process as the owner of requests in the runtime database.
+pub(crate) struct RequestOwner {
+    name: String,
+    /// Shows other processes that this one is alive.
+    _alive: LivenessLock,
+    /// Requests of this process that could not be marked as abandoned in the database.
+    abandoned: Mutex<HashSet<RequestId>>,
+    cleanup: KeyCleanup,
+}
 
-impl AbandonedRequests {
-    fn put(&self, request: RequestId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request);
+impl RequestOwner {
+    pub(crate) fn new(timeline: &Timeline) -> Result<Self, Problem> {
+        let name = format!("server-{:016x}", timeline.random_u64());
+        let alive = timeline.store().lock_alive_as(&name)?;
+        Ok(Self { name, _alive: alive, abandoned: Mutex::default(), cleanup: KeyCleanup::new() })
     }
 
-    /// Removes a request; only one caller gets true.
-    fn take(&self, request: RequestId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&request)
+    fn put_abandoned(&self, request: RequestId) {
+        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner).insert(request);
+    }
+
+    /// Removes an abandoned request; only one caller gets true.
+    fn take_abandoned(&self, request: RequestId) -> bool {
+        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner).remove(&request)
     }
 }
 
@@ -245,7 +257,7 @@ impl UnsettledRequest<'_> {
         match written {
             Ok(()) => std::mem::forget(self),
             Err(problem) => {
-                error!(code = problem.code.name(), detail = problem.detail, "an answer could not be stored");
+                error!(code = problem.code.name(), detail = problem.message, "an answer could not be stored");
             }
         }
     }
@@ -254,8 +266,9 @@ impl UnsettledRequest<'_> {
 impl Drop for UnsettledRequest<'_> {
     fn drop(&mut self) {
         let (service, request) = (self.service, self.request);
-        if service.runtime_database.take_over_request(request, &service.owner, NO_OWNER).is_err() {
-            service.abandoned_requests.put(request);
+        if service.runtime_database.take_over_request(request, &service.request_owner.name, NO_OWNER).is_err()
+        {
+            service.request_owner.put_abandoned(request);
         }
     }
 }

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
 use crate::document::Document;
-use crate::problem::{Code, Problem};
+use crate::problem::{self, Code, Problem};
 
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
@@ -41,12 +41,12 @@ pub(crate) fn reference(document: &Document) -> String {
                     section id="problems" {
                         h2 { "Problems" }
                         dl {
-                            @for code in Code::ALL {
+                            @for code in Code::over_http() {
                                 dt id=(format!("problem-{}", code.name())) {
-                                    code { (code.name()) } " " span class="status" { (code.status().as_u16()) } " "
+                                    code { (code.name()) } " " span class="status" { (code.http_status()) } " "
                                     (code.title())
                                 }
-                                dd { (marked(code.action())) }
+                                dd { (marked(&problem::action(code, ""))) }
                             }
                         }
                     }
@@ -71,7 +71,7 @@ pub(crate) fn refusal(problem: &Problem, request: &str) -> String {
             }
             body {
                 h1 { (title) }
-                p { (marked(&sentence(&problem.detail))) }
+                p { (marked(&sentence(&problem.message))) }
                 @if problem.code == Code::Unauthorized {
                     p {
                         "Run " code { "retake serve link" } " on the server's machine and open the link that it prints. \
@@ -80,7 +80,7 @@ pub(crate) fn refusal(problem: &Problem, request: &str) -> String {
                 } @else {
                     p { (marked(problem.code.action())) }
                 }
-                p { small { (problem.code.status().as_u16()) " " code { (problem.code.name()) } " · request " code { (request) } } }
+                p { small { (problem.code.http_status()) " " code { (problem.code.name()) } " · request " code { (request) } } }
             }
         }
     };

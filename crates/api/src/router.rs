@@ -36,7 +36,7 @@ pub(crate) fn router(service: &Arc<Service>, pages: Option<Pages>) -> Router {
         router = router.route(path, refusing_others(methods, allowed));
     }
     let (pages, home) = pages.map_or((Router::new(), REFERENCE), |pages| (pages.routes, pages.home));
-    router = routes::pages::add(router.merge(pages), service, home);
+    router = routes::pages::add(router.merge(pages), &service.auth, home);
     let service = Arc::clone(service);
     router
         .fallback(no_such_route)

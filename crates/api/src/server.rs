@@ -13,6 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use retake_agent::Cancel;
+use retake_surface::{Code, Failure};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
@@ -37,11 +38,23 @@ pub enum ServeError {
         error: std::io::Error,
     },
     /// The shared state could not be created.
-    #[error("{0}")]
-    Start(String),
+    #[error("{}", .0.message)]
+    Start(Failure),
     /// The system refused threads or sockets.
     #[error("the server cannot run: {0}")]
     System(#[from] std::io::Error),
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Listen { .. } => Self::refused(format!(
+                "{error}. Another server may be running; `--listen 127.0.0.1:0` picks a free port"
+            )),
+            ServeError::Start(failure) => failure,
+            ServeError::System(_) => Self::new(Code::Failed, error),
+        }
+    }
 }
 
 /// Time for the last responses to reach their clients.
@@ -61,13 +74,13 @@ pub fn serve(
         .build()?;
     let pages = options.pages.take();
     options.hosts.push(name_of_address(address));
-    let service = Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
+    let service = Service::new(options, stop.clone()).map_err(ServeError::Start)?;
     service.recover();
     let tail = crate::events::follow(&service)?;
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));
     // However the loop ended, stop the turns and the log follower.
     stop.set();
-    service.turns.end_all(service.limits.shutdown_grace);
+    service.turns.end_all(service.admission.limits.shutdown_grace);
     // A panic in the thread has been logged already.
     let _ = tail.join();
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -88,11 +101,11 @@ async fn listen(
     info!(address = %local, "listening");
     let router = TowerToHyperService::new(router);
     let graceful = GracefulShutdown::new();
-    let connections = Arc::new(Semaphore::new(service.limits.connections));
+    let connections = Arc::new(Semaphore::new(service.admission.limits.connections));
     // At most half of the connections may be unauthenticated.
-    let most = service.limits.unauthenticated.min(service.limits.connections / 2).max(1);
+    let most = service.admission.limits.unauthenticated.min(service.admission.limits.connections / 2).max(1);
     let unauthenticated = Arc::new(Unauthenticated::new(most));
-    let lifetime = service.limits.unauthenticated_lifetime;
+    let lifetime = service.admission.limits.unauthenticated_lifetime;
     loop {
         let arrival = async {
             // Further connections wait in the system's accept queue.
@@ -135,7 +148,7 @@ async fn listen(
     let ending = service.turns.cancel_all();
     // Do not wait for connections without a request.
     let answered = async {
-        service.in_flight.nothing().await;
+        service.admission.in_flight.nothing().await;
         tokio::time::sleep(CLOSE_GRACE).await;
     };
     let over = async {
@@ -145,7 +158,7 @@ async fn listen(
         }
     };
     // Wait no longer than the shutdown grace period.
-    let _ = tokio::time::timeout(service.limits.shutdown_grace, over).await;
+    let _ = tokio::time::timeout(service.admission.limits.shutdown_grace, over).await;
     info!(turns = ending, "stopped");
     Ok(())
 }
@@ -155,11 +168,14 @@ type Http = http1::Connection<TokioIo<WriteTimeout<TcpStream>>, ConnectionServic
 fn connection(service: &Service, stream: TcpStream, router: ConnectionService) -> Http {
     // Responses are small, and events must not be delayed.
     let _ = stream.set_nodelay(true);
-    let patient =
-        WriteTimeout::new(stream, service.limits.write_timeout, service.metrics.slow_readers.clone());
+    let patient = WriteTimeout::new(
+        stream,
+        service.admission.limits.write_timeout,
+        service.metrics.slow_readers.clone(),
+    );
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(service.limits.head)
+        .header_read_timeout(service.admission.limits.head)
         .max_buf_size(64 * 1024)
         .serve_connection(TokioIo::new(patient), router)
 }

@@ -1,32 +1,31 @@
-//! The state shared by all requests.
+//! The state shared by all requests: one field per subject, each with its own type.
+//!
+//! Work that outlives a request (turns, streams) holds the subjects that it needs, never the whole service.
 
 mod environment;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use retake_agent::Cancel;
 use retake_agent::provider::config::ProviderEnvironment;
 use retake_agent::setup::Setup;
-use retake_store::runtime::{LivenessLock, RuntimeDatabase};
-use retake_timeline::StoreError;
+use retake_store::runtime::RuntimeDatabase;
 use retake_timeline::{RecoveredMove, Timeline};
-use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
-use environment::EnvironmentCache;
+use environment::Projects;
 pub(crate) use environment::{GitStatus, environment_at};
 
 use crate::auth::{Auth, Hosts, TokenFile};
-use crate::dispatch::{Admission, InFlight};
+use crate::dispatch::Admission;
 use crate::document::Document;
 use crate::events::EventBus;
-use crate::idempotency::{AbandonedRequests, KeyCleanup};
+use crate::idempotency::RequestOwner;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::turns::RunningTurns;
 
 /// The configuration of a server.
@@ -60,69 +59,46 @@ pub struct Pages {
 /// The state shared by all requests.
 pub(crate) struct Service {
     pub(crate) timeline: Timeline,
-    pub(crate) setup: Setup,
-    pub(crate) provider_environment: fn() -> ProviderEnvironment<'static>,
-    pub(crate) folder: PathBuf,
-    pub(crate) auth: Auth,
     pub(crate) runtime_database: RuntimeDatabase,
-    pub(crate) limits: Limits,
-    pub(crate) metrics: Metrics,
-    pub(crate) event_bus: EventBus,
-    pub(crate) turns: RunningTurns,
-    pub(crate) in_flight: InFlight,
+    pub(crate) agent: AgentOptions,
+    pub(crate) projects: Projects,
+    pub(crate) auth: Arc<Auth>,
     pub(crate) admission: Admission,
-    pub(crate) streams: Arc<Semaphore>,
-    pub(crate) bodies: Arc<Semaphore>,
-    pub(crate) reading: Arc<Semaphore>,
+    pub(crate) request_owner: RequestOwner,
+    pub(crate) event_bus: Arc<EventBus>,
+    pub(crate) turns: Arc<RunningTurns>,
+    pub(crate) metrics: Arc<Metrics>,
     /// Set on shutdown.
     pub(crate) stop: Cancel,
-    /// The name of this process in the runtime database.
-    pub(crate) owner: String,
-    /// Requests that the runtime database lists as running in this process, but that are abandoned.
-    pub(crate) abandoned_requests: AbandonedRequests,
-    /// Deletes expired answers.
-    pub(crate) key_cleanup: KeyCleanup,
-    _alive: LivenessLock,
-    requests: AtomicU64,
     document: OnceLock<Document>,
-    environments: EnvironmentCache,
-    own: Weak<Self>,
+}
+
+/// The configuration of turns.
+pub(crate) struct AgentOptions {
+    pub(crate) setup: Setup,
+    pub(crate) provider_environment: fn() -> ProviderEnvironment<'static>,
 }
 
 impl Service {
     pub(crate) fn new(options: Options, stop: Cancel) -> Result<Arc<Self>, Problem> {
         let Options { timeline, setup, provider_environment, folder, token, hosts, limits, pages: _ } =
             options;
-        let auth = Auth::new(&timeline, token, Hosts::new(&hosts))?;
-        let runtime_database = timeline.store().runtime_database()?;
-        let owner = format!("server-{:016x}", timeline.random_u64());
-        let alive = timeline.store().lock_alive_as(&owner)?;
-        let event_bus = EventBus::new(&timeline)?;
-        Ok(Arc::new_cyclic(|own| Self {
+        let metrics = Arc::new(Metrics::new());
+        let auth = Arc::new(Auth::new(&timeline, token, Hosts::new(&hosts))?);
+        let event_bus = Arc::new(EventBus::new(&timeline, Arc::clone(&auth))?);
+        Ok(Arc::new(Self {
+            runtime_database: timeline.store().runtime_database()?,
+            agent: AgentOptions { setup, provider_environment },
+            projects: Projects::new(timeline.clone(), folder),
+            admission: Admission::new(limits, timeline.random_u64()),
+            request_owner: RequestOwner::new(&timeline)?,
+            turns: Arc::new(RunningTurns::new(Arc::clone(&event_bus), Arc::clone(&metrics))),
             auth,
-            runtime_database,
             event_bus,
-            turns: RunningTurns::default(),
-            metrics: Metrics::new(),
-            in_flight: InFlight::new(),
-            admission: Admission::new(&limits),
-            streams: Arc::new(Semaphore::new(limits.streams)),
-            bodies: Arc::new(Semaphore::new(limits.bodies)),
-            reading: Arc::new(Semaphore::new(limits.values)),
+            metrics,
             stop,
-            owner,
-            abandoned_requests: AbandonedRequests::default(),
-            key_cleanup: KeyCleanup::new(),
-            _alive: alive,
-            requests: AtomicU64::new(timeline.random_u64() << 20),
             document: OnceLock::new(),
-            environments: EnvironmentCache::default(),
-            own: Weak::clone(own),
             timeline,
-            setup,
-            provider_environment,
-            folder,
-            limits,
         }))
     }
 
@@ -149,23 +125,8 @@ impl Service {
         }
     }
 
-    /// An owned reference for work that outlives a request.
-    pub(crate) fn shared(&self) -> Result<Arc<Self>, Problem> {
-        self.own.upgrade().ok_or_else(|| Problem::new(Code::Unavailable, "the server is stopping"))
-    }
-
     pub(crate) fn document(&self) -> &Document {
         self.document.get_or_init(|| Document::of(&crate::routes::all(), self.auth.cookie()))
-    }
-
-    /// A unique id for a request.
-    pub(crate) fn name_request(&self) -> String {
-        format!("{:016x}", self.requests.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Whether the server that owns a request is alive.
-    pub(crate) fn is_alive(&self, owner: &str) -> Result<bool, StoreError> {
-        if owner == self.owner { Ok(true) } else { self.timeline.store().is_alive_as(owner) }
     }
 }
 

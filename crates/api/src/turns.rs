@@ -12,14 +12,15 @@ use retake_model::operation::Version;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::events::TurnEventMessage;
+use crate::events::{EventBus, TurnEventMessage};
+use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
-use crate::service::Service;
 
 /// The turns of this server.
-#[derive(Default)]
 pub(crate) struct RunningTurns {
     running: Mutex<TurnTable>,
+    event_bus: Arc<EventBus>,
+    metrics: Arc<Metrics>,
 }
 
 #[derive(Default)]
@@ -55,19 +56,22 @@ pub(crate) type TurnJob =
     Box<dyn FnOnce(&Cancel, &mut dyn TurnObserver) -> Result<TurnOutcome, TurnError> + Send>;
 
 impl RunningTurns {
+    pub(crate) fn new(event_bus: Arc<EventBus>, metrics: Arc<Metrics>) -> Self {
+        Self { running: Mutex::default(), event_bus, metrics }
+    }
+
     /// Starts a turn; returns when it is on disk or refused.
-    pub(crate) fn begin(&self, service: &Arc<Service>, job: TurnJob) -> Result<StartedTurn, Problem> {
+    pub(crate) fn begin(self: &Arc<Self>, job: TurnJob) -> Result<StartedTurn, Problem> {
         let (sender, receiver) = channel();
         let cancel = Cancel::new();
-        let (watched, own) = (Arc::clone(service), cancel.clone());
+        let (turns, own) = (Arc::clone(self), cancel.clone());
         let mut running = self.lock();
         if running.stopping {
             return Err(Problem::new(Code::Unavailable, "the server is stopping"));
         }
         running.cancels.retain(|(_, thread)| !thread.is_finished());
         let spawned = std::thread::Builder::new().name("retake-turn".to_owned()).spawn(move || {
-            let mut watcher =
-                EventForwarder { service: &watched, started: Some(sender), turn: None, number: 0 };
+            let mut watcher = EventForwarder { turns: &turns, started: Some(sender), turn: None, number: 0 };
             let outcome = job(&own, &mut watcher);
             let started = watcher.started.take();
             drop(watcher);
@@ -119,7 +123,7 @@ impl RunningTurns {
 
 /// Forwards the events of a turn.
 struct EventForwarder<'a> {
-    service: &'a Service,
+    turns: &'a RunningTurns,
     started: Option<Sender<Result<StartedTurn, Problem>>>,
     turn: Option<(ThreadId, TakeId, TurnId)>,
     number: u64,
@@ -129,8 +133,8 @@ struct EventForwarder<'a> {
 impl Drop for EventForwarder<'_> {
     fn drop(&mut self) {
         if let Some((_, _, turn)) = self.turn {
-            self.service.turns.lock().turns.remove(&turn);
-            self.service.metrics.turns.dec();
+            self.turns.lock().turns.remove(&turn);
+            self.turns.metrics.turns.dec();
         }
     }
 }
@@ -139,8 +143,8 @@ impl TurnObserver for EventForwarder<'_> {
     fn on_event(&mut self, event: &TurnEvent) {
         if let TurnEvent::Started { thread, take, turn, provider, model, version, operation } = event {
             self.turn = Some((*thread, *take, *turn));
-            self.service.turns.lock().turns.insert(*turn, *thread);
-            self.service.metrics.turns.inc();
+            self.turns.lock().turns.insert(*turn, *thread);
+            self.turns.metrics.turns.inc();
             let started = StartedTurn {
                 thread: *thread,
                 take: *take,
@@ -157,7 +161,7 @@ impl TurnObserver for EventForwarder<'_> {
             }
         }
         let Some((thread, take, turn)) = self.turn else { return };
-        self.service.event_bus.publish(&TurnEventMessage { thread, take, turn, number: self.number, event });
+        self.turns.event_bus.publish(&TurnEventMessage { thread, take, turn, number: self.number, event });
         self.number += 1;
     }
 }
@@ -170,7 +174,7 @@ mod tests {
     use super::*;
     use crate::auth::TokenFile;
     use crate::limits::Limits;
-    use crate::service::Options;
+    use crate::service::{Options, Service};
 
     #[test]
     fn a_turn_that_panics_is_removed() {
@@ -201,7 +205,7 @@ mod tests {
             assert!(!cancel.wait_timeout(Duration::from_mins(1)), "an intended panic");
             Err(TurnError::Nothing)
         });
-        let started = service.turns.begin(&service, job).expect("the turn starts");
+        let started = service.turns.begin(job).expect("the turn starts");
         assert_eq!((started.turn, service.turns.has(turn), service.metrics.turns.get()), (turn, true, 1));
         service.turns.end_all(Duration::from_secs(10));
         assert_eq!((service.turns.has(turn), service.metrics.turns.get()), (false, 0));

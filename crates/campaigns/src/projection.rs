@@ -6,7 +6,7 @@
 //!                                            └─► broken on purpose ──► the rules: at least 999 of 1000 are caught
 //! ```
 //!
-//! [`retake_model::projection::campaign`] does the work, on all cores. The rules follow the providers' documentation
+//! [`retake_testing::projection::campaign`] does the work, on all cores. The rules follow the providers' documentation
 //! and share no code with the encoders. The control is an encoder without the care for pairs and order that makes a
 //! request valid.
 
@@ -14,9 +14,9 @@ use std::ops::Range;
 use std::thread;
 
 use retake_model::entry::{Block, RoleKind};
-use retake_model::projection::campaign::{self, BoundSummary, Mistake, Summary, campaign};
-use retake_model::projection::sample::{Entry, random_entries};
 use retake_model::projection::{Wire, rules};
+use retake_testing::projection::campaign::{self, BoundSummary, Mistake, Summary, campaign};
+use retake_testing::projection::sample::{Entry, random_entries};
 use serde_json::{Value, json};
 
 use crate::violation::{CampaignError, Violation};

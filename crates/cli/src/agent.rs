@@ -4,20 +4,20 @@ mod approval_prompt;
 mod interrupt;
 mod turn_output;
 
+use crate::arguments::choice;
 use std::collections::BTreeMap;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use retake_agent::approval::ApprovalMode;
 use retake_agent::provider::config::ProviderEnvironment;
 use retake_agent::provider::prices::Prices;
 use retake_agent::setup::TurnOverrides;
-use retake_agent::{
-    AgentRuntime, Cancel, ModelBackend, SendError, Setup, SetupError, TurnError, TurnObserver, TurnOutcome,
-};
+use retake_agent::{AgentRuntime, Cancel, ModelBackend, Setup, TurnError, TurnObserver, TurnOutcome};
 use retake_model::agent::TurnEnd;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::settings::{Effort, Settings};
+use retake_surface::Approve;
 use retake_workspace::folder::path_to_text;
 
 pub(crate) use interrupt::InterruptGuard;
@@ -39,35 +39,11 @@ pub(crate) struct AgentFlags {
     pub(crate) model: Option<String>,
     /// How hard the model thinks: off, low, medium, high or max. It holds for the thread from here on
     /// [default: the thread's setting, then agent.effort, then the model's own default].
-    #[arg(long, value_name = "LEVEL", value_parser = effort)]
+    #[arg(long, value_name = "LEVEL", value_parser = choice::<Effort>(), hide_possible_values = true)]
     pub(crate) effort: Option<Effort>,
     /// What tools may do without being asked about [default: agent.approval].
-    #[arg(long, value_enum, value_name = "WHAT")]
+    #[arg(long, value_parser = choice::<Approve>(), value_name = "WHAT")]
     pub(crate) approve: Option<Approve>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Approve {
-    /// Read files; ask before anything else.
-    Ask,
-    /// Read and write files; ask before running commands.
-    Edits,
-    /// Run everything without asking.
-    All,
-    /// Read files only; deny everything else without asking.
-    None,
-}
-
-impl From<Approve> for ApprovalMode {
-    fn from(approve: Approve) -> Self {
-        match approve {
-            Approve::Ask => Self::Ask,
-            Approve::Edits => Self::AllowEdits,
-            Approve::All => Self::AllowAll,
-            Approve::None => Self::Deny,
-        }
-    }
 }
 
 impl AgentFlags {
@@ -80,11 +56,6 @@ impl AgentFlags {
         let Self { provider, model, effort, approve } = self.clone();
         TurnOverrides { provider, model, effort, approve: approve.map(ApprovalMode::from) }
     }
-}
-
-fn effort(name: &str) -> Result<Effort, String> {
-    let found = Effort::ALL.into_iter().find(|effort| effort.name() == name);
-    found.ok_or_else(|| "expected off, low, medium, high or max".to_owned())
 }
 
 impl Context {
@@ -104,6 +75,7 @@ impl Context {
             providers: self.config.providers.clone(),
             prices: self.prices(),
             files: self.config.files.enabled.then(|| self.file_options()),
+            post_tools: agent.post_tools.clone(),
         }
     }
 
@@ -125,7 +97,7 @@ impl Context {
         let set = |settings: Settings, (name, value): (String, String)| settings.with(&name, &value);
         changed.try_fold(settings.clone(), set).map_err(|error| Failure::new(Code::Usage, error))?;
         let backend = setup.backend(settings, &overrides, &ProviderEnvironment::from_process())?;
-        backend.check().map_err(|error| Failure::new(Code::Refused, error))?;
+        backend.check()?;
         Ok(backend)
     }
 
@@ -186,47 +158,5 @@ pub(crate) fn exit(outcome: &TurnOutcome) -> std::process::ExitCode {
         TurnEnd::Failed => std::process::ExitCode::FAILURE,
         // The exit code that shells report for a program ended by Ctrl-C.
         TurnEnd::Interrupted => std::process::ExitCode::from(130),
-    }
-}
-
-impl From<SendError> for Failure {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::Read(error) => error.into(),
-            SendError::Store(error) => error.into(),
-            error @ (SendError::NoTurnRunning | SendError::NotWaiting(_) | SendError::AlreadyDecided(_)) => {
-                Self::new(Code::NotFound, error)
-            }
-        }
-    }
-}
-
-impl From<TurnError> for Failure {
-    fn from(error: TurnError) -> Self {
-        match error {
-            TurnError::Change(error) => error.into(),
-            TurnError::Files(error) => error.into(),
-            TurnError::Read(error) => error.into(),
-            error @ (TurnError::Busy
-            | TurnError::Apart
-            | TurnError::NotActive
-            | TurnError::Gone
-            | TurnError::Provider(_)
-            | TurnError::Attachment(_)
-            | TurnError::OtherCommit { .. }
-            | TurnError::NoStartCommit
-            | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),
-            error @ (TurnError::Nothing | TurnError::NoSuchTake) => Self::new(Code::NotFound, error),
-            error => Self::new(Code::Failed, error),
-        }
-    }
-}
-
-impl From<SetupError> for Failure {
-    fn from(error: SetupError) -> Self {
-        match error {
-            SetupError::Client(error) => error.into(),
-            error => Self::new(Code::Refused, error),
-        }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, builder::styling};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, styling};
+use clap::{Args, Parser, Subcommand};
+use retake_surface::Choice;
 
 use crate::commands;
 use crate::ui::style::ColorWhen;
@@ -240,6 +242,12 @@ pub(crate) enum Command {
     Role(commands::role::Arguments),
     /// Manage the files that a take gives to the model.
     Context(commands::context::Arguments),
+}
+
+/// Parses one of the named values of a type.
+pub(crate) fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
+    let values = T::CHOICES.iter().map(|(_, name, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(values).try_map(|name| T::named(&name).ok_or("unknown value"))
 }
 
 #[cfg(test)]

@@ -7,11 +7,13 @@ mod edit;
 mod keys;
 mod listen;
 
+use retake_surface::Approve;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
+use retake_agent::PostToolsHook;
 use retake_agent::approval::Rule;
 use retake_agent::provider::config::ProviderConfig;
 use retake_agent::provider::prices::Price;
@@ -22,7 +24,6 @@ pub(crate) use edit::{checked, get, set, unset};
 pub(crate) use keys::{KEYS, Key, ValueType, key};
 pub(crate) use listen::ListenAddress;
 
-use crate::agent::Approve;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 
@@ -64,6 +65,8 @@ pub(crate) struct Agent {
     pub(crate) calls: usize,
     /// Context window in tokens, for unknown models.
     pub(crate) window: Option<u64>,
+    /// The command to run after a round of tools.
+    pub(crate) post_tools: Option<PostToolsHook>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -169,6 +172,7 @@ impl Default for Agent {
             rounds: 200,
             calls: 100,
             window: None,
+            post_tools: None,
         }
     }
 }

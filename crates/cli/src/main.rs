@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     let general = arguments.general;
     match run(general.clone(), arguments.command) {
         Ok(code) => code,
-        Err(failure) => failure.report(&general),
+        Err(failure) => failure::report(failure, &general),
     }
 }
 

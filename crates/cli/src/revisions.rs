@@ -1,9 +1,7 @@
 //! Revisions of files on the command line.
 
-use retake_timeline::RevisionError;
-
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 
 /// The revisions of a thread's files, relative to the current folder.
 pub(crate) type Revisions<'context> = retake_timeline::RevisionResolver<'context, Failure>;
@@ -21,16 +19,10 @@ pub(crate) fn moments<'context>(
     Ok(Revisions::new(timeline, row, here, Box::new(look)))
 }
 
-impl From<RevisionError> for Failure {
-    fn from(error: RevisionError) -> Self {
-        match error {
-            RevisionError::Find(error) => error.into(),
-            RevisionError::Read(error) => error.into(),
-            RevisionError::Several { .. } => Self::new(Code::Refused, error),
-            RevisionError::NoSuchRevision(_) => {
-                Self::new(Code::NotFound, format!("{error} (put paths after `--`)"))
-            }
-            other => Self::new(Code::NotFound, other),
-        }
+/// Explains how to name paths, if a text that is not a revision may be one.
+pub(crate) fn suggest_paths(mut failure: Failure) -> Failure {
+    if failure.details.contains_key("revision") {
+        failure.message.push_str(" (put paths after `--`)");
     }
+    failure
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
@@ -16,6 +16,7 @@ use retake_workspace::folder::{path_from_text, path_to_text};
 use retake_workspace::snapshot::{Options, Workspace};
 use serde::Serialize;
 
+use crate::arguments::choice;
 use crate::context::Context;
 use crate::describe::files;
 use crate::failure::{Code, Failure};
@@ -32,8 +33,8 @@ pub(crate) struct FileFlags {
     #[arg(long)]
     files: bool,
     /// How to handle a file whose later changes cannot be merged.
-    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
-    conflicts: Conflicts,
+    #[arg(long, value_parser = choice::<OnConflict>(), default_value = "keep", value_name = "HOW")]
+    conflicts: OnConflict,
     /// Whether to undo changes that several commands or tools made together.
     #[arg(skip)]
     shared: bool,
@@ -52,18 +53,6 @@ pub(crate) struct ConfirmFlags {
     pub(crate) yes: bool,
 }
 
-/// How to handle conflicting files.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum Conflicts {
-    /// Keep the current file.
-    #[default]
-    Keep,
-    /// Write the version from the history.
-    Take,
-    /// Write both versions to the file, with conflict markers.
-    Mark,
-}
-
 impl FileFlags {
     /// Sets whether to undo changes that several commands or tools made together.
     pub(crate) fn with_shared(self, shared: bool) -> Self {
@@ -77,21 +66,11 @@ impl FileFlags {
             _ => Scope::Both,
         };
         let shared = if self.shared { SharedChanges::Undo } else { SharedChanges::Refuse };
-        MoveOptions { scope, on_conflict: self.conflicts.into(), shared }
+        MoveOptions { scope, on_conflict: self.conflicts, shared }
     }
 
     pub(crate) fn confirm_flags(self) -> ConfirmFlags {
         self.confirm_flags
-    }
-}
-
-impl From<Conflicts> for OnConflict {
-    fn from(conflicts: Conflicts) -> Self {
-        match conflicts {
-            Conflicts::Keep => Self::Keep,
-            Conflicts::Take => Self::Take,
-            Conflicts::Mark => Self::Mark,
-        }
     }
 }
 

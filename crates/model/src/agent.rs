@@ -3,14 +3,16 @@
 //! ```text
 //!              Prompted                 Answered (no calls): the turn ends
 //!   Waiting ─────────────► Calling ◄──────────────────────────────┐
-//!      ▲                    │    ▲ ▲                              │ HookDone
+//!      ▲                    │    ▲ ▲                              │ HookEnded
 //!      │ Interrupted        │    │ └── RetryDue, Resumed ── Failed│
 //!      │ (from anywhere)    ▼    │                         ▲      │
 //!      └──────────── Processing ─┼── Faulted ──────────────┘      │
 //!                           │    │                                │
 //!                           │ Answered (with calls)               │
-//!                           ▼    │       all completed            │
+//!                           ▼    │  all completed, with a hook    │
 //!                        Executing ─────────────────────────► PostTools
+//!                                │
+//!                                └── all completed, without a hook
 //! ```
 //!
 //! The state is part of the take's state, so a turn can resume from any saved version. The driver must
@@ -26,8 +28,11 @@
 //!   skips the middle. `RunTool` occurs once per call, across all crashes: on resume a running call is
 //!   closed as interrupted, and a pending one is decided on again, because its approval may no longer
 //!   apply.
-//! - *The hook after the tools may run twice*, once before a crash and once after, so it must be
-//!   idempotent.
+//! - *The hook after the tools never runs twice* for one round. `PostTools` is on disk before the hook
+//!   starts, so on resume it may have run: it is closed as interrupted, like a tool, and the model is called.
+//!   The next round that changes files runs it again.
+//! - *A state has one batch of calls.* [`StepContext::later`] has the remaining calls of the answer, which
+//!   the conversation stores; each step that completes a batch starts the next one.
 //! - *A call is closed in the same operation as the state change* where possible. If a crash comes between
 //!   the two, the call has no result, and [`crate::projection`] reports it to the model as interrupted.
 //! - *Shutting down closes open calls* and records that the turn is unfinished. Resuming calls the model,
@@ -42,7 +47,7 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 pub use retry::{Fault, RetryPolicy};
-pub use step::step;
+pub use step::{BATCH, step};
 
 use crate::id::TurnId;
 
@@ -94,7 +99,7 @@ pub enum AgentState {
         #[n(0)]
         calls: Vec<ToolRun>,
     },
-    /// All tools have completed; the model has not received the results yet.
+    /// All tools have completed, and the hook runs; the model has not received the results yet.
     #[n(4)]
     PostTools {
         /// The calls of this round, all completed.
@@ -124,6 +129,27 @@ pub enum AgentState {
         #[n(0)]
         unfinished: bool,
     },
+}
+
+/// The name of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStateKind {
+    /// Waits for the user.
+    Waiting,
+    /// Calls the model.
+    Calling,
+    /// Receives the answer.
+    Processing,
+    /// Runs tools.
+    Executing,
+    /// Runs the hook after the tools.
+    PostTools,
+    /// Failed, or waits for a retry.
+    Failed,
+    /// Exits.
+    ShuttingDown,
 }
 
 /// A tool call and its status.
@@ -210,6 +236,22 @@ pub enum FaultOrigin {
     Setup,
 }
 
+/// The id of a call and the name of its tool.
+pub type NamedCall = (String, String);
+
+/// Facts besides the state and the event that a transition depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct StepContext<'a> {
+    /// Limits and delays for retries.
+    pub retry_policy: &'a RetryPolicy,
+    /// Any number; it spreads the delays between attempts.
+    pub jitter: u64,
+    /// The calls of the last answer that are not in the state yet; their ids must differ.
+    pub later: &'a [NamedCall],
+    /// Whether a hook has to run after this round of tools.
+    pub hook: bool,
+}
+
 /// An input of the state machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -219,9 +261,11 @@ pub enum Event {
     AnswerBegan,
     /// The answer is complete.
     Answered {
-        /// The ids of its calls, which must differ, and their tools.
-        calls: Vec<(String, String)>,
+        /// Its calls. The first [`BATCH`] start; the driver passes the rest as [`StepContext::later`].
+        calls: Vec<NamedCall>,
     },
+    /// Queued messages were added to the conversation before a request.
+    MessagesAdded,
     /// Something other than a tool's own result failed.
     Faulted {
         /// The fault.
@@ -256,8 +300,10 @@ pub enum Event {
         /// Its outcome.
         outcome: ToolOutcome,
     },
-    /// The hook after the tools is done.
-    HookDone,
+    /// The hook after the tools starts. The state does not change.
+    HookStarted,
+    /// The hook after the tools has ended.
+    HookEnded,
     /// The user interrupted the turn.
     Interrupted,
     /// The process loaded a state that an earlier process saved and no longer works on.
@@ -295,6 +341,8 @@ pub enum Action {
     },
     /// Run the hook after a round of tools.
     RunHook,
+    /// Record that the hook was interrupted.
+    CloseHook,
     /// Send [`Event::RetryDue`] after a delay.
     Wait {
         /// The delay in milliseconds.
@@ -331,6 +379,13 @@ impl Agent {
 }
 
 impl AgentState {
+    /// The state at the start of a turn.
+    pub fn prompted() -> Self {
+        let retry_policy = RetryPolicy::default();
+        let context = StepContext { retry_policy: &retry_policy, jitter: 0, later: &[], hook: false };
+        step(&Self::Waiting, Event::Prompted, &context).0
+    }
+
     /// Whether a model call, a tool or a retry delay is in progress.
     pub fn is_running(&self) -> bool {
         match self {
@@ -343,11 +398,49 @@ impl AgentState {
         }
     }
 
+    /// The name of the state.
+    pub fn kind(&self) -> AgentStateKind {
+        match self {
+            Self::Waiting => AgentStateKind::Waiting,
+            Self::Calling { .. } => AgentStateKind::Calling,
+            Self::Processing { .. } => AgentStateKind::Processing,
+            Self::Executing { .. } => AgentStateKind::Executing,
+            Self::PostTools { .. } => AgentStateKind::PostTools,
+            Self::Failed { .. } => AgentStateKind::Failed,
+            Self::ShuttingDown { .. } => AgentStateKind::ShuttingDown,
+        }
+    }
+
+    /// Whether the model was called and has not answered yet.
+    pub fn is_answering(&self) -> bool {
+        matches!(self, Self::Calling { .. } | Self::Processing { .. })
+    }
+
+    /// Whether an answer is arriving.
+    pub fn is_processing(&self) -> bool {
+        matches!(self, Self::Processing { .. })
+    }
+
     /// The calls of the current round of tools.
     pub fn calls(&self) -> &[ToolRun] {
         match self {
             Self::Executing { calls } | Self::PostTools { calls } => calls,
             _ => &[],
+        }
+    }
+}
+
+impl AgentStateKind {
+    /// The name in words, for display.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Calling => "calling the model",
+            Self::Processing => "receiving the answer",
+            Self::Executing => "running tools",
+            Self::PostTools => "running the hook after tools",
+            Self::Failed => "failed",
+            Self::ShuttingDown => "shutting down",
         }
     }
 }

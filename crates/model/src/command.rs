@@ -158,7 +158,7 @@ pub enum Command {
     Share {
         /// The new visibility.
         visibility: Option<Visibility>,
-        /// Whether the thread never leaves this machine.
+        /// Whether the thread is never sent to a hub.
         private: Option<bool>,
         /// Whether support may see the thread.
         shared_with_support: Option<bool>,

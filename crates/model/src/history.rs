@@ -33,6 +33,7 @@ use crate::operation::{
     Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Provenance, Version,
 };
 use crate::time::Timestamp;
+use serde::Deserialize;
 
 pub use cursor::{HistoryCursor, HistoryView, RouteStep};
 
@@ -91,9 +92,12 @@ pub trait OperationLog {
 }
 
 /// The unit of an undo or redo.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// All operations of a turn.
+    #[default]
     Turn,
     /// One operation.
     Operation,

@@ -384,7 +384,7 @@ pub enum OperationKind {
         /// The new visibility.
         #[n(0)]
         visibility: Visibility,
-        /// Whether the thread never leaves this machine.
+        /// Whether the thread is never sent to a hub.
         #[n(1)]
         private: bool,
         /// Whether support may see it.
@@ -571,7 +571,7 @@ pub enum OperationKind {
         /// Visibility on a hub.
         #[n(0)]
         visibility: Visibility,
-        /// Whether the thread never leaves this machine.
+        /// Whether the thread is never sent to a hub.
         #[n(1)]
         private: bool,
         /// Whether support may see it.

@@ -30,17 +30,15 @@
 
 mod anthropic;
 mod binding;
-pub mod campaign;
 mod chat;
 mod converse;
 mod cost;
 mod gemini;
 mod names;
+mod pictures;
 mod request;
 mod responses;
 pub mod rules;
-#[doc(hidden)]
-pub mod sample;
 mod schema;
 mod seal;
 #[cfg(test)]
@@ -49,9 +47,10 @@ mod tests;
 use serde_json::Value;
 
 pub use binding::{REQUEST_PREFIX, THOUGHTS_OMITTED, request_prefix};
-pub use converse::converse;
+pub use converse::{NO_RESULT, converse};
 pub use cost::{estimate_tokens, message_tokens, shared_prefix, uncached_tokens};
 pub use names::tool_name;
+pub use pictures::{picture_tokens, usual_picture_tokens};
 pub use request::{
     Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, document_limit, request,
 };

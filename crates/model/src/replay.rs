@@ -29,7 +29,7 @@ mod settle;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::content::ContentId;
 use crate::merge::MergeLabels;
@@ -83,7 +83,7 @@ impl ReplayPlan {
 }
 
 /// How to resolve a file with conflicting changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
@@ -133,6 +133,8 @@ pub enum PathOutcome {
     Conflict {
         /// The node that the step would have written.
         theirs: Option<Node>,
+        /// Whether the step was left out, so that the result has only the effects of other steps.
+        kept: bool,
     },
 }
 

@@ -18,7 +18,7 @@ use crate::state::{ThreadState, Visibility};
 pub struct Sharing {
     /// Visibility on a hub.
     pub visibility: Visibility,
-    /// Whether it never leaves this machine.
+    /// Whether it is never sent to a hub.
     pub private: bool,
     /// Whether support may see it.
     pub shared_with_support: bool,

@@ -39,7 +39,7 @@ pub struct ThreadState {
     /// Visibility on a hub at creation; see [`crate::sharing`].
     #[n(3)]
     pub visibility: Visibility,
-    /// Whether it never leaves this machine, at creation.
+    /// Whether it is never sent to a hub, at creation.
     #[n(4)]
     pub private: bool,
     /// Whether support may see it, at creation.

@@ -42,7 +42,7 @@ pub struct ThreadSummary {
     /// Visibility on a hub.
     #[n(6)]
     pub visibility: Visibility,
-    /// Whether it never leaves this machine.
+    /// Whether it is never sent to a hub.
     #[n(7)]
     pub private: bool,
     /// Whether support may see it.

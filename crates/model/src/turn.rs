@@ -11,6 +11,7 @@
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
+use crate::agent::{Agent, AgentState};
 use crate::entry::Block;
 use crate::id::{EntryId, TakeId, ThreadId, TurnId};
 use crate::time::Timestamp;
@@ -37,6 +38,20 @@ pub struct RunningTurn {
     /// The partial answer.
     #[n(5)]
     pub partial: Option<PartialAnswer>,
+    /// The state while an answer arrives, which is not in the log.
+    #[n(6)]
+    pub state: Option<AgentState>,
+}
+
+impl RunningTurn {
+    /// The agent of the turn's take, with the newest state.
+    pub fn agent(&self, logged: Agent) -> Agent {
+        // A later step of the turn is in the log.
+        match self.state.clone().filter(|_| logged.turn == self.turn && logged.state.is_answering()) {
+            Some(state) => Agent { state, ..logged },
+            None => logged,
+        }
+    }
 }
 
 /// The part of an answer received so far.

@@ -97,6 +97,8 @@ fn turn_step(step: &TurnStep) -> String {
         TurnStep::Failed { message } => format!("failed: {message}"),
         TurnStep::Interrupted => "was interrupted".to_owned(),
         TurnStep::Resumed => "resumed".to_owned(),
+        TurnStep::HookStarted => "runs the hook after tools".to_owned(),
+        TurnStep::HookEnded { outcome } => format!("the hook after tools {}", what(outcome)),
     }
 }
 

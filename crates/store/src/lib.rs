@@ -76,10 +76,9 @@ pub struct Store {
 
 /// An error of the store. The request had no effect.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StoreError {
     /// The disk is full.
-    #[error("the disk is full; nothing was changed. Free some space and try again")]
+    #[error("the disk of the store is full, and nothing was stored; free some space and try again")]
     DiskFull,
     /// The disk failed in the last step, so the state on disk is unknown.
     #[error(

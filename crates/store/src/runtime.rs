@@ -281,7 +281,7 @@ mod tests {
     fn a_newer_runtime_database_is_not_damaged_and_is_left_alone() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
-        drop(store.runtime_database().expect("a ledger"));
+        drop(store.runtime_database().expect("a runtime database"));
         let path = folder.path().join("ledger.db");
         let newer = Connection::open(&path).expect("a database");
         newer.pragma_update(None, "user_version", VERSION + 1).expect("a writable database");
@@ -307,7 +307,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         assert_eq!(store.runtime_database_problem(), None);
-        drop(store.runtime_database().expect("a ledger"));
+        drop(store.runtime_database().expect("a runtime database"));
         assert_eq!(store.runtime_database_problem(), None);
         assert_eq!(store.quarantine_runtime_database().expect("a check"), None);
         std::fs::write(folder.path().join("ledger.db"), [7; 8192]).expect("a writable database");

@@ -48,7 +48,6 @@ pub struct SearchIndex {
 
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SearchError {
     /// More words than a search may have.
     #[error("a search has at most {limit} words; leave some out")]

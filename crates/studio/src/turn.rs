@@ -27,6 +27,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
         _ => None,
     };
     let left = take.agent.is_some() && !running;
+    let record = studio.runtime_database.turn(take.id)?.filter(|_| running);
+    let state = record.zip(take.agent.clone()).map(|(record, agent)| record.agent(agent).state.kind());
     let letters = if running { studio.runtime_database.messages(take.id)? } else { Vec::new() };
     let waiting: Vec<&str> = letters
         .iter()
@@ -40,6 +42,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     Ok(html! {
         // Includes the draft, because an undo or another window may change it.
         div id="turn" data-live="turn" data-running=(running) data-draft=(take.draft) {
+            p id="agent-state" class="facts" role="status" { @if let Some(state) = state { "Agent: " (state.label()) } }
             @if let Some(interrupted) = interrupted { (pending_move(interrupted)) }
             @for question in &questions {
                 section class="question" role="alertdialog" aria-label="Approval needed" data-call=(question.call) {

@@ -1,7 +1,16 @@
-//! Runs the real `retake` program in a sandbox, for the tests of several crates. Not shipped.
+//! Equipment of tests and campaigns. No shipped crate contains it: they use it as a dev-dependency.
+//!
+//! ```text
+//!   program, sandbox    the real `retake` program with a store and a folder of its own
+//!   interrupted_move    a store in which a move of files was killed
+//!   fault_server        a model server that fails on purpose
+//!   projection          random histories, and the rules that requests made from them keep
+//! ```
 
+pub mod fault_server;
 pub mod interrupted_move;
 mod program;
+pub mod projection;
 mod sandbox;
 
 pub use program::{ProgramError, find as find_program, program};

@@ -74,7 +74,7 @@ fn fill(timeline: &Timeline, entries: usize) -> ThreadId {
 }
 
 fn say(timeline: &Timeline, thread: ThreadId, count: usize) {
-    let take = timeline.read().expect("a look").state(thread).expect("a state").active;
+    let take = timeline.read().expect("a reader").state(thread).expect("a state").active;
     let entry = |number| EntryVersion::from_text("User", &format!("entry {number}"), timeline.now()).into();
     let entries = (0..count).map(entry).collect();
     let command = Command::AddEntries { take, at: InsertPosition::End, entries };
@@ -84,7 +84,7 @@ fn say(timeline: &Timeline, thread: ThreadId, count: usize) {
 fn lists(timeline: &Timeline) {
     let filter = ThreadFilter::default();
     measure("the old list, whole", 20, || {
-        timeline.read().expect("a look").threads(&filter).expect("a list").len()
+        timeline.read().expect("a reader").threads(&filter).expect("a list").len()
     });
     measure("list, first page", 500, || {
         timeline.threads_page(&filter, None, PAGE).expect("a page").items.len()
@@ -105,7 +105,7 @@ fn lists(timeline: &Timeline) {
         timeline.threads_page(&filter, None, PAGE).expect("a page").items.len()
     });
     measure("the old tree, whole", 5, || {
-        Tree::of(&timeline.read().expect("a look"), None, DeletedFilter::Hidden)
+        Tree::of(&timeline.read().expect("a reader"), None, DeletedFilter::Hidden)
             .expect("a tree")
             .threads
             .len()
@@ -117,7 +117,7 @@ fn lists(timeline: &Timeline) {
 
 fn pages(timeline: &Timeline, thread: ThreadId, entries: usize) {
     let page = |from: usize| {
-        let reader = timeline.read().expect("a look");
+        let reader = timeline.read().expect("a reader");
         let state = reader.state(thread).expect("a state");
         let take = state.active_take(&reader.queries()).expect("a take");
         let range = from as u64..(from + PAGE) as u64;
@@ -129,18 +129,18 @@ fn pages(timeline: &Timeline, thread: ThreadId, entries: usize) {
         page(from)
     });
     measure("undo_status and history of a long thread", 200, || {
-        let reader = timeline.read().expect("a look");
-        reader.history(thread).undo_status().expect("a undo_status");
+        let reader = timeline.read().expect("a reader");
+        reader.history(thread).undo_status().expect("an undo status");
         reader.history(thread).list(None, PAGE).expect("a history").len()
     });
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("a reader");
     let take = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
     let all = take.entries.page(&reader.queries(), 0..entries as u64).expect("a list");
     let number = reader.thread(thread).expect("a thread").number;
     let folded: Vec<_> = all.into_iter().map(|cell| cell.entry).collect();
     let shown = EntryPresentation { collapsed: true, source: false };
     let store = timeline.store();
-    store.write(move |writing| writing.set_presentation(number, &folded, shown)).expect("it is remembered");
+    store.write(move |writing| writing.set_presentation(number, &folded, shown)).expect("stored");
     measure("the same, all folded", 500, || {
         from = (from + 7919) % (entries - PAGE);
         page(from)

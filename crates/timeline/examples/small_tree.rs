@@ -34,20 +34,20 @@ fn main() {
     let thread =
         timeline.create_thread(NewThread::in_project(project), Caller::human()).expect("a thread").thread;
     let working_copy = WorkingCopy::at(timeline, project, Workspace::of(&root).expect("a workspace"));
-    working_copy.record_changes(thread, Caller::human()).expect("a first look");
+    working_copy.record_changes(thread, Caller::human()).expect("a first snapshot");
     let probe = File::create(place.path().join("probe")).expect("a file");
 
     let (mut snapshots, mut undos, mut floors) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         floors.push(time(|| {
             for _ in 0..COMMITS + FILE_SYNCS {
-                probe.write_all_at(&[7; 4096], 0).expect("there is room");
+                probe.write_all_at(&[7; 4096], 0).expect("enough disk space");
                 probe.sync_data().expect("it syncs");
             }
         }));
         let path = root.join(format!("folder3/file{}.txt", 3 + 20 * (round % 10)));
         let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("a file");
-        writeln!(file, "round {round}").expect("there is room");
+        writeln!(file, "round {round}").expect("enough disk space");
         drop(file);
         let agent = Caller { actor: Actor::Agent, ..Caller::human() };
         snapshots.push(time(|| drop(working_copy.record_as_caller(thread, agent).expect("a change"))));

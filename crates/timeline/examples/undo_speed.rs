@@ -27,7 +27,7 @@ fn main() {
         let thread =
             timeline.create_thread(NewThread::in_project(project), Caller::human()).expect("a thread").thread;
         let working_copy = WorkingCopy::at(timeline, project, Workspace::of(&root).expect("a workspace"));
-        working_copy.record_changes(thread, Caller::human()).expect("a first look");
+        working_copy.record_changes(thread, Caller::human()).expect("a first snapshot");
         let turns: [(&str, &dyn Fn(usize)); 3] = [
             ("new files, one folder", &|number| {
                 write(&root.join(format!("many/{number}.txt")), "new", number);
@@ -59,7 +59,7 @@ fn main() {
 
 fn write(path: &Path, word: &str, number: usize) {
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("it is ours");
-    std::fs::write(path, format!("{word} {number}\n").repeat(20)).expect("there is room");
+    std::fs::write(path, format!("{word} {number}\n").repeat(20)).expect("enough disk space");
 }
 
 fn time(work: impl FnOnce()) -> Duration {

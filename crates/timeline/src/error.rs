@@ -38,6 +38,9 @@ pub enum ChangeError {
     /// A turn is running in a take that the change would remove.
     #[error("a turn is running in take {0:?}; wait for it, or end it with `retake stop`")]
     TurnRuns(String),
+    /// A command of the thread is running in a folder.
+    #[error("a command of this thread is running in {}; wait until it ends", .0.display())]
+    CommandRuns(std::path::PathBuf),
     /// Another thread of the project has that title.
     #[error("a thread named {0:?} already exists in this project; choose another name")]
     TitleTaken(String),

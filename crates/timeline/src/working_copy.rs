@@ -32,6 +32,7 @@ mod open;
 mod ownership;
 mod pending;
 mod plan;
+mod plan_outcome;
 mod planning;
 mod preview;
 mod record_changes;
@@ -58,7 +59,7 @@ use retake_model::intent::WorktreeTake;
 use retake_model::replay::OnConflict;
 use retake_store::FolderLock;
 use retake_workspace::snapshot::Workspace;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Timeline;
 
@@ -67,8 +68,9 @@ pub use error::FileError;
 pub use moves::MoveOutcome;
 pub use pending::PendingMove;
 pub(crate) use plan::{FileOperationWalk, files_of_take};
+pub use plan_outcome::PlanOutcome;
 pub(crate) use planning::has_files;
-pub use planning::{Plan, PlanOutcome, PlanRequest};
+pub use planning::{Plan, PlanRequest};
 pub use preview::Preview;
 pub use record_changes::{CurrentFiles, RecordedChanges};
 pub use recover::RecoveredMove;
@@ -96,7 +98,7 @@ pub struct WorkingCopy {
 }
 
 /// What a move affects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {

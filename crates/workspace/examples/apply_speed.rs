@@ -193,14 +193,14 @@ fn open_worktree(made: &Made, tree: ContentId, work: &Path, place: &Path) {
         theirs.push(milliseconds(time));
         sync(work);
         durable.push(milliseconds(time));
-        std::fs::remove_dir_all(&apart).expect("ours");
+        std::fs::remove_dir_all(&apart).expect("a writable file");
 
         std::fs::create_dir(&apart).expect("a new folder");
         sync(work);
         let time = Instant::now();
         lay_out(made, tree, &apart, Some(work));
         ours.push(milliseconds(time));
-        std::fs::remove_dir_all(&apart).expect("ours");
+        std::fs::remove_dir_all(&apart).expect("a writable file");
     }
     print("open apart, durable, and cp -a", &mut ours.clone(), &mut theirs);
     print("the same, and cp -a with a sync", &mut ours, &mut durable);

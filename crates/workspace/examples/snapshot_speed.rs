@@ -113,7 +113,7 @@ fn finish(store: &Store, taken: CapturedSnapshot) {
         let job = Arc::clone(&taken);
         store.write(move |writing| job.store(writing, Timestamp::from_millis(1))).expect("it is stored");
     }
-    taken.save_cache().expect("it is remembered");
+    taken.save_cache().expect("stored");
 }
 
 struct Git {

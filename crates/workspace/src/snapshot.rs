@@ -71,7 +71,6 @@ use sink::{Purpose, Sink};
 
 /// Why no snapshot was taken. Nothing was stored.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SnapshotError {
     /// A root cannot be read.
     #[error("{}: {error}", path.display())]

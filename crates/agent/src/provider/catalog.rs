@@ -2,6 +2,7 @@
 
 mod table;
 
+use super::plain_model;
 use super::prices::Price;
 use table::TABLE;
 
@@ -88,7 +89,7 @@ pub fn limits(model: &str) -> Limits {
 }
 
 /// The row of a model, at any provider: `claude-opus-4-8`, `anthropic/claude-opus-4.8`,
-/// `us.anthropic.claude-opus-4-8-v1:0`.
+/// `us.anthropic.claude-opus-4-8-v1:0`, `claude-opus-4-8@default`.
 pub(super) fn find(model: &str) -> Option<&'static Row> {
     let name = bare(model);
     TABLE.iter().find(|row| is_version(&name, row.name))
@@ -96,12 +97,14 @@ pub(super) fn find(model: &str) -> Option<&'static Row> {
 
 /// The row of a model with the price of this provider. The name must be the provider's own.
 pub(super) fn sold(provider: &str, model: &str) -> Option<&'static Row> {
-    TABLE.iter().find(|row| row.sold_by.contains(&provider) && is_version(model, row.name))
+    let name = plain_model(model);
+    TABLE.iter().find(|row| row.sold_by.contains(&provider) && is_version(&name, row.name))
 }
 
 /// The maker's name of a model, without a reseller's additions.
 pub(super) fn bare(model: &str) -> String {
-    let last = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    let model = plain_model(model);
+    let last = model.rsplit('/').next().unwrap_or(&model).to_ascii_lowercase();
     let families = ["claude-", "gpt-", "gemini-", "deepseek-"];
     let start = families.iter().find_map(|family| last.find(family)).unwrap_or_default();
     let name = last[start..].split(':').next().unwrap_or_default();
@@ -135,7 +138,13 @@ mod tests {
             let found = limits(model);
             assert_eq!((found.context, found.output, found.known), (context, output, true), "{model}");
         };
-        for name in ["claude-opus-4-8", "anthropic/claude-opus-4.8", "us.anthropic.claude-opus-4-8-v1:0"] {
+        for name in [
+            "claude-opus-4-8",
+            "anthropic/claude-opus-4.8",
+            "us.anthropic.claude-opus-4-8-v1:0",
+            "claude-opus-4-8@default",
+            "arn:aws:bedrock:us-east-1:1:inference-profile/eu.anthropic.claude-opus-4-8-20260101-v2:0",
+        ] {
             check(name, 1_000_000, 128_000);
         }
         check("claude-sonnet-4-5-20250929", 200_000, 64_000);

@@ -34,6 +34,13 @@ struct Chunk {
     model: Option<String>,
     choices: Option<Vec<Choice>>,
     usage: Option<Box<RawValue>>,
+    x_groq: Option<Groq>,
+}
+
+/// Groq's own fields, with the usage of streams that did not ask for it.
+#[derive(Deserialize)]
+struct Groq {
+    usage: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -95,7 +102,9 @@ impl Chat {
         let chunk: Chunk = serde_json::from_str(&event.data)?;
         assembly.set_response_id(chunk.id.as_deref());
         assembly.set_model(chunk.model.as_deref());
-        if let Some(raw) = chunk.usage.filter(|raw| raw.get() != "null") {
+        let is_given = |raw: &Box<RawValue>| raw.get() != "null";
+        let groq = || chunk.x_groq.and_then(|groq| groq.usage).filter(is_given);
+        if let Some(raw) = chunk.usage.filter(is_given).or_else(groq) {
             assembly.set_usage(usage(Wire::Chat, &raw, None));
         }
         // The request asks for one answer; ignore any others.

@@ -171,6 +171,7 @@ pub fn dialect(provider: &str, wire: Wire, model: &str) -> Dialect {
         (_, Wire::Chat) => Dialect {
             effort_words: EffortWords { off: "none", max: "high" },
             nine_letter_ids: provider.contains("mistral"),
+            reads_reasoning: matches!(provider, "ollama" | "vllm"),
             ..usual
         },
     }

@@ -10,6 +10,7 @@ use retake_model::entry::Usage;
 use serde::Deserialize;
 
 use super::catalog::{Limits, Long, limits, sold};
+use super::plain_model;
 
 /// Dollars per million tokens, as configured in `[prices."model"]`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -40,9 +41,7 @@ impl Prices {
 
     /// The cost of an answer in millionths of a dollar; `None` if unknown.
     pub fn cost(&self, provider: Option<&str>, model: &str, usage: &Usage) -> Option<u64> {
-        let full = provider.map(|provider| format!("{provider}/{model}"));
-        let own = full.and_then(|full| own(&self.prices, &full)).or_else(|| own(&self.prices, model));
-        if let Some(price) = own {
+        if let Some(price) = own(&self.prices, provider, model) {
             return total(price, usage);
         }
         // Prefer the cost that the provider reports.
@@ -60,15 +59,23 @@ impl Prices {
 
     /// The limits of a model. The user's context window overrides the table.
     pub fn limits(&self, model: &str) -> Limits {
-        match own(&self.contexts, model) {
+        match own(&self.contexts, None, model) {
             Some(context) => Limits { context: *context, known: true, ..limits(model) },
             None => limits(model),
         }
     }
 }
 
-/// The user's setting for a model: by its name, or by the longest matching prefix.
-fn own<'a, T>(configured: &'a BTreeMap<String, T>, model: &str) -> Option<&'a T> {
+/// The user's setting for a model: with its provider or without, by the provider's name for it or its maker's.
+fn own<'a, T>(configured: &'a BTreeMap<String, T>, provider: Option<&str>, model: &str) -> Option<&'a T> {
+    [model, &*plain_model(model)].into_iter().find_map(|model| {
+        let full = provider.and_then(|provider| named(configured, &format!("{provider}/{model}")));
+        full.or_else(|| named(configured, model))
+    })
+}
+
+/// The user's setting for a name: exactly, or by the longest matching prefix.
+fn named<'a, T>(configured: &'a BTreeMap<String, T>, model: &str) -> Option<&'a T> {
     let beginning = |name: &str| name.strip_suffix('*').is_some_and(|beginning| model.starts_with(beginning));
     let matching = configured.iter().filter(|(name, _)| *name == model || beginning(name));
     matching.max_by_key(|(name, _)| (*name == model, name.len())).map(|(_, value)| value)
@@ -166,6 +173,25 @@ mod tests {
         check("claude-opus-5", usage(1000, 0, 0, 0), Some(5000));
         let sizes = ["llama3", "claude-opus-5-5", "what"].map(|model| prices.limits(model).context);
         assert_eq!(sizes, [8192, 1_000_000, 128_000]);
+    }
+
+    #[test]
+    fn a_cloud_s_name_for_a_model_finds_what_its_maker_s_does() {
+        let price = Price { input: 3.0, output: 1.0, cache_read: None, cache_write: None };
+        let own = [("bedrock/claude-haiku-4-5*".to_owned(), price), ("claude-sonnet-4-6".to_owned(), price)];
+        let contexts = [("claude-sonnet-4-5*".to_owned(), 1_000_000)];
+        let prices = Prices::new(own.into(), contexts.into());
+        for (provider, model) in [
+            ("bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
+            ("bedrock", "global.anthropic.claude-sonnet-4-6"),
+            ("vertex", "claude-sonnet-4-6@default"),
+        ] {
+            assert_eq!(prices.cost(Some(provider), model, &usage(1000, 0, 0, 0)), Some(3000), "{model}");
+        }
+        for model in ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5@20250929"] {
+            assert_eq!(prices.limits(model).context, 1_000_000, "{model}");
+            assert_eq!(Prices::default().limits(model).context, 200_000, "{model}");
+        }
     }
 
     #[test]

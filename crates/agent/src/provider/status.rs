@@ -10,10 +10,12 @@ use super::fault::{CallError, DecodeError, Fault};
 const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Phrases in messages about a conversation that is too long. There is no status for it.
-const TOO_LONG: [&str; 8] = [
+const TOO_LONG: [&str; 10] = [
     "prompt is too long",
+    "prompt too long",
+    "messages is too long",
     "context_length_exceeded",
-    "maximum context length",
+    "context length",
     "context window",
     "exceed_context_size",
     "exceeds the available context size",
@@ -287,6 +289,13 @@ mod tests {
             Fault::TooLong,
             "compress",
         );
+        // Recorded from Ollama and Perplexity.
+        for message in [
+            "prompt too long; exceeded max context length by 1119046 tokens",
+            "The total length of all messages is too long.",
+        ] {
+            check(400, &format!(r#"{{"error":{{"message":"{message}"}}}}"#), Fault::TooLong, message);
+        }
         check(400, r#"{"message":"what"}"#, Fault::Refused, "acme: what [400]. ");
         check(429, r#"{"error":{"code":"insufficient_quota","message":"x"}}"#, Fault::Billing, "credit");
         check(429, "", Fault::Busy, "too many");

@@ -4,8 +4,9 @@ mod replace;
 
 use std::io::Read;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::openat::{self, OpenedFile};
 use super::text::{count, one_line};
@@ -18,30 +19,21 @@ pub(super) const TOOL: Tool = Tool {
     description: "Replace text in a file. `old` must be found exactly once, unless `all` is set; give enough \
                   lines around it to make it unique. Read the file first, and leave line numbers out.",
     access: ToolAccess::Writes,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// The file, from the project folder.
     path: String,
+    /// The exact current text.
     old: String,
+    /// The new text.
     new: String,
-    #[serde(default)]
+    /// Replace every occurrence of `old`.
     all: Option<bool>,
-}
-
-fn schema() -> Value {
-    input::object(
-        &["path", "old", "new"],
-        json!({
-            "path": { "type": "string", "description": "The file, from the project folder." },
-            "old": { "type": "string", "description": "The text that is there now, exactly." },
-            "new": { "type": "string", "description": "The text that is to be there instead." },
-            "all": { "type": "boolean", "description": "Replace every place where `old` is found." },
-        }),
-    )
 }
 
 fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {

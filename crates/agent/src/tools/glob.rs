@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::denied_paths::{CaseSensitivity, PathPattern};
 use super::text::{capped, one_line, short_line};
@@ -17,25 +18,17 @@ pub(super) const TOOL: Tool = Tool {
     description: "Find files by name, such as `*.rs` (anywhere below) or `src/**/*.{ts,tsx}`. \
                   Ignored files are left out.",
     access: ToolAccess::Reads,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// `*`, `**`, `?`, `[ab]` and `{a,b}` have their usual meaning.
     pattern: String,
+    /// The folder to look in; the project folder if not given.
     path: Option<String>,
-}
-
-fn schema() -> Value {
-    input::object(
-        &["pattern"],
-        json!({
-            "pattern": { "type": "string", "description": "`*`, `**`, `?`, `[ab]` and `{a,b}` have their usual meaning." },
-            "path": { "type": "string", "description": "The folder to look in; the project folder if not given." },
-        }),
-    )
 }
 
 fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {

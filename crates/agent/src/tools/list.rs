@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::text::{capped, one_line};
 use super::walk::{IgnoredNames, MAX_DEPTH, Walk, walk};
@@ -15,27 +16,20 @@ pub(super) const TOOL: Tool = Tool {
     name: "list",
     description: "List what is in a folder. Folders end with a slash. Ignored files are left out.",
     access: ToolAccess::Reads,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// The folder; the project folder if not given.
     path: Option<String>,
+    /// Levels of folders; 1 if not given.
+    #[schemars(range(min = 1))]
     depth: Option<usize>,
+    /// Also list ignored files.
     ignored: Option<bool>,
-}
-
-fn schema() -> Value {
-    input::object(
-        &[],
-        json!({
-            "path": { "type": "string", "description": "The folder; the project folder if not given." },
-            "depth": { "type": "integer", "minimum": 1, "description": "How many levels down; 1 if not given." },
-            "ignored": { "type": "boolean", "description": "List files that ignore rules leave out, too." },
-        }),
-    )
 }
 
 fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {

@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader, Read};
 
 use retake_model::entry::detect_media_type;
 use retake_model::path::TreePath;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::interruptible::Interruptible;
 use super::openat::{self, OpenedFile};
@@ -18,27 +19,21 @@ pub(super) const TOOL: Tool = Tool {
     description: "Read a file: its lines with their numbers, or an image (PNG, JPEG, GIF, WebP). \
                   Long files are read in parts with `offset` and `limit`.",
     access: ToolAccess::Reads,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// The file, from the project folder.
     path: String,
+    /// The first line to read; 1 if not given.
+    #[schemars(range(min = 1))]
     offset: Option<usize>,
+    /// Maximum number of lines.
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
-}
-
-fn schema() -> Value {
-    input::object(
-        &["path"],
-        json!({
-            "path": { "type": "string", "description": "The file, from the project folder." },
-            "offset": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if not given." },
-            "limit": { "type": "integer", "minimum": 1, "description": "How many lines to read at most." },
-        }),
-    )
 }
 
 /// Bytes to read for detecting text.

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use retake_model::path::TreePath;
 use rustix::fs::{FileType, Mode, OFlags};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::glob;
 use super::interruptible::Interruptible;
@@ -25,38 +26,32 @@ use matcher::{Pattern, StoppableMatcher};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search",
-    description: "Search files for lines that match a regular expression (or a literal text). Gives \
-                  `path:line:text`. Ignored and binary files are left out.",
+    description: "Search files for lines that match a regular expression (or a literal text). Returns \
+                  `path:line:text`. Skips ignored and binary files.",
     access: ToolAccess::Reads,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// A regular expression for one line.
     pattern: String,
+    /// A file or folder; the project folder if not given.
     path: Option<String>,
+    /// Search only files with matching names, such as `*.rs`.
     glob: Option<String>,
+    /// Match the pattern literally, not as an expression.
     literal: Option<bool>,
+    /// Ignore case.
     ignore_case: Option<bool>,
+    /// Lines around each match.
+    #[schemars(range(min = 0, max = MAX_CONTEXT))]
     context: Option<usize>,
+    /// Maximum number of matches.
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
-}
-
-fn schema() -> Value {
-    input::object(
-        &["pattern"],
-        json!({
-            "pattern": { "type": "string", "description": "A regular expression for one line." },
-            "path": { "type": "string", "description": "A file or folder; the project folder if not given." },
-            "glob": { "type": "string", "description": "Only files with such names, such as `*.rs`." },
-            "literal": { "type": "boolean", "description": "Take the pattern as it is, not as an expression." },
-            "ignore_case": { "type": "boolean", "description": "Take upper and lower case for the same." },
-            "context": { "type": "integer", "minimum": 0, "maximum": MAX_CONTEXT, "description": "Lines around each match." },
-            "limit": { "type": "integer", "minimum": 1, "description": "How many matches at most." },
-        }),
-    )
 }
 
 const MAX_CONTEXT: usize = 20;

@@ -25,8 +25,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::openat::SymlinkPolicy;
 use super::text::{Decoder, capped};
@@ -37,35 +38,28 @@ use output_buffer::OutputBuffer;
 pub(super) const TOOL: Tool = Tool {
     name: "shell",
     description: "Run a command with /bin/sh in the project folder. There is no terminal and no input. \
-                  What the command leaves running in the background is stopped when it ends.",
+                  Background processes are stopped when the command ends.",
     access: ToolAccess::Runs,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// The command line.
     command: String,
+    /// The folder to run it in; the project folder if not given.
     directory: Option<String>,
+    /// Seconds until it is stopped; 120 if not given, 600 at most.
+    #[schemars(range(min = 1))]
     timeout: Option<u64>,
-}
-
-fn schema() -> Value {
-    input::object(
-        &["command"],
-        json!({
-            "command": { "type": "string", "description": "The command line." },
-            "directory": { "type": "string", "description": "The folder to run it in; the project folder if not given." },
-            "timeout": { "type": "integer", "minimum": 1, "description": "Seconds until it is stopped; 120 if not given, 600 at most." },
-        }),
-    )
 }
 
 fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let input: Input = input::parse(input)?;
     if input.command.trim().is_empty() || input.command.contains('\0') {
-        return Err(ToolError("The command is empty, or holds a zero byte.".to_owned()));
+        return Err(ToolError("The command is empty or contains a zero byte.".to_owned()));
     }
     let limits = &run.context.limits;
     let time = input
@@ -282,17 +276,17 @@ fn report(
     output.failed = end != CommandEnd::Exited || !status.is_some_and(|status| status.success());
     let how = match (end, status) {
         (CommandEnd::TimedOut, _) => format!("[Stopped after {} seconds: out of time]", time.as_secs()),
-        (CommandEnd::Interrupted, _) => "[Interrupted before it was done]".to_owned(),
+        (CommandEnd::Interrupted, _) => "[Interrupted]".to_owned(),
         (CommandEnd::Exited, Some(status)) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("[Exit code {code}]"),
             (None, Some(signal)) => format!("[Ended by signal {signal}]"),
             (None, None) => "[Ended]".to_owned(),
         },
-        (CommandEnd::Exited, None) => "[Ended; how is not known]".to_owned(),
+        (CommandEnd::Exited, None) => "[Ended; the status is unknown]".to_owned(),
     };
     output.text.push_str(&how);
     if left && end == CommandEnd::Exited {
-        output.text.push_str("\n[What it left running in the background was stopped]");
+        output.text.push_str("\n[Its background processes were stopped]");
     }
     output
 }

@@ -79,7 +79,7 @@ fn call(name: &str, input: Value) -> Call {
 }
 
 #[test]
-fn every_tool_says_what_it_takes_and_refuses_the_rest() {
+fn every_tool_has_a_schema_and_refuses_other_input() {
     let lab = Lab::new();
     for tool in all() {
         let schema = schema(tool);
@@ -109,7 +109,7 @@ fn every_tool_says_what_it_takes_and_refuses_the_rest() {
 }
 
 #[test]
-fn a_call_says_what_it_can_touch() {
+fn touched_paths_of_calls() {
     let directory = std::path::Path::new("/project");
     let check = |name: &str, input: Value, expected: TouchedPaths| {
         assert_eq!(touched_paths(&call(name, input), directory), expected, "{name}");

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_text_keeps_both_ends_and_says_what_is_missing() {
+    fn long_text_keeps_both_ends_and_counts_the_rest() {
         assert_eq!(head_and_tail("short", 5), None);
         assert_eq!(head_and_tail("ééééé", 5), None);
         let cut = head_and_tail(&format!("{}{}", "é".repeat(100), "ß".repeat(100)), 10).expect("it is long");

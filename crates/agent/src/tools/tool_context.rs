@@ -77,7 +77,7 @@ pub enum PathError {
     #[error("{0:?} is not a path that tools may use: {1}.")]
     Bad(String, InvalidPathError),
     /// A rule denies it.
-    #[error("{0:?} is closed to this tool by a rule of the user's. Do without it.")]
+    #[error("{0:?} is denied to this tool by a rule of the user. Continue without it.")]
     Closed(String),
     /// It is the folder itself.
     #[error("The path names the project folder itself. Name a file in it.")]

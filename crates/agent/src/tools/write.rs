@@ -14,8 +14,9 @@ use retake_model::path::TreePath;
 use retake_workspace::leftover::tool_prefix;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::openat::{self, OpenError, SymlinkPolicy};
 use super::text::{count, one_line};
@@ -27,25 +28,17 @@ pub(super) const TOOL: Tool = Tool {
     description: "Write a whole file. Replaces the file if it exists, and makes missing folders. \
                   To change part of a file, use `edit`.",
     access: ToolAccess::Writes,
-    schema,
+    schema: input::schema::<Input>,
     run,
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// The file, from the project folder.
     path: String,
+    /// The whole content of the file.
     content: String,
-}
-
-fn schema() -> Value {
-    input::object(
-        &["path", "content"],
-        json!({
-            "path": { "type": "string", "description": "The file, from the project folder." },
-            "content": { "type": "string", "description": "All that the file is to hold." },
-        }),
-    )
 }
 
 fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {

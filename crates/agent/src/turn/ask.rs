@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use retake_model::agent::Event;
 use retake_model::operation::{Actor, TurnStep};
-use retake_model::turn::TurnMessage;
 use retake_store::runtime::DecisionOutcome;
 
-use super::TurnError;
 use super::driver::Driver;
 use super::event::{Reply, TurnEvent};
+use super::inbox::watch_decision;
+use super::{TurnError, calls};
 use crate::approval::{self, CallSite, Decision, Fingerprint, Verdict, VerdictReason};
+use crate::cancel::Cancel;
 use crate::tools::{self, Call};
 
 impl Driver<'_> {
@@ -21,7 +22,7 @@ impl Driver<'_> {
             return self.interrupt(Vec::new());
         }
         let Some((call, broken)) = self.call_of(id)? else {
-            return self.fail(Self::missing_call(), Vec::new());
+            return self.fail(calls::missing_call(), Vec::new());
         };
         if let Some(why) = broken {
             return self.deny(id, why);
@@ -38,7 +39,7 @@ impl Driver<'_> {
         let project = self.runtime.project.to_string();
         let place = CallSite { directory: &self.runtime.folder, project: &project };
         let remembered = |fingerprint: &Fingerprint| {
-            self.runtime_database.is_approved(self.runtime.project, fingerprint.bytes()).unwrap_or(false)
+            self.session.database.is_approved(self.runtime.project, fingerprint.bytes()).unwrap_or(false)
         };
         // If the lookup fails, the user is asked again.
         self.runtime.approval.decide(call, place, &remembered)
@@ -47,19 +48,24 @@ impl Driver<'_> {
     fn ask(&mut self, call: &Call) -> Result<(), TurnError> {
         // A model may use the same id for two calls of a turn; a decision about one does not apply to the
         // other.
-        self.forget_decisions(&call.id)?;
+        self.inbox.forget_decisions(&self.session, &call.id)?;
         let step = TurnStep::Asked { call: call.id.clone(), tool: call.name.clone() };
         self.advance(Event::ToolAsked { call: call.id.clone() }, Vec::new(), step, Actor::Agent)?;
         let question = approval::describe(call);
         self.observer
             .on_event(&TurnEvent::ApprovalRequested { call: call.id.clone(), question: question.clone() });
-        let (runtime_database, take, cancel) = (&self.runtime_database, self.take, self.cancel);
-        let ended = || cancel.is_set() || Self::is_settled(runtime_database, take, &call.id);
-        let decision = match self.observer.ask(&question, &ended) {
+        let (database, take) = (&self.session.database, self.session.take());
+        let (cancel, settled, over) = (self.cancel, Cancel::new(), Cancel::new());
+        let observer = &mut *self.observer;
+        let reply = std::thread::scope(|scope| {
+            scope.spawn(|| watch_decision(database, (take, &call.id), cancel, &settled, &over));
+            let _over = over.set_on_drop();
+            observer.ask(&question, &settled)
+        });
+        let decision = match reply {
             // The first decision wins, wherever it comes from.
             Some(reply)
-                if runtime_database.send_decision(take, &reply.message(&call.id))?
-                    == DecisionOutcome::Sent =>
+                if database.send_decision(take, &reply.message(&call.id))? == DecisionOutcome::Sent =>
             {
                 Some(reply)
             }
@@ -75,7 +81,7 @@ impl Driver<'_> {
                     let project = self.runtime.project.to_string();
                     let fingerprint = approval::fingerprint(call, &project, tools::VERSION);
                     let now = self.runtime.timeline.now();
-                    self.runtime_database.approve(self.runtime.project, fingerprint.bytes(), &facts, now)?;
+                    self.session.database.approve(self.runtime.project, fingerprint.bytes(), &facts, now)?;
                 }
                 self.allow(call)
             }
@@ -89,12 +95,8 @@ impl Driver<'_> {
     /// Waits for a message with a decision; `None` if the turn is to end.
     fn wait_for_decision(&mut self, id: &str) -> Result<Option<Reply>, TurnError> {
         loop {
-            let ours =
-                |message: &TurnMessage| matches!(message, TurnMessage::Decide { call, .. } if call == id);
-            if let Some(place) = self.decisions.iter().position(ours)
-                && let TurnMessage::Decide { allowed, remember, reason, .. } = self.decisions.remove(place)
-            {
-                return Ok(Some(Reply { allowed, remember, reason }));
+            if let Some(reply) = self.inbox.take_decision(id) {
+                return Ok(Some(reply));
             }
             if self.wait(Duration::from_millis(100))? {
                 return Ok(None);
@@ -110,11 +112,9 @@ fn denied(because: VerdictReason) -> String {
             let names: Vec<&str> = tools::all().iter().map(|tool| tool.name).collect();
             format!("There is no such tool. There are: {}.", names.join(", "))
         }
-        VerdictReason::Rule(_) => {
-            "A rule of the user's denies this call. Find another way, or ask.".to_owned()
-        }
+        VerdictReason::Rule(_) => "A rule of the user denies this call. Find another way, or ask.".to_owned(),
         VerdictReason::Mode(_) | VerdictReason::Remembered => {
-            "Tools may only look at files here. Say what you would have done instead.".to_owned()
+            "Tools may only read files here. Describe what you would have done instead.".to_owned()
         }
     }
 }

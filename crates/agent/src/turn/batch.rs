@@ -1,4 +1,4 @@
-//! Runs the calls of an answer in batches.
+//! The calls of an answer, which run in batches.
 //!
 //! ```text
 //!   answer: 1 2 3 … 100 │ 101 102 …        beyond the limit: results that say so, in the answer's operation
@@ -6,77 +6,101 @@
 //!           in the   later: derived from the conversation, not stored
 //!           state
 //! ```
-//!
-//! The state of a turn is written at each step. It has one batch of calls, so that the cost of a step does
-//! not depend on the number of calls.
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::agent::ToolOutcome;
+use retake_model::agent::{AgentState, NamedCall, ToolOutcome, ToolRun, ToolStatus};
 use retake_model::command::NewEntry;
 use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_model::operation::Version;
 
 use super::driver::Driver;
 use super::event::TurnEvent;
-use super::{TurnError, calls, entries};
-use crate::tools::Call;
+use super::session::TurnSession;
+use super::{AgentRuntime, TurnError, calls, entries};
+use crate::provider::Answer;
+use crate::tools::{self, Call};
 
-/// Calls in the state of a turn.
-pub(super) const BATCH: usize = 16;
 /// Maximum refused calls reported to observers.
 const SHOWN: usize = 20;
 /// Entries read at a time.
 const PAGE: u64 = 200;
 
-/// The id of a call and the name of its tool.
-pub(super) type NamedCall = (String, String);
+/// The calls of the last answer that are not in the state yet, and the input of all its calls.
+#[derive(Default)]
+pub(super) struct CallQueue {
+    later: Vec<NamedCall>,
+    known: Option<KnownCalls>,
+    /// Whether a tool of this round ran that can change files, which is known before it is recorded.
+    pub(super) may_have_changed: bool,
+    /// Whether a tool of this round changed files.
+    pub(super) has_changed: bool,
+}
 
 /// The calls of the current answer at a version of the thread.
-pub(super) struct KnownCalls {
-    pub(super) version: Version,
+struct KnownCalls {
+    version: Version,
     calls: HashMap<String, (Call, Option<String>)>,
 }
 
-impl Driver<'_> {
-    /// Accepts the calls of an answer: returns the first batch, and results for calls over the limit. Queues
-    /// the rest.
-    pub(super) fn admit(&mut self, calls: Vec<NamedCall>) -> (Vec<NamedCall>, Vec<NewEntry>) {
-        let mut calls = unique(calls);
-        let over = calls.split_off(calls.len().min(self.runtime.calls));
-        let limit = self.runtime.calls;
-        let text = format!("Not run: at most {limit} tool calls of one answer run. Make this call again.");
-        let now = self.runtime.timeline.now();
-        let refused =
-            |(call, _): &NamedCall| entries::result(call, text.clone(), true, Fields::default(), now);
-        let results: Vec<NewEntry> = over.iter().map(|call| refused(call).into()).collect();
-        for (call, tool) in over.into_iter().take(SHOWN) {
-            let outcome = ToolOutcome::Denied;
-            self.refused.push(TurnEvent::ToolEnded { call, tool, outcome, text: text.clone(), files: 0 });
-        }
-        self.later = calls.into();
-        (self.next_batch().unwrap_or_default(), results)
+/// The calls of an answer that run, and the results of the others.
+pub(super) struct AdmittedCalls {
+    pub(super) calls: Vec<NamedCall>,
+    pub(super) results: Vec<NewEntry>,
+    /// Events for calls over the limit, emitted once the answer is on disk.
+    pub(super) events: Vec<TurnEvent>,
+}
+
+impl CallQueue {
+    pub(super) fn later(&self) -> &[NamedCall] {
+        &self.later
     }
 
-    /// The next batch of calls, if any.
-    pub(super) fn next_batch(&mut self) -> Option<Vec<NamedCall>> {
-        let count = self.later.len().min(BATCH);
-        (count > 0).then(|| self.later.drain(..count).collect())
+    /// Queues the calls of a new answer. Those that start are removed when the state has them.
+    pub(super) fn queue(&mut self, calls: Vec<NamedCall>) {
+        self.later = calls;
+    }
+
+    /// Follows a published step of this driver.
+    pub(super) fn follow(&mut self, state: &AgentState, version: Version) {
+        match state {
+            AgentState::Executing { calls } => {
+                self.later.retain(|(call, _)| calls.iter().all(|run| run.call != *call));
+            }
+            AgentState::PostTools { .. } => self.later.clear(),
+            _ => {
+                self.later.clear();
+                (self.may_have_changed, self.has_changed) = (false, false);
+            }
+        }
+        // The driver's own steps do not change the answer. After a change by another writer, it is read
+        // again.
+        if let Some(known) = self.known.as_mut().filter(|known| known.version + 1 == version) {
+            known.version = version;
+        }
     }
 
     /// Finds the calls that have not run yet after another process started the turn.
-    pub(super) fn recall_later(&mut self) -> Result<(), TurnError> {
-        let held: HashSet<&str> = self.state.calls().iter().map(|run| run.call.as_str()).collect();
+    pub(super) fn recall(
+        &mut self,
+        runtime: &AgentRuntime,
+        session: &TurnSession,
+        state: &AgentState,
+    ) -> Result<(), TurnError> {
+        // The files that a killed process recorded are not counted again, so they are assumed to have changed.
+        let ran = |run: &&ToolRun| matches!(run.status, ToolStatus::Running | ToolStatus::Completed { .. });
+        self.has_changed = state.calls().iter().filter(ran).any(|run| tools::may_write(&run.name));
+        self.may_have_changed = self.has_changed;
+        let held: HashSet<&str> = state.calls().iter().map(|run| run.call.as_str()).collect();
         if held.is_empty() {
             return Ok(());
         }
-        let reader = self.runtime.timeline.read()?;
-        let state = reader.state(self.thread)?;
-        let take = state.take(&reader.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        let reader = runtime.timeline.read()?;
+        let take = session.read_take(&reader)?;
         let (mut ended, mut end) = (HashSet::new(), take.entries.len());
         while end > 0 {
             let start = end.saturating_sub(PAGE);
-            for view in reader.entries(self.thread, &take).page(start..end)?.into_iter().rev() {
+            for view in reader.entries(session.thread(), &take).page(start..end)?.into_iter().rev() {
                 let made = calls_of(&view.entry);
                 if made.iter().any(|(call, _)| held.contains(call.as_str())) {
                     let open = |(call, _): &NamedCall| !held.contains(call.as_str()) && !ended.contains(call);
@@ -93,20 +117,42 @@ impl Driver<'_> {
         }
         Ok(())
     }
+}
 
+/// Accepts the calls of an answer up to the limit, and creates results for the others.
+pub(super) fn admit(runtime: &AgentRuntime, answer: &Answer) -> AdmittedCalls {
+    let mut calls = unique(answer.blocks.iter().filter_map(named).collect());
+    let limit = runtime.calls;
+    let over = calls.split_off(calls.len().min(limit));
+    let text = format!("Not run: at most {limit} tool calls of one answer run. Make this call again.");
+    let now = runtime.timeline.now();
+    let refused = |(call, _): &NamedCall| entries::result(call, text.clone(), true, Fields::default(), now);
+    let results = over.iter().map(|call| refused(call).into()).collect();
+    let ended = |(call, tool)| TurnEvent::ToolEnded {
+        call,
+        tool,
+        outcome: ToolOutcome::Denied,
+        text: text.clone(),
+        files: 0,
+    };
+    AdmittedCalls { calls, results, events: over.into_iter().take(SHOWN).map(ended).collect() }
+}
+
+impl Driver<'_> {
     /// The tool and input of a call, with the error if its input was cut off. Reads the answer once, and
     /// again only after another writer changed the thread.
     pub(super) fn call_of(&mut self, call: &str) -> Result<Option<(Call, Option<String>)>, TurnError> {
-        let version = self.newest()?;
-        if let Some(known) = self.known.as_ref().filter(|known| known.version == version)
+        let version = self.publisher.newest(&self.session)?;
+        if let Some(known) = self.calls.known.as_ref().filter(|known| known.version == version)
             && let Some(found) = known.calls.get(call)
         {
             return Ok(Some(found.clone()));
         }
         let reader = self.runtime.timeline.read()?;
-        let state = reader.state(self.thread)?;
-        let take = state.take(&reader.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        let Some(entry) = calls::find(&reader, self.thread, &take, call)? else { return Ok(None) };
+        let take = self.session.read_take(&reader)?;
+        let Some(entry) = calls::find(&reader, self.session.thread(), &take, call)? else {
+            return Ok(None);
+        };
         let mut calls = HashMap::new();
         for block in &entry.blocks {
             if let Some((call, broken)) = calls::read(block) {
@@ -114,7 +160,7 @@ impl Driver<'_> {
             }
         }
         let found = calls.get(call).cloned();
-        self.known = Some(KnownCalls { version, calls });
+        self.calls.known = Some(KnownCalls { version, calls });
         Ok(found)
     }
 }
@@ -126,9 +172,12 @@ fn unique(calls: Vec<NamedCall>) -> Vec<NamedCall> {
 }
 
 fn calls_of(entry: &EntryVersion) -> Vec<NamedCall> {
-    let named = |block: &Block| match block {
+    entry.blocks.iter().filter_map(named).collect()
+}
+
+fn named(block: &Block) -> Option<NamedCall> {
+    match block {
         Block::ToolCall { call, name, .. } => Some((call.clone(), name.clone())),
         _ => None,
-    };
-    entry.blocks.iter().filter_map(named).collect()
+    }
 }

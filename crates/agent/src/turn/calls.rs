@@ -50,19 +50,8 @@ const PAGE: u64 = 200;
 
 impl Driver<'_> {
     pub(super) fn tool_of(&self, call: &str) -> String {
-        let run = self.state.calls().iter().find(|run| run.call == call);
+        let run = self.machine.state().calls().iter().find(|run| run.call == call);
         run.map(|run| run.name.clone()).unwrap_or_default()
-    }
-
-    /// A permanent fault: the call is no longer in the conversation.
-    pub(super) fn missing_call() -> Fault {
-        Fault {
-            origin: FaultOrigin::Tool,
-            message: "the call is not in the conversation any more; the answer that made it was changed"
-                .to_owned(),
-            retryable: false,
-            retry_after: None,
-        }
     }
 
     /// Denies a call.
@@ -80,6 +69,17 @@ impl Driver<'_> {
         let event = TurnEvent::ToolEnded { call: call.to_owned(), tool, outcome, text: why, files: 0 };
         self.observer.on_event(&event);
         Ok(())
+    }
+}
+
+/// A permanent fault: the call is no longer in the conversation.
+pub(super) fn missing_call() -> Fault {
+    Fault {
+        origin: FaultOrigin::Tool,
+        message: "the call is not in the conversation any more; the answer that made it was changed"
+            .to_owned(),
+        retryable: false,
+        retry_after: None,
     }
 }
 

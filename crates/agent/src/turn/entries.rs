@@ -20,7 +20,7 @@ pub(crate) const TOOL: &str = "Tool";
 
 /// The result of a call that was stopped.
 pub(crate) const INTERRUPTED: &str =
-    "Interrupted: the tool was stopped, or never ran. What it did before is not known.";
+    "Interrupted: the tool was stopped or never ran. Its effects are unknown.";
 
 /// An answer with its metadata.
 pub(crate) struct AnswerRecord<'a> {

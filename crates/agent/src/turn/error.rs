@@ -9,12 +9,11 @@ use crate::model_backend::{BackendError, Unattachable};
 
 /// Why a turn could not start or continue. Published steps stay.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum TurnError {
     /// Another turn is running in the take.
     #[error(
-        "a turn is running in this take, in another program; `retake stop` ends it, `retake steer` tells it \
-         something"
+        "a turn is running in this take, in another program; `retake stop` ends it, `retake steer` sends \
+         it a message"
     )]
     Busy,
     /// There is no turn to resume.
@@ -25,8 +24,8 @@ pub enum TurnError {
     NoSuchTake,
     /// Another take's files are in the folder.
     #[error(
-        "this take is not the one that is being worked on, and its files are not in the folder; switch to it, or \
-         give it a folder of its own, then run a turn in it"
+        "this take is not active, so its files are not in the folder; switch to it, or add a worktree for it, \
+         then run the turn"
     )]
     NotActive,
     /// A worktree belongs to one take.

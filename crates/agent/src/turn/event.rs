@@ -1,6 +1,6 @@
 //! Events of a turn, and its observer.
 
-use retake_model::agent::{ToolOutcome, TurnEnd};
+use retake_model::agent::{AgentStateKind, ToolOutcome, TurnEnd};
 use retake_model::content::ContentId;
 use retake_model::entry::Usage;
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
@@ -9,6 +9,7 @@ use retake_model::turn::TurnMessage;
 use serde::Serialize;
 
 use crate::approval::ApprovalQuestion;
+use crate::cancel::Cancel;
 
 /// An event of a turn. `--json` prints one per line.
 #[derive(Clone, Debug, Serialize)]
@@ -130,6 +131,33 @@ pub enum TurnEvent {
         /// Number of changed files.
         files: u64,
     },
+    /// The state of the agent changed.
+    State {
+        /// The new state.
+        state: AgentStateKind,
+    },
+    /// The hook after the tools starts.
+    HookStarted {
+        /// Its command.
+        command: String,
+    },
+    /// The hook wrote output.
+    HookProgress {
+        /// Output since the last event.
+        text: String,
+        /// Bytes of output after `text` that exceed the size of an event. The trace has the stored output.
+        #[serde(skip_serializing_if = "is_zero")]
+        omitted_bytes: u64,
+    },
+    /// The hook has ended.
+    HookEnded {
+        /// Its outcome.
+        outcome: ToolOutcome,
+        /// Its output for the model.
+        text: String,
+        /// Number of changed files.
+        files: u64,
+    },
     /// A request failed and will be retried.
     Retrying {
         /// Error message.
@@ -195,10 +223,10 @@ pub trait TurnObserver {
     /// Receives an event.
     fn on_event(&mut self, event: &TurnEvent);
 
-    /// Decides whether a call may run; `None` if the decision will come as a message. While waiting for the
-    /// user, poll `ended`: it returns true when the turn was interrupted or the call was decided elsewhere.
-    fn ask(&mut self, question: &ApprovalQuestion, ended: &dyn Fn() -> bool) -> Option<Reply> {
-        let _ = (question, ended);
+    /// Decides whether a call may run; `None` if the decision will come as a message. `settled` is set when
+    /// the turn is interrupted or the call is decided elsewhere: stop asking the user then.
+    fn ask(&mut self, question: &ApprovalQuestion, settled: &Cancel) -> Option<Reply> {
+        let _ = (question, settled);
         None
     }
 }

@@ -6,21 +6,21 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use retake_model::agent::{AgentState, Event, Fault, FaultOrigin};
+use retake_model::agent::{Event, Fault, FaultOrigin};
 use retake_model::command::{CommandError, NewEntry};
-use retake_model::entry::{Block, Fields, Usage};
+use retake_model::entry::{Block, Fields};
 use retake_model::id::EntryId;
 use retake_model::operation::{Actor, TurnStep};
 use retake_model::projection::Thoughts;
 use retake_model::turn::PartialAnswer;
 use retake_timeline::ChangeError;
 
-use super::TurnError;
+use super::batch::{self, AdmittedCalls};
 use super::driver::Driver;
 use super::entries::{self, AnswerRecord, INTERRUPTED, stop_reason};
 use super::event::TurnEvent;
 use super::turn_handle::MESSAGE_POLL_INTERVAL;
-use super::{calls, stops};
+use super::{TurnError, calls, stops};
 use crate::cancel::Cancel;
 use crate::compress::{CompressError, CompressOptions, KeepRecent};
 use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
@@ -54,7 +54,7 @@ enum Compaction {
 impl Driver<'_> {
     /// Calls the model and publishes its answer. Compresses the conversation first if it is too long.
     pub(super) fn call_model(&mut self) -> Result<(), TurnError> {
-        self.rounds += 1;
+        self.accounting.rounds += 1;
         let mut size = self.runtime.window;
         let mut thoughts = Thoughts::Accepted;
         // The remaining entries may still be too long together with the summary and the prompt.
@@ -64,17 +64,16 @@ impl Driver<'_> {
             if self.cancel.is_set() {
                 return self.interrupt(Vec::new());
             }
-            if self.rounds > self.runtime.rounds {
+            if self.accounting.rounds > self.runtime.rounds {
                 let message = format!(
-                    "the model was called {} times in this turn; `retake resume` goes on, agent.rounds says how often",
+                    "the model was called {} times in this turn, the limit of agent.rounds; `retake resume` continues",
                     self.runtime.rounds
                 );
                 return self.fail(setup(message), Vec::new());
             }
             let steered = self.take_steering_entries();
             if !steered.is_empty() {
-                self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
-                self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
+                self.advance(Event::MessagesAdded, steered, TurnStep::CalledAgain, Actor::Human)?;
             }
             let (too_long, sent) = match self.request(thoughts) {
                 Ok(request) => match self.ask_model(&request)? {
@@ -100,38 +99,40 @@ impl Driver<'_> {
                 Compaction::Nothing => return self.fail(too_long, Vec::new()),
                 // Treat it like a failed answer, with the same retries.
                 Compaction::Failed(error) => {
-                    return self.record_failure(EntryId::generate(&mut self.runtime.timeline.fresh()), error);
+                    return self.record_failure(None, error);
                 }
             }
         }
     }
 
     fn request(&self, thoughts: Thoughts) -> Result<Request, TurnError> {
-        let limit = if self.raise_limit { OutputLimit::Raised } else { OutputLimit::Usual };
-        Request::build(self.runtime, self.thread, self.take, attempt(&self.state), thoughts, limit)
+        let limit = if self.call_failures.raise_limit { OutputLimit::Raised } else { OutputLimit::Usual };
+        let (thread, take) = (self.session.thread(), self.session.take());
+        Request::build(self.runtime, thread, take, self.machine.attempt(), thoughts, limit)
     }
 
     /// Sends a request and publishes the result, unless another request can help.
     fn ask_model(&mut self, request: &Request) -> Result<Asked, TurnError> {
-        self.trail = request.trail.clone();
-        self.observer.on_event(&TurnEvent::Calling { attempt: attempt(&self.state), tokens: request.tokens });
+        let (attempt, tokens) = (self.machine.attempt(), request.tokens);
+        self.observer.on_event(&TurnEvent::Calling { attempt, tokens });
         let entry = EntryId::generate(&mut self.runtime.timeline.fresh());
         let began = Instant::now();
-        self.trace()
+        self.session
+            .trace()
             .log(self.runtime.timeline.now(), &TraceRecord::Request { runtime: self.runtime, request })?;
-        self.estimate = Some(request.estimate);
         let answer = self.listen(request, entry)?;
         let millis = began.elapsed().as_millis() as u64;
-        self.trace().log(
+        self.session.trace().log(
             self.runtime.timeline.now(),
             &TraceRecord::Answer { runtime: self.runtime, answer: &answer, millis },
         )?;
-        let kept = self.running.partial.take().is_some();
+        let partial = self.session.record.partial.take().is_some();
+        let kept = self.session.record.state.take().is_some() || partial;
         let asked = match answer {
             Ok(mut answer) => {
                 let limit = stops::output_limit(&request.body);
                 stops::mark_cut_call(&mut answer, limit);
-                self.record_answer(entry, &answer, limit)?;
+                self.record_answer((entry, request), &answer, limit)?;
                 Asked::Done
             }
             Err(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
@@ -141,21 +142,21 @@ impl Driver<'_> {
                 Asked::ThoughtsRefused
             }
             Err(error) => {
-                self.record_failure(entry, error)?;
+                self.record_failure(Some((entry, request)), error)?;
                 Asked::Done
             }
         };
         // Delete the partial answer only after its entry is published.
         if kept {
-            self.runtime_database.put_turn(&self.running)?;
+            self.session.save()?;
         }
         Ok(asked)
     }
 
     /// Replaces all but the last `tokens` tokens with a summary, and handles messages meanwhile.
     fn compact(&mut self, tokens: u64) -> Result<Compaction, TurnError> {
-        let (runtime, thread, take) = (self.runtime, self.thread, self.take);
-        let knowing = CompressOptions { turn: Some(self.turn()), ..CompressOptions::default() };
+        let (runtime, thread, take) = (self.runtime, self.session.thread(), self.session.take());
+        let knowing = CompressOptions { turn: Some(self.session.turn()), ..CompressOptions::default() };
         let (cancel, over) = (self.cancel.clone(), Cancel::new());
         let compressed = std::thread::scope(|scope| {
             let work = scope.spawn(|| {
@@ -213,6 +214,9 @@ impl Driver<'_> {
             loop {
                 match receiver.recv_timeout(MESSAGE_POLL_INTERVAL) {
                     Ok(delta) => {
+                        if !self.machine.state().is_processing() {
+                            listening = listening.and_then(|()| self.begin_answer());
+                        }
                         if let Some(event) = heard.take(delta) {
                             self.observer.on_event(&event);
                         }
@@ -227,9 +231,9 @@ impl Driver<'_> {
                 if listening.is_ok() && heard.is_new && kept.elapsed() >= PARTIAL_SAVE_INTERVAL {
                     kept = Instant::now();
                     let model = Some(self.runtime.backend.model().to_owned());
-                    self.running.partial =
+                    self.session.record.partial =
                         Some(PartialAnswer { entry, blocks: heard.blocks(), model, began });
-                    listening = self.runtime_database.put_turn(&self.running).map_err(TurnError::from);
+                    listening = self.session.save();
                 }
                 if listening.is_err() {
                     self.cancel.set();
@@ -240,23 +244,29 @@ impl Driver<'_> {
         })
     }
 
+    /// Shows that the answer has begun. The state is beside the log: a token is not an operation.
+    fn begin_answer(&mut self) -> Result<(), TurnError> {
+        self.note(Event::AnswerBegan);
+        self.session.record.state = Some(self.machine.state().clone());
+        self.session.save()
+    }
+
     fn record_answer(
         &mut self,
-        entry: EntryId,
+        (id, request): (EntryId, &Request),
         answer: &Answer,
         limit: Option<u64>,
     ) -> Result<(), TurnError> {
         // Messages that arrived meanwhile decide whether this is the last answer.
         self.read_messages()?;
-        let calls = calls_of(answer);
-        let micro_dollars = self.count(answer.usage.as_ref());
-        let new = self.entry(entry, answer, micro_dollars, false);
-        if let Some(fault) = stops::nothing_said(answer, limit, attempt(&self.state)) {
+        let micro_dollars = self.accounting.count(self.runtime, answer.usage.as_ref());
+        let new = self.entry((id, request), answer, micro_dollars, false);
+        if let Some(fault) = stops::nothing_said(answer, limit, self.machine.attempt()) {
             // An empty answer would end the turn without a visible result.
             let kept = if fault.retryable { None } else { new };
             return self.fail(fault, kept.into_iter().collect());
         }
-        if let Some(fault) = self.repeated_failure(answer, limit) {
+        if let Some(fault) = self.call_failures.repeated(answer, limit) {
             let now = self.runtime.timeline.now();
             let failed = |block: &Block| {
                 let (call, why) = calls::read(block)?;
@@ -266,40 +276,40 @@ impl Driver<'_> {
             let results: Vec<NewEntry> = answer.blocks.iter().filter_map(failed).collect();
             return self.fail(fault, new.into_iter().chain(results).collect());
         }
-        let (calls, results) = self.admit(calls);
+        let AdmittedCalls { calls, results, events } = batch::admit(self.runtime, answer);
+        self.calls.queue(calls.clone());
         let entries = new.into_iter().chain(results).collect();
         self.advance(Event::Answered { calls }, entries, TurnStep::Answered, Actor::Agent)?;
         let usage = answer.usage.clone();
         let stop = stop_reason(&answer.stop);
         let stop_detail = stops::stop_words(answer, limit);
-        self.observer.on_event(&TurnEvent::Answered { entry, usage, micro_dollars, stop, stop_detail });
-        for refused in std::mem::take(&mut self.refused) {
-            self.observer.on_event(&refused);
+        self.observer.on_event(&TurnEvent::Answered { entry: id, usage, micro_dollars, stop, stop_detail });
+        for refused in &events {
+            self.observer.on_event(refused);
         }
         Ok(())
     }
 
-    fn record_failure(&mut self, entry: EntryId, error: CallError) -> Result<(), TurnError> {
+    /// Records a failed request, or a compression that failed before it.
+    fn record_failure(
+        &mut self,
+        sent: Option<(EntryId, &Request)>,
+        error: CallError,
+    ) -> Result<(), TurnError> {
         let interrupted = error.fault == CallFault::Interrupted || self.cancel.is_set();
         let fault = Fault::from(&error);
-        let (next, _) = retake_model::agent::step(
-            &self.state,
-            Event::Faulted { fault: fault.clone() },
-            &self.runtime.retry_policy,
-            0,
-        );
-        let tried_again = !interrupted && matches!(next, AgentState::Failed { retry_in: Some(_), .. });
-        let micro_dollars = self.count(error.partial.usage.as_ref());
+        let micro_dollars = self.accounting.count(self.runtime, error.partial.usage.as_ref());
         // The partial answer before a retry would appear twice in the conversation; the trace has it. After
         // the last attempt it stays.
-        let new = if tried_again { None } else { self.entry(entry, &error.partial, micro_dollars, true) };
+        let kept = sent.filter(|_| interrupted || !self.is_retried(&fault));
+        let new = kept.and_then(|sent| self.entry(sent, &error.partial, micro_dollars, true));
         let entries = new.into_iter().collect();
         if interrupted { self.interrupt(entries) } else { self.fail(fault, entries) }
     }
 
     fn entry(
         &self,
-        id: EntryId,
+        (id, request): (EntryId, &Request),
         answer: &Answer,
         micro_dollars: Option<u64>,
         interrupted: bool,
@@ -310,25 +320,12 @@ impl Driver<'_> {
             provider: self.runtime.backend.provider(),
             model: self.runtime.backend.model(),
             micro_dollars,
-            estimate: self.estimate,
+            estimate: Some(request.estimate),
             interrupted,
-            trail: &self.trail,
+            trail: &request.trail,
             time: self.runtime.timeline.now(),
         }
         .entry()
-    }
-
-    /// Adds usage to the turn; returns the cost of this answer.
-    fn count(&mut self, usage: Option<&Usage>) -> Option<u64> {
-        let usage = usage?;
-        self.usage.add(usage);
-        let cost = self.runtime.prices.cost(
-            Some(self.runtime.backend.provider()),
-            self.runtime.backend.model(),
-            usage,
-        )?;
-        self.micro_dollars = Some(self.micro_dollars.unwrap_or_default().saturating_add(cost));
-        Some(cost)
     }
 }
 
@@ -375,21 +372,6 @@ impl AnswerBuffer {
     }
 }
 
-fn attempt(state: &AgentState) -> u32 {
-    match state {
-        AgentState::Calling { attempt, .. } | AgentState::Processing { attempt, .. } => *attempt,
-        _ => 1,
-    }
-}
-
-fn calls_of(answer: &Answer) -> Vec<(String, String)> {
-    let calls = answer.blocks.iter().filter_map(|block| match block {
-        Block::ToolCall { call, name, .. } => Some((call.clone(), name.clone())),
-        _ => None,
-    });
-    calls.collect()
-}
-
 fn setup(message: String) -> Fault {
     Fault { origin: FaultOrigin::Setup, message, retryable: false, retry_after: None }
 }
@@ -400,7 +382,7 @@ fn panicked() -> CallError {
         status: None,
         retryable: false,
         retry_after: None,
-        message: "the answer could not be read: its reader broke down".to_owned(),
+        message: "the answer could not be read: the reader failed unexpectedly".to_owned(),
         partial: Box::default(),
     }
 }

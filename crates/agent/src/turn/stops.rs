@@ -16,7 +16,6 @@ use retake_model::entry::{Block, Fields};
 use retake_model::json::Json;
 use serde_json::Value;
 
-use super::driver::Driver;
 use crate::provider::{Answer, BROKEN_INPUT, Stop, broken_input};
 
 /// Maximum attempts for an empty answer.
@@ -51,16 +50,24 @@ impl BrokenCalls {
     }
 }
 
-impl Driver<'_> {
+/// The invalid calls of the last answer.
+#[derive(Default)]
+pub(super) struct CallFailures {
+    last: Option<BrokenCalls>,
+    /// Whether a call was cut off at the default output limit.
+    pub(super) raise_limit: bool,
+}
+
+impl CallFailures {
     /// Remembers invalid calls. Returns a fault if the previous answer failed in the same way.
-    pub(super) fn repeated_failure(&mut self, answer: &Answer, limit: Option<u64>) -> Option<Fault> {
+    pub(super) fn repeated(&mut self, answer: &Answer, limit: Option<u64>) -> Option<Fault> {
         let broken = BrokenCalls::of(answer);
-        let same = broken.is_some() && broken == self.broken_calls;
-        self.broken_calls = broken;
-        if self.broken_calls == Some(BrokenCalls::Cut) {
+        let same = broken.is_some() && broken == self.last;
+        self.last = broken;
+        if self.last == Some(BrokenCalls::Cut) {
             self.raise_limit = true;
         }
-        let message = match (&self.broken_calls, same) {
+        let message = match (&self.last, same) {
             (Some(BrokenCalls::Cut), true) => format!(
                 "{} twice in a row, although the limit had been raised. Ask for smaller steps, or raise the limit: \
                  `retake settings set max_tokens N`.",
@@ -198,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_nothing_says_why() {
+    fn an_empty_answer_fails_with_its_reason() {
         let check = |stop: Stop, detail: Option<&str>, words: &str, retried: bool| {
             let answer = Answer { stop, stop_detail: detail.map(str::to_owned), ..Answer::default() };
             let fault = nothing_said(&answer, Some(8), 1).expect("nothing");

@@ -9,14 +9,15 @@ use retake_model::entry::{Block, Fields};
 use retake_model::operation::{Actor, TurnStep};
 use retake_timeline::{FileError, ToolPhase};
 
-use super::TurnError;
-use super::driver::Driver;
+use super::driver::{Driver, StepRecord};
 use super::entries::{self, number};
 use super::event::TurnEvent;
 use super::progress::{Mailbox, MailboxItem, Report};
+use super::publisher::ToolFiles;
 use super::turn_handle::MESSAGE_POLL_INTERVAL;
+use super::{TurnError, calls};
 use crate::approval;
-use crate::tools::{self, Call, Output, ToolAccess, ToolContext, TouchedPaths};
+use crate::tools::{self, Call, Output, ToolContext, TouchedPaths};
 use crate::trace::TraceRecord;
 
 /// Minimum time between progress events.
@@ -28,38 +29,26 @@ impl Driver<'_> {
         let event = Event::ToolAllowed { call: call.id.clone() };
         let step = TurnStep::ToolStarted { call: call.id.clone(), tool: call.name.clone() };
         let actor = actor(call);
-        if writes(call) {
-            let named = match tools::touched_paths(call, &self.runtime.folder) {
-                TouchedPaths::Paths(named) => Some(named),
-                TouchedPaths::Nothing => Some(Vec::new()),
-                TouchedPaths::Anything => None,
-            };
-            match self.advance_around_tool(
-                event,
-                Vec::new(),
-                step,
-                actor,
-                ToolPhase::Before,
-                named.as_deref(),
-            ) {
-                Err(TurnError::Files(error @ FileError::OtherTake)) => {
-                    let message = error.to_string();
-                    let fault =
-                        Fault { origin: FaultOrigin::Tool, message, retryable: false, retry_after: None };
-                    return self.fail(fault, Vec::new());
-                }
-                other => _ = other?,
-            }
-        } else {
-            self.advance(event, Vec::new(), step, actor)?;
+        if !tools::may_write(&call.name) {
+            return self.advance(event, Vec::new(), step, actor);
         }
-        Ok(())
+        let named = match tools::touched_paths(call, &self.runtime.folder) {
+            TouchedPaths::Paths(named) => Some(named),
+            TouchedPaths::Nothing => Some(Vec::new()),
+            TouchedPaths::Anything => None,
+        };
+        let record = StepRecord { event, entries: Vec::new(), step, actor };
+        let files = ToolFiles { phase: ToolPhase::Before, named: named.as_deref() };
+        match self.advance_with_files(record, &files) {
+            Err(TurnError::Files(error @ FileError::OtherTake)) => self.fail(tool_fault(&error), Vec::new()),
+            other => other.map(drop),
+        }
     }
 
     /// Runs an allowed call.
     pub(super) fn run_tool(&mut self, id: &str) -> Result<(), TurnError> {
         let Some((call, _)) = self.call_of(id)? else {
-            return self.fail(Self::missing_call(), Vec::new());
+            return self.fail(calls::missing_call(), Vec::new());
         };
         let what = approval::describe(&call).what.into_iter().next().unwrap_or_default();
         self.observer.on_event(&TurnEvent::ToolStarted {
@@ -67,11 +56,12 @@ impl Driver<'_> {
             tool: call.name.clone(),
             what,
         });
-        self.trace()
+        self.session
+            .trace()
             .log(self.runtime.timeline.now(), &TraceRecord::Call { runtime: self.runtime, call: &call })?;
         let began = Instant::now();
-        let output = self.work(&call)?;
-        let number = self.trace().log(
+        let output = self.work(&call, None, progress_event)?;
+        let number = self.session.trace().log(
             self.runtime.timeline.now(),
             &TraceRecord::Result {
                 runtime: self.runtime,
@@ -88,8 +78,13 @@ impl Driver<'_> {
         let entry = self.result(&call, &output, number);
         let event = Event::ToolEnded { call: call.id.clone(), outcome };
         let step = TurnStep::ToolEnded { call: call.id.clone(), tool: call.name.clone(), outcome };
-        let files = if writes(&call) {
-            self.advance_around_tool(event, vec![entry], step, actor(&call), ToolPhase::After, None)?
+        let files = if tools::may_write(&call.name) {
+            self.calls.may_have_changed = true;
+            let record = StepRecord { event, entries: vec![entry], step, actor: actor(&call) };
+            let files =
+                self.advance_with_files(record, &ToolFiles { phase: ToolPhase::After, named: None })?;
+            self.calls.has_changed |= files > 0 || self.runtime.working_copy.is_none();
+            files
         } else {
             self.advance(event, vec![entry], step, actor(&call))?;
             0
@@ -108,11 +103,17 @@ impl Driver<'_> {
     /// Runs the tool in its own thread and forwards progress.
     ///
     /// A slow observer thus cannot keep the tool from stopping.
-    fn work(&mut self, call: &Call) -> Result<Output, TurnError> {
+    pub(super) fn work(
+        &mut self,
+        call: &Call,
+        time: Option<Duration>,
+        progress_event: fn(&Call, Report) -> TurnEvent,
+    ) -> Result<Output, TurnError> {
         let mut context = ToolContext::open(&self.runtime.folder)?;
         context.environment = std::env::vars_os().collect();
         context.hidden.clone_from(&self.runtime.hidden);
         context.denied_paths = self.runtime.approval.denied_paths();
+        context.limits.longest_time = time.unwrap_or(context.limits.longest_time);
         let (mailbox, cancel) = (Mailbox::default(), self.cancel.clone());
         std::thread::scope(|scope| {
             let tool = scope.spawn(|| {
@@ -141,7 +142,7 @@ impl Driver<'_> {
                 }
             }
             let output = tool.join().unwrap_or_else(|_| Output {
-                text: "The tool broke down.".to_owned(),
+                text: "The tool failed unexpectedly.".to_owned(),
                 failed: true,
                 ..Output::default()
             });
@@ -177,9 +178,8 @@ fn actor(call: &Call) -> Actor {
     Actor::ToolCall { call: call.id.clone() }
 }
 
-/// Whether a call can change files.
-fn writes(call: &Call) -> bool {
-    tools::find(&call.name).is_some_and(|tool| tool.access != ToolAccess::Reads)
+fn tool_fault(error: &FileError) -> Fault {
+    Fault { origin: FaultOrigin::Tool, message: error.to_string(), retryable: false, retry_after: None }
 }
 
 fn progress_event(call: &Call, report: Report) -> TurnEvent {

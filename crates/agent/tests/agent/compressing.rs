@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use retake_agent::fault_server::{Script, ScriptStep};
+use retake_agent::provider::Wire;
 use retake_agent::{
     Cancel, CompressError, CompressOptions, KeepRecent, TurnError, TurnEvent, TurnHandle, TurnOutcome,
 };
 use retake_model::agent::TurnEnd;
+use retake_model::entry::Usage;
+use retake_testing::fault_server::{Script, ScriptStep, ScriptedAnswer, events, said};
 use retake_timeline::{Caller, ChangeError, Command};
 use serde_json::json;
 
@@ -55,6 +57,24 @@ fn is_summary(world: &World, number: usize) -> bool {
 }
 
 #[test]
+fn the_provider_s_count_decides_whether_a_conversation_fits() {
+    let compresses = |counted: u64, window: u64| {
+        let usage = Usage { input_tokens: counted, output_tokens: 5, ..Usage::default() };
+        let first = ScriptedAnswer { usage, ..said("An answer.") };
+        let first = Script::events(events(Wire::Anthropic, &first));
+        let mut world = World::new(vec![first, text("A summary."), text("Next.")]);
+        world.run(&"a long prompt ".repeat(2_000));
+        world.runtime.window = window;
+        world.run("and now?");
+        is_summary(&world, 1)
+    };
+    // The prompt has 7,000 tokens by its bytes, and the tools some thousands.
+    assert!(compresses(25_000, 18_000), "the provider counts more than the bytes suggest");
+    assert!(!compresses(11_000, 18_000), "the control: the same conversation fits");
+    assert!(!compresses(3_500, 9_000), "the provider counts less than the bytes suggest");
+}
+
+#[test]
 fn other_changes_of_the_thread_do_not_break_a_turn_that_compresses_itself() {
     let pause = Duration::from_millis(700);
     let world = too_long(vec![slow("A summary of it all.", pause), text("Short again.")]);
@@ -68,7 +88,7 @@ fn other_changes_of_the_thread_do_not_break_a_turn_that_compresses_itself() {
             timeline.change(thread, command, Caller::human()).expect("a change");
         }
     });
-    let outcome = outcome.expect("the turn goes on");
+    let outcome = outcome.expect("the turn continues");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     let said = world.said();
     assert_eq!(said[0], "Summary: A summary of it all.");
@@ -83,7 +103,7 @@ fn a_summary_of_an_entry_that_was_changed_meanwhile_is_written_again() {
     let world =
         too_long(vec![slow("Outdated.", pause), text("A summary of the edit."), text("Short again.")]);
     let (outcome, _) = meanwhile(&world, || edit_first(&world, &"edited meanwhile ".repeat(2_000)));
-    let outcome = outcome.expect("the turn goes on");
+    let outcome = outcome.expect("the turn continues");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert_eq!(world.said()[0], "Summary: A summary of the edit.");
     assert!(is_summary(&world, 2) && world.server.requests()[2].body.contains("edited meanwhile"));
@@ -94,7 +114,7 @@ fn a_conversation_that_was_made_shorter_meanwhile_is_sent_as_it_is() {
     let pause = Duration::from_millis(700);
     let world = too_long(vec![slow("Outdated.", pause), text("Short enough.")]);
     let (outcome, _) = meanwhile(&world, || edit_first(&world, "short"));
-    let outcome = outcome.expect("the turn goes on");
+    let outcome = outcome.expect("the turn continues");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert_eq!(world.said(), ["User: short", "AI: An answer.", "User: and now?", "AI: Short enough."]);
 }
@@ -102,7 +122,7 @@ fn a_conversation_that_was_made_shorter_meanwhile_is_sent_as_it_is() {
 /// Edits the first entry.
 fn edit_first(world: &World, text: &str) {
     let (timeline, thread, take) = (&world.runtime.timeline, world.thread, world.take());
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let found = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
     let entry = reader.entries(thread, &found).page(0..1).expect("entries")[0].id;
     drop(reader);
@@ -111,12 +131,13 @@ fn edit_first(world: &World, text: &str) {
 }
 
 #[test]
-fn compressing_by_hand_needs_only_what_it_summarises_unchanged() {
+fn manual_compression_requires_only_that_the_summarised_entries_are_unchanged() {
     let pause = Duration::from_millis(500);
     let mut world = too_long(vec![slow("By hand.", pause)]);
     world.runtime.window = 100_000;
     let (timeline, thread, take) = (world.runtime.timeline.clone(), world.thread, world.take());
-    let version = timeline.read().expect("a look").thread(thread).expect("a thread").summary.version;
+    let version =
+        timeline.read().expect("the store is readable").thread(thread).expect("a thread").summary.version;
     let compress = |expected| {
         let knowing = CompressOptions { expected: Some(expected), ..CompressOptions::default() };
         world.runtime.compress(thread, take, KeepRecent::Entries(0), knowing, &Cancel::new())
@@ -148,8 +169,9 @@ fn compressing_by_hand_needs_only_what_it_summarises_unchanged() {
 fn a_turn_is_stopped_while_it_compresses_itself() {
     let world = too_long(vec![slow("Too late.", LONG)]);
     let before = world.said();
-    let (sender, take) = (TurnHandle::new(&world.runtime.timeline).expect("a sender"), world.take());
-    let (outcome, took) = meanwhile(&world, || sender.interrupt(take).expect("it is sent"));
+    let (sender, take) =
+        (TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens"), world.take());
+    let (outcome, took) = meanwhile(&world, || sender.interrupt(take).expect("the turn is running"));
     assert_eq!(outcome.expect("the turn ends").how, TurnEnd::Interrupted);
     assert!(took < PROMPTLY, "{took:?}");
     assert_eq!(world.said(), [before, vec!["User: and now?".to_owned()]].concat(), "nothing was compressed");
@@ -168,12 +190,13 @@ fn a_turn_is_undone_while_it_compresses_itself() {
 }
 
 #[test]
-fn a_message_while_a_turn_compresses_itself_is_heard_by_the_next_call() {
+fn a_message_during_compression_is_sent_with_the_next_request() {
     let pause = Duration::from_millis(700);
     let world = too_long(vec![slow("A summary of it all.", pause), text("Understood.")]);
-    let (sender, take) = (TurnHandle::new(&world.runtime.timeline).expect("a sender"), world.take());
+    let (sender, take) =
+        (TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens"), world.take());
     let (outcome, _) = meanwhile(&world, || {
-        sender.steer(take, "by the way").expect("it is sent");
+        sender.steer(take, "by the way").expect("the turn is running");
     });
     assert_eq!(outcome.expect("the turn ends").how, TurnEnd::Completed);
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));

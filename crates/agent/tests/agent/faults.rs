@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use retake_agent::fault_server::{Script, ScriptStep};
 use retake_agent::{Cancel, CompressOptions, KeepRecent, ResumeRequest, TurnError, TurnEvent};
 use retake_model::agent::TurnEnd;
+use retake_testing::fault_server::{Script, ScriptStep};
 use serde_json::json;
 
 use crate::world::{RecordingObserver, World, calls, text};
 
 #[test]
-fn a_failure_that_passes_is_tried_again_and_leaves_no_trace() {
+fn a_temporary_failure_is_retried_and_leaves_no_trace() {
     let cut = || text("Half of an answer that is cut").with_fault_after(4, ScriptStep::Cut);
     let check = |first: Vec<Script>| {
         let count = first.len();
@@ -30,7 +30,7 @@ fn a_failure_that_passes_is_tried_again_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_failure_that_stays_keeps_what_came_and_can_be_resumed() {
+fn a_permanent_failure_keeps_the_partial_answer_and_can_be_resumed() {
     let cut = || text("Half of an answer that is cut").with_fault_after(5, ScriptStep::Cut);
     let world = World::new(vec![cut(), cut(), cut(), text("The rest.")]);
     let (outcome, _) = world.run("hello");
@@ -43,7 +43,7 @@ fn a_failure_that_stays_keeps_what_came_and_can_be_resumed() {
     let outcome = world
         .runtime
         .resume(world.thread, world.take(), ResumeRequest::default(), &Cancel::new(), &mut witness)
-        .expect("it goes on");
+        .expect("the turn resumes");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.entries().len(), 3);
     world.check_requests();
@@ -61,7 +61,7 @@ fn a_failure_that_stays_keeps_what_came_and_can_be_resumed() {
 }
 
 #[test]
-fn what_trying_again_does_not_mend_is_not_tried_again() {
+fn permanent_errors_are_not_retried() {
     for status in [400, 401, 403, 404, 413] {
         let world = World::new(vec![Script::status(status, r#"{"error":{"message":"no"}}"#)]);
         let (outcome, _) = world.run("hello");
@@ -74,7 +74,7 @@ fn what_trying_again_does_not_mend_is_not_tried_again() {
 }
 
 #[test]
-fn an_interrupt_ends_a_stalled_answer_soon_and_keeps_what_came() {
+fn an_interrupt_ends_a_stalled_answer_and_keeps_the_partial_answer() {
     let world = World::new(vec![text("Wait for it, it takes long").with_fault_after(4, ScriptStep::Stall)]);
     let cancel = Cancel::new();
     let mut witness = RecordingObserver::default();
@@ -117,7 +117,7 @@ fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
     let outcome = world
         .runtime
         .resume(world.thread, world.take(), ResumeRequest::default(), &Cancel::new(), &mut witness)
-        .expect("it goes on");
+        .expect("the turn resumes");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.read("ran.txt"), None, "what was running is never run again");
     let result = &world.last_messages()[2]["content"][0];
@@ -178,8 +178,17 @@ fn the_first_turn_in_a_long_thread_fits_after_it_was_compressed() {
 fn an_empty_summary_is_reported_as_one_and_changes_nothing() {
     let world = World::new(vec![text("An answer."), text(" \n ")]);
     world.run("hello");
-    let version =
-        || world.runtime.timeline.read().expect("a look").thread(world.thread).expect("it").summary.version;
+    let version = || {
+        world
+            .runtime
+            .timeline
+            .read()
+            .expect("the store is readable")
+            .thread(world.thread)
+            .expect("it")
+            .summary
+            .version
+    };
     let before = version();
     let (keep, knowing) = (KeepRecent::Entries(0), CompressOptions::default());
     let refused = world.runtime.compress(world.thread, world.take(), keep, knowing, &Cancel::new());

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use retake_agent::Setup;
-use retake_agent::fault_server::{FaultServer, Script, ScriptStep};
 use retake_agent::provider::config::{KeyFileError, ProviderEnvironment, run_key_command};
 use retake_agent::provider::live::LiveCache;
 use retake_agent::setup::Models;
+use retake_testing::fault_server::{FaultServer, Script, ScriptStep};
 use serde_json::json;
 
 const KEY: &str = "sk-very-secret-key";

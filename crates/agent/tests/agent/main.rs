@@ -6,6 +6,7 @@ mod live_models;
 mod many_calls;
 mod messages;
 mod noisy;
+mod post_tools;
 mod provider_compat;
 mod provider_decode;
 mod provider_http;

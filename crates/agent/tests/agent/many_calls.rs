@@ -64,7 +64,7 @@ fn the_state_of_a_turn_holds_few_calls_however_many_there_are() {
     let (seen, mut witness) = (Arc::clone(&most), RecordingObserver::default());
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
         if matches!(event, TurnEvent::ToolStarted { .. }) {
-            let reader = timeline.read().expect("a look");
+            let reader = timeline.read().expect("the store is readable");
             let state = reader.state(thread).expect("a state");
             let take = state.take(&reader.queries(), take).expect("a take").expect("it is there");
             let held = take.agent.expect("a turn runs").state.calls().len();
@@ -108,7 +108,7 @@ fn calls_that_a_turn_had_not_come_to_run_when_it_is_resumed() {
             &Cancel::new(),
             &mut RecordingObserver::default(),
         )
-        .expect("it goes on");
+        .expect("the turn resumes");
     assert_eq!(outcome.how, TurnEnd::Completed);
     let results = results(&world);
     assert_eq!(results.len(), 60, "each call has one result");

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use retake_agent::approval::ApprovalMode;
-use retake_agent::fault_server::ScriptStep;
 use retake_agent::{Cancel, Reply, ResumeRequest, SendError, TurnError, TurnEvent, TurnHandle, TurnObserver};
 use retake_model::agent::TurnEnd;
 use retake_model::operation::Actor;
+use retake_testing::fault_server::{Script, ScriptStep};
 use retake_timeline::{Caller, Command, Goal, MoveOptions, Unit};
 use serde_json::json;
 
@@ -25,13 +25,16 @@ fn at(wanted: fn(&TurnEvent) -> bool, mut action: impl FnMut() + Send + 'static)
 }
 
 #[test]
-fn a_message_during_a_turn_is_heard_before_the_next_call() {
+fn a_message_during_a_turn_is_sent_with_the_next_request() {
     let world = World::new(vec![calls(&[("l", "list", json!({}))]), text("Understood.")]);
     let (timeline, take) = (world.runtime.timeline.clone(), world.take());
     let mut witness = at(
         |event| matches!(event, TurnEvent::ToolStarted { .. }),
         move || {
-            TurnHandle::new(&timeline).expect("a sender").steer(take, "only the first").expect("it is heard");
+            TurnHandle::new(&timeline)
+                .expect("the runtime database opens")
+                .steer(take, "only the first")
+                .expect("the turn is running");
         },
     );
     world.run_with("list", &Cancel::new(), &mut witness).expect("the turn runs");
@@ -52,7 +55,10 @@ fn a_message_during_the_last_answer_makes_the_model_answer_again() {
         |event| matches!(event, TurnEvent::Text { .. }),
         move || {
             if std::mem::take(&mut once) {
-                TurnHandle::new(&timeline).expect("a sender").steer(take, "and more").expect("it is heard");
+                TurnHandle::new(&timeline)
+                    .expect("the runtime database opens")
+                    .steer(take, "and more")
+                    .expect("the turn is running");
             }
         },
     );
@@ -61,6 +67,24 @@ fn a_message_during_the_last_answer_makes_the_model_answer_again() {
     let said = world.said();
     assert_eq!(said.last().map(String::as_str), Some("AI: A second one."), "{said:?}");
     world.check_requests();
+}
+
+#[test]
+fn a_message_before_a_retry_is_sent_with_it() {
+    let world = World::new(vec![Script::status(529, "{}"), text("Understood.")]);
+    let (timeline, take) = (world.runtime.timeline.clone(), world.take());
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::Retrying { .. }),
+        move || {
+            let sender = TurnHandle::new(&timeline).expect("the runtime database opens");
+            sender.steer(take, "and more").expect("the turn is running");
+        },
+    );
+    let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn runs");
+    assert_eq!(outcome.how, TurnEnd::Completed);
+    assert_eq!(world.said(), ["User: tell me", "User: and more", "AI: Understood."]);
+    assert!(world.last_messages().iter().any(|message| message.to_string().contains("and more")));
+    world.check_rest();
 }
 
 #[test]
@@ -77,7 +101,10 @@ fn a_message_during_an_answer_that_fails_for_good_is_kept_once() {
         |event| matches!(event, TurnEvent::Text { .. }),
         move || {
             if std::mem::take(&mut once) {
-                TurnHandle::new(&timeline).expect("a sender").steer(take, "and more").expect("it is sent");
+                TurnHandle::new(&timeline)
+                    .expect("the runtime database opens")
+                    .steer(take, "and more")
+                    .expect("the turn is running");
             }
         },
     );
@@ -89,7 +116,7 @@ fn a_message_during_an_answer_that_fails_for_good_is_kept_once() {
 }
 
 #[test]
-fn a_letter_decides_where_nobody_is_at_the_terminal() {
+fn a_message_decides_a_call_without_a_terminal() {
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
         text("Written."),
@@ -101,9 +128,9 @@ fn a_letter_decides_where_nobody_is_at_the_terminal() {
         move || {
             let reply = Reply { allowed: true, remember: false, reason: None };
             TurnHandle::new(&timeline)
-                .expect("a sender")
+                .expect("the runtime database opens")
                 .decide(thread, take, "w", &reply)
-                .expect("it is heard");
+                .expect("the turn is running");
         },
     );
     world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
@@ -139,12 +166,16 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
     let Some(TurnEvent::Started { operation, version, .. }) = heard.next() else {
         panic!("the first thing is that it has begun");
     };
-    let history = timeline.read().expect("a look").history(thread).list(None, 100).expect("a history");
+    let history =
+        timeline.read().expect("the store is readable").history(thread).list(None, 100).expect("a history");
     let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
     assert_eq!((Some(begun.operation), &begun.actor), (operation, &runtime.actor));
     heard.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
     let reply = Reply { allowed: true, remember: false, reason: None };
-    TurnHandle::new(&timeline).expect("a sender").decide(thread, take, "w", &reply).expect("it is heard");
+    TurnHandle::new(&timeline)
+        .expect("the runtime database opens")
+        .decide(thread, take, "w", &reply)
+        .expect("the turn is running");
     let outcome = background.join().expect("no panic").expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(std::fs::read_to_string(world.project.join("new.txt")).expect("a file"), "x");
@@ -155,7 +186,7 @@ fn a_turn_is_stopped_from_elsewhere_and_only_one_runs_at_a_time() {
     let world =
         World::new(vec![calls(&[("s", "shell", json!({"command": "sleep 30; echo late > late.txt"}))])]);
     let (timeline, take) = (world.runtime.timeline.clone(), world.take());
-    let sender = TurnHandle::new(&timeline).expect("a sender");
+    let sender = TurnHandle::new(&timeline).expect("the runtime database opens");
     assert!(matches!(sender.interrupt(take), Err(SendError::NoTurnRunning)));
     let begun = std::time::Instant::now();
     std::thread::scope(|scope| {
@@ -168,7 +199,7 @@ fn a_turn_is_stopped_from_elsewhere_and_only_one_runs_at_a_time() {
         std::thread::sleep(Duration::from_millis(500));
         let second = world.run_with("me too", &Cancel::new(), &mut RecordingObserver::default());
         assert!(matches!(second, Err(TurnError::Busy)));
-        sender.interrupt(take).expect("it is heard");
+        sender.interrupt(take).expect("the turn is running");
         assert_eq!(turn.join().expect("no panic").how, TurnEnd::Interrupted);
     });
     assert!(begun.elapsed() < Duration::from_secs(15));
@@ -180,7 +211,8 @@ fn a_turn_is_stopped_from_elsewhere_and_only_one_runs_at_a_time() {
 fn a_turn_that_is_undone_while_it_runs_stops_by_itself() {
     let slow = text("An answer that takes its time").with(3, ScriptStep::Pause(Duration::from_millis(700)));
     let world = World::new(vec![slow]);
-    let (working_copy, thread) = (world.runtime.working_copy.clone().expect("files are kept"), world.thread);
+    let (working_copy, thread) =
+        (world.runtime.working_copy.clone().expect("files are recorded"), world.thread);
     let mut once = true;
     let mut witness = at(
         |event| matches!(event, TurnEvent::Text { .. }),
@@ -206,7 +238,10 @@ fn a_message_to_a_turn_that_died_is_not_lost() {
         let mut witness = at(
             |event| matches!(event, TurnEvent::ToolStarted { .. }),
             move || {
-                TurnHandle::new(&timeline).expect("a sender").steer(take, "by the way").expect("it is sent");
+                TurnHandle::new(&timeline)
+                    .expect("the runtime database opens")
+                    .steer(take, "by the way")
+                    .expect("the turn is running");
                 panic!("dies here");
             },
         );
@@ -222,7 +257,7 @@ fn a_message_to_a_turn_that_died_is_not_lost() {
             &Cancel::new(),
             &mut RecordingObserver::default(),
         )
-        .expect("it goes on");
+        .expect("the turn resumes");
     let said = world.said();
     assert_eq!(said.iter().filter(|line| line.contains("by the way")).count(), 1, "{said:?}");
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));
@@ -236,7 +271,7 @@ fn the_files_of_another_take_do_not_come_while_a_turn_runs() {
     let world = World::new(vec![text("First."), slow]);
     world.run("begin");
     let (working_copy, thread, main) =
-        (world.runtime.working_copy.clone().expect("files are kept"), world.thread, world.take());
+        (world.runtime.working_copy.clone().expect("files are recorded"), world.thread, world.take());
     let branch = Command::Branch { from: main, at: None, name: Some("other".to_owned()) };
     working_copy.change(thread, branch, Caller::human(), MoveOptions::default()).expect("a branch");
     let back = Command::Switch { take: main };
@@ -260,7 +295,7 @@ fn the_files_of_another_take_do_not_come_while_a_turn_runs() {
 }
 
 #[test]
-fn what_is_done_to_a_thread_during_a_turn_is_undone_with_it() {
+fn changes_of_a_thread_during_a_turn_are_undone_with_it() {
     let world = World::new(vec![calls(&[("l", "list", json!({}))]), text("Done.")]);
     let (timeline, thread, take) = (world.runtime.timeline.clone(), world.thread, world.take());
     let mut witness = at(

@@ -19,7 +19,7 @@ const PROMPTLY: Duration = Duration::from_secs(5);
 /// Runs a turn with a noisy tool, performs the action after a moment, and returns how long the turn ran after
 /// it.
 fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnEnd, String>, Duration) {
-    let sender = TurnHandle::new(&world.runtime.timeline).expect("a sender");
+    let sender = TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens");
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| world.run_with("go", &Cancel::new(), &mut RecordingObserver::default()));
         while !sender.is_running(world.take()).expect("it can be asked") {
@@ -36,8 +36,9 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnEnd, String>, 
 #[test]
 fn a_noisy_tool_is_stopped_by_a_letter() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
-    let (sender, take) = (TurnHandle::new(&world.runtime.timeline).expect("a sender"), world.take());
-    let (ended, took) = meanwhile(&world, || sender.interrupt(take).expect("it is sent"));
+    let (sender, take) =
+        (TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens"), world.take());
+    let (ended, took) = meanwhile(&world, || sender.interrupt(take).expect("the turn is running"));
     assert_eq!(ended, Ok(TurnEnd::Interrupted));
     assert!(took < PROMPTLY, "{took:?}");
     assert_eq!(world.read("late.txt"), None);
@@ -47,7 +48,8 @@ fn a_noisy_tool_is_stopped_by_a_letter() {
 #[test]
 fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
-    let (working_copy, thread) = (world.runtime.working_copy.clone().expect("files are kept"), world.thread);
+    let (working_copy, thread) =
+        (world.runtime.working_copy.clone().expect("files are recorded"), world.thread);
     let (ended, took) = meanwhile(&world, || {
         // An undo that moves files is refused while a tool changes them.
         let move_options = MoveOptions { scope: Scope::Conversation, ..MoveOptions::default() };
@@ -60,14 +62,14 @@ fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
 #[test]
 fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": "yes" }))])]);
-    let sender = TurnHandle::new(&world.runtime.timeline).expect("a sender");
+    let sender = TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens");
     let (take, begun) = (world.take(), Instant::now());
     let mut witness = RecordingObserver::default();
     let cancel = Cancel::new();
     let (stop, mut once) = (cancel.clone(), true);
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
         if matches!(event, TurnEvent::ToolProgress { .. }) && std::mem::take(&mut once) {
-            sender.interrupt(take).expect("it is sent");
+            sender.interrupt(take).expect("the turn is running");
             // Simulates an observer that continues only after the stop.
             assert!(stop.wait_timeout(Duration::from_secs(30)), "the letter is read although nobody reads");
         }

@@ -71,6 +71,15 @@ fn arguments_may_be_null_or_an_object() {
 }
 
 #[test]
+fn groq_counts_in_a_field_of_its_own() {
+    let mut last = end("stop");
+    last["x_groq"] = json!({"id": "req_1", "usage": {"prompt_tokens": 18, "completion_tokens": 73}});
+    let answer = decode(Wire::Chat, &stream(&[delta(json!({"content": "4"})), last]));
+    let usage = answer.usage.expect("counted");
+    assert_eq!((usage.input_tokens, usage.output_tokens), (18, 73));
+}
+
+#[test]
 fn the_end_of_a_stream_is_a_reason_to_stop() {
     let said = format!("{}data: [DONE]\n\n", stream(&[delta(json!({"content": "4", "refusal": ""}))]));
     let answer = decode(Wire::Chat, &said);

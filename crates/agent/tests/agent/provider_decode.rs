@@ -2,12 +2,12 @@
 //! received before.
 
 use proptest::prelude::*;
-use retake_agent::fault_server::{ScriptedAnswer, call, events, said};
 use retake_agent::provider::{
     Answer, CallError, Decoder, Delta, EventReader, Fault, Stop, Wire, broken_input,
 };
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::json::Json;
+use retake_testing::fault_server::{ScriptedAnswer, call, events, said};
 use serde_json::json;
 
 const WIRES: [Wire; 4] = [Wire::Anthropic, Wire::Chat, Wire::Responses, Wire::Gemini];

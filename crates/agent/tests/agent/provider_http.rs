@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use retake_agent::Cancel;
-use retake_agent::fault_server::{
-    Chaos, FaultServer, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
-};
 use retake_agent::provider::{
     Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Platform, Secret, SignIn, Stop, Timeouts,
     Wire,
+};
+use retake_testing::fault_server::{
+    Chaos, FaultServer, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
 };
 use serde_json::json;
 

@@ -18,7 +18,8 @@ fn ledger_holds(world: &World, secret: &str) -> bool {
     });
     let mut said = false;
     let filter = TraceFilter { bodies: true, ..TraceFilter::default() };
-    let runtime_database = world.runtime.timeline.store().runtime_database().expect("a ledger");
+    let runtime_database =
+        world.runtime.timeline.store().runtime_database().expect("the runtime database opens");
     let each = &mut |trace_number: retake_store::runtime::TraceRecord| {
         said |= trace_number.body.unwrap_or_default().contains(secret);
         Ok(())
@@ -29,7 +30,7 @@ fn ledger_holds(world: &World, secret: &str) -> bool {
 
 /// The entry that contains a text.
 fn entry_with(world: &World, text: &str) -> EntryId {
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     let state = reader.state(world.thread).expect("a state");
     let take = state.active_take(&reader.queries()).expect("a take");
     let found = take.entries.iter(&reader.queries(), 0).find_map(|cell| {
@@ -61,7 +62,7 @@ fn redacting_a_call_of_several_lines_forgets_that_it_was_allowed() {
         remembering(&["A=tok-4711-first\necho tok-4711-\u{200b}second", "cd .\npwd", "echo kept for good"]);
     let timeline = &world.runtime.timeline;
     let allowed = || {
-        let runtime_database = timeline.store().runtime_database().expect("a ledger");
+        let runtime_database = timeline.store().runtime_database().expect("the runtime database opens");
         let approvals = runtime_database.approvals(world.runtime.project).expect("approvals");
         approvals.into_iter().map(|(_, facts)| facts).collect::<Vec<_>>()
     };
@@ -88,14 +89,14 @@ fn a_redaction_that_fails_at_any_step_is_finished_by_running_it_again() {
     let request = || RedactionRequest { texts: vec![secret.to_owned()], ..RedactionRequest::default() };
     // The index cannot be opened: redaction handles the runtime database before it and the store after it.
     let search = world.folder.path().join("store/search.db");
-    std::fs::create_dir(&search).expect("it is ours");
+    std::fs::create_dir(&search).expect("the temporary folder is writable");
     let plan = timeline.plan_redaction(&request()).expect("a plan").expect("entries");
     assert!(!plan.versions().is_empty());
     timeline.redact(&plan).expect_err("the index is no file");
     assert!(!ledger_holds(&world, secret), "what tells of the entry goes before it");
     let again = timeline.plan_redaction(&request()).expect("a plan").expect("entries");
     assert_eq!(again.versions(), plan.versions(), "the entries are still there to be named");
-    std::fs::remove_dir(&search).expect("it is ours");
+    std::fs::remove_dir(&search).expect("the temporary folder is writable");
     let redacted = timeline.redact(&again).expect("it is finished");
     assert_eq!(redacted.remaining, []);
     // A second run finds nothing to redact and succeeds.

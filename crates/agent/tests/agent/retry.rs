@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::world::{RecordingObserver, World, calls, text};
 
 fn message(world: &World) -> EntryId {
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     let state = reader.state(world.thread).expect("a state");
     let take = state.active_take(&reader.queries()).expect("a take");
     let page = reader.entries(world.thread, &take).page(0..take.entries.len()).expect("entries");
@@ -52,9 +52,9 @@ fn a_retry_starts_from_the_files_of_then_and_leaves_the_old_take_as_it_was() {
     assert_eq!(world.last_messages().len(), 3, "the model saw nothing of the first attempt");
     world.check_requests();
 
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     let state = reader.state(world.thread).expect("a state");
-    let take = |id| state.take(&reader.queries(), id).expect("a look").expect("a take");
+    let take = |id| state.take(&reader.queries(), id).expect("the store is readable").expect("a take");
     let compared =
         compare(&reader, world.thread, [&take(main), &take(outcome.take)], &Prices::default()).expect("both");
     assert_eq!(compared.shared, 0);
@@ -62,7 +62,7 @@ fn a_retry_starts_from_the_files_of_then_and_leaves_the_old_take_as_it_was() {
     assert_eq!(compared.sides.each_ref().map(|side| side.calls.made), [1, 1]);
     drop(reader);
 
-    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are recorded");
     let back = Command::Switch { take: main };
     working_copy
         .change(world.thread, back, retake_timeline::Caller::human(), MoveOptions::default())
@@ -72,7 +72,7 @@ fn a_retry_starts_from_the_files_of_then_and_leaves_the_old_take_as_it_was() {
 }
 
 #[test]
-fn an_edited_prompt_is_what_the_model_hears() {
+fn the_model_receives_the_edited_prompt() {
     let world = World::new(vec![text("One."), text("Two.")]);
     world.run("do it");
     retry(&world, entry(&world, "do it, but better")).expect("the turn runs");
@@ -83,7 +83,8 @@ fn an_edited_prompt_is_what_the_model_hears() {
 fn a_retry_that_cannot_begin_leaves_no_fork() {
     let mut world = World::new(vec![text("One.")]);
     world.run("do it");
-    let before = world.runtime.timeline.read().expect("a look").head(world.thread).expect("a head").id;
+    let before =
+        world.runtime.timeline.read().expect("the store is readable").head(world.thread).expect("a head").id;
     for prompt in [entry(&world, ""), entry(&world, " \n\t ")] {
         let refused = retry(&world, prompt);
         assert!(
@@ -96,7 +97,8 @@ fn a_retry_that_cannot_begin_leaves_no_fork() {
         endpoint.base_url = "http://example.org".to_owned();
     }
     assert!(matches!(retry(&world, Prompt::Original), Err(TurnError::Provider(_))));
-    let after = world.runtime.timeline.read().expect("a look").head(world.thread).expect("a head").id;
+    let after =
+        world.runtime.timeline.read().expect("the store is readable").head(world.thread).expect("a head").id;
     assert_eq!(before, after, "nothing was done at all");
     assert_eq!(world.takes(), 1);
 }

@@ -5,7 +5,9 @@ mod validator;
 use retake_agent::approval::{ApprovalMode, ApprovalQuestion, Decision, Fingerprint};
 use retake_agent::compare::{Comparison, compare};
 use retake_agent::{Cancel, CompressOutcome, Reply, TurnEvent, TurnOutcome};
-use retake_model::agent::{Agent, AgentState, FaultOrigin, ToolRun, ToolStatus, TurnEnd};
+use retake_model::agent::{
+    Agent, AgentState, AgentStateKind, FaultOrigin, ToolOutcome, ToolRun, ToolStatus, TurnEnd,
+};
 use retake_model::command::Compression;
 use retake_model::content::{ContentId, Kind};
 use retake_model::diff::DiffError;
@@ -13,7 +15,7 @@ use retake_model::entry::{Block, EntryVersion, Usage};
 use retake_model::environment::Environment;
 use retake_model::id::{EntryId, TurnId};
 use retake_model::json::Json;
-use retake_model::operation::{Actor, FileChange};
+use retake_model::operation::{Actor, FileChange, TurnStep};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_model::settings::Settings;
@@ -130,7 +132,7 @@ fn no_two_types_have_one_name() {
 }
 
 #[test]
-fn what_a_turn_says_and_leaves_is_as_described() {
+fn values_of_a_turn_match_their_schemas() {
     let content = "one\ntwo\n";
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": content})), ("n", "nothing", json!({}))]),
@@ -144,13 +146,13 @@ fn what_a_turn_says_and_leaves_is_as_described() {
     assert!(witness.events.iter().any(|event| matches!(event, TurnEvent::ApprovalRequested { .. })));
     check_all(witness.events);
     let (timeline, thread) = (world.runtime.timeline.clone(), world.thread);
-    let working_copy = world.runtime.working_copy.clone().expect("files are kept");
+    let working_copy = world.runtime.working_copy.clone().expect("files are recorded");
     let project = working_copy.project();
     std::fs::write(world.project.join("new.txt"), "one\n2\n").expect("a file");
-    let seen = working_copy.record_changes(thread, Caller::human()).expect("a look");
+    let seen = working_copy.record_changes(thread, Caller::human()).expect("the store is readable");
     check(&seen);
 
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let state = reader.state(thread).expect("a state");
     let main = state.active_take(&reader.queries()).expect("a take");
     check_all(reader.entries(thread, &main).page(0..main.entries.len()).expect("entries"));
@@ -200,7 +202,7 @@ fn every_kind_of_change_is_as_described() {
     check_all(blocks.clone());
     let new = |text: &str| vec![EntryVersion { blocks: blocks.clone(), ..entry(text) }.into()];
     check(&change(Command::AddEntries { take, at: InsertPosition::End, entries: new("a") }));
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let main = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
     let page = reader.entries(thread, &main).page(0..main.entries.len()).expect("entries");
     check_all(page.clone());
@@ -239,7 +241,7 @@ fn every_kind_of_change_is_as_described() {
     ] {
         check(&change(command));
     }
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let seen = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take").entries;
     drop(reader);
     let summary = entry("all of it").into();
@@ -247,13 +249,14 @@ fn every_kind_of_change_is_as_described() {
     for command in [Command::Compress { take, compression }, Command::Clear { take }, Command::Reset] {
         check(&change(command));
     }
-    let second = Tree::of(&timeline.read().expect("a look"), None, retake_store::DeletedFilter::Hidden);
+    let second =
+        Tree::of(&timeline.read().expect("the store is readable"), None, retake_store::DeletedFilter::Hidden);
     let second = second.expect("a tree").threads[0].all_takes.last().expect("a take").id;
     check(&timeline.promote(thread, second, None, Caller::human()).expect("a promotion"));
     // It is no longer the last thread of its project.
     check(&change(Command::Delete));
     check(&change(Command::Restore));
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     check_all(reader.history(thread).list(None, 1000).expect("a history"));
     check(&Tree::of(&reader, None, retake_store::DeletedFilter::Shown).expect("a tree"));
 
@@ -279,15 +282,15 @@ fn two_takes_side_by_side_are_as_described() {
         .change(thread, Command::Branch { from: take, at: None, name: None }, Caller::human())
         .expect("a branch");
     world.run("begin otherwise");
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("the store is readable");
     let state = reader.state(thread).expect("a state");
-    let found = |id| state.take(&reader.queries(), id).expect("a look").expect("a take");
+    let found = |id| state.take(&reader.queries(), id).expect("the store is readable").expect("a take");
     let takes = [&found(take), &found(state.active)];
     check(&compare(&reader, thread, takes, &world.runtime.prices).expect("a comparison"));
 }
 
 #[test]
-fn what_rarely_happens_is_as_described() {
+fn rare_values_match_their_schemas() {
     let (entry, turn) = (EntryId::from_bytes([7; 16]), TurnId::from_bytes([255; 16]));
     let blob = ContentId::of(Kind::Blob, b"x");
     let run = |status: ToolStatus| ToolRun { call: "c".to_owned(), name: "shell".to_owned(), status };
@@ -322,7 +325,15 @@ fn what_rarely_happens_is_as_described() {
     let now = world.runtime.timeline.now();
     let partial = PartialAnswer { entry, blocks: vec![Block::of_text("so far")], model: None, began: now };
     let (thread, take) = (world.thread, world.take());
-    check(&RunningTurn { thread, take, turn, started: now, process: 1, partial: Some(partial) });
+    let state = Some(AgentState::Processing { attempt: 1, steered: false });
+    check(&RunningTurn { thread, take, turn, started: now, process: 1, partial: Some(partial), state });
+    check_all([
+        TurnEvent::State { state: AgentStateKind::PostTools },
+        TurnEvent::HookStarted { command: "make fmt".to_owned() },
+        TurnEvent::HookProgress { text: "x".to_owned(), omitted_bytes: 1 },
+        TurnEvent::HookEnded { outcome: ToolOutcome::Failed, text: "x".to_owned(), files: 1 },
+    ]);
+    check_all([TurnStep::HookStarted, TurnStep::HookEnded { outcome: ToolOutcome::Succeeded }]);
     check_all([
         Problem::Database { message: "m".to_owned() },
         Problem::ObjectMalformed { number: 1, kind: Kind::Blob, id: blob },

@@ -34,19 +34,20 @@ fn world() -> World {
         text("Done."),
     ]);
     let write = |path: &str, content: &str| {
-        fs::write(world.project.join(path), content).expect("it is ours");
+        fs::write(world.project.join(path), content).expect("the temporary folder is writable");
     };
     write(".gitignore", "local.json\ncache/\n");
     write(".env", OLD);
-    fs::set_permissions(world.project.join(".env"), fs::Permissions::from_mode(0o600)).expect("it is ours");
+    fs::set_permissions(world.project.join(".env"), fs::Permissions::from_mode(0o600))
+        .expect("the temporary folder is writable");
     write("local.json", "{\"port\": 8080, \"password\": \"only-in-local-json-77\"}\n");
-    fs::create_dir(world.project.join("cache")).expect("it is ours");
+    fs::create_dir(world.project.join("cache")).expect("the temporary folder is writable");
     write("plain.txt", "in the store, because it is captured\n");
     world
 }
 
 fn go(world: &World, goal: Goal) -> Vec<PathReport> {
-    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are recorded");
     let moved = working_copy.go(world.thread, goal, Caller::human(), MoveOptions::default()).expect("a move");
     moved.files.expect("files").paths
 }
@@ -110,7 +111,7 @@ fn the_replaced_bytes_are_nowhere_in_clear_in_the_store() {
         assert_eq!(places(&store, secret.as_bytes()), Vec::<String>::new());
     }
     let mut export = Vec::new();
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     let exported =
         Exporter::new(&reader).thread(world.thread, &mut export, &mut |_, _| ()).expect("an export");
     assert!(exported.sealed_excluded > 0);
@@ -119,11 +120,12 @@ fn the_replaced_bytes_are_nowhere_in_clear_in_the_store() {
 }
 
 #[test]
-fn what_the_user_changed_since_stays_and_is_reported() {
+fn later_changes_of_the_user_stay_and_are_reported() {
     let world = world();
     world.run("rotate the token");
-    fs::write(world.project.join(".env"), "TOKEN=by-hand\n").expect("it is ours");
-    let status = world.runtime.working_copy.as_ref().expect("files are kept").status(10).expect("a glance");
+    fs::write(world.project.join(".env"), "TOKEN=by-hand\n").expect("the temporary folder is writable");
+    let status =
+        world.runtime.working_copy.as_ref().expect("files are recorded").status(10).expect("a glance");
     assert_eq!(status.changed.iter().map(|path| path.path.to_string()).collect::<Vec<_>>(), [".env"]);
     let paths = undo(&world);
     assert!(matches!(outcome(&paths, ".env"), Outcome::Conflicted { written: false, .. }), "{paths:?}");
@@ -141,7 +143,7 @@ fn without_the_key_each_path_is_reported_and_the_rest_moves() {
     let world = world();
     world.run("rotate the token");
     let key = world.runtime.timeline.store().key_file();
-    fs::rename(&key, key.with_extension("away")).expect("it is ours");
+    fs::rename(&key, key.with_extension("away")).expect("the temporary folder is writable");
     let paths = undo(&world);
     for path in [".env", "local.json", "cache/made.txt"] {
         let Outcome::Skipped { reason } = outcome(&paths, path) else { panic!("{path}: {paths:?}") };
@@ -152,9 +154,9 @@ fn without_the_key_each_path_is_reported_and_the_rest_moves() {
     assert!(!key.exists(), "a move makes no new key");
 
     // With the key restored, a second undo restores the paths that the first one skipped.
-    fs::rename(key.with_extension("away"), &key).expect("it is ours");
+    fs::rename(key.with_extension("away"), &key).expect("the temporary folder is writable");
     redo(&world);
-    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are recorded");
     let deciding = MoveOptions { on_conflict: OnConflict::Take, ..MoveOptions::default() };
     working_copy.go(world.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), deciding).expect("an undo");
     assert_eq!(world.read(".env").as_deref(), Some(OLD));
@@ -163,8 +165,8 @@ fn without_the_key_each_path_is_reported_and_the_rest_moves() {
 #[test]
 fn a_file_too_large_to_seal_is_reported_by_the_undo() {
     let world = world();
-    let large = fs::File::create(world.project.join(".env")).expect("it is ours");
-    large.set_len(retake_model::sealed::MAX_SEALED + 1).expect("room");
+    let large = fs::File::create(world.project.join(".env")).expect("the temporary folder is writable");
+    large.set_len(retake_model::sealed::MAX_SEALED + 1).expect("the folder opens");
     world.run("rotate the token");
     assert_eq!(world.read(".env").as_deref(), Some(NEW));
     let paths = undo(&world);
@@ -178,7 +180,7 @@ fn a_damaged_key_is_reported_for_each_path_and_the_rest_moves() {
     let world = world();
     world.run("rotate the token");
     let key = world.runtime.timeline.store().key_file();
-    fs::write(&key, "no key").expect("it is ours");
+    fs::write(&key, "no key").expect("the temporary folder is writable");
     let paths = undo(&world);
     for path in [".env", "local.json", "cache/made.txt"] {
         let Outcome::Skipped { reason } = outcome(&paths, path) else { panic!("{path}: {paths:?}") };
@@ -192,7 +194,7 @@ fn a_damaged_key_is_reported_for_each_path_and_the_rest_moves() {
 fn an_undo_with_another_key_reports_each_path() {
     let world = world();
     world.run("rotate the token");
-    fs::write(world.runtime.timeline.store().key_file(), [7; 32]).expect("it is ours");
+    fs::write(world.runtime.timeline.store().key_file(), [7; 32]).expect("the temporary folder is writable");
     let paths = undo(&world);
     assert_eq!(world.read(".env").as_deref(), Some(NEW));
     for path in [".env", "local.json"] {
@@ -204,12 +206,12 @@ fn an_undo_with_another_key_reports_each_path() {
 #[test]
 fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
     let world = world();
-    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
-    working_copy.record_changes(world.thread, Caller::human()).expect("a look");
-    fs::write(world.project.join("kept.txt"), "by hand\n").expect("it is ours");
-    working_copy.record_changes(world.thread, Caller::human()).expect("a look");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are recorded");
+    working_copy.record_changes(world.thread, Caller::human()).expect("the store is readable");
+    fs::write(world.project.join("kept.txt"), "by hand\n").expect("the temporary folder is writable");
+    working_copy.record_changes(world.thread, Caller::human()).expect("the store is readable");
     let snapshots = || -> Vec<ContentId> {
-        let reader = world.runtime.timeline.read().expect("a look");
+        let reader = world.runtime.timeline.read().expect("the store is readable");
         let files = reader.files(world.thread).list(None, 100).expect("files");
         files.into_iter().rev().flat_map(|at| [at.files.before, at.files.after]).collect()
     };
@@ -221,7 +223,7 @@ fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
     world.run("rotate the token");
     let before_it_was_sealed = snapshots()[0];
     let sealed = {
-        let reader = world.runtime.timeline.read().expect("a look");
+        let reader = world.runtime.timeline.read().expect("the store is readable");
         let queries = reader.queries();
         let has = |id: &ContentId| {
             let snapshot: Snapshot = load(&queries, *id).expect("a snapshot");
@@ -243,15 +245,15 @@ fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project
     let world = world();
     world.run("rotate the token");
     let (thread, timeline) = (world.thread, &world.runtime.timeline);
-    let working_copy = world.runtime.working_copy.as_ref().expect("files are kept");
-    let state = || timeline.read().expect("a look").state(thread).expect("a state");
+    let working_copy = world.runtime.working_copy.as_ref().expect("files are recorded");
+    let state = || timeline.read().expect("the store is readable").state(thread).expect("a state");
     let change = |command| {
         let changed = working_copy.change(thread, command, Caller::human(), MoveOptions::default());
         changed.expect("a change").files.expect("files").paths
     };
     let main = state().active;
     let last = {
-        let reader = timeline.read().expect("a look");
+        let reader = timeline.read().expect("the store is readable");
         let entries = state().active_take(&reader.queries()).expect("a take").entries;
         let cell = entries.get(&reader.queries(), entries.len() - 1).expect("readable");
         cell.expect("an entry").entry
@@ -265,9 +267,10 @@ fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project
         working_copy.open_worktree(thread, second, &folder, &Caller::human()).expect("a worktree");
         assert!(!folder.join(".env").exists(), "a secret file stays in its folder");
         if changes_a_file {
-            fs::write(folder.join("plain.txt"), "by the take\n").expect("it is ours");
+            fs::write(folder.join("plain.txt"), "by the take\n").expect("the temporary folder is writable");
         }
-        let known = timeline.read().expect("a look").worktrees().list().expect("a list").remove(0);
+        let known =
+            timeline.read().expect("the store is readable").worktrees().list().expect("a list").remove(0);
         let worktree = WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a desk");
         let closed = worktree.close_worktree(Caller::human(), true).expect("a close");
         let recorded: Vec<String> =
@@ -287,14 +290,14 @@ fn an_imported_thread_reports_sealed_paths_and_holds_none_of_their_bytes() {
     let world = world();
     world.run("rotate the token");
     let mut export = Vec::new();
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     Exporter::new(&reader).thread(world.thread, &mut export, &mut |_, _| ()).expect("an export");
     drop(reader);
     // The same files on another machine, after the turn.
     let there = world.folder.path().join("there");
-    fs::create_dir(&there).expect("it is ours");
+    fs::create_dir(&there).expect("the temporary folder is writable");
     for path in [".gitignore", ".env", "local.json", "plain.txt", "kept.txt"] {
-        fs::copy(world.project.join(path), there.join(path)).expect("it is ours");
+        fs::copy(world.project.join(path), there.join(path)).expect("the temporary folder is writable");
     }
     let timeline = Timeline::open(&world.folder.path().join("other"), Rules::default()).expect("a store");
     let project = timeline.project(&there).expect("a project").id;

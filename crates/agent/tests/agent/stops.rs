@@ -1,10 +1,10 @@
 //! Incomplete answers: the turn reports the reason and does not retry at cost without limit.
 
 use retake_agent::TurnEvent;
-use retake_agent::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, said};
 use retake_agent::provider::{Stop, Wire};
 use retake_model::agent::TurnEnd;
 use retake_model::entry::Block;
+use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, said};
 use serde_json::{Value, json};
 
 use crate::world::{World, text};
@@ -33,7 +33,7 @@ fn limits(world: &World) -> Vec<u64> {
 #[test]
 fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
     let check = |delta: Value, words: &[&str]| {
-        let world = World::served_by(FaultServer::start(move |_, _| nothing(&delta)).expect("a port"));
+        let world = World::served_by(FaultServer::start(move |_, _| nothing(&delta)).expect("a free port"));
         let (outcome, _) = world.run("hello");
         assert_eq!(outcome.how, TurnEnd::Failed);
         let message = outcome.message.expect("a message");
@@ -95,7 +95,7 @@ fn a_call_that_was_cut_raises_the_limit_once() {
 
 #[test]
 fn the_turn_stops_after_two_calls_that_were_cut() {
-    let world = World::served_by(FaultServer::start(|_, _| cut("one two three")).expect("a port"));
+    let world = World::served_by(FaultServer::start(|_, _| cut("one two three")).expect("a free port"));
     let (outcome, _) = world.run("write a lot");
     assert_eq!(outcome.how, TurnEnd::Failed);
     assert_eq!(limits(&world), [8192, 4 * 8192]);
@@ -123,7 +123,8 @@ fn the_turn_stops_after_the_same_malformed_call_twice() {
             |event: String| event.replace(r#""partial_json":"{}""#, &format!(r#""partial_json":"{broken}""#));
         Script::events(all.map(piece))
     };
-    let world = World::served_by(FaultServer::start(move |_, _| malformed("{nonsense")).expect("a port"));
+    let world =
+        World::served_by(FaultServer::start(move |_, _| malformed("{nonsense")).expect("a free port"));
     let (outcome, _) = world.run("list");
     assert_eq!((outcome.how, world.server.requests().len()), (TurnEnd::Failed, 2));
     assert!(outcome.message.expect("a message").contains("same malformed tool call twice"));
@@ -140,7 +141,8 @@ fn a_local_server_that_does_not_run_is_not_waited_for() {
         endpoint.base_url = "http://127.0.0.1:1".to_owned();
     }
     let mut witness = crate::world::RecordingObserver::default();
-    let take = runtime.timeline.read().expect("a look").state(world.thread).expect("a state").active;
+    let take =
+        runtime.timeline.read().expect("the store is readable").state(world.thread).expect("a state").active;
     let entry = retake_model::entry::EntryVersion::from_text("User", "hello", runtime.timeline.now());
     let prompt = retake_agent::TurnRequest::with(retake_model::command::Prompt::Entry(entry.into()));
     let outcome = runtime

@@ -1,6 +1,5 @@
 //! Thinking blocks that a provider binds to the request they answer.
 
-use retake_agent::fault_server::{Script, ScriptedAnswer, events, said};
 use retake_agent::provider::known::dialect;
 use retake_agent::provider::{Stop, Wire};
 use retake_agent::{ModelBackend, TurnEvent};
@@ -8,6 +7,7 @@ use retake_model::agent::TurnEnd;
 use retake_model::entry::{Block, Fields};
 use retake_model::id::EntryId;
 use retake_model::projection::THOUGHTS_OMITTED;
+use retake_testing::fault_server::{Script, ScriptedAnswer, events, said};
 use retake_timeline::{Caller, Command};
 use serde_json::{Value, json};
 

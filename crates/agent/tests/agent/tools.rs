@@ -3,10 +3,10 @@
 use retake_agent::Cancel;
 use retake_agent::Reply;
 use retake_agent::approval::ApprovalMode;
-use retake_agent::fault_server::{Script, ScriptStep};
 use retake_model::agent::TurnEnd;
 use retake_model::operation::{Actor, OperationKind};
 use retake_store::runtime::TraceFilter;
+use retake_testing::fault_server::{Script, ScriptStep};
 use serde_json::json;
 
 use crate::stored;
@@ -18,14 +18,14 @@ fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
         calls(&[("call_1", "write", json!({"path": "new.txt", "content": "by the tool\n"}))]),
         text("Done."),
     ]);
-    std::fs::write(world.project.join("mine.txt"), "by hand\n").expect("it is ours");
+    std::fs::write(world.project.join("mine.txt"), "by hand\n").expect("the temporary folder is writable");
     let (outcome, _) = world.run("make a file");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.read("new.txt").as_deref(), Some("by the tool\n"));
     let said = world.said();
     assert_eq!(said.len(), 4, "{said:?}");
     assert!(said[3].ends_with("Done."), "{said:?}");
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     let history = reader.history(world.thread).list(None, 100).expect("a history");
     let by_tool = history
         .iter()
@@ -33,7 +33,8 @@ fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
             item.actor == Actor::ToolCall { call: "call_1".to_owned() } && item.kind.added().is_some()
         })
         .expect("the result");
-    let files = reader.files(world.thread).at(by_tool.version).expect("a look").expect("files");
+    let files =
+        reader.files(world.thread).at(by_tool.version).expect("the store is readable").expect("files");
     assert_eq!(files.version, by_tool.version, "the result and its files are one operation");
     drop(reader);
     world.check_requests();
@@ -67,7 +68,7 @@ fn parallel_calls_are_one_message_and_one_message_of_results() {
 }
 
 #[test]
-fn what_may_not_run_does_not_run_and_the_model_is_told() {
+fn a_denied_call_does_not_run_and_the_model_learns_why() {
     let write = || calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]);
     let check = |mode: ApprovalMode, reply: Option<Reply>, runs: bool| {
         let mut world = World::new(vec![write(), text("I see.")]);
@@ -108,13 +109,14 @@ fn a_call_that_was_allowed_for_good_is_not_asked_about_again() {
 }
 
 #[test]
-fn all_that_was_said_is_written_down_without_the_key() {
+fn the_trace_has_every_request_and_no_key() {
     let world = World::new(vec![
         calls(&[("s", "shell", json!({"command": "echo $SCRIPTED_KEY done"}))]),
         text("The key is not here."),
     ]);
     world.run(&format!("my key is {KEY}"));
-    let runtime_database = world.runtime.timeline.store().runtime_database().expect("a ledger");
+    let runtime_database =
+        world.runtime.timeline.store().runtime_database().expect("the runtime database opens");
     let mut kinds = Vec::new();
     let filter = TraceFilter { bodies: true, ..TraceFilter::default() };
     runtime_database
@@ -150,7 +152,8 @@ fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
     let requests = world.server.requests();
     assert_eq!(requests[0].header("x-api-key"), Some(KEY), "the control: it was sent");
     let mut hidden = 0;
-    let runtime_database = world.runtime.timeline.store().runtime_database().expect("a ledger");
+    let runtime_database =
+        world.runtime.timeline.store().runtime_database().expect("the runtime database opens");
     runtime_database
         .read_trace(&TraceFilter::default(), &mut |trace_number| {
             hidden += trace_number.facts.matches("[key]").count();
@@ -163,10 +166,10 @@ fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
 }
 
 #[test]
-fn the_log_of_a_turn_says_what_happened() {
+fn the_log_of_a_turn_has_its_steps() {
     let world = World::new(vec![calls(&[("a", "list", json!({}))]), text("Listed.")]);
     world.run("list");
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     let history = reader.history(world.thread).list(None, 100).expect("a history");
     let turns: Vec<_> =
         history.iter().filter(|item| matches!(item.kind, OperationKind::TurnAdvanced { .. })).collect();
@@ -184,13 +187,13 @@ fn a_file_that_the_user_makes_while_a_file_tool_runs_stays_when_the_turn_is_undo
     let mut witness = RecordingObserver::default();
     *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
         if matches!(event, retake_agent::TurnEvent::ToolStarted { .. }) {
-            std::fs::write(&mine, "by hand, meanwhile\n").expect("it is ours");
-            std::fs::write(&kept, "changed by hand, meanwhile\n").expect("it is ours");
+            std::fs::write(&mine, "by hand, meanwhile\n").expect("the temporary folder is writable");
+            std::fs::write(&kept, "changed by hand, meanwhile\n").expect("the temporary folder is writable");
         }
     }));
     world.run_with("make a file", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(world.read("made/new.txt").as_deref(), Some("by the tool\n"));
-    let reader = world.runtime.timeline.read().expect("a look");
+    let reader = world.runtime.timeline.read().expect("the store is readable");
     let history = reader.history(world.thread).list(None, 100).expect("a history");
     let seen = history.iter().find(|item| matches!(item.kind, OperationKind::ExternalEdits { paths: 2 }));
     assert_eq!(seen.expect("what the user did").actor, Actor::Human);

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval, ApprovalQuestion};
-use retake_agent::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Stop, Timeouts, Wire};
 use retake_agent::{
@@ -17,6 +16,7 @@ use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::projection::{Dialect, rules};
+use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
 use retake_timeline::{Caller, Goal, MoveOptions, NewThread, Rules, Timeline, Unit, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 use serde_json::Value;
@@ -52,7 +52,7 @@ impl TurnObserver for RecordingObserver {
         self.events.push(event.clone());
     }
 
-    fn ask(&mut self, _: &ApprovalQuestion, _: &dyn Fn() -> bool) -> Option<Reply> {
+    fn ask(&mut self, _: &ApprovalQuestion, _: &Cancel) -> Option<Reply> {
         self.reply.clone()
     }
 }
@@ -71,14 +71,14 @@ pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Script {
 
 impl World {
     pub(crate) fn new(scripts: Vec<Script>) -> Self {
-        Self::served_by(FaultServer::with(scripts).expect("a port"))
+        Self::served_by(FaultServer::with(scripts).expect("a free port"))
     }
 
     pub(crate) fn served_by(server: FaultServer) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let project = folder.path().join("project");
-        std::fs::create_dir(&project).expect("it is ours");
-        std::fs::write(project.join("kept.txt"), "kept\n").expect("it is ours");
+        std::fs::create_dir(&project).expect("the temporary folder is writable");
+        std::fs::write(project.join("kept.txt"), "kept\n").expect("the temporary folder is writable");
         let timeline = Timeline::open(&folder.path().join("store"), Rules::default()).expect("a store");
         let known = timeline.project(&project).expect("a project");
         let new = NewThread { current: true, ..NewThread::in_project(known.id) };
@@ -124,12 +124,19 @@ impl World {
             actor: Actor::Human,
             environment: None,
             hidden: Vec::new(),
+            post_tools: None,
         };
         Self { folder, project, runtime, thread, server }
     }
 
     pub(crate) fn take(&self) -> TakeId {
-        self.runtime.timeline.read().expect("a look").state(self.thread).expect("a state").active
+        self.runtime
+            .timeline
+            .read()
+            .expect("the store is readable")
+            .state(self.thread)
+            .expect("a state")
+            .active
     }
 
     pub(crate) fn prompt(&self, text: &str) -> TurnRequest {
@@ -153,7 +160,7 @@ impl World {
     }
 
     pub(crate) fn entries(&self) -> Vec<EntryVersion> {
-        let reader = self.runtime.timeline.read().expect("a look");
+        let reader = self.runtime.timeline.read().expect("the store is readable");
         let state = reader.state(self.thread).expect("a state");
         let take = state.active_take(&reader.queries()).expect("a take");
         let page = reader.entries(self.thread, &take).page(0..take.entries.len()).expect("entries");
@@ -166,7 +173,14 @@ impl World {
     }
 
     pub(crate) fn takes(&self) -> u64 {
-        self.runtime.timeline.read().expect("a look").state(self.thread).expect("a state").takes.len()
+        self.runtime
+            .timeline
+            .read()
+            .expect("the store is readable")
+            .state(self.thread)
+            .expect("a state")
+            .takes
+            .len()
     }
 
     pub(crate) fn read(&self, path: &str) -> Option<String> {
@@ -174,7 +188,7 @@ impl World {
     }
 
     pub(crate) fn undo(&self) {
-        let working_copy = self.runtime.working_copy.as_ref().expect("files are kept");
+        let working_copy = self.runtime.working_copy.as_ref().expect("files are recorded");
         working_copy
             .go(self.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), MoveOptions::default())
             .expect("an undo");
@@ -200,10 +214,10 @@ impl World {
     pub(crate) fn check_rest(&self) {
         let store = self.runtime.timeline.store();
         assert!(
-            store.runtime_database().expect("a ledger").turns().expect("turns").is_empty(),
+            store.runtime_database().expect("the runtime database opens").turns().expect("turns").is_empty(),
             "a turn was left"
         );
-        let reader = self.runtime.timeline.read().expect("a look");
+        let reader = self.runtime.timeline.read().expect("the store is readable");
         for folder in reader.queries().folders().expect("folders") {
             assert_eq!(folder.running, None, "something is said to run");
         }

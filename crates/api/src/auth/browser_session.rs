@@ -53,6 +53,15 @@ pub enum LoginLinkError {
     Store(#[from] retake_timeline::StoreError),
 }
 
+impl From<LoginLinkError> for Problem {
+    fn from(error: LoginLinkError) -> Self {
+        match error {
+            LoginLinkError::Random(error) => error.into(),
+            LoginLinkError::Store(error) => error.into(),
+        }
+    }
+}
+
 /// Consumes a login link; returns the cookie.
 pub(super) fn login(
     runtime_database: &RuntimeDatabase,

@@ -6,6 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64URL_NOPAD;
+use retake_surface::{Code, Failure};
 
 /// Prefix of every token, so that scanners recognise a leaked one.
 const PREFIX: &str = "retake_";
@@ -42,6 +43,12 @@ pub enum TokenError {
     /// The system has no random numbers.
     #[error("cannot get random numbers from the system: {0}")]
     Random(getrandom::Error),
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Self {
+        Self::new(Code::Storage, error)
+    }
 }
 
 /// For how long there is no token.

@@ -9,10 +9,10 @@
 //! other requests. The limit applies to the model call, whichever route makes it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::InFlight;
 use crate::endpoint::AdmissionClass;
 use crate::limits::Limits;
 use crate::problem::{Code, Problem};
@@ -20,20 +20,32 @@ use crate::problem::{Code, Problem};
 /// Concurrent monitoring requests.
 const MONITORING_WORKERS: usize = 4;
 
-/// The permits of each class.
+/// The limits, and the permits that enforce them.
 pub(crate) struct Admission {
+    pub(crate) limits: Limits,
+    pub(crate) in_flight: InFlight,
     normal: Arc<Semaphore>,
     monitoring: Arc<Semaphore>,
     model_requests: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    /// Bytes of request bodies in memory.
+    pub(super) bodies: Arc<Semaphore>,
+    /// JSON values of request bodies that are being parsed.
+    pub(super) values: Arc<Semaphore>,
 }
 
 impl Admission {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: Limits, seed: u64) -> Self {
         let room = |many| Arc::new(Semaphore::new(many));
         Self {
+            in_flight: InFlight::new(seed),
             normal: room(limits.workers),
             monitoring: room(MONITORING_WORKERS),
             model_requests: room(limits.models),
+            streams: room(limits.streams),
+            bodies: room(limits.bodies),
+            values: room(limits.values),
+            limits,
         }
     }
 
@@ -46,13 +58,12 @@ impl Admission {
     pub(super) async fn admit(
         &self,
         admission_class: AdmissionClass,
-        max_wait: Duration,
     ) -> Result<OwnedSemaphorePermit, Problem> {
         let room = match admission_class {
             AdmissionClass::Normal => &self.normal,
             AdmissionClass::Monitoring => &self.monitoring,
         };
-        match tokio::time::timeout(max_wait, Arc::clone(room).acquire_owned()).await {
+        match tokio::time::timeout(self.limits.queue, Arc::clone(room).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Problem::new(Code::Unavailable, "the server is overloaded")),
         }
@@ -62,5 +73,11 @@ impl Admission {
     pub(crate) fn admit_model_request(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let full = |_| Problem::new(Code::TooMany, "too many requests are waiting for a model");
         Arc::clone(&self.model_requests).try_acquire_owned().map_err(full)
+    }
+
+    /// A permit to stream a response; fails at once if there is none.
+    pub(crate) fn admit_stream(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let full = |_| Problem::new(Code::TooMany, "too many streams are open");
+        Arc::clone(&self.streams).try_acquire_owned().map_err(full)
     }
 }

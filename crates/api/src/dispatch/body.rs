@@ -2,28 +2,22 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_LENGTH;
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 
+use super::Admission;
 use crate::endpoint::RequestBody;
-use crate::limits::Limits;
 use crate::problem::{Code, Problem};
 use crate::upload::Upload;
 
-pub(super) struct BodyReader<'a> {
-    pub(super) limits: &'a Limits,
-    /// One permit per byte in memory.
-    pub(super) bodies: &'a Arc<Semaphore>,
-    /// One permit per JSON value of large bodies.
-    pub(super) reading: &'a Arc<Semaphore>,
-}
+/// Reads bodies within the limits of an admission.
+pub(super) struct BodyReader<'a>(pub(super) &'a Admission);
 
 /// The memory reserved for a body, released on drop.
 #[derive(Default)]
@@ -41,7 +35,7 @@ const MAX_UNMETERED_VALUES: usize = 1000;
 impl BodyReader<'_> {
     /// Checks that there is no body.
     pub(super) async fn nothing(&self, mut body: Body) -> Result<(RequestBody, BodyPermit), Problem> {
-        match next(&mut body, self.limits.arrival).await? {
+        match next(&mut body, self.0.limits.arrival).await? {
             None => Ok((RequestBody::Bytes(Vec::new()), BodyPermit::default())),
             Some(_) => Err(Problem::invalid("this route accepts no body")),
         }
@@ -53,15 +47,15 @@ impl BodyReader<'_> {
         headers: &HeaderMap,
         mut body: Body,
     ) -> Result<(RequestBody, BodyPermit), Problem> {
-        let limit = self.limits.body;
+        let limit = self.0.limits.body;
         check_length(headers, limit as u64)?;
-        let until = Instant::now() + self.limits.arrival;
+        let until = Instant::now() + self.0.limits.arrival;
         let (mut bytes, mut weight): (Vec<u8>, Option<OwnedSemaphorePermit>) = (Vec::new(), None);
         while let Some(piece) = next(&mut body, until.saturating_duration_since(Instant::now())).await? {
             if piece.len() > limit.saturating_sub(bytes.len()) {
                 return Err(too_large(limit as u64));
             }
-            let room = self.bodies.clone().try_acquire_many_owned(piece.len() as u32);
+            let room = self.0.bodies.clone().try_acquire_many_owned(piece.len() as u32);
             let room =
                 room.map_err(|_| Problem::new(Code::Unavailable, "too many request bodies in memory"))?;
             match &mut weight {
@@ -71,8 +65,8 @@ impl BodyReader<'_> {
             bytes.extend_from_slice(&piece);
         }
         let values = values(&bytes);
-        if values > self.limits.values {
-            let most = self.limits.values;
+        if values > self.0.limits.values {
+            let most = self.0.limits.values;
             let detail = format!("the body has more than {most} values and names");
             return Err(Problem::new(Code::BodyTooLarge, detail).with("limit", most));
         }
@@ -85,8 +79,8 @@ impl BodyReader<'_> {
         if values <= MAX_UNMETERED_VALUES {
             return Ok(None);
         }
-        let room = self.reading.clone().acquire_many_owned(values as u32);
-        match timeout(self.limits.queue, room).await {
+        let room = self.0.values.clone().acquire_many_owned(values as u32);
+        match timeout(self.0.limits.queue, room).await {
             Ok(Ok(room)) => Ok(Some(room)),
             _ => Err(Problem::new(Code::Unavailable, "too many large request bodies at once")),
         }
@@ -99,13 +93,13 @@ impl BodyReader<'_> {
         mut body: Body,
         folder: &Path,
     ) -> Result<(RequestBody, BodyPermit), Problem> {
-        let limit = self.limits.file;
+        let limit = self.0.limits.file;
         check_length(headers, limit)?;
         let failed = |error: std::io::Error| Problem::new(Code::Storage, error);
         // Next to the store, because a temporary folder may be in memory.
         let mut file = tempfile::tempfile_in(folder).map_err(failed)?;
         let mut written = 0;
-        while let Some(piece) = next(&mut body, self.limits.pause).await? {
+        while let Some(piece) = next(&mut body, self.0.limits.pause).await? {
             written += piece.len() as u64;
             if written > limit {
                 return Err(too_large(limit));

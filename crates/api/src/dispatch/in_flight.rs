@@ -1,6 +1,7 @@
 //! Counts requests in flight, which shutdown waits for.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
@@ -8,26 +9,31 @@ use axum::http::Response;
 use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::sync::watch;
 
-/// The number of requests in flight.
-pub(crate) struct InFlight(watch::Sender<usize>);
+/// The number of requests in flight, and the id of the next one.
+pub(crate) struct InFlight {
+    count: watch::Sender<usize>,
+    next_id: AtomicU64,
+}
 
 /// Counts as one request in flight until dropped.
 pub(super) struct InFlightGuard(watch::Sender<usize>);
 
 impl InFlight {
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(0))
+    pub(super) fn new(seed: u64) -> Self {
+        Self { count: watch::Sender::new(0), next_id: AtomicU64::new(seed << 20) }
     }
 
-    pub(super) fn begin(&self) -> InFlightGuard {
-        self.0.send_modify(|count| *count += 1);
-        InFlightGuard(self.0.clone())
+    /// Counts a request, and gives it a unique id for the log.
+    pub(super) fn begin(&self) -> (InFlightGuard, String) {
+        self.count.send_modify(|count| *count += 1);
+        let id = format!("{:016x}", self.next_id.fetch_add(1, Ordering::Relaxed));
+        (InFlightGuard(self.count.clone()), id)
     }
 
     /// Waits until no request is in flight.
     pub(crate) async fn nothing(&self) {
         // The channel cannot close, because `self` holds its sender.
-        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
+use retake_agent::Cancel;
 use retake_model::id::ThreadId;
+use retake_timeline::Timeline;
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use super::{Event, PAGE};
+use super::{Event, EventBus, PAGE};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
@@ -33,8 +35,7 @@ pub(crate) struct StreamRequest {
 
 /// Opens a stream.
 pub(crate) fn open(service: &Service, token: [u8; 32], following: StreamRequest) -> Result<Body, Problem> {
-    let permit = service.streams.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| Problem::new(Code::TooMany, "too many streams are open"))?;
+    let permit = service.admission.admit_stream()?;
     let newest = service.timeline.read()?.queries().last_sequence()?;
     let after = following.after.unwrap_or(newest);
     if after > newest || after < 0 {
@@ -42,21 +43,33 @@ pub(crate) fn open(service: &Service, token: [u8; 32], following: StreamRequest)
         return Err(Problem::new(Code::Conflict, detail).with("newest", newest));
     }
     // The token of this client may be newer than the last check.
-    super::refresh_token(service);
-    let shared = service.shared()?;
+    service.event_bus.refresh_token();
     let (sender, receiver) = mpsc::channel(MAX_QUEUED_CHUNKS);
+    let metrics = Arc::clone(&service.metrics);
+    let mut stream = Stream {
+        timeline: service.timeline.clone(),
+        event_bus: Arc::clone(&service.event_bus),
+        stop: service.stop.clone(),
+        write_timeout: service.admission.limits.write_timeout,
+        sender,
+        after,
+        following,
+        token,
+    };
     tokio::spawn(async move {
-        shared.metrics.streams.inc();
-        let mut stream = Stream { service: Arc::clone(&shared), sender, after, following, token };
+        metrics.streams.inc();
         stream.run().await;
-        shared.metrics.streams.dec();
+        metrics.streams.dec();
         drop(permit);
     });
     Ok(Body::new(ChunkedBody(receiver)))
 }
 
 struct Stream {
-    service: Arc<Service>,
+    timeline: Timeline,
+    event_bus: Arc<EventBus>,
+    stop: Cancel,
+    write_timeout: Duration,
     sender: mpsc::Sender<Bytes>,
     after: i64,
     following: StreamRequest,
@@ -68,10 +81,10 @@ struct StreamEnded;
 
 impl Stream {
     async fn run(&mut self) {
-        let event_bus = &self.service.event_bus;
+        let event_bus = Arc::clone(&self.event_bus);
         let (mut newest, mut token) = (event_bus.newest.subscribe(), event_bus.token.subscribe());
         let live = event_bus.live.listen();
-        let stop = self.service.stop.clone();
+        let stop = self.stop.clone();
         // A client that loses the connection at once knows where to resume.
         let hello = format!("retry: 1000\nid: {}\nevent: hello\ndata: {{\"after\":{0}}}\n\n", self.after);
         let mut state = self.send(hello.into()).await;
@@ -98,7 +111,7 @@ impl Stream {
     /// Sends all pending events.
     async fn catch_up(&mut self) -> Result<(), StreamEnded> {
         loop {
-            let events = match self.service.event_bus.recent_after(self.after) {
+            let events = match self.event_bus.recent_after(self.after) {
                 Some(events) => events,
                 None => self.read().await?,
             };
@@ -121,11 +134,10 @@ impl Stream {
 
     /// Reads events from the log that are no longer in memory.
     async fn read(&self) -> Result<Vec<Event>, StreamEnded> {
-        let (service, after) = (Arc::clone(&self.service), self.after);
+        let (timeline, event_bus, after) = (self.timeline.clone(), Arc::clone(&self.event_bus), self.after);
         let read = move || -> Result<Vec<Event>, Problem> {
-            let events =
-                super::take_chunk(service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of));
-            super::refresh_token(&service);
+            let events = super::take_chunk(timeline.tail()?.since(after, PAGE)?.iter().map(Event::of));
+            event_bus.refresh_token();
             Ok(events)
         };
         match tokio::task::spawn_blocking(read).await {
@@ -136,7 +148,7 @@ impl Stream {
 
     /// Whether the token of the stream is still valid, as of the last check.
     fn token_is_valid(&self) -> bool {
-        *self.service.event_bus.token.borrow() == Some(self.token)
+        *self.event_bus.token.borrow() == Some(self.token)
     }
 
     fn wants(&self, thread: ThreadId) -> bool {
@@ -145,7 +157,7 @@ impl Stream {
 
     /// Sends a chunk; fails if the client does not read.
     async fn send(&self, piece: Bytes) -> Result<(), StreamEnded> {
-        match self.sender.send_timeout(piece, self.service.limits.write_timeout).await {
+        match self.sender.send_timeout(piece, self.write_timeout).await {
             Ok(()) => Ok(()),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
                 debug!(after = self.after, "closing a stream that is not read");

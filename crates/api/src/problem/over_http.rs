@@ -31,7 +31,7 @@ const ROUTES: &[(&str, &str)] = &[
 pub(super) fn action(general: &str, detail: &str) -> String {
     let mut action = general.to_owned();
     // Commands are in backquotes, so that every second part is one.
-    for command in detail.split('`').skip(1).step_by(2) {
+    for command in [general, detail].iter().flat_map(|text| text.split('`').skip(1).step_by(2)) {
         let is = |known: &str| {
             command.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };

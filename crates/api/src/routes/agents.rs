@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::common::{MAX_PAGE, Page, TakeQuery, ThreadPath, limit, number, take_id, take_of};
+use super::common::{MAX_PAGE, Page, TakeQuery, ThreadPath, cursor, limit, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::{Code, Problem};
 
@@ -141,7 +141,7 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<ComparedT
         return Err(Problem::new(Code::Refused, "both takes are the same; choose another one"));
     }
     let most = limit(query.limit, 100, MAX_PAGE)?;
-    let mut comparison = compare_takes(&reader, thread, [&one, &other], &call.service.setup.prices)?;
+    let mut comparison = compare_takes(&reader, thread, [&one, &other], &call.service.agent.setup.prices)?;
     for side in &mut comparison.sides {
         side.entries.truncate(most);
     }
@@ -213,7 +213,7 @@ impl From<TraceRecord> for TraceItem {
 fn trace(call: &Call<'_, ThreadPath, TraceQuery>) -> Result<Answer<Page<TraceItem>>, Problem> {
     let thread = call.path.thread;
     call.service.timeline.read()?.thread(thread)?;
-    let before = number(call.query.cursor.as_deref())?;
+    let before = cursor::<u64>(call.query.cursor.as_deref())?;
     let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
     let most = limit(call.query.limit, 20, MAX_PAGE)?;
     let filter = TraceFilter {
@@ -284,5 +284,5 @@ fn usage(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<UsageReport>, Proble
 
 fn models(call: &Call<'_, NoPath, NoQuery>) -> Result<Answer<Models>, Problem> {
     let cache = LiveCache::read(call.service.timeline.store().folder());
-    Ok(Answer::of(call.service.setup.models(&(call.service.provider_environment)(), &cache)))
+    Ok(Answer::of(call.service.agent.setup.models(&(call.service.agent.provider_environment)(), &cache)))
 }

@@ -10,7 +10,7 @@ use retake_timeline::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{MAX_PAGE, Page, ThreadPath, invalid_cursor, limit, number};
+use super::common::{MAX_PAGE, Page, ThreadPath, cursor, invalid_cursor, limit};
 use super::file_common::root_path;
 use crate::endpoint::{Answer, Call, Endpoint, get};
 use crate::problem::{Code, Problem};
@@ -188,7 +188,7 @@ fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<File
     let page = match &query.path {
         Some(path) => {
             let path = root_path(query.root.as_deref(), path)?;
-            let before = number(query.cursor.as_deref())?;
+            let before = cursor::<u64>(query.cursor.as_deref())?;
             let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
             let log = reader.project(row.home).file_log(&path, before, limit)?;
             Page { items: log.operations, next: log.next.map(|next| next.to_string()) }
@@ -248,7 +248,7 @@ fn blame(call: &Call<'_, ThreadPath, BlameQuery>) -> Result<Answer<BlamePage>, P
     let query = &call.query;
     let limit = limit(query.limit, 1000, MAX_LINES)?;
     let path = root_path(query.root.as_deref(), &query.path)?;
-    let behind = number(query.cursor.as_deref())?.unwrap_or(0);
+    let behind = cursor(query.cursor.as_deref())?.unwrap_or(0);
     let revisions = call.revisions(call.path.thread, query.take)?;
     let at = revisions.find(query.at.as_deref().unwrap_or(FOLDER))?;
     let reader = call.service.timeline.read()?;

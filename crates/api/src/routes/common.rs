@@ -1,12 +1,11 @@
 //! Shared by routes: path parameters, pages, callers, and move options.
 
-use std::str::FromStr;
-
+use retake_model::command::CommandError;
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_model::operation::Version;
 use retake_model::replay::OnConflict;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
+pub(crate) use retake_surface::page::{MAX_PAGE, cursor, invalid_cursor, limit};
 use retake_timeline::{
     Caller, ChangeOutcome, ChangeReport, Command, MoveOptions, PlanOutcome, PlanRequest, Preview, Reader,
     Scope, SharedChanges, WorkingCopy,
@@ -16,11 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::file_common::files_disabled;
 use crate::endpoint::{Answer, Call};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::service::Service;
-
-/// Maximum page size.
-pub(crate) const MAX_PAGE: usize = 500;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ThreadPath {
@@ -101,44 +97,9 @@ pub(crate) struct ChangedOrPreview {
     pub(crate) preview: Option<Preview>,
 }
 
-/// What a request moves.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum WhichScope {
-    /// Conversation and files.
-    #[default]
-    Both,
-    /// The conversation only.
-    Conversation,
-    /// The files only.
-    Files,
-}
-
-/// How to resolve a file whose changes do not merge.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ConflictPolicy {
-    /// Keep the current file.
-    #[default]
-    Keep,
-    /// Write the incoming version.
-    Take,
-    /// Write both, with conflict markers.
-    Mark,
-}
-
-impl WhichScope {
-    pub(crate) fn move_options(self, conflicts: ConflictPolicy, shared: bool) -> MoveOptions {
-        MoveOptions {
-            scope: match self {
-                Self::Both => Scope::Both,
-                Self::Conversation => Scope::Conversation,
-                Self::Files => Scope::Files,
-            },
-            on_conflict: conflicts.into(),
-            shared: shared_changes(shared),
-        }
-    }
+/// The options of a move.
+pub(crate) fn move_options(scope: Scope, on_conflict: OnConflict, shared: bool) -> MoveOptions {
+    MoveOptions { scope, on_conflict, shared: shared_changes(shared) }
 }
 
 /// Whether to undo changes that several commands or tools made at the same time.
@@ -146,29 +107,10 @@ pub(crate) fn shared_changes(undo: bool) -> SharedChanges {
     if undo { SharedChanges::Undo } else { SharedChanges::Refuse }
 }
 
-impl From<ConflictPolicy> for OnConflict {
-    fn from(conflicts: ConflictPolicy) -> Self {
-        match conflicts {
-            ConflictPolicy::Keep => Self::Keep,
-            ConflictPolicy::Take => Self::Take,
-            ConflictPolicy::Mark => Self::Mark,
-        }
-    }
-}
-
-/// Checks the page size of a request.
-pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Problem> {
-    match asked {
-        None => Ok(usual),
-        Some(asked) if (1..=most).contains(&asked) => Ok(asked),
-        Some(_) => Err(Problem::invalid(format!("limit must be from 1 to {most}"))),
-    }
-}
-
 impl<P, Q, B> Call<'_, P, Q, B> {
     /// The caller of a change of a thread, with the version that the request expects.
     pub(crate) fn caller(&self, thread: ThreadId) -> Result<Caller, Problem> {
-        Ok(self.caller_in(self.service.home_of(thread)?))
+        Ok(self.caller_in(self.service.projects.home_of(thread)?))
     }
 
     /// Changes a thread.
@@ -207,7 +149,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         move_options: MoveOptions,
     ) -> Result<Preview, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.setup.files.as_ref(), take);
+        let place = (service.agent.setup.files.as_ref(), take);
         Ok(service.timeline.recover_and_plan(thread, request, caller, move_options, place)?.into_preview())
     }
 
@@ -219,7 +161,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         move_options: MoveOptions,
     ) -> Result<PlanOutcome, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.setup.files.as_ref(), take);
+        let place = (service.agent.setup.files.as_ref(), take);
         Ok(service.timeline.perform(thread, request, caller, move_options, place)?)
     }
 
@@ -248,7 +190,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
 impl Service {
     /// The working copy of a thread's project; `None` if file recording is off.
     pub(crate) fn working_copy_of(&self, thread: ThreadId) -> Result<Option<WorkingCopy>, Problem> {
-        let Some(options) = &self.setup.files else { return Ok(None) };
+        let Some(options) = &self.agent.setup.files else { return Ok(None) };
         let home = self.timeline.read()?.thread(thread)?.home;
         Ok(Some(WorkingCopy::of_project(&self.timeline, home, options)?))
     }
@@ -266,7 +208,7 @@ pub(crate) fn take_of(
     named: Option<TakeId>,
 ) -> Result<Take, Problem> {
     let take = state.take(&reader.queries(), named.unwrap_or(state.active))?;
-    take.ok_or_else(|| Problem::not_found("no such take in this thread"))
+    take.ok_or_else(|| CommandError::NoSuchTake.into())
 }
 
 /// The id of the named take, without checking it, or of the active one.
@@ -275,17 +217,4 @@ pub(crate) fn take_id(service: &Service, thread: ThreadId, named: Option<TakeId>
         Some(take) => Ok(take),
         None => Ok(service.timeline.read()?.state(thread)?.active),
     }
-}
-
-pub(crate) fn invalid_cursor() -> Problem {
-    Problem::new(Code::Refused, "invalid cursor; use `next` of the previous page of this list")
-}
-
-pub(crate) fn number(cursor: Option<&str>) -> Result<Option<Version>, Problem> {
-    id(cursor)
-}
-
-/// Parses a cursor: the last item of the previous page.
-pub(crate) fn id<I: FromStr>(cursor: Option<&str>) -> Result<Option<I>, Problem> {
-    cursor.map(str::parse).transpose().map_err(|_| invalid_cursor())
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::common::{
-    DoneOrPreview, EntryPath, MAX_PAGE, Page, TakeDryRunQuery, TakeQuery, ThreadPath, id, limit, take_id,
+    DoneOrPreview, EntryPath, MAX_PAGE, Page, TakeDryRunQuery, TakeQuery, ThreadPath, cursor, limit, take_id,
     take_of,
 };
 use super::threads::EmptyBody;
@@ -168,7 +168,7 @@ impl FromStr for EntryCursor {
 impl ListQuery {
     /// The start of the page; without a cursor, in the requested version or the current one.
     fn cursor(&self, current: Version) -> Result<EntryCursor, Problem> {
-        match (id::<EntryCursor>(self.cursor.as_deref())?, self.start, self.version) {
+        match (cursor::<EntryCursor>(self.cursor.as_deref())?, self.start, self.version) {
             (None, start, version) => {
                 let position = start.unwrap_or(1).checked_sub(1);
                 let position = position.ok_or_else(|| Problem::invalid("entries are counted from 1"))?;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::endpoint::Call;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::service::Service;
 
 /// A path as the API shows it, with `\xNN` for bytes that are not text.
@@ -35,7 +35,7 @@ pub(crate) fn root_path(root: Option<&str>, path: &str) -> Result<RootPath, Prob
 }
 
 pub(crate) fn files_disabled() -> Problem {
-    Problem::new(Code::Conflict, "file recording is off; set files.enabled in the configuration")
+    FileError::FilesDisabled.into()
 }
 
 impl Service {
@@ -46,7 +46,7 @@ impl Service {
         thread: ThreadId,
         take: Option<TakeId>,
     ) -> Result<WorkingCopy, Problem> {
-        let options = self.setup.files.as_ref().ok_or_else(files_disabled)?;
+        let options = self.agent.setup.files.as_ref().ok_or_else(files_disabled)?;
         let reader = self.timeline.read()?;
         let state = reader.state(thread)?;
         let take = super::common::take_of(&reader, &state, take)?.id;
@@ -63,7 +63,7 @@ impl Service {
     pub(crate) fn resolve_thread(&self, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
         match named {
             Some(thread) => Ok(self.timeline.read()?.thread(thread)?.summary.id),
-            None => self.current_thread(),
+            None => self.projects.current_thread(),
         }
     }
 }

@@ -39,9 +39,9 @@ struct FindAnswer {
 fn find(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<FindAnswer>, Problem> {
     let (service, query) = (call.service, &call.query);
     let project = match query.project {
-        Some(project) => Some(service.known_project(project)?),
+        Some(project) => Some(service.projects.known(project)?),
         // An unknown or missing folder has no threads to prefer.
-        None => service.timeline.project_if_known(&service.folder).ok().map(|project| project.id),
+        None => service.timeline.project_if_known(&service.projects.folder).ok().map(|project| project.id),
     };
     let found = service.timeline.read()?.find().thread(project, &query.q)?;
     let version = found.thread.summary.version;

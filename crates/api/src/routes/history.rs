@@ -10,12 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    ConflictPolicy, DoneOrPreview, DryRunQuery, MAX_PAGE, Page, TakeDryRunQuery, TakeQuery, ThreadPath,
-    WhichScope, limit, number, take_of,
+    DoneOrPreview, DryRunQuery, MAX_PAGE, Page, TakeDryRunQuery, TakeQuery, ThreadPath, cursor, limit,
+    move_options, take_of,
 };
 use super::threads::{EmptyBody, pending_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
+use retake_model::replay::OnConflict;
+use retake_timeline::Scope;
 
 const GROUP: &str = "History";
 
@@ -97,7 +99,7 @@ struct HistoryPage {
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<HistoryPage>, Problem> {
     let reader = call.service.timeline.read()?;
     let version = reader.thread(call.path.thread)?.summary.version;
-    let before = number(call.query.cursor.as_deref())?;
+    let before = cursor(call.query.cursor.as_deref())?;
     let (thread, take) = (call.path.thread, call.query.take);
     check_take(&reader, thread, take)?;
     let items = reader.history(thread).in_take(take).list(before, limit(call.query.limit, 50, MAX_PAGE)?)?;
@@ -140,25 +142,6 @@ fn compare_versions(
     Ok(Answer::at(reader.history(call.path.thread).compare([from, to], most)?, version))
 }
 
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum StepUnit {
-    /// Whole turns.
-    #[default]
-    Turn,
-    /// Single operations.
-    Operation,
-}
-
-impl From<StepUnit> for Unit {
-    fn from(unit: StepUnit) -> Self {
-        match unit {
-            StepUnit::Turn => Self::Turn,
-            StepUnit::Operation => Self::Operation,
-        }
-    }
-}
-
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StepsBody {
@@ -168,13 +151,13 @@ struct StepsBody {
     steps: u64,
     /// Unit of a step.
     #[serde(default)]
-    unit: StepUnit,
+    unit: Unit,
     /// What to move.
     #[serde(default)]
-    scope: WhichScope,
+    scope: Scope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
     /// is refused, and a preview lists them.
     #[serde(default)]
@@ -203,7 +186,7 @@ fn undo(call: &Call<'_, ThreadPath, TakeDryRunQuery, StepsBody>) -> Result<Answe
     perform_move(
         call,
         call.path.thread,
-        Goal::Undo(body.unit.into(), steps(body.steps)?),
+        Goal::Undo(body.unit, steps(body.steps)?),
         body.scope,
         (body.conflicts, body.shared),
     )
@@ -214,7 +197,7 @@ fn redo(call: &Call<'_, ThreadPath, TakeDryRunQuery, StepsBody>) -> Result<Answe
     perform_move(
         call,
         call.path.thread,
-        Goal::Redo(body.unit.into(), steps(body.steps)?),
+        Goal::Redo(body.unit, steps(body.steps)?),
         body.scope,
         (body.conflicts, body.shared),
     )
@@ -236,7 +219,7 @@ struct PatchUndoBody {
     steps: u64,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
     /// is refused, and a preview lists them.
     #[serde(default)]
@@ -253,7 +236,7 @@ fn patch_undo(
         call,
         call.path.thread,
         Goal::Undo(Unit::Turn, steps),
-        WhichScope::Both,
+        Scope::Both,
         (call.body.conflicts, call.body.shared),
     )
 }
@@ -265,10 +248,10 @@ struct JumpBody {
     version: u64,
     /// What to move.
     #[serde(default)]
-    scope: WhichScope,
+    scope: Scope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
     /// is refused, and a preview lists them.
     #[serde(default)]
@@ -284,10 +267,10 @@ fn perform_move<P, B>(
     call: &Call<'_, P, TakeDryRunQuery, B>,
     thread: ThreadId,
     goal: Goal,
-    scope: WhichScope,
-    (conflicts, shared): (ConflictPolicy, bool),
+    scope: Scope,
+    (conflicts, shared): (OnConflict, bool),
 ) -> Result<Answer<MoveAnswer>, Problem> {
-    let (move_options, request) = (scope.move_options(conflicts, shared), PlanRequest::Move(goal));
+    let (move_options, request) = (move_options(scope, conflicts, shared), PlanRequest::Move(goal));
     if call.query.dry_run {
         let preview = call.preview((thread, call.query.take), request, move_options)?;
         let (version, files) = (preview.version, preview.files.clone());
@@ -316,7 +299,7 @@ fn save_with_files<P, Q, B>(
     thread: ThreadId,
     name: String,
 ) -> Result<Answer<ChangeOutcome>, Problem> {
-    let place = (call.service.setup.files.as_ref(), None);
+    let place = (call.service.agent.setup.files.as_ref(), None);
     let done = call.service.timeline.save(thread, name, call.caller(thread)?, place)?;
     let version = done.version;
     Ok(Answer::at(done, version))
@@ -335,7 +318,7 @@ struct SavesQuery {
 fn saves(call: &Call<'_, ThreadPath, SavesQuery>) -> Result<Answer<Page<SavedVersion>>, Problem> {
     let reader = call.service.timeline.read()?;
     let version = reader.thread(call.path.thread)?.summary.version;
-    let (before, most) = (number(call.query.cursor.as_deref())?, limit(call.query.limit, 50, MAX_PAGE)?);
+    let (before, most) = (cursor(call.query.cursor.as_deref())?, limit(call.query.limit, 50, MAX_PAGE)?);
     let items = reader.history(call.path.thread).saves(before, most)?;
     let next = items.last().filter(|_| items.len() == most).map(|last| last.version.to_string());
     Ok(Answer::at(Page { items, next }, version))
@@ -380,7 +363,7 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
             return Err(Problem::refused("`id` and `thread` differ; give only one of them"));
         }
         (Some(thread), _) | (None, Some(thread)) => thread,
-        (None, None) => call.service.current_thread()?,
+        (None, None) => call.service.projects.current_thread()?,
     };
     // Read before writing: a session that cannot be read is refused, not created again.
     let reader = call.service.timeline.read()?;

@@ -5,9 +5,8 @@ use std::path::Path;
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::time::Timestamp;
 use retake_model::turn::RunningTurn;
-use retake_timeline::{
-    FolderStatus, ForgottenProject, KnownProject, ProjectError, Reader, WorkingCopy, Worktree,
-};
+use retake_surface::named_folder;
+use retake_timeline::{FolderStatus, ForgottenProject, KnownProject, Reader, WorkingCopy, Worktree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,11 +105,7 @@ fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectAn
     }
     let timeline = &call.service.timeline;
     let project = if call.body.init { timeline.init_project(folder) } else { timeline.project_at(folder) };
-    let project = project.map_err(|error| match error {
-        // The request names the folder, so that a missing one is 404.
-        ProjectError::Folder(error) => Problem::not_found(error),
-        other => other.into(),
-    })?;
+    let project = project.map_err(named_folder)?;
     Ok(Answer::of(shown(call.service, project.id)?).with_location(format!("/v1/projects/{}", project.id)))
 }
 
@@ -160,7 +155,7 @@ fn shown(service: &Service, project: ProjectId) -> Result<ProjectAnswer, Problem
     Ok(ProjectAnswer {
         roots: roots.collect(),
         known: known(&reader, project)?,
-        git: service.git_status(project),
+        git: service.projects.git_status(project),
     })
 }
 
@@ -224,8 +219,8 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
     let project = match (query.project, query.thread) {
         (Some(_), Some(_)) => return Err(Problem::refused("give either `thread` or `project`, not both")),
         (None, Some(thread)) => service.timeline.read()?.thread(thread)?.home,
-        (Some(project), None) => service.known_project(project)?,
-        (None, None) => service.timeline.project_if_known(&service.folder)?.id,
+        (Some(project), None) => service.projects.known(project)?,
+        (None, None) => service.timeline.project_if_known(&service.projects.folder)?.id,
     };
     let working_copy = match (query.thread, query.take) {
         (None, Some(_)) => return Err(Problem::refused("`take` needs a `thread`")),
@@ -238,14 +233,14 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
         Ok(working_copy) => {
             let (files, files_error) = match working_copy.status(MAX_PATHS) {
                 Ok(files) => (Some(files), None),
-                Err(error) => (None, Some(Problem::from(error).detail)),
+                Err(error) => (None, Some(Problem::from(error).message)),
             };
             (Some(GitStatus::at(working_copy.path())), files, files_error)
         }
         // The folder may exist although its files cannot be read.
         Err(problem) => {
             let folder = service.timeline.folder_of_project(project).ok();
-            (folder.map(|folder| GitStatus::at(&folder)), None, Some(problem.detail.clone()))
+            (folder.map(|folder| GitStatus::at(&folder)), None, Some(problem.message.clone()))
         }
     };
     let folder =
@@ -291,7 +286,7 @@ fn turns(
 
 impl Service {
     fn working_copy_of_project(&self, project: ProjectId) -> Result<WorkingCopy, Problem> {
-        let options = self.setup.files.as_ref().ok_or_else(super::file_common::files_disabled)?;
+        let options = self.agent.setup.files.as_ref().ok_or_else(super::file_common::files_disabled)?;
         Ok(WorkingCopy::of_project(&self.timeline, project, options)?)
     }
 }

@@ -9,7 +9,7 @@ use retake_timeline::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::common::{Page, limit, number};
+use super::common::{Page, cursor, limit};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get};
 use crate::problem::Problem;
 
@@ -60,7 +60,7 @@ struct SearchParameters {
     deleted: bool,
     /// Sort order.
     #[serde(default)]
-    order: HitOrder,
+    order: SearchOrder,
     /// Page size: 1 to 100, 20 by default.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
@@ -68,19 +68,9 @@ struct SearchParameters {
     cursor: Option<String>,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum HitOrder {
-    /// Best match first.
-    #[default]
-    Relevance,
-    /// Newest first.
-    Newest,
-}
-
 fn search(call: &Call<'_, NoPath, SearchParameters>) -> Result<Answer<Page<FoundEntry>>, Problem> {
     let asked = &call.query;
-    let offset = usize::try_from(number(asked.cursor.as_deref())?.unwrap_or(0)).unwrap_or(usize::MAX);
+    let offset = usize::try_from(cursor::<u64>(asked.cursor.as_deref())?.unwrap_or(0)).unwrap_or(usize::MAX);
     let facets = [
         (Facet::Tag, &asked.tag),
         (Facet::Branch, &asked.branch),
@@ -102,10 +92,7 @@ fn search(call: &Call<'_, NoPath, SearchParameters>) -> Result<Answer<Page<Found
         since: asked.since,
         until: asked.until,
         scope: if asked.history { SearchScope::History } else { SearchScope::Now },
-        order: match asked.order {
-            HitOrder::Relevance => SearchOrder::Relevance,
-            HitOrder::Newest => SearchOrder::Newest,
-        },
+        order: asked.order,
         limit: limit(asked.limit, 20, MAX_HITS)?,
         offset,
     };

@@ -11,15 +11,14 @@ use retake_timeline::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{DryRunQuery, Page, limit, number};
+use super::common::{DryRunQuery, Page, cursor, limit};
 use super::file_common::PathInput;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
+use retake_surface::page::MAX_SNAPSHOTS;
 
 const GROUP: &str = "Files";
 
-/// Maximum page size.
-const MAX_SNAPSHOTS: usize = 100;
 /// Maximum excluded paths of a snapshot in a list.
 const EXCLUDED_IN_LIST: usize = 20;
 /// Maximum excluded paths of one snapshot.
@@ -80,7 +79,7 @@ struct SnapshotItem {
 
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>, Problem> {
     let query = &call.query;
-    let (limit, before) = (limit(query.limit, 20, MAX_SNAPSHOTS)?, number(query.cursor.as_deref())?);
+    let (limit, before) = (limit(query.limit, 20, MAX_SNAPSHOTS)?, cursor(query.cursor.as_deref())?);
     let reader = call.service.timeline.read()?;
     let (found, next, version) = match (query.thread, query.project) {
         (Some(_), Some(_)) => return Err(Problem::refused("give either `thread` or `project`, not both")),
@@ -92,8 +91,8 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
         }
         (None, project) => {
             let project = match project {
-                Some(project) => call.service.known_project(project)?,
-                None => call.service.timeline.project_if_known(&call.service.folder)?.id,
+                Some(project) => call.service.projects.known(project)?,
+                None => call.service.timeline.project_if_known(&call.service.projects.folder)?.id,
             };
             let (found, next) =
                 page(|before, limit| reader.project(project).files(before, limit), before, limit)?;

@@ -151,25 +151,7 @@ struct ListPath {
     /// The thread's id.
     thread: retake_model::id::ThreadId,
     /// Which list.
-    list: ListName,
-}
-
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum ListName {
-    Files,
-    ContextFiles,
-    Screenshots,
-}
-
-impl From<ListName> for FileList {
-    fn from(list: ListName) -> Self {
-        match list {
-            ListName::Files => Self::Files,
-            ListName::ContextFiles => Self::ContextFiles,
-            ListName::Screenshots => Self::Screenshots,
-        }
-    }
+    list: FileList,
 }
 
 /// A list of files.
@@ -184,9 +166,9 @@ fn files(call: &Call<'_, ListPath, TakeQuery>) -> Result<Answer<Files>, Problem>
     let version = reader.thread(call.path.thread)?.summary.version;
     let take = take_of(&reader, &reader.state(call.path.thread)?, call.query.take)?;
     let items = match call.path.list {
-        ListName::Files => take.files,
-        ListName::ContextFiles => take.context_files,
-        ListName::Screenshots => take.screenshots,
+        FileList::Files => take.files,
+        FileList::ContextFiles => take.context_files,
+        FileList::Screenshots => take.screenshots,
     };
     Ok(Answer::at(Files { items }, version))
 }
@@ -200,6 +182,6 @@ struct FilesBody {
 
 fn set_files(call: &Call<'_, ListPath, TakeQuery, FilesBody>) -> Result<Answer<ChangeOutcome>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
-    let (list, items) = (call.path.list.into(), call.body.items.clone());
+    let (list, items) = (call.path.list, call.body.items.clone());
     call.change(call.path.thread, Command::SetFiles { take, list, items })
 }

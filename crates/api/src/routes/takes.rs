@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    ChangedOrPreview, ConflictPolicy, DryRunQuery, MAX_PAGE, Page, TakePath, ThreadPath, WhichScope, id,
-    limit, take_of,
+    ChangedOrPreview, DryRunQuery, MAX_PAGE, Page, TakePath, ThreadPath, cursor, limit, move_options, take_of,
 };
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
+use retake_model::replay::OnConflict;
 
 const GROUP: &str = "Takes";
 
@@ -78,7 +78,7 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<TakeItem>>
     let row = reader.thread(call.path.thread)?;
     let limit = limit(call.query.limit, 100, MAX_PAGE)?;
     // The last take of the previous page may have been deleted; those after it are still found by id.
-    let last: Option<TakeId> = id(call.query.cursor.as_deref())?;
+    let last: Option<TakeId> = cursor(call.query.cursor.as_deref())?;
     let mut takes = reader.queries().takes_of(row.number)?;
     takes.retain(|take| last.is_none_or(|last| take.summary.id > last));
     let more = takes.len() > limit;
@@ -176,10 +176,10 @@ struct BranchBody {
     name: Option<String>,
     /// What to move.
     #[serde(default)]
-    scope: WhichScope,
+    scope: Scope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
     /// is refused, and a preview lists them.
     #[serde(default)]
@@ -190,7 +190,7 @@ fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
-    let move_options = body.scope.move_options(body.conflicts, body.shared);
+    let move_options = move_options(body.scope, body.conflicts, body.shared);
     call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
 }
 
@@ -203,10 +203,10 @@ struct ForkBody {
     name: Option<String>,
     /// What to move.
     #[serde(default)]
-    scope: WhichScope,
+    scope: Scope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
     /// is refused, and a preview lists them.
     #[serde(default)]
@@ -217,7 +217,7 @@ fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<Cha
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
-    let move_options = body.scope.move_options(body.conflicts, body.shared);
+    let move_options = move_options(body.scope, body.conflicts, body.shared);
     call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
 }
 
@@ -226,14 +226,14 @@ fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<Cha
 struct SwitchBody {
     /// What to move.
     #[serde(default)]
-    scope: WhichScope,
+    scope: Scope,
     /// How to resolve files that do not merge.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
 }
 
 fn switch(call: &Call<'_, TakePath, DryRunQuery, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
-    let move_options = call.body.scope.move_options(call.body.conflicts, false);
+    let move_options = move_options(call.body.scope, call.body.conflicts, false);
     let command = Command::Switch { take: call.path.take };
     call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
 }

@@ -51,8 +51,8 @@ pub(super) fn all() -> Vec<Endpoint> {
         change(Method::PUT, "/v1/threads/{thread}/sharing", share).about(
             GROUP,
             "Set who may see a thread on a hub",
-            "Fields that are left out do not change. There is no hub yet: no thread leaves this machine, and a private one \
-             never will. Not part of history: undo, redo, jump and reset do not change it.",
+            "Fields that are left out do not change. There is no hub yet; a private thread will never be sent \
+             to one. Turns send it to the provider of the model all the same. Not part of history: undo, redo, jump and reset do not change it.",
         ),
         post("/v1/threads/{thread}/current", work_on).about(
             GROUP,
@@ -74,7 +74,7 @@ struct ListQuery {
     project: Option<ProjectId>,
     /// Archived threads: `hidden` leaves them out, `only` lists nothing else, `shown` lists all.
     #[serde(default)]
-    deleted: DeletedParameter,
+    deleted: DeletedFilter,
     /// Only threads whose title contains this text.
     title: Option<String>,
     /// Only threads with this tag.
@@ -90,25 +90,6 @@ struct ListQuery {
     limit: Option<usize>,
     /// `next` of the previous page.
     cursor: Option<String>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum DeletedParameter {
-    #[default]
-    Hidden,
-    Only,
-    Shown,
-}
-
-impl From<DeletedParameter> for DeletedFilter {
-    fn from(which: DeletedParameter) -> Self {
-        match which {
-            DeletedParameter::Hidden => Self::Hidden,
-            DeletedParameter::Only => Self::Only,
-            DeletedParameter::Shown => Self::Shown,
-        }
-    }
 }
 
 /// A thread in a list.
@@ -187,10 +168,10 @@ fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Chan
         ..NewThread::in_project(project)
     };
     let done = if let Some(project) = body.project {
-        let project = call.service.known_project(project)?;
+        let project = call.service.projects.known(project)?;
         timeline.create_thread(new(project), call.caller_in(project))?
     } else {
-        let project = timeline.project_if_known(&call.service.folder)?;
+        let project = timeline.project_if_known(&call.service.projects.folder)?;
         let mut caller = call.caller_in(project.id);
         if !project.recorded {
             caller.environment = Some(environment_at(&path_from_text(&project.path)));
@@ -219,7 +200,7 @@ fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWit
     let page = rows(call)?;
     let pending = call.service.timeline.pending_moves()?;
     let items = page.items.into_iter().map(|row| ThreadWithWorkspace {
-        workspace: call.service.git_status(row.home),
+        workspace: call.service.projects.git_status(row.home),
         pending_move: pending_of(&pending, row.summary.id),
         home: row.home,
         summary: row.summary,
@@ -355,7 +336,7 @@ struct TreeQuery {
     project: Option<ProjectId>,
     /// Archived threads: `hidden`, `only` or `shown`.
     #[serde(default)]
-    deleted: DeletedParameter,
+    deleted: DeletedFilter,
     /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,

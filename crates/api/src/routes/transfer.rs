@@ -1,5 +1,6 @@
 //! Export and import of threads.
 
+use retake_surface::ExportFormat;
 use std::io::{self, Write};
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
@@ -43,24 +44,12 @@ pub(super) fn all() -> Vec<Endpoint> {
 struct ExportQuery {
     /// Format of the export.
     #[serde(default)]
-    format: Format,
+    format: ExportFormat,
     /// The take, for `markdown` and `json`; the active one by default.
     take: Option<TakeId>,
     /// Leave out the captured files and their names.
     #[serde(default)]
     without_files: bool,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Format {
-    /// Everything, for import.
-    #[default]
-    Retake,
-    /// One take as Markdown.
-    Markdown,
-    /// One take as JSON.
-    Json,
 }
 
 /// Formats times in UTC and numbers without separators.
@@ -82,12 +71,12 @@ impl ExportFormatter for ServerFormat {
 
 fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
     let (thread, query) = (call.path.thread, &call.query);
-    if query.format == Format::Retake && query.take.is_some() {
+    if query.format == ExportFormat::Retake && query.take.is_some() {
         return Err(Problem::refused(
             "the format `retake` contains all takes; `take` needs `markdown` or `json`",
         ));
     }
-    if query.format != Format::Retake && query.without_files {
+    if query.format != ExportFormat::Retake && query.without_files {
         return Err(Problem::refused("only the format `retake` contains files; leave `without_files` out"));
     }
     let reader = call.service.timeline.read()?;
@@ -96,16 +85,16 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
     let body = download::stream_file(call.service, |out| {
         let exporter = Exporter::new(&reader);
         match query.format {
-            Format::Retake if query.without_files => {
+            ExportFormat::Retake if query.without_files => {
                 exporter.thread_without_files(thread, out, silent)?;
             }
-            Format::Retake => {
+            ExportFormat::Retake => {
                 exporter.thread(thread, out, silent)?;
             }
             text => {
                 let take = take_of(&reader, &reader.state(thread)?, query.take)?;
                 let _entries = match text {
-                    Format::Markdown => exporter.markdown(&row, &take, &ServerFormat, out, silent)?,
+                    ExportFormat::Markdown => exporter.markdown(&row, &take, &ServerFormat, out, silent)?,
                     _ => exporter.json(&row, &take, &ServerFormat, out, silent)?,
                 };
             }
@@ -113,9 +102,9 @@ fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> TypedReply {
         Ok(())
     })?;
     let kind = match query.format {
-        Format::Retake => NDJSON,
-        Format::Markdown => MARKDOWN,
-        Format::Json => JSON,
+        ExportFormat::Retake => NDJSON,
+        ExportFormat::Markdown => MARKDOWN,
+        ExportFormat::Json => JSON,
     };
     Ok((kind, ReplyBody::Stream(body)))
 }
@@ -152,7 +141,7 @@ struct ImportedThread {
 fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<ImportedThread>, Problem> {
     let (service, query) = (call.service, &call.query);
     let timeline = &service.timeline;
-    let named = query.project.map(|project| service.known_project(project)).transpose()?;
+    let named = query.project.map(|project| service.projects.known(project)).transpose()?;
     let importing = match (query.copy, call.made) {
         (false, _) => ImportMode::Same,
         (true, None) => ImportMode::Copy,
@@ -163,7 +152,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     if query.dry_run {
         let project = match named {
             Some(project) => project,
-            None => timeline.project_if_known(&service.folder)?.id,
+            None => timeline.project_if_known(&service.projects.folder)?.id,
         };
         let imported = timeline.preview_import(from, project, importing)?;
         return Ok(Answer::of(answer(imported, false, true)));
@@ -171,7 +160,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     let imported = if let Some(project) = named {
         timeline.import(from, project, importing, |_, _| ())?
     } else {
-        let here = timeline.project_if_known(&service.folder)?;
+        let here = timeline.project_if_known(&service.projects.folder)?;
         timeline.import_into(from, &here, importing, |_, _| ())?
     };
     let (thread, version) = (imported.thread, imported.version);

@@ -18,19 +18,19 @@ use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::settings::Effort;
 use retake_model::time::Timestamp;
 use retake_model::turn::{PartialAnswer, RunningTurn};
+use retake_surface::Approve;
 use retake_timeline::NewEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{
-    ConflictPolicy, Page, TakeQuery, ThreadPath, id, limit, shared_changes, take_id, take_of,
-};
+use super::common::{Page, TakeQuery, ThreadPath, cursor, limit, shared_changes, take_id, take_of};
 use super::entries::pictures;
 use super::threads::EmptyBody;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 use crate::turns::{StartedTurn, TurnJob};
+use retake_model::replay::OnConflict;
 
 const GROUP: &str = "Turns";
 
@@ -77,31 +77,6 @@ pub(super) fn all() -> Vec<Endpoint> {
     ]
 }
 
-/// What tools may do without approval.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Approve {
-    /// Read files; ask about everything else.
-    Ask,
-    /// Read and write files; ask about commands.
-    Edits,
-    /// Everything.
-    All,
-    /// Read files; deny everything else.
-    None,
-}
-
-impl From<Approve> for ApprovalMode {
-    fn from(approve: Approve) -> Self {
-        match approve {
-            Approve::Ask => Self::Ask,
-            Approve::Edits => Self::AllowEdits,
-            Approve::All => Self::AllowAll,
-            Approve::None => Self::Deny,
-        }
-    }
-}
-
 fn overrides(
     provider: Option<&String>,
     model: Option<&String>,
@@ -132,20 +107,20 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         let home = reader.thread(thread)?.home;
         let settings = reader.settings(thread).effective()?;
         drop(reader);
-        let environment = service.environment(home);
-        let place = service.setup.place(timeline, thread, take, self.who.actor.clone(), environment)?;
-        let runtime = service.setup.runtime(
+        let environment = service.projects.environment(home);
+        let place = service.agent.setup.place(timeline, thread, take, self.who.actor.clone(), environment)?;
+        let runtime = service.agent.setup.runtime(
             timeline,
             &place,
             &settings,
             overrides,
-            &(service.provider_environment)(),
+            &(service.agent.provider_environment)(),
         )?;
-        Ok((runtime, service.setup.changed_settings(&settings, overrides)))
+        Ok((runtime, service.agent.setup.changed_settings(&settings, overrides)))
     }
 
     fn start_turn(&self, job: TurnJob) -> Result<Answer<StartedTurn>, Problem> {
-        let started = self.service.turns.begin(&self.service.shared()?, job)?;
+        let started = self.service.turns.begin(job)?;
         let (version, location) = (started.version, format!("/v1/threads/{}/turn", started.thread));
         Ok(Answer::at(started, version).with_location(location))
     }
@@ -223,7 +198,7 @@ struct RetryBody {
     name: Option<String>,
     /// How to resolve files that do not merge. `fork` with `dry_run` lists them.
     #[serde(default)]
-    conflicts: ConflictPolicy,
+    conflicts: OnConflict,
     /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the retry
     /// is refused, and `fork` with `dry_run` lists them.
     #[serde(default)]
@@ -328,7 +303,10 @@ fn show(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<TurnStatus>, Pr
         running,
         in_this_server: record.as_ref().is_some_and(|record| service.turns.has(record.turn)),
         pending_approvals: if running { pending_approvals(&reader, thread, &take)? } else { Vec::new() },
-        agent: take.agent,
+        agent: match &record {
+            Some(record) => take.agent.map(|agent| record.agent(agent)),
+            None => take.agent,
+        },
         started: record.as_ref().map(|record| record.started),
         process: record.as_ref().map(|record| record.process),
         partial,
@@ -474,7 +452,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningTurnIte
     let service = call.service;
     let limit = limit(call.query.limit, 100, 500)?;
     // The last turn of the previous page may have ended; those after it are still found by id.
-    let last: Option<TurnId> = id(call.query.cursor.as_deref())?;
+    let last: Option<TurnId> = cursor(call.query.cursor.as_deref())?;
     let mut turns = unfinished(service)?;
     turns.sort_by_key(|(turn, _)| turn.turn);
     turns.retain(|(turn, _)| last.is_none_or(|last| turn.turn > last));

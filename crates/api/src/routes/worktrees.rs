@@ -10,7 +10,7 @@ use retake_workspace::folder::path_to_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{DryRunQuery, MAX_PAGE, Page, TakePath, id, limit, take_of};
+use super::common::{DryRunQuery, MAX_PAGE, Page, TakePath, cursor, limit, take_of};
 use super::file_common::files_disabled;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::Problem;
@@ -61,7 +61,7 @@ struct WorktreeItem {
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<WorktreeItem>>, Problem> {
     let query = &call.query;
     let limit = limit(query.limit, 100, MAX_PAGE)?;
-    let last: Option<TakeId> = id(query.cursor.as_deref())?;
+    let last: Option<TakeId> = cursor(query.cursor.as_deref())?;
     let mut found = call.service.timeline.read()?.worktrees().list()?;
     found.retain(|folder| {
         query.project.is_none_or(|project| folder.project == project)
@@ -97,7 +97,7 @@ struct AddedWorktree {
 
 fn open(call: &Call<'_, TakePath, DryRunQuery, AddBody>) -> Result<Answer<AddedWorktree>, Problem> {
     let (service, thread, dry_run) = (call.service, call.path.thread, call.query.dry_run);
-    let options = service.setup.files.as_ref().ok_or_else(files_disabled)?;
+    let options = service.agent.setup.files.as_ref().ok_or_else(files_disabled)?;
     let reader = service.timeline.read()?;
     let take = take_of(&reader, &reader.state(thread)?, Some(call.path.take))?;
     let home = reader.thread(thread)?.home;
@@ -149,7 +149,7 @@ struct RemovedWorktree {
 
 fn close(call: &Call<'_, TakePath, DryRunQuery, RemoveBody>) -> Result<Answer<RemovedWorktree>, Problem> {
     let (service, TakePath { thread, take }) = (call.service, &call.path);
-    let options = service.setup.files.as_ref().ok_or_else(files_disabled)?;
+    let options = service.agent.setup.files.as_ref().ok_or_else(files_disabled)?;
     let reader = service.timeline.read()?;
     take_of(&reader, &reader.state(*thread)?, Some(*take))?;
     let folder = reader.worktrees().of(*thread, *take)?;

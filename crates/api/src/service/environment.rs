@@ -1,19 +1,18 @@
 //! Projects, their folders, and their git status.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use retake_model::environment::{Environment, recorded_environment};
 use retake_model::id::{ProjectId, ThreadId};
-use retake_timeline::Caller;
+use retake_timeline::{Caller, ProjectError, Timeline};
 use retake_workspace::folder::path_to_text;
 use retake_workspace::git;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Service;
 use crate::endpoint::Call;
 use crate::problem::{Code, Problem};
 
@@ -23,10 +22,12 @@ const CACHE_LIFETIME: Duration = Duration::from_secs(2);
 /// Cached folders that were not used for this long are dropped.
 const CACHE_EVICTION_TIME: Duration = Duration::from_mins(5);
 
-/// Caches environments and home projects.
-#[derive(Default)]
-pub(super) struct EnvironmentCache {
-    seen: Mutex<HashMap<ProjectId, (Instant, Option<Environment>)>>,
+/// The projects of the store, with caches of their environments and of the home projects of threads.
+pub(crate) struct Projects {
+    timeline: Timeline,
+    /// The folder of the default project.
+    pub(crate) folder: PathBuf,
+    environments: Mutex<HashMap<ProjectId, (Instant, Option<Environment>)>>,
     homes: Mutex<HashMap<ThreadId, (Instant, ProjectId)>>,
 }
 
@@ -48,10 +49,14 @@ pub(crate) struct GitStatus {
     remote: Option<String>,
 }
 
-impl Service {
+impl Projects {
+    pub(super) fn new(timeline: Timeline, folder: PathBuf) -> Self {
+        Self { timeline, folder, environments: Mutex::default(), homes: Mutex::default() }
+    }
+
     /// The environment recorded with changes in a project; `None` if its folder is missing.
     pub(crate) fn environment(&self, project: ProjectId) -> Option<Environment> {
-        let lock = || self.environments.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.environments.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((when, found)) = lock().get_mut(&project) {
             if when.elapsed() < CACHE_LIFETIME {
                 return found.clone();
@@ -68,7 +73,7 @@ impl Service {
 
     /// The home project of a thread, possibly slightly outdated; used only to record the environment.
     pub(crate) fn home_of(&self, thread: ThreadId) -> Result<ProjectId, Problem> {
-        let lock = || self.environments.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((when, home)) = lock().get(&thread)
             && when.elapsed() < CACHE_LIFETIME
         {
@@ -93,10 +98,10 @@ impl Service {
     }
 
     /// Checks that a project exists.
-    pub(crate) fn known_project(&self, project: ProjectId) -> Result<ProjectId, Problem> {
+    pub(crate) fn known(&self, project: ProjectId) -> Result<ProjectId, Problem> {
         match self.timeline.read()?.queries().project(project)? {
             Some(row) => Ok(row.id),
-            None => Err(Problem::not_found(format!("no project {project}"))),
+            None => Err(ProjectError::NoSuchProject(project).into()),
         }
     }
 
@@ -146,7 +151,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     pub(crate) fn caller_in(&self, project: ProjectId) -> Caller {
         Caller {
             actor: self.who.actor.clone(),
-            environment: self.service.environment(project),
+            environment: self.service.projects.environment(project),
             turn: None,
             expected: self.expected,
             request: self.request,

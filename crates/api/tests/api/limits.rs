@@ -6,7 +6,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use retake_agent::fault_server::{Script, ScriptStep};
+use retake_testing::fault_server::{Script, ScriptStep};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Client, Request, connect, raw, read_answer};

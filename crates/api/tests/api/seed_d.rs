@@ -19,10 +19,10 @@
 //! `matrix.rs` checks that all routes need the token.
 
 use retake_agent::Setup;
-use retake_agent::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
 use retake_agent::provider::config::ProviderConfig;
 use retake_agent::provider::{Secret, Stop, Wire};
 use retake_model::projection::rules;
+use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
 use serde_json::{Value, json};
 
 use crate::http::Client;

@@ -121,11 +121,11 @@ fn of_many_who_decide_about_a_call_exactly_one_is_heard() {
         let heard: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
         assert_eq!(heard.len(), 1, "{answers:?}");
         for refused in answers.iter().filter(|answer| answer.status != 200) {
-            refused.refused(409, "conflict");
+            refused.refused(409, "no_turn");
         }
         wait_until_over(&client, &thread);
         assert_eq!(world.read(&file).is_some(), heard[0].json()["allowed"] == true);
-        client.post(&path, &json!({"call": call, "allow": true})).refused(409, "conflict");
+        client.post(&path, &json!({"call": call, "allow": true})).refused(409, "no_turn");
     }
 }
 
@@ -136,7 +136,7 @@ fn a_turn_is_steered_and_ended_from_elsewhere() {
     let (client, elsewhere) = (one.client(), other.client());
     let thread = client.thread("Steered");
     let path = |what: &str| format!("/v1/threads/{thread}/turn/{what}");
-    elsewhere.post(&path("steer"), &json!({"message": "hello"})).refused(409, "conflict");
+    elsewhere.post(&path("steer"), &json!({"message": "hello"})).refused(409, "no_turn");
     begin(&client, &thread, "create a.txt with x", "ask").done();
     wait_for_question(&elsewhere, &thread);
     assert_eq!(
@@ -151,8 +151,8 @@ fn a_turn_is_steered_and_ended_from_elsewhere() {
     let said = client.entries(&thread);
     assert!(said.iter().any(|said| said["id"] == entry), "what was told is kept: {said:?}");
     assert_eq!(world.read("a.txt"), None);
-    client.post(&path("interrupt"), &json!({})).refused(409, "conflict");
-    client.post(&path("resume"), &json!({})).refused(409, "conflict");
+    client.post(&path("interrupt"), &json!({})).refused(409, "no_turn");
+    client.post(&path("resume"), &json!({})).refused(409, "no_turn");
 }
 
 #[test]

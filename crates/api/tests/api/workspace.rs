@@ -453,7 +453,7 @@ fn a_folder_that_is_away_is_no_fault_of_the_request() {
         client.post("/v1/sessions", &json!({})),
     ];
     for answer in asked {
-        let problem = answer.refused(409, "conflict");
+        let problem = answer.refused(409, "files_failed");
         let said = problem["detail"].as_str().expect("a text");
         assert!(said.contains("folder") && said.contains(&*world.project().to_string_lossy()), "{said}");
     }

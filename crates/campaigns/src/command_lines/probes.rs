@@ -3,10 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
-use retake_agent::fault_server::{FaultServer, Request, Script};
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
+use retake_testing::fault_server::{FaultServer, Request, Script};
 use retake_timeline::{Caller, Clock, Command, InsertPosition, Rules, SeededClock, Timeline};
 
 use super::mistake::ProgramFault;

@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_campaigns::projection::{bind, broken, project, unbound};
 use retake_campaigns::violation::{BoxError, caught};
-use retake_model::projection::campaign::Mistake;
+use retake_testing::projection::campaign::Mistake;
 
 /// Project random histories for every provider, and check each request against the provider's rules.
 #[derive(Args, Debug)]

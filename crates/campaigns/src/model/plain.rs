@@ -21,7 +21,7 @@ pub struct PlainThread {
     pub pinned: bool,
     /// Its visibility, by name.
     pub visibility: String,
-    /// Whether it never leaves this machine.
+    /// Whether it is never sent to a hub.
     pub private: bool,
     /// Whether support may see it.
     pub shared_with_support: bool,

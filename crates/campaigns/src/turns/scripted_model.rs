@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use retake_agent::fault_server::{
-    Chaos, FaultServer, Request, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
-};
 use retake_agent::provider::{Stop, Wire};
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::projection::rules;
+use retake_testing::fault_server::{
+    Chaos, FaultServer, Request, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
+};
 use serde_json::{Value, json};
 
 use super::DriverFault;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use retake_agent::approval::{ApprovalMode, ApprovalPolicy as Approval};
-use retake_agent::fault_server::FaultServer;
 use retake_agent::provider::prices::Prices;
 use retake_agent::provider::{Client, Endpoint, Platform, Secret, SignIn, Timeouts, Wire};
 use retake_agent::{AgentRuntime, Cancel, ModelBackend, TurnEvent, TurnHandle, TurnObserver, TurnRequest};
@@ -15,6 +14,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::projection::Dialect;
 use retake_model::take::Take;
+use retake_testing::fault_server::FaultServer;
 use retake_timeline::{
     Caller, Command, EntryView, Goal, MoveOptions, NewThread, Rules, Timeline, Unit, WorkingCopy,
 };
@@ -79,6 +79,7 @@ impl World {
             actor: Actor::Human,
             environment: None,
             hidden: Vec::new(),
+            post_tools: None,
         };
         Ok(Self { _ground: scratch, project, runtime, working_copy, thread, assistant, server, served: 0 })
     }

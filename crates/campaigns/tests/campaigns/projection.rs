@@ -2,7 +2,7 @@
 
 use retake_campaigns::projection::{bind, broken, project, unbound};
 use retake_campaigns::violation::caught;
-use retake_model::projection::campaign::Mistake;
+use retake_testing::projection::campaign::Mistake;
 
 #[test]
 fn every_request_keeps_its_providers_rules() {

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use retake_agent::Reply;
 use retake_agent::approval::ApprovalQuestion;
+use retake_agent::{Cancel, Reply};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush};
@@ -16,11 +16,12 @@ pub(super) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Repeats the question until it is answered. Returns `None` if the turn is interrupted meanwhile.
+/// Repeats the question until it is answered. Returns `None` at the end of input, or if the call is
+/// decided elsewhere or the turn is interrupted meanwhile.
 pub(super) fn prompt_for_approval(
     context: &Context,
     question: &ApprovalQuestion,
-    ended: &dyn Fn() -> bool,
+    settled: &Cancel,
 ) -> io::Result<Option<Reply>> {
     let mut out = stderr(context.general.color);
     let (tool, warning, muted) = (context.styles.tool, context.styles.warning, context.styles.muted);
@@ -33,7 +34,7 @@ pub(super) fn prompt_for_approval(
     loop {
         write!(out, "  Allow? [y]es, [a]lways allow this exact call, [n]o, or type what to do instead: ")?;
         out.flush()?;
-        let Some(line) = read_line(ended)? else {
+        let Some(line) = read_line(settled)? else {
             writeln!(out)?;
             return Ok(None);
         };
@@ -52,7 +53,7 @@ pub(super) fn prompt_for_approval(
 }
 
 /// Reads one typed line; `None` at the end of input.
-fn read_line(ended: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+fn read_line(settled: &Cancel) -> io::Result<Option<String>> {
     let input = io::stdin();
     loop {
         // Polls first: a read that waits for the keyboard cannot be interrupted.
@@ -67,7 +68,7 @@ fn read_line(ended: &dyn Fn() -> bool) -> io::Result<Option<String>> {
             }
             Err(error) => return Err(error.into()),
         }
-        if ended() {
+        if settled.is_set() {
             return Ok(None);
         }
     }

@@ -103,7 +103,13 @@ impl<'context> TurnOutput<'context> {
                 let units = units_processed.zip(unit.as_deref());
                 if text.is_empty() { self.status(*fraction, message, units) } else { Ok(()) }
             }
+            TurnEvent::HookProgress { text, .. } => self.secondary(OpenLine::Progress, text),
             _ if self.context.general.quiet => Ok(()),
+            TurnEvent::HookStarted { command } => {
+                let style = self.context.styles.tool;
+                self.line(&format!("{style}● hook{style:#} {}", fold(command)))
+            }
+            TurnEvent::HookEnded { outcome, text, files } => self.tool_ended(*outcome, text, *files),
             TurnEvent::ToolStarted { tool, what, .. } => {
                 let style = self.context.styles.tool;
                 self.line(&format!("{style}● {}{style:#} {}", fold(tool), fold(what)))
@@ -140,6 +146,7 @@ impl<'context> TurnOutput<'context> {
             | TurnEvent::CallStarted { .. }
             | TurnEvent::Answered { .. }
             | TurnEvent::ApprovalRequested { .. }
+            | TurnEvent::State { .. }
             | TurnEvent::Steered { .. } => Ok(()),
         }
     }
@@ -277,15 +284,16 @@ impl TurnObserver for TurnOutput<'_> {
         }
     }
 
-    fn ask(&mut self, question: &ApprovalQuestion, ended: &dyn Fn() -> bool) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion, settled: &Cancel) -> Option<Reply> {
         if self.context.general.json || !approval_prompt::is_interactive() {
             self.refused = true;
             let reason = "Denied: not interactive; use --approve. Continue without this call.";
             return Some(Reply { allowed: false, remember: false, reason: Some(reason.to_owned()) });
         }
         let _ = self.fresh_line();
-        let decision = approval_prompt::prompt_for_approval(self.context, question, ended).ok().flatten();
-        if decision.is_none() {
+        let decision = approval_prompt::prompt_for_approval(self.context, question, settled).ok().flatten();
+        // End of input. A call that was decided elsewhere does not end the turn.
+        if decision.is_none() && !settled.is_set() {
             self.cancel.set();
         }
         decision

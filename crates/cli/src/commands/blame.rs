@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::{Code, Failure};
-use crate::revisions::moments;
+use crate::revisions::{moments, suggest_paths};
 use crate::ui::label::Label;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::width::{Align, expand_tabs};
@@ -55,10 +55,13 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let path = context.root_path(&self.path)?;
         let moments = moments(context, self.thread.as_deref())?;
-        let at = moments.find(&self.at)?;
+        let at = moments.find(&self.at).map_err(suggest_paths)?;
         let reader = context.timeline()?.read()?;
         let blame = reader.files(moments.thread.summary.id).blame(&path, &at);
-        let mut blame = blame.map_err(|error| failure(error, &path.to_string()))?;
+        let mut blame = blame.map_err(|error| match error {
+            BlameError::Read(error) => error.into(),
+            error => Failure::from(error).at(&path),
+        })?;
         if let Some(range) = &self.line {
             let last = blame.lines.len();
             blame.lines.retain(|line| range.contains(&line.number));
@@ -99,14 +102,6 @@ fn head(context: &Context, origin: &LineOrigin) -> Label {
         .with(styles.id, &format!(" {}", by.version))
         .plain(&format!(" {} ", describe::actor(&by.actor)))
         .with(styles.muted, &context.ago(by.time))
-}
-
-fn failure(error: BlameError, path: &str) -> Failure {
-    match error {
-        BlameError::Read(error) => error.into(),
-        BlameError::NoSuchFile => Failure::new(Code::NotFound, format!("{path}: {error}")),
-        other => Failure::new(Code::Refused, format!("{path}: {other}")),
-    }
 }
 
 /// Parses `12` or `10,20`.

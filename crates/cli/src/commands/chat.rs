@@ -64,7 +64,7 @@ impl Arguments {
                     if let Err(failure) = self.turn(context, line) {
                         // An error with one message does not end the chat.
                         let style = context.styles.error;
-                        let text = sanitize(failure.message(), LineBreaks::Keep).into_owned();
+                        let text = sanitize(&failure.message, LineBreaks::Keep).into_owned();
                         writeln!(stderr(context.general.color), "{style}error:{style:#} {text}")?;
                     }
                 }

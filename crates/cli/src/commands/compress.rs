@@ -1,12 +1,12 @@
 //! `retake compress`
 
 use clap::Args;
-use retake_agent::{CompressError, CompressOptions, KeepRecent};
+use retake_agent::{CompressOptions, KeepRecent};
 
 use crate::agent::{AgentFlags, InterruptGuard};
 use crate::arguments::Target;
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 
@@ -38,18 +38,13 @@ impl Arguments {
         let runtime =
             context.runtime((resolved.thread.summary.id, resolved.take.id), &settings, &self.agent)?;
         let interruptible = InterruptGuard::new()?;
-        let compressed = runtime
-            .compress(
-                resolved.thread.summary.id,
-                resolved.take.id,
-                KeepRecent::Entries(self.keep),
-                CompressOptions { expected: self.target.expect, ..CompressOptions::default() },
-                interruptible.cancel(),
-            )
-            .map_err(|error| match error {
-                CompressError::Turn(error) => error.into(),
-                error @ CompressError::Model(_) => Failure::new(Code::Failed, error),
-            })?;
+        let compressed = runtime.compress(
+            resolved.thread.summary.id,
+            resolved.take.id,
+            KeepRecent::Entries(self.keep),
+            CompressOptions { expected: self.target.expect, ..CompressOptions::default() },
+            interruptible.cancel(),
+        )?;
         context.report(&compressed, |out, styles| {
             let muted = styles.muted;
             let what = counted(compressed.removed, "entry", "entries");

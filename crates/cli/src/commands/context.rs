@@ -7,8 +7,7 @@ mod remove;
 
 use std::path::{Component, Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
-use retake_model::take::FileList;
+use clap::{Args, Subcommand};
 use retake_workspace::folder::path_to_text;
 
 use super::defaulted::WithDefault;
@@ -55,28 +54,6 @@ impl Arguments {
             Command::Add(arguments) => arguments.run(context),
             Command::Remove(arguments) => arguments.run(context),
             Command::Preset(arguments) => arguments.run(context),
-        }
-    }
-}
-
-/// One of the file lists of a take.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum ListName {
-    /// The take's files.
-    Files,
-    /// Files whose content goes into the next request.
-    #[default]
-    Context,
-    /// Images that go into the next request.
-    Screenshots,
-}
-
-impl ListName {
-    fn list(self) -> FileList {
-        match self {
-            Self::Files => FileList::Files,
-            Self::Context => FileList::ContextFiles,
-            Self::Screenshots => FileList::Screenshots,
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) use self::draw::WordStyle;
 pub(super) use self::stat::change_label;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::revisions::{Revisions, moments};
+use crate::revisions::{Revisions, moments, suggest_paths};
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
@@ -111,7 +111,7 @@ impl Arguments {
             return Ok(moments.around(version)?);
         }
         let mut named = self.moments.iter().map(String::as_str);
-        moments.between(named.next(), named.next())
+        moments.between(named.next(), named.next()).map_err(suggest_paths)
     }
 }
 

@@ -17,7 +17,7 @@ use retake_model::time::Timestamp;
 use retake_timeline::NewEntry;
 
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, preserve};
 use crate::ui::command::environment;
 use crate::ui::editor::EditOutcome;
 use crate::ui::input::{Source, Stdin};
@@ -104,7 +104,7 @@ impl Content {
         let by_hand = in_editor.then(|| text.clone());
         let version = if self.fields {
             from_json(&text, role, now)
-                .map_err(|error| Failure::new(Code::Usage, error).preserving_if(by_hand.as_deref()))?
+                .map_err(|error| preserve(Failure::new(Code::Usage, error), by_hand.as_deref()))?
         } else {
             EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)
         };

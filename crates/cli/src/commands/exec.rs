@@ -1,6 +1,6 @@
 //! `retake exec`
 
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 
 use clap::Args;
@@ -68,7 +68,9 @@ impl Arguments {
         let ended = Command::new(program).args(arguments).current_dir(folder).status();
         // The changes are recorded even if waiting for the command failed.
         let caller = Caller { actor: by, turn: Some(turn), ..context.caller(thread, None)? };
-        let seen = working_copy.record_as_caller(thread, caller)?;
+        let seen = working_copy
+            .record_as_caller(thread, caller)
+            .map_err(|error| not_recorded(error.into(), ended.as_ref().ok()))?;
         drop(alive);
         let ended = ended.map_err(|error| Failure::new(Code::NotFound, format!("{program}: {error}")))?;
         let answer = Answer { exit: ended.code(), seen };
@@ -81,4 +83,15 @@ impl Arguments {
         let code = ended.code().and_then(|code| u8::try_from(code).ok());
         Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
     }
+}
+
+/// The failure to record the changes of a command that has run. Running it again would repeat its effects.
+fn not_recorded(mut failure: Failure, ended: Option<&ExitStatus>) -> Failure {
+    let Some(ended) = ended else { return failure };
+    failure.message = format!(
+        "the command ran ({ended}), but its changes could not be recorded: {}\n\
+         Do not run it again: the next command in this folder records the changes as the command's.",
+        failure.message
+    );
+    failure.with("exit", ended.code())
 }

@@ -3,13 +3,14 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
+use retake_surface::ExportFormat;
 use retake_timeline::{ExportFormatter, ExportItem, Exporter, Reader};
 use serde::Serialize;
 
-use crate::arguments::Target;
+use crate::arguments::{Target, choice};
 use crate::context::{Context, ResolvedTarget};
 use crate::failure::{Code, Failure};
 use crate::files::{IfExists, write_whole};
@@ -42,26 +43,14 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Format of the export.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[arg(long, value_parser = choice::<ExportFormat>(), default_value = "retake")]
+    format: ExportFormat,
     /// Omit the project's files and their names.
     #[arg(long)]
     without_files: bool,
     /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Format {
-    /// Everything, for `retake import`.
-    #[default]
-    Retake,
-    /// One take as Markdown.
-    Markdown,
-    /// One take as JSON.
-    Json,
 }
 
 #[derive(Default)]
@@ -75,7 +64,7 @@ struct Counts {
 #[derive(Serialize)]
 struct Answer {
     file: String,
-    format: Format,
+    format: ExportFormat,
     thread: ThreadId,
     title: String,
     bytes: u64,
@@ -91,7 +80,7 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        if self.take.is_some() && self.format == Format::Retake {
+        if self.take.is_some() && self.format == ExportFormat::Retake {
             let message = "the format `retake` contains all takes; use --take with --format markdown or json";
             return Err(Failure::new(Code::Usage, message));
         }
@@ -150,7 +139,7 @@ impl Arguments {
             return Err(Failure::new(Code::Usage, message));
         }
         let written = match (self.format, io::stdout().is_terminal()) {
-            (Format::Retake, true) => {
+            (ExportFormat::Retake, true) => {
                 let message = "an export is binary; redirect it to a file or a pipe";
                 return Err(Failure::new(Code::Refused, message));
             }
@@ -182,7 +171,7 @@ impl Arguments {
         let mut progress = Progress::begin("Exporting", context.observer());
         let mut on = |done, total| progress.set_progress(done, total);
         match self.format {
-            Format::Retake => {
+            ExportFormat::Retake => {
                 let thread = resolved.thread.summary.id;
                 let exported = if self.without_files {
                     Exporter::new(reader).thread_without_files(thread, out, &mut on)?
@@ -193,7 +182,7 @@ impl Arguments {
                 let sealed_excluded = exported.sealed_excluded;
                 Ok(Counts { operations, objects, entries: None, sealed_excluded })
             }
-            Format::Markdown => {
+            ExportFormat::Markdown => {
                 let entries = Exporter::new(reader).markdown(
                     &resolved.thread,
                     &resolved.take,
@@ -203,7 +192,7 @@ impl Arguments {
                 )?;
                 Ok(Counts { entries: Some(entries), ..Counts::default() })
             }
-            Format::Json => {
+            ExportFormat::Json => {
                 let entries = Exporter::new(reader).json(
                     &resolved.thread,
                     &resolved.take,
@@ -235,11 +224,11 @@ impl ExportFormatter for TerminalFormat<'_> {
 }
 
 /// A file name derived from the thread's title.
-fn file_name(title: &str, format: Format) -> String {
+fn file_name(title: &str, format: ExportFormat) -> String {
     let ending = match format {
-        Format::Retake => "retake",
-        Format::Markdown => "md",
-        Format::Json => "json",
+        ExportFormat::Retake => "retake",
+        ExportFormat::Markdown => "md",
+        ExportFormat::Json => "json",
     };
     let mut slug = String::new();
     for character in title.chars() {
@@ -280,13 +269,14 @@ mod tests {
 
     #[test]
     fn file_names_come_from_titles() {
-        let check = |title: &str, expected: &str| assert_eq!(file_name(title, Format::Retake), expected);
+        let check =
+            |title: &str, expected: &str| assert_eq!(file_name(title, ExportFormat::Retake), expected);
         check("Fix the login", "fix-the-login.retake");
         check("  ../../etc/passwd ", "etc-passwd.retake");
         check("Größe: 5 µm!", "größe-5-µm.retake");
         check("修正する", "修正する.retake");
         check("…\u{1b}[31m?", "31m.retake");
         check("???", "thread.retake");
-        assert!(file_name(&"long ".repeat(100), Format::Json).len() < 60);
+        assert!(file_name(&"long ".repeat(100), ExportFormat::Json).len() < 60);
     }
 }

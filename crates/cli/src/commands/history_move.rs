@@ -136,7 +136,7 @@ fn report(
     let report = match describe_move(context, moved.clone(), (files.clone(), take)) {
         Ok(report) => report,
         Err(failure) => {
-            let report_failed = failure.message().to_owned();
+            let report_failed = failure.message;
             let answer = MinimalReport { moved, files, report_failed };
             return context.report(&answer, |out, _| {
                 let done = describe::done(&answer.moved.done);

@@ -81,6 +81,9 @@ impl Arguments {
         }
         let ids: Vec<ThreadId> = rows.iter().map(|row| row.summary.id).collect();
         check_no_pending_moves(context, &ids)?;
+        if !self.dry_run {
+            context.check_no_turn(&ids)?;
+        }
         check_no_worktree(context, &rows)?;
         let promoted = promoted_from(&timeline.read()?, &ids)?;
         let mut purged = timeline.store().preview_purge(&ids)?;

@@ -36,8 +36,8 @@ Examples:
 Without --text, every version of the entry is destroyed in every thread that has it and replaced by \"[redacted]\". With
 --text, every version of any entry that contains the text is destroyed too, in all threads, including answers and tool
 calls. The text is also removed from titles, drafts, names, file lists, shared settings, sent requests, remembered
-approvals and the trace; affected operations are rewritten. Captured files are kept, and sealed files are encrypted.
-The answer lists every place in the store that still contains the text, including compressed content and backups.
+approvals and the trace; affected operations are rewritten. Captured files and the names and
+paths of folders are kept, and sealed files are encrypted. The answer lists every place in the store that still contains the text, including compressed content and backups.
 Refused while a turn runs in the thread. Cannot be undone. If interrupted, run the command again to finish it. A deleted
 entry can be named by its full id.")]
 pub(crate) struct Arguments {

@@ -7,7 +7,7 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_report;
 use crate::failure::Failure;
-use crate::revisions::moments;
+use crate::revisions::{moments, suggest_paths};
 use crate::working_copy::{ConfirmFlags, MoveResult};
 
 /// Restore files to another version: all of them, or only some.
@@ -40,7 +40,8 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let moments = moments(context, self.target.thread.as_deref())?;
-        let (thread, snapshot) = (moments.thread.summary.id, moments.find(&self.moment)?.snapshot);
+        let (thread, snapshot) =
+            (moments.thread.summary.id, moments.find(&self.moment).map_err(suggest_paths)?.snapshot);
         let path = |path: &std::path::PathBuf| context.root_path_of(thread, path);
         let paths = self.paths.iter().map(path).collect::<Result<Vec<_>, _>>()?;
         let (caller, request) =

@@ -6,13 +6,13 @@ use clap::Args;
 use retake_agent::{RetryRequest, TurnRequest};
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
+use retake_model::replay::OnConflict;
 use retake_timeline::SharedChanges;
 
 use crate::agent::{AgentFlags, exit};
-use crate::arguments::Target;
+use crate::arguments::{Target, choice};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::working_copy::Conflicts;
 
 /// Retry a message in a new take, with the same or another prompt or model.
 #[derive(Args)]
@@ -35,8 +35,8 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     name: Option<String>,
     /// How to handle a file whose later changes cannot be merged.
-    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
-    conflicts: Conflicts,
+    #[arg(long, value_parser = choice::<OnConflict>(), default_value = "keep", value_name = "HOW")]
+    conflicts: OnConflict,
     /// Also undo changes whose author is unknown, or that the thread shares with the one it is a copy of.
     #[arg(long)]
     shared: bool,
@@ -80,7 +80,7 @@ impl Arguments {
         };
         let outcome = context.run_watched((thread, None), |cancel, observer| {
             let shared = if self.shared { SharedChanges::Undo } else { SharedChanges::Refuse };
-            let (name, on_conflict) = (self.name, self.conflicts.into());
+            let (name, on_conflict) = (self.name, self.conflicts);
             let again = RetryRequest { from: resolved.take.id, at, name, on_conflict, shared };
             runtime.retry(thread, again, beginning, cancel, observer)
         })?;

@@ -8,7 +8,7 @@ use retake_timeline::{ChangeOutcome, Command};
 
 use crate::arguments::Target;
 use crate::context::{Context, ResolvedTarget};
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 
 const MAX_ATTEMPTS: usize = 20;
 
@@ -20,7 +20,7 @@ pub(super) fn change_with_retry(
 ) -> Result<ChangeOutcome, Failure> {
     for _ in 1..MAX_ATTEMPTS {
         match attempt(context, target, &command) {
-            Err(failure) if failure.is_conflict() && target.expect.is_none() => {}
+            Err(failure) if failure.code == Code::VersionConflict && target.expect.is_none() => {}
             other => return other,
         }
     }

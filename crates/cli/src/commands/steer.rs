@@ -39,7 +39,7 @@ impl Arguments {
             Ok(entry) => context.report(&Answer { entry }, |out, _| writeln!(out, "Message sent.")),
             Err(error @ SendError::NoTurnRunning) => {
                 let message = format!("{error}; `retake run` starts one");
-                Err(Failure::new(Code::NotFound, message))
+                Err(Failure::new(Code::NoTurn, message))
             }
             Err(error) => Err(error.into()),
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::agent::AgentFlags;
 use crate::arguments::{TakeTarget, Target};
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 
 /// Stop the running turn of a take, from any terminal, or close one whose process was killed.
 #[derive(Args)]
@@ -46,7 +46,7 @@ impl Arguments {
                 )?;
                 let closed = runtime.close(resolved.thread.summary.id, resolved.take.id)?;
                 if !closed {
-                    return Err(Failure::new(Code::NotFound, "no turn is running in this take"));
+                    return Err(SendError::NoTurnRunning.into());
                 }
                 Answer { stopped: false, closed }
             }

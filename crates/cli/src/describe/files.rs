@@ -231,6 +231,9 @@ fn write_path(out: &mut dyn Write, context: &Context, path: &PathReport) -> io::
         Outcome::Conflicted { written: true, .. } => {
             ("!", styles.warning, "overwritten despite a conflict".to_owned())
         }
+        Outcome::Conflicted { partly: true, .. } => {
+            ("!", styles.warning, "changed since; written without the conflicting change".to_owned())
+        }
         Outcome::Conflicted { .. } => ("!", styles.warning, "changed since; left unchanged".to_owned()),
         Outcome::Kept => ("!", styles.warning, "changed just now; left unchanged".to_owned()),
         Outcome::Skipped { reason } => ("!", styles.warning, format!("{reason}; left unchanged")),

@@ -451,3 +451,22 @@ fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
     sandbox.done(&["restore", &added["version"].to_string(), "--yes"]);
     assert_eq!(sandbox.read("a").as_deref(), Some("second\n"));
 }
+
+#[test]
+fn a_failure_to_record_says_that_the_command_ran() {
+    let sandbox = two_takes();
+    let project = sandbox.project().to_owned();
+    let moved = project.with_file_name("moved");
+    let line = format!("echo ran > ran; mv {} {}", project.display(), moved.display());
+    let (_, failure) = sandbox.refused(&["exec", "--", "sh", "-c", &line]);
+    assert_eq!(failure["exit"], 0, "{failure}");
+    assert!(
+        failure["message"].as_str().is_some_and(|text| text.contains("Do not run it again")),
+        "{failure}"
+    );
+    // As promised, the next command records the changes as the command's, where the folder is now.
+    let there = moved.to_string_lossy().into_owned();
+    let undone = sandbox.done(&["-C", &there, "undo"]);
+    assert!(undone.contains("ran"), "{undone}");
+    assert!(!moved.join("ran").exists());
+}

@@ -366,7 +366,7 @@ fn refusals_have_their_codes_and_change_nothing() {
         &["context", "add", "x"],
     ] {
         let (code, error) = sandbox.refused(&[arguments, &["--expect", "2"]].concat());
-        assert_eq!((code, &error["code"]), (4, &json!("conflict")), "{arguments:?}");
+        assert_eq!((code, &error["code"]), (4, &json!("version_conflict")), "{arguments:?}");
         assert_eq!((&error["expected"], &error["current"]), (&json!(2), &before), "{arguments:?}");
     }
     assert_eq!(sandbox.json(&["thread", "info"])["version"], before);
@@ -420,7 +420,7 @@ fn deleting_the_current_thread_selects_another_and_undo_brings_it_back() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Only"]);
     let (code, error) = sandbox.refused(&["thread", "delete"]);
-    assert_eq!((code, &error["code"]), (5, &"refused".into()), "{error}");
+    assert_eq!((code, &error["code"]), (5, &"conflict".into()), "{error}");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("last thread")), "{error}");
     for title in ["Older", "Newer", "Deleted"] {
         sandbox.done(&["thread", "new", title]);

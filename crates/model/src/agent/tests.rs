@@ -16,6 +16,10 @@ fn fault(origin: FaultOrigin) -> Fault {
     Fault { origin, message: "no".to_owned(), retryable: true, retry_after: None }
 }
 
+fn context(later: &[NamedCall], hook: bool, jitter: u64) -> StepContext<'_> {
+    StepContext { retry_policy: &POLICY, jitter, later, hook }
+}
+
 const DONE: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::Succeeded };
 
 /// One state of each kind, with its name in the table.
@@ -64,7 +68,9 @@ fn events() -> Vec<(&'static str, Event)> {
         ("denied", Event::ToolDenied { call: call() }),
         ("progress", Event::ToolProgress { call: call() }),
         ("ended", Event::ToolEnded { call: call(), outcome: ToolOutcome::Failed }),
-        ("hook", Event::HookDone),
+        ("hook started", Event::HookStarted),
+        ("hook", Event::HookEnded),
+        ("added", Event::MessagesAdded),
         ("interrupted", Event::Interrupted),
         ("resumed", Event::Resumed),
         ("shut down", Event::ShutDown),
@@ -122,6 +128,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("calling", "resumed", "Calling 1; CallModel"),
     ("calling", "shut down", "ShuttingDown unfinished; StopModel, Quit"),
     ("steered", "began", "Processing 2 steered"),
+    ("steered", "added", "Calling 2"),
     ("steered", "answered", "Calling 1; CallModel"),
     ("steered", "calls", "Executing a=Pending; Decide a"),
     ("steered", "network", "Failed Network 2 retry; Wait"),
@@ -130,6 +137,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("steered", "resumed", "Calling 1; CallModel"),
     ("steered", "shut down", "ShuttingDown unfinished; StopModel, Quit"),
     ("processing", "prompted", "Processing 2 steered"),
+    ("processing", "added", "Calling 2"),
     ("processing", "answered", "Waiting; End Completed"),
     ("processing", "calls", "Executing a=Pending; Decide a"),
     ("processing", "network", "Failed Network 2 retry; Wait"),
@@ -167,9 +175,9 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("post", "network", "Failed Network 1 stop; End Failed"),
     ("post", "store", "Failed Store 1 stop; End Failed"),
     ("post", "hook", "Calling 1; CallModel"),
-    ("post", "interrupted", "Waiting; End Interrupted"),
-    ("post", "resumed", "PostTools a=Succeeded; RunHook"),
-    ("post", "shut down", "ShuttingDown unfinished; Quit"),
+    ("post", "interrupted", "Waiting; CloseHook, End Interrupted"),
+    ("post", "resumed", "Calling 1; CloseHook, CallModel"),
+    ("post", "shut down", "ShuttingDown unfinished; CloseHook, Quit"),
     ("failed", "prompted", "Calling 1; CallModel"),
     ("failed", "interrupted", "Waiting; End Interrupted"),
     ("failed", "resumed", "Calling 1; CallModel"),
@@ -190,7 +198,7 @@ fn every_state_with_every_event() {
     assert_eq!(expected.len(), TABLE.len(), "each pair once");
     for (name, state) in states() {
         for (event_name, event) in events() {
-            let (next, actions) = step(&state, event, &POLICY, 7);
+            let (next, actions) = step(&state, event, &context(&[], true, 7));
             let describe = actions.iter().map(describe).collect::<Vec<_>>().join(", ");
             let found =
                 if describe.is_empty() { shown(&next) } else { format!("{}; {describe}", shown(&next)) };
@@ -226,7 +234,9 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => call.clone().prop_map(|call| Event::ToolDenied { call }),
         1 => call.clone().prop_map(|call| Event::ToolProgress { call }),
         3 => (call, outcome).prop_map(|(call, outcome)| Event::ToolEnded { call, outcome }),
-        3 => Just(Event::HookDone),
+        1 => Just(Event::HookStarted),
+        3 => Just(Event::HookEnded),
+        1 => Just(Event::MessagesAdded),
         1 => Just(Event::Interrupted),
         1 => Just(Event::Resumed),
         1 => Just(Event::ShutDown),
@@ -247,7 +257,7 @@ fn next_event_to_end(state: &AgentState) -> Option<Event> {
                 _ => Event::ToolDenied { call: open.call.clone() },
             }
         }
-        AgentState::PostTools { .. } => Event::HookDone,
+        AgentState::PostTools { .. } => Event::HookEnded,
         AgentState::Failed { .. } | AgentState::ShuttingDown { .. } => Event::Resumed,
     })
 }
@@ -259,18 +269,24 @@ fn again(state: &AgentState) -> AgentState {
 
 proptest! {
     #[test]
-    fn along_every_path(events in prop::collection::vec(any_event(), 0..60), jitter: u64) {
+    fn along_every_path(
+        events in prop::collection::vec((any_event(), any::<bool>(), 0..3_usize), 0..60),
+        jitter: u64,
+    ) {
         let mut state = AgentState::Waiting;
         // Calls of different rounds may share ids, so each round is checked separately.
         let mut ran: Vec<String> = Vec::new();
         let mut closed: Vec<String> = Vec::new();
-        for event in events {
-            let new_round = matches!(event, Event::Answered { .. });
-            let (next, actions) = step(&state, event.clone(), &POLICY, jitter);
-            prop_assert_eq!(step(&again(&state), event, &POLICY, jitter), (next.clone(), actions.clone()));
-            if new_round && matches!(next, AgentState::Executing { .. }) && state.calls().is_empty() {
+        let mut later: Vec<NamedCall> = Vec::new();
+        for (event, hook, more) in events {
+            let context = context(&later, hook, jitter);
+            let (next, actions) = step(&state, event.clone(), &context);
+            prop_assert_eq!(step(&again(&state), event.clone(), &context), (next.clone(), actions.clone()));
+            let answered = matches!(event, Event::Answered { .. });
+            if answered && matches!(next, AgentState::Executing { .. }) && state.calls().is_empty() {
                 ran.clear();
                 closed.clear();
+                later = (0..more).map(|number| (format!("later {number}"), "shell".to_owned())).collect();
             }
             for action in &actions {
                 match action {
@@ -288,14 +304,24 @@ proptest! {
                 }
             }
             // No call is lost: an open call stays open, gets a result, or is being closed.
+            let ended = match &event {
+                Event::ToolEnded { call, .. } | Event::ToolDenied { call } => Some(call),
+                _ => None,
+            };
             for open in state.calls().iter().filter(|run| !run.status.is_completed()) {
                 let kept = next.calls().iter().any(|run| run.call == open.call);
-                prop_assert!(kept || closed.contains(&open.call), "{:?} is forgotten", open);
+                let ends = kept || closed.contains(&open.call) || ended == Some(&open.call);
+                prop_assert!(ends, "{:?} is forgotten", open);
             }
             for before in state.calls().iter().filter(|run| run.status.is_completed()) {
                 let after = next.calls().iter().find(|run| run.call == before.call);
                 prop_assert!(after.is_none_or(|after| after.status == before.status));
             }
+            // All calls of an answer run or are closed before anything else happens.
+            let starts = |call: &str| next.calls().iter().any(|run| run.call == call);
+            later.retain(|(call, _)| !starts(call) && !closed.contains(call));
+            prop_assert!(later.is_empty() || matches!(next, AgentState::Executing { .. }), "{:?}", next);
+            prop_assert!(hook || !actions.contains(&Action::RunHook));
             // A running state was started by an action, or was already running.
             let still = next.is_running() && !state.is_running();
             prop_assert!(!still || !actions.is_empty());
@@ -303,11 +329,36 @@ proptest! {
         }
         let mut steps = 0;
         while let Some(event) = next_event_to_end(&state) {
-            state = step(&state, event, &POLICY, jitter).0;
+            state = step(&state, event, &context(&[], true, jitter)).0;
             steps += 1;
             prop_assert!(steps < 20, "never ends: {:?}", state);
         }
     }
+}
+
+#[test]
+fn calls_start_in_batches_and_the_model_follows_without_a_hook() {
+    let named = |numbers: std::ops::Range<usize>| -> Vec<NamedCall> {
+        numbers.map(|number| (number.to_string(), "shell".to_owned())).collect()
+    };
+    let calls = named(0..2 * BATCH);
+    let calling = AgentState::Calling { attempt: 1, steered: false };
+    let (mut state, actions) =
+        step(&calling, Event::Answered { calls: calls.clone() }, &context(&[], true, 0));
+    assert_eq!((state.calls().len(), actions.len()), (BATCH, BATCH));
+    let denied = |number: usize| Event::ToolDenied { call: number.to_string() };
+    for number in 0..BATCH {
+        let (next, actions) = step(&state, denied(number), &context(&calls[BATCH..], true, 0));
+        assert_eq!(actions.len(), if number + 1 == BATCH { BATCH } else { 0 });
+        state = next;
+    }
+    assert_eq!(state.calls()[0].call, BATCH.to_string());
+    let (_, stopped) = step(&state, Event::Interrupted, &context(&named(90..92), true, 0));
+    assert_eq!(stopped.len(), BATCH + 3, "open and later calls are closed: {stopped:?}");
+    for number in BATCH..2 * BATCH {
+        state = step(&state, denied(number), &context(&[], false, 0)).0;
+    }
+    assert_eq!(state, calling);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn begin<O: Objects + ?Sized, F: IdSource>(
         let mut blob = |text: String| context.additions.add_bytes(Kind::Blob, text.into_bytes());
         take.sent = Some(SentContext { markdown: blob(markdown), system_prompt: blob(system_prompt) });
     }
-    take.agent = Agent::unless_idle(turn, AgentState::Calling { attempt: 1, steered: false });
+    take.agent = Agent::unless_idle(turn, AgentState::prompted());
     let (take, added) = with_entries(take, InsertPosition::End, entries, context)?;
     let kind = OperationKind::TurnAdvanced { take: take.id, step: TurnStep::Started { forked }, added };
     Ok(CommandOutcome::Changed { state: with_take(&state, &take, context)?, kind })

@@ -89,6 +89,16 @@ pub enum TurnStep {
     /// The turn was resumed.
     #[n(8)]
     Resumed,
+    /// The hook after the tools is about to run.
+    #[n(9)]
+    HookStarted,
+    /// The hook after the tools ended.
+    #[n(10)]
+    HookEnded {
+        /// The outcome.
+        #[n(0)]
+        outcome: ToolOutcome,
+    },
 }
 
 /// The origin of a take that was forked for a turn.

@@ -80,25 +80,31 @@ fn think(body: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// Call ids in the provider's format. Ids from its own model are valid; others may not be.
+/// Replacements for call ids that the provider does not accept.
 struct CallIds<'a>(HashMap<&'a str, String>);
 
 impl<'a> CallIds<'a> {
-    const MESSAGE_POLL_INTERVAL: usize = 9;
+    /// The longest id that `OpenAI` accepts.
+    const MOST: usize = 40;
+    /// The length that Mistral requires. Ids of its own model are valid all the same.
+    const MISTRAL: usize = 9;
 
     fn new(said: &'a Said<'_>, ask: &Ask<'_>) -> Self {
-        let fits = |call: &str| {
-            call.len() == Self::MESSAGE_POLL_INTERVAL && call.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        let nine = ask.dialect.nine_letter_ids;
+        let fits = |call: &str, model: Option<&str>| {
+            let alphanumeric = call.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            let valid = call.len() == Self::MISTRAL && alphanumeric || model == Some(ask.model);
+            call.len() <= Self::MOST && (valid || !nine)
         };
+        let length = if nine { Self::MISTRAL } else { Self::MOST };
         let parts = said.messages.iter().flat_map(|message| &message.parts);
-        let foreign = parts.filter_map(|part| match part {
-            Part::Call { call, model, .. } if model.as_deref() != Some(ask.model) && !fits(call) => {
-                let short = blake3::hash(call.as_bytes()).to_hex()[..Self::MESSAGE_POLL_INTERVAL].to_owned();
-                Some((call.as_str(), short))
+        let replaced = parts.filter_map(|part| match part {
+            Part::Call { call, model, .. } if !fits(call, model.as_deref()) => {
+                Some((call.as_str(), blake3::hash(call.as_bytes()).to_hex()[..length].to_owned()))
             }
             _ => None,
         });
-        Self(if ask.dialect.nine_letter_ids { foreign.collect() } else { HashMap::new() })
+        Self(replaced.collect())
     }
 
     fn of<'b>(&'b self, call: &'b str) -> &'b str {
@@ -182,6 +188,7 @@ fn fitting<'a>(seal: Option<&'a Seal>, ask: &Ask<'_>) -> Option<&'a Seal> {
 #[derive(Default)]
 struct Reasoned<'a> {
     texts: Vec<&'a str>,
+    reasoning: Vec<&'a str>,
     details: Vec<Value>,
 }
 
@@ -195,7 +202,10 @@ impl<'a> Reasoned<'a> {
         match details {
             _ if (plain || field == "reasoning_content") && !text.trim().is_empty() => self.texts.push(text),
             Some(details) => self.details.extend(details.iter().cloned()),
-            // Servers that send only `reasoning` do not read it.
+            None if field == "reasoning" && ask.dialect.reads_reasoning && !text.trim().is_empty() => {
+                self.reasoning.push(text);
+            }
+            // Other servers that send only `reasoning` do not read it.
             None => {}
         }
     }
@@ -203,6 +213,9 @@ impl<'a> Reasoned<'a> {
     fn write(self, message: &mut Value) {
         if !self.texts.is_empty() {
             message["reasoning_content"] = self.texts.join("\n\n").into();
+        }
+        if !self.reasoning.is_empty() {
+            message["reasoning"] = self.reasoning.join("\n\n").into();
         }
         if !self.details.is_empty() {
             message["reasoning_details"] = self.details.into();

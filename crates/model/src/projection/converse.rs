@@ -16,8 +16,7 @@ use crate::id::EntryId;
 use crate::json::Json;
 
 /// The result of a call without a recorded one.
-pub(super) const NO_RESULT: &str =
-    "Interrupted: there is no result of this call. It may or may not have run.";
+pub const NO_RESULT: &str = "Interrupted: there is no result of this call. It may or may not have run.";
 /// How many entries to search ahead for results.
 const AHEAD: usize = 256;
 /// The result of a tool without output.

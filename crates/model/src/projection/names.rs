@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// The longest call id that all providers accept.
-const CALL_CHARS: usize = 40;
+/// The longest call id of Responses. Chat Completions accepts fewer characters and shortens longer ids.
+const CALL_CHARS: usize = 64;
 /// The longest tool name that all providers accept.
 const TOOL_CHARS: usize = 64;
 
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn no_two_calls_share_a_name() {
         let mut names = CallNames::default();
-        let long = "y".repeat(50);
+        let long = "y".repeat(80);
         let given = ["a", "a", "a_2", "a", "", "", "é", "_", &long, &long];
         let named: Vec<String> = given.iter().map(|call| names.name(call)).collect();
         assert_eq!(named[..8], ["a", "a_2", "a_2_2", "a_3", "call", "call_2", "_", "__2"]);

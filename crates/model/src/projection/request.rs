@@ -95,6 +95,8 @@ pub struct Dialect {
     pub drop_blocks: bool,
     /// Whether to send thoughts back in the field that they came in. The Chat wire only.
     pub return_reasoning: bool,
+    /// Whether the server also reads thoughts in the field `reasoning`, as Ollama does. The Chat wire only.
+    pub reads_reasoning: bool,
     /// Whether the provider refuses function tools unless reasoning is off. The Chat wire only.
     pub tools_without_reasoning: bool,
     /// Whether call ids must have exactly nine letters and digits. The Chat wire only.
@@ -177,6 +179,7 @@ impl Dialect {
             bound_thoughts: false,
             drop_blocks: false,
             return_reasoning: true,
+            reads_reasoning: false,
             tools_without_reasoning: false,
             nine_letter_ids: false,
             completion_tokens: false,

@@ -135,9 +135,16 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
 fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
     let fits = |seal: &&Seal| ask.thoughts == Thoughts::Accepted && seal.fits(Wire::Responses, ask.model);
     let Some(seal) = seal.filter(fits) else { return };
-    if let Token::Reasoning(item) = &seal.token
-        && reasoned.insert(item.to_string())
-    {
-        input.push(item.clone());
+    let Token::Reasoning(item) = &seal.token else { return };
+    if !reasoned.insert(item["encrypted_content"].to_string()) {
+        return;
     }
+    let mut item = item.clone();
+    // Two items with one id are refused.
+    if let (Some(id), Some(fields)) = (item.get("id").map(Value::to_string), item.as_object_mut())
+        && !reasoned.insert(format!("id {id}"))
+    {
+        fields.retain(|field, _| field != "id");
+    }
+    input.push(item);
 }

@@ -9,8 +9,6 @@ mod anthropic;
 mod chat;
 mod gemini;
 mod responses;
-#[cfg(test)]
-mod tests;
 
 use std::ops::RangeInclusive;
 

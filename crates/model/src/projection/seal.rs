@@ -142,8 +142,8 @@ fn words(extra: &Fields, name: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A complete reasoning item. It is useless without its encrypted content. Its id is left out, because the
-/// provider does not store items and would not find it.
+/// A complete reasoning item. It is useless without its encrypted content: the provider does not store items
+/// and would not find it by its id, which the API requires all the same.
 fn reasoning(extra: &Fields) -> Option<Value> {
     let Value::Object(item) = serde_json::from_str(extra.get("reasoning")?.as_str()).ok()? else {
         return None;
@@ -151,8 +151,16 @@ fn reasoning(extra: &Fields) -> Option<Value> {
     let sealed = item.get("encrypted_content").and_then(Value::as_str)?;
     let summary = item.get("summary").filter(|summary| summary.is_array()).cloned();
     let summary = summary.unwrap_or_else(|| Value::Array(Vec::new()));
-    (!sealed.is_empty())
-        .then(|| json!({"type": "reasoning", "summary": summary, "encrypted_content": sealed}))
+    if sealed.is_empty() {
+        return None;
+    }
+    let mut complete = json!({"type": "reasoning"});
+    if let Some(id) = item.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()) {
+        complete["id"] = id.into();
+    }
+    complete["summary"] = summary;
+    complete["encrypted_content"] = sealed.into();
+    Some(complete)
 }
 
 fn object(extra: &Fields, name: &str) -> Option<Value> {
@@ -161,7 +169,7 @@ fn object(extra: &Fields, name: &str) -> Option<Value> {
 
 /// The list `reasoning_details` of a thought. A stream sends each item in pieces with the same type and
 /// index; the text, summary or data of later pieces is appended, and all other fields are stored once. The
-/// format of an item is not sent back: `OpenRouter` derives it from the model.
+/// format goes back unchanged: it depends on the provider behind `OpenRouter`.
 fn details(extra: &Fields) -> Option<Value> {
     let Value::Array(pieces) = serde_json::from_str(extra.get("reasoning_details")?.as_str()).ok()? else {
         return None;
@@ -169,7 +177,7 @@ fn details(extra: &Fields) -> Option<Value> {
     let mut items: Vec<Map<String, Value>> = Vec::new();
     for piece in pieces {
         let Value::Object(mut piece) = piece else { continue };
-        piece.retain(|name, value| name != "format" && !value.is_null());
+        piece.retain(|_, value| !value.is_null());
         let same = |item: &Map<String, Value>| {
             item.get("type") == piece.get("type")
                 && piece.contains_key("index")

@@ -283,7 +283,7 @@ fn reasoning_goes_back_in_the_field_that_it_came_in() {
     let body = sent(&json!([user("x"), answer(json!([thinking, signed]))]), &ask(Wire::Chat, &tools));
     let message = &body["messages"][2];
     let joined = json!([
-        {"type": "reasoning.text", "index": 0, "text": "one two", "signature": "s"},
+        {"type": "reasoning.text", "index": 0, "text": "one two", "format": "f", "signature": "s"},
         {"type": "reasoning.encrypted", "index": 0, "data": "d"},
     ]);
     assert_eq!((&message["reasoning_details"], message.get("reasoning_content")), (&joined, None));
@@ -297,6 +297,15 @@ fn reasoning_goes_back_in_the_field_that_it_came_in() {
     let dialect = Dialect { thinking: ThinkingField::Reasoning, ..Dialect::of(Wire::Chat) };
     let message = sent(&list, &Ask { dialect, ..ask(Wire::Chat, &tools) })["messages"][2].clone();
     assert_eq!((&message["reasoning_details"], message.get("reasoning_content")), (&plain, None));
+    // Only some servers read the field `reasoning`.
+    let thinking = json!({"type": "thinking", "text": "one", "wire": "chat", "field": "reasoning"});
+    let list = json!([user("x"), answer(json!([thinking, call("a")]))]);
+    for reads_reasoning in [false, true] {
+        let dialect = Dialect { reads_reasoning, ..Dialect::of(Wire::Chat) };
+        let message = sent(&list, &Ask { dialect, ..ask(Wire::Chat, &tools) })["messages"][2].clone();
+        assert_eq!(message.get("reasoning"), reads_reasoning.then_some(&json!("one")));
+        assert_eq!(message.get("reasoning_content"), None);
+    }
     let body = sent(
         &json!([
             user("x"),
@@ -322,6 +331,19 @@ fn ids_of_another_models_calls_are_spelled_as_the_provider_takes_them() {
     let [first, second] = ids("other");
     assert!(first.len() == 9 && first.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{first}");
     assert_eq!(second, "abcDEF123");
+}
+
+#[test]
+fn a_long_call_id_goes_back_unchanged_where_the_wire_accepts_it() {
+    let tools = tool();
+    // Recorded: xAI's ids have 42 characters.
+    let id = "call-e90191c4-4a4c-44c2-92f5-98caf16932b6-0";
+    let list = json!([user("x"), answer(json!([call(id)])), {"role": "Tool", "blocks": [result(id, "A")]}]);
+    let body = sent(&list, &ask(Wire::Responses, &tools));
+    assert_eq!((&body["input"][1]["call_id"], &body["input"][2]["call_id"]), (&json!(id), &json!(id)));
+    let body = sent(&list, &ask(Wire::Chat, &tools));
+    let short = body["messages"][2]["tool_calls"][0]["id"].as_str().expect("an id");
+    assert_eq!((short.len(), &body["messages"][3]["tool_call_id"]), (40, &json!(short)));
 }
 
 #[test]
@@ -396,6 +418,17 @@ fn each_wire_gets_its_own_seals() {
     let kinds: Vec<&str> =
         body["input"].as_array().expect("items").iter().filter_map(|item| item["type"].as_str()).collect();
     assert_eq!(kinds, ["message", "message", "reasoning", "function_call", "function_call_output"]);
+
+    assert_eq!(body["input"][2]["id"], "rs_1");
+    // A copy of an item is left out, and another one with its id goes without the id.
+    let mut other = thinking.clone();
+    other["reasoning"]["encrypted_content"] = json!("more");
+    let blocks = json!([thinking, thinking, other, text("late")]);
+    let body = sent(&json!([user("x"), answer(blocks)]), &ask(Wire::Responses, &tools));
+    let items = body["input"].as_array().expect("items");
+    let ids: Vec<_> =
+        items.iter().filter(|item| item["type"] == "reasoning").map(|item| item.get("id")).collect();
+    assert_eq!(ids, [Some(&json!("rs_1")), None]);
 
     let blocks = json!([{"type": "thinking", "text": "hm", "wire": "chat"}, call("a")]);
     let dialect = Dialect { return_reasoning: true, ..Dialect::of(Wire::Chat) };
@@ -500,7 +533,7 @@ fn sampling_is_asked_for_as_each_provider_takes_it() {
 }
 
 #[test]
-fn an_edit_says_what_must_be_read_again() {
+fn an_edit_reports_the_uncached_part() {
     let long = "word ".repeat(80);
     let list = |first: &str, last: &[Value]| {
         let mut list = vec![user(first), answer(json!([text(&long)])), user("and?")];

@@ -66,7 +66,7 @@ pub(super) fn report_changed<O: Objects + ?Sized>(
         // The content of folders has its own paths.
         let folder = [&now, &theirs].into_iter().flatten().any(Node::is_folder);
         if !folder && !same(now.as_ref(), left.as_ref()) && !same(now.as_ref(), theirs.as_ref()) {
-            let how = PathOutcome::Conflict { theirs };
+            let how = PathOutcome::Conflict { theirs, kept: true };
             touched.insert(path, PathState { present: now.clone(), wanted: now, how, settled: true });
         }
     }
@@ -110,12 +110,12 @@ fn merge_path<O: Objects + ?Sized>(
             return Ok((Some(Node::File { content, size, mode }), PathOutcome::Merged));
         }
     }
-    let wanted = match on_conflict {
-        OnConflict::Keep => now,
-        OnConflict::Take => to.clone(),
-        OnConflict::Mark => marked.or(now),
+    let (wanted, kept) = match (on_conflict, marked) {
+        (OnConflict::Take, _) => (to.clone(), false),
+        (OnConflict::Mark, Some(marked)) => (Some(marked), false),
+        (OnConflict::Keep | OnConflict::Mark, _) => (now, true),
     };
-    Ok((wanted, PathOutcome::Conflict { theirs: to }))
+    Ok((wanted, PathOutcome::Conflict { theirs: to, kept }))
 }
 
 enum TextMerge {

@@ -68,7 +68,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
             for (path, theirs) in passed_over {
                 let (Some(left), Some(now)) = (left.get(&path), here.get(&path)) else { continue };
                 if !carried.contains_key(&path) && !now.same(left) && !now.same(&theirs) {
-                    let how = PathOutcome::Conflict { theirs: theirs.node() };
+                    let how = PathOutcome::Conflict { theirs: theirs.node(), kept: true };
                     let (present, wanted) = (Some(now.clone()), now.clone());
                     carried.insert(
                         path,
@@ -124,8 +124,9 @@ impl SealedPathState {
             self.wanted = after;
         } else {
             // Writing both versions of a secret between markers would be worse than either.
-            self.how = PathOutcome::Conflict { theirs: after.node() };
-            if on_conflict == OnConflict::Take {
+            let kept = on_conflict != OnConflict::Take;
+            self.how = PathOutcome::Conflict { theirs: after.node(), kept };
+            if !kept {
                 self.wanted = after;
             }
         }

@@ -94,7 +94,7 @@ fn holders_of_excluded<O: Objects + ?Sized>(
 fn stay(at: &mut PathState) {
     let theirs = std::mem::replace(&mut at.wanted, at.present.clone());
     let only_not_empty = at.present.as_ref().is_some_and(Node::is_folder) && theirs.is_none();
-    at.how = if only_not_empty { PathOutcome::Merged } else { PathOutcome::Conflict { theirs } };
+    at.how = if only_not_empty { PathOutcome::Merged } else { PathOutcome::Conflict { theirs, kept: true } };
 }
 
 /// The folders above the last path, and whether one of them stops being a folder. With sorted paths this

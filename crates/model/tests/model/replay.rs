@@ -301,7 +301,7 @@ fn replay_time_grows_linearly_with_the_length_of_deep_paths() {
 }
 
 #[test]
-fn a_step_between_folders_leaves_sealed_files_alone() {
+fn a_step_between_folders_does_not_move_sealed_files() {
     let mut world = World::default();
     let sealed = |world: &mut World, state: SealedState| {
         let id = world.snapshot(&[("a", "1")]);

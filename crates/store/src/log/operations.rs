@@ -55,6 +55,11 @@ impl Queries<'_> {
         Ok(found.into_iter().next().inspect(|found| self.remember(thread, found)))
     }
 
+    /// Forgets the operations that this transaction has read, after it rewrote or removed some.
+    pub(crate) fn forget_operations(&self) {
+        self.operations.borrow_mut().clear();
+    }
+
     fn remember(&self, thread: i64, found: &StoredOperation) {
         let mut known = self.operations.borrow_mut();
         // Walking a long log must not fill the cache.

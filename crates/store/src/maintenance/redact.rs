@@ -183,6 +183,7 @@ impl WriteTransaction<'_> {
         for blob in rewritten.sent {
             redacted.bytes += self.redact_one(Kind::Blob, blob, now)?.unwrap_or_default();
         }
+        self.redact_remotes(secrets)?;
         self.purge_quarantined(secrets)?;
         Ok(())
     }

@@ -85,7 +85,7 @@ mod tests {
     fn a_ticket_is_single_use_and_a_session_ends_with_its_token() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let runtime_database =
-            Store::open(folder.path()).expect("a store").runtime_database().expect("a ledger");
+            Store::open(folder.path()).expect("a store").runtime_database().expect("a runtime database");
         let at = Timestamp::from_millis;
         let uses =
             |ticket: u8, now: i64| runtime_database.use_ticket(&[ticket; 32], at(now)).expect("a query");

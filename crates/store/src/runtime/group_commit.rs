@@ -200,7 +200,7 @@ mod tests {
     fn a_job_that_panics_is_reported_as_a_defect_and_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(&folder.path().join("store")).expect("a store");
-        let runtime_database = store.runtime_database().expect("a ledger");
+        let runtime_database = store.runtime_database().expect("a runtime database");
         for durability in [Durability::Immediate, Durability::Deferred] {
             let refused =
                 runtime_database.write_grouped(durability, |connection| -> Result<(), StoreError> {

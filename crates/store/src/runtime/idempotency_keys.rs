@@ -238,8 +238,10 @@ mod tests {
     fn a_request_runs_once_and_repeats_its_answer() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
-        let (here, there) =
-            (store.runtime_database().expect("a ledger"), store.runtime_database().expect("a ledger"));
+        let (here, there) = (
+            store.runtime_database().expect("a runtime database"),
+            store.runtime_database().expect("a runtime database"),
+        );
         let request = RequestId::of(b"key");
         let begin = |runtime_database: &RuntimeDatabase, fingerprint: &[u8; 32], owner: &str| {
             runtime_database
@@ -258,7 +260,7 @@ mod tests {
         assert_eq!(begin(&there, &TWO, "b"), by("c"));
         here.finish_request(request, 201, b"made".to_vec()).expect("a write");
         let answered = RequestState::Answered { status: 201, answer: b"made".to_vec() };
-        let again = store.runtime_database().expect("a ledger");
+        let again = store.runtime_database().expect("a runtime database");
         for runtime_database in [&here, &there, &again] {
             assert_eq!(begin(runtime_database, &TWO, "e"), answered);
         }
@@ -277,8 +279,10 @@ mod tests {
     fn concurrent_requests_run_once_and_none_is_lost() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
-        let runtime_databases =
-            [store.runtime_database().expect("a ledger"), store.runtime_database().expect("a ledger")];
+        let runtime_databases = [
+            store.runtime_database().expect("a runtime database"),
+            store.runtime_database().expect("a runtime database"),
+        ];
         let (threads, each) = (16, 20_u32);
         let won: usize = std::thread::scope(|scope| {
             let race = |number: usize| {

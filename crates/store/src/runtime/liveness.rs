@@ -49,7 +49,7 @@ impl Store {
 
     /// Whether some process keeps a turn alive.
     pub fn is_alive(&self, turn: TurnId) -> Result<bool, StoreError> {
-        self.is_locked(&turn.to_string())
+        self.turn_leases().is_alive(turn)
     }
 
     /// Marks a named process as alive: a server whose requests no other process takes over meanwhile.
@@ -59,7 +59,7 @@ impl Store {
 
     /// Whether a process with this name is alive.
     pub fn is_alive_as(&self, name: &str) -> Result<bool, StoreError> {
-        self.is_locked(&file_stem_of(name))
+        self.turn_leases().is_locked(&format!("{}.alive", file_stem_of(name)))
     }
 
     fn lock_file(&self, stem: &str) -> Result<LivenessLock, StoreError> {
@@ -70,16 +70,6 @@ impl Store {
         // Only a process that probes the lock can hold it now.
         file.lock().map_err(|error| StoreError::File { path: path.clone(), error })?;
         Ok(LivenessLock { path, _file: file })
-    }
-
-    fn is_locked(&self, stem: &str) -> Result<bool, StoreError> {
-        let path = folders(&self.folder).join(format!("{stem}.alive"));
-        match File::open(&path) {
-            // A shared lock, so that two probes do not mistake each other for the owner.
-            Ok(file) => Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(StoreError::File { path, error }),
-        }
     }
 
     /// Leases a take for its only turn; `None` if another turn runs, in any process.
@@ -135,7 +125,17 @@ pub struct TurnLeases {
 impl TurnLeases {
     /// Whether a turn runs in a take, in any process.
     pub fn is_turn_running(&self, take: TakeId) -> Result<bool, StoreError> {
-        let path = self.place.join(format!("{take}.turn"));
+        self.is_locked(&format!("{take}.turn"))
+    }
+
+    /// Whether some process keeps a turn alive.
+    pub fn is_alive(&self, turn: TurnId) -> Result<bool, StoreError> {
+        self.is_locked(&format!("{turn}.alive"))
+    }
+
+    fn is_locked(&self, name: &str) -> Result<bool, StoreError> {
+        let path = self.place.join(name);
+        // A shared lock, so that two probes do not mistake each other for the owner.
         match File::open(&path) {
             Ok(file) => Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),

@@ -160,8 +160,10 @@ mod tests {
     fn messages_reach_only_running_turns() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
-        let (here, there) =
-            (store.runtime_database().expect("a ledger"), store.runtime_database().expect("a ledger"));
+        let (here, there) = (
+            store.runtime_database().expect("a runtime database"),
+            store.runtime_database().expect("a runtime database"),
+        );
         let take = TakeId::from_bytes([1; 16]);
         assert!(!there.send_message(take, &TurnMessage::Interrupt).expect("a query"), "no turn runs yet");
         let turn = RunningTurn {
@@ -171,6 +173,7 @@ mod tests {
             started: Timestamp::from_millis(5),
             process: 1,
             partial: None,
+            state: None,
         };
         let stamp = |runtime_database: &RuntimeDatabase| runtime_database.stamp().expect("a query");
         let before = [stamp(&here), stamp(&there)];

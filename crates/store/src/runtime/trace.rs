@@ -171,7 +171,7 @@ mod tests {
     fn bodies_are_read_back_and_can_be_erased() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let runtime_database =
-            Store::open(folder.path()).expect("a store").runtime_database().expect("a ledger");
+            Store::open(folder.path()).expect("a store").runtime_database().expect("a runtime database");
         let threads = [ThreadId::from_bytes([1; 16]), ThreadId::from_bytes([2; 16])];
         let body = format!(r#"{{"messages":["{}","{}"]}}"#, "a".repeat(100), "secret ".repeat(20));
         for (number, thread) in [threads[0], threads[1], threads[0]].into_iter().enumerate() {

@@ -1,4 +1,4 @@
--- Immutable content. Its name is the hash of its bytes and is not stored: reading checks it.
+-- Immutable content. Its id is the hash of its bytes and is not stored; every read checks it.
 CREATE TABLE object (
     number  INTEGER PRIMARY KEY,
     kind    INTEGER NOT NULL,
@@ -7,38 +7,38 @@ CREATE TABLE object (
     body    BLOB NOT NULL
 ) STRICT;
 
--- First eight bytes of the name, to the object.
+-- Locates objects by the first eight bytes of their ids.
 CREATE TABLE object_index (
     prefix INTEGER NOT NULL,
     number INTEGER NOT NULL,
     PRIMARY KEY (prefix, number)
 ) STRICT, WITHOUT ROWID;
 
--- The same for objects that came lately, in the order in which they came: names fall anywhere in a sorted
--- index, and each would cost a page of its own. When they are many they move there all at once. The row with the
--- highest number always stays, so that no number is used twice.
+-- The same for recent objects, in order of arrival. Ids are random, so that each would dirty a different page of
+-- the sorted index; many are moved there at once instead. The row with the highest number always stays, so that no
+-- number is used twice.
 CREATE TABLE object_recent (
     number INTEGER PRIMARY KEY,
     first  INTEGER NOT NULL,            -- the number of the first object; the others follow it
     names  BLOB NOT NULL                -- eight bytes of each name
 ) STRICT;
 
--- Content that was destroyed on purpose while its name lives on in the log.
+-- Content that was destroyed on purpose; the log still refers to it.
 CREATE TABLE redaction (
     id   BLOB PRIMARY KEY,
     kind INTEGER NOT NULL,
     time INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Content that a repair found gone: a loss that is known, where one that is not is a fault.
+-- Content that a repair found missing. Verification does not report a recorded loss again.
 CREATE TABLE lost (
     id   BLOB PRIMARY KEY,
     kind INTEGER NOT NULL,
     time INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Rows that a repair took out of use, as they were found: nothing is thrown away because it is damaged.
--- Of an object, `prefix` is what the index called it; of an operation, `thread` says whose it was.
+-- Damaged rows that a repair moved aside, unchanged: a repair deletes nothing.
+-- `prefix` is the index key of an object, `thread` the thread of an operation.
 CREATE TABLE quarantine (
     number  INTEGER PRIMARY KEY,
     source  TEXT NOT NULL,              -- the table it came from
@@ -53,13 +53,13 @@ CREATE TABLE quarantine (
     time    INTEGER NOT NULL
 ) STRICT;
 
--- One row for every time that content was destroyed: what any process keeps in memory from before is void.
+-- One row for each time that content was destroyed: invalidates the caches of all processes.
 CREATE TABLE erasure (
     number INTEGER PRIMARY KEY
 ) STRICT;
 
--- The log of every thread, in the order in which it was written. A purged thread leaves one row without a
--- body, so that whoever follows the sequence learns of it and no number is ever used twice.
+-- The logs of all threads, in the order of writing. A purged thread leaves one row without a body, so that
+-- followers of the log learn of the purge and no sequence number is used twice.
 CREATE TABLE operation (
     sequence INTEGER PRIMARY KEY,
     thread   INTEGER NOT NULL,
@@ -69,7 +69,7 @@ CREATE TABLE operation (
 ) STRICT;
 CREATE UNIQUE INDEX operation_version ON operation (thread, version);
 
--- Derived from here on. `record` is what is shown, `digest` guards it.
+-- The tables from here on are derived. `digest` is the checksum of `record`, which holds the displayed values.
 CREATE TABLE thread (
     number  INTEGER PRIMARY KEY,
     key     BLOB NOT NULL UNIQUE,
@@ -91,7 +91,7 @@ CREATE TABLE take (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX take_name ON take (thread, name);
 
--- What a thread can be found by: tag, branch, commit, directory.
+-- Values by which threads can be found: tag, branch, commit, directory.
 CREATE TABLE facet (
     kind   INTEGER NOT NULL,
     value  TEXT NOT NULL,
@@ -100,8 +100,8 @@ CREATE TABLE facet (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facet_thread ON facet (thread);
 
--- What searches should find: the hashes of all rows that have a value, folded into one. A row that damage hides
--- is missed by it.
+-- Row checksums: for each indexed value the XOR of the hashes of all rows with that value, which detects rows that
+-- damage hides from a lookup.
 CREATE TABLE tally (
     kind   INTEGER NOT NULL,
     value  ANY NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE tally (
     PRIMARY KEY (kind, value)
 ) STRICT, WITHOUT ROWID;
 
--- Not derived, and not history: folders (`digest` guards each row), and how things are shown.
+-- Neither derived nor history: projects (`digest` is the checksum of the row) and the display state of entries.
 CREATE TABLE project (
     key       BLOB PRIMARY KEY,
     path      TEXT NOT NULL,
@@ -129,14 +129,14 @@ CREATE TABLE presentation (
     PRIMARY KEY (thread, entry)
 ) STRICT, WITHOUT ROWID;
 
--- Folders that files are kept of: what each was when Retake last knew it. `digest` guards the record.
+-- Folders with captured files, as last recorded. `digest` is the checksum of the record.
 CREATE TABLE folder (
     key    BLOB PRIMARY KEY,
     record BLOB NOT NULL,
     digest INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Moves of files that have begun and not ended: at most one to a folder, and one to a thread.
+-- Pending moves of files: at most one per folder and per thread.
 CREATE TABLE intent (
     number INTEGER PRIMARY KEY,
     folder BLOB NOT NULL UNIQUE,
@@ -145,20 +145,20 @@ CREATE TABLE intent (
     digest INTEGER NOT NULL
 ) STRICT;
 
--- Files in packs/ that hold the bytes of blobs; `<number in hexadecimal>.pack`. One that no row names is garbage.
--- `born` in seconds since 1970; `bytes` is how long the file was made, `raw` how many bytes its blobs had then.
+-- Files in packs/ with the bytes of blobs, `<number in hexadecimal>.pack`. A file without a row is garbage.
+-- `born` is in seconds since 1970, `bytes` the size of the file, `raw` the unpacked size of its blobs.
 CREATE TABLE pack (
     number INTEGER PRIMARY KEY, born INTEGER NOT NULL, bytes INTEGER NOT NULL, raw INTEGER NOT NULL
 ) STRICT;
 
--- First eight bytes of a blob's name, to where its bytes are; like object_index, it can be made anew.
--- `frame` is where the frame begins in the file; `start` where the blob begins in the frame, unpacked.
+-- Locates blobs in packs by the first eight bytes of their ids; can be rebuilt, like object_index.
+-- `frame` is the offset of the frame in the file, `start` the offset of the blob in the unpacked frame.
 CREATE TABLE packed (
     prefix INTEGER, pack INTEGER, frame INTEGER, start INTEGER, length INTEGER NOT NULL,
     PRIMARY KEY (prefix, pack, frame, start)
 ) STRICT, WITHOUT ROWID;
 
--- Frames that are to be overwritten because something in them was redacted.
+-- Frames with redacted content, which are to be overwritten.
 CREATE TABLE doomed (
     pack INTEGER, frame INTEGER, length INTEGER NOT NULL, PRIMARY KEY (pack, frame)
 ) STRICT, WITHOUT ROWID;

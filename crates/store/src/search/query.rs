@@ -7,6 +7,7 @@
 //!
 //! Hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for recency: 2 for the newest entry, 1.5 for one a month older, approaching 1 for old ones. So the newer of two similar matches comes first, but a much better match is never hidden by its age.
 
+use serde::Deserialize;
 use std::collections::HashMap;
 
 use retake_model::content::ContentId;
@@ -61,11 +62,14 @@ pub enum SearchScope {
 }
 
 /// The order of hits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum SearchOrder {
     /// Best matches first, with a slight preference for newer ones. Without words, newest first.
     #[default]
     Relevance,
+    /// Newest first.
     Newest,
 }
 

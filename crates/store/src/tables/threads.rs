@@ -1,5 +1,6 @@
 //! The index of threads: summaries for lists, without opening any thread.
 
+use serde::Deserialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -70,7 +71,9 @@ impl ThreadSelection {
 }
 
 /// Whether to include archived threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum DeletedFilter {
     /// Only threads that are not archived.
     #[default]

@@ -58,7 +58,7 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn a_folder_with_other_files_is_not_taken_over() {
+fn a_folder_with_other_files_is_not_adopted() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("letter.txt"), "not ours").expect("a file");

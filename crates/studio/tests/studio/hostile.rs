@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use retake_agent::fault_server::{FaultServer, Script, ScriptStep};
+use retake_testing::fault_server::{FaultServer, Script, ScriptStep};
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, Look};

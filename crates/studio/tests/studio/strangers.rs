@@ -10,7 +10,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use retake_agent::fault_server::{FaultServer, Script};
+use retake_testing::fault_server::{FaultServer, Script};
 use serde_json::json;
 
 use crate::studio::Studio;

@@ -1,6 +1,6 @@
 //! The studio in a browser: common actions of the tests.
 
-use retake_agent::fault_server::FaultServer;
+use retake_testing::fault_server::FaultServer;
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, Look};

@@ -23,12 +23,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("timeline", &["model", "store", "workspace"]),
     ("agent", &["model", "store", "workspace", "timeline"]),
     ("sync", &["model", "store"]),
-    ("api", &["model", "store", "workspace", "timeline", "agent"]),
+    ("surface", &["model", "store", "workspace", "timeline", "agent"]),
+    ("api", &["model", "store", "workspace", "timeline", "agent", "surface"]),
     ("render", &["model", "timeline"]),
-    // Only for tests; not shipped.
-    ("testing", &["model", "store", "timeline"]),
-    ("studio", &["model", "store", "timeline", "agent", "render", "testing"]),
+    ("studio", &["model", "store", "timeline", "agent", "render"]),
     ("hub", &["model", "sync"]),
+    // Equipment of tests; not shipped. Other crates use it as a dev-dependency only.
+    ("testing", &["model", "store", "timeline", "agent"]),
     ("cli", ALL),
     // These rules read the repository and depend on none of its crates.
     ("tidy", &[]),
@@ -45,6 +46,7 @@ const ALL: &[&str] = &[
     "timeline",
     "agent",
     "sync",
+    "surface",
     "render",
     "api",
     "studio",
@@ -56,6 +58,9 @@ const ALL: &[&str] = &[
 
 /// Crates that no shipped crate uses, except in its tests.
 const NOT_SHIPPED: &[&str] = &["tidy", "testing", "campaigns", "bench"];
+
+/// The crate that every other one may use in its tests.
+const EQUIPMENT: &str = "testing";
 
 /// Dependencies that are not used yet. A used one must be removed from this list.
 const PLANNED: &[&str] = &[];
@@ -78,7 +83,11 @@ fn layering(path: &Path, text: &str) -> Vec<Violation> {
             path.display()
         )];
     };
-    dependencies(&parse(path, text))
+    let mut manifest = parse(path, text);
+    if let Some(Value::Table(tests)) = manifest.get_mut("dev-dependencies") {
+        tests.retain(|name, _| own_crate(name) != Some(EQUIPMENT));
+    }
+    dependencies(&manifest)
         .iter()
         .filter_map(|name| own_crate(name))
         .filter(|used| *used != crate_name && !allowed.contains(used))
@@ -395,6 +404,10 @@ mod controls {
             good,
         );
         check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
+        // Equipment of tests is used in tests only.
+        let shipped = "[dependencies]\nretake-testing.workspace = true\n";
+        let tested = "[dev-dependencies]\nretake-testing.workspace = true\n";
+        check(layering, "crates/agent/Cargo.toml", shipped, tested);
         check(
             own_names,
             "crates/api/Cargo.toml",

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_reads_back_and_nothing_else_is_one() {
+    fn a_cursor_round_trips_and_other_texts_are_rejected() {
         for (pinned, updated, number) in
             [(false, 0, 1), (true, 1_700_000_000_000, 10_000), (true, -1, i64::MAX)]
         {

@@ -8,30 +8,29 @@
 //! operations changes nothing. If the two have diverged, the import is rejected; the export can still be
 //! imported as a copy.
 
+mod lines;
+mod objects;
+mod operations;
+
 use std::collections::HashSet;
 use std::convert::Infallible;
-use std::io::{BufRead, Read};
-use std::sync::Arc;
+use std::io::BufRead;
 
-use data_encoding::BASE64;
-use retake_model::check::{self, FileChecker, InvalidContentError, StateChecker};
-use retake_model::content::{ContentId, Kind, decode};
-use retake_model::history::{FIRST, Link};
+use retake_model::check::{FileChecker, InvalidContentError, StateChecker};
+use retake_model::content::ContentId;
 use retake_model::id::{ProjectId, ThreadId};
-use retake_model::object::{MemoryObjects, NewObject, ObjectError, Objects};
-use retake_model::operation::{ConcurrentChange, Operation, OperationKind, Version};
-use retake_model::reference::{Reference, references};
-use retake_store::{Publication, PublishError, Queries, StoreError, WriteError, WriteTransaction};
-use serde::{Deserialize, Serialize};
+use retake_model::operation::Version;
+use retake_model::reference::Reference;
+use retake_store::{StoreError, WriteError, WriteTransaction};
+use serde::Serialize;
 
+use self::lines::{ExportLines, Line};
+use self::objects::ObjectBuffer;
 use crate::clock::ClockIds;
-use crate::transfer::export::{FORMAT, kind_named};
+use crate::transfer::export::FORMAT;
 use crate::working_copy::move_back_to_files;
 use crate::write::project::UnrecordedProject;
 use crate::{ChangeError, Clock, Project, ProjectError, Timeline};
-
-/// Maximum length of a line: the largest entry in base64, with a margin.
-const LONGEST_LINE: u64 = 128 * 1024 * 1024;
 
 /// The identity of the imported thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +94,7 @@ pub enum ImportError {
     CutOff(u64),
     /// The thread exists and has diverged from the export.
     #[error(
-        "thread {} is here already and went another way after version {common}; import it with --copy",
+        "thread {} already exists here and differs after version {common}; import it with --copy",
         .thread.short()
     )]
     Diverged {
@@ -204,12 +203,10 @@ fn import_thread(
     };
     let mut import = Import {
         writing,
-        from,
+        lines: ExportLines::new(from),
         project,
         copy,
         has_original: false,
-        hasher: blake3::Hasher::new(),
-        line: 0,
         present: HashSet::new(),
         redacted: HashSet::new(),
         waiting: ObjectBuffer::default(),
@@ -229,32 +226,13 @@ struct ImportedThread {
     before: Option<Version>,
 }
 
-#[derive(Deserialize)]
-struct Header {
-    retake: String,
-    format: u64,
-    thread: ThreadId,
-    version: Version,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Object { object: String, data: String },
-    Operation { operation: Version, data: String },
-    Redacted { redacted: ContentId, kind: String },
-    End { end: bool, lines: u64, digest: String },
-}
-
 struct Import<'writing, 'transaction, R> {
     writing: &'writing WriteTransaction<'transaction>,
-    from: R,
+    lines: ExportLines<R>,
     project: ProjectId,
     copy: Option<ThreadId>,
     /// Whether the original of a copy is in the same project.
     has_original: bool,
-    hasher: blake3::Hasher,
-    line: u64,
     /// Objects that the export has brought so far.
     present: HashSet<Reference>,
     /// Objects that the export declares as redacted, until something refers to them.
@@ -267,35 +245,9 @@ struct Import<'writing, 'transaction, R> {
     new_operations: u64,
 }
 
-/// Objects of the next operation, in the order of the export and by id.
-#[derive(Default)]
-struct ObjectBuffer {
-    order: Vec<NewObject>,
-    named: MemoryObjects,
-}
-
-impl ObjectBuffer {
-    fn push(&mut self, object: NewObject) {
-        self.named.insert_all([object.clone()]);
-        self.order.push(object);
-    }
-}
-
-/// Buffered objects on top of the stored ones.
-struct ImportObjects<'import> {
-    waiting: &'import MemoryObjects,
-    stored: &'import Queries<'import>,
-}
-
-impl Objects for ImportObjects<'_> {
-    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
-        self.waiting.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id))
-    }
-}
-
 impl<R: BufRead> Import<'_, '_, R> {
     fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportedThread, ImportError> {
-        let header = self.header()?;
+        let header = self.lines.header()?;
         let thread = self.copy.unwrap_or(header.thread);
         let original = self.writing.thread(header.thread)?;
         self.has_original = original.is_some_and(|row| row.home == self.project);
@@ -304,11 +256,8 @@ impl<R: BufRead> Import<'_, '_, R> {
         let here = known.map(|row| row.summary.sharing());
         let mut next: Version = 1;
         loop {
-            let before = self.hasher.finalize();
-            let before_lines = self.line;
-            let text = self.next_line()?.ok_or(ImportError::CutOff(self.line))?;
-            let line = serde_json::from_str(&text).map_err(|error| self.not_an_export(&error.to_string()))?;
-            match line {
+            let (digest_before, lines_before) = self.lines.position();
+            match self.lines.line()? {
                 Line::Object { object, data } => self.object(&object, &data)?,
                 Line::Redacted { redacted, kind } => self.redacted(redacted, &kind)?,
                 Line::Operation { operation, data } => {
@@ -320,19 +269,19 @@ impl<R: BufRead> Import<'_, '_, R> {
                     next += 1;
                 }
                 Line::End { end, lines, digest } => {
-                    if !end || lines != before_lines || digest != before.to_hex().as_str() {
-                        return Err(self.damaged("the end does not fit the beginning"));
+                    if !end || lines != lines_before || digest != digest_before.to_hex().as_str() {
+                        return Err(self.damaged("its checksum does not match"));
                     }
                     break;
                 }
             }
         }
-        if self.next_line()?.is_some() {
-            return Err(self.damaged("something stands behind its end"));
+        if self.lines.next()?.is_some() {
+            return Err(self.damaged("there is content after its end"));
         }
-        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
+        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it contains no operation"))?;
         if header.version != next - 1 {
-            return Err(self.damaged("it holds fewer operations than it says"));
+            return Err(self.damaged("it contains fewer operations than its header says"));
         }
         // The sharing of an existing thread is a local decision, which an import does not change.
         if let Some(sharing) = here.filter(|here| *here != row.summary.sharing()) {
@@ -351,7 +300,7 @@ impl<R: BufRead> Import<'_, '_, R> {
             Some(Ok(jump_to)) => jump_to,
             None => None,
         };
-        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
+        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it contains no operation"))?;
         Ok(ImportSummary {
             thread,
             title: row.summary.title.clone(),
@@ -361,222 +310,11 @@ impl<R: BufRead> Import<'_, '_, R> {
         })
     }
 
-    fn header(&mut self) -> Result<Header, ImportError> {
-        let text = self.next_line()?.ok_or_else(|| self.not_an_export("it is empty"))?;
-        let header: Header =
-            serde_json::from_str(&text).map_err(|error| self.not_an_export(&error.to_string()))?;
-        if header.retake != "thread" {
-            return Err(self.not_an_export("it does not hold a thread"));
-        }
-        if header.format > FORMAT {
-            return Err(ImportError::Newer { found: header.format });
-        }
-        Ok(header)
-    }
-
-    fn object(&mut self, kind: &str, data: &str) -> Result<(), ImportError> {
-        let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
-        if kind == Kind::Sealed {
-            return Err(self.damaged("sealed bytes, which no export holds"));
-        }
-        let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
-        let needed = references(kind, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
-        for reference in needed {
-            self.need(reference)?;
-        }
-        check::content(kind, &bytes).map_err(|error| self.bad(&error))?;
-        let id = ContentId::of(kind, &bytes);
-        self.measures.content(kind, id, &bytes).map_err(|error| self.bad(&error))?;
-        self.present.insert((kind, id));
-        // An import does not restore content that was redacted here.
-        if !can_be_redacted(kind) || !self.writing.is_redacted(id)? {
-            self.waiting.push(NewObject { id, kind, bytes: bytes.into() });
-        }
-        Ok(())
-    }
-
-    /// Checks that a referenced object came earlier, or is declared as redacted.
-    fn need(&mut self, reference: Reference) -> Result<(), ImportError> {
-        if self.present.contains(&reference) {
-            return Ok(());
-        }
-        if !self.redacted.remove(&reference) {
-            return Err(self.damaged("something refers to what is not there"));
-        }
-        // Content that was redacted elsewhere but exists here stays: an export must not delete content.
-        let (kind, id) = reference;
-        if !self.writing.contains(kind, id)? {
-            self.writing.put_redaction(kind, id, self.now)?;
-        }
-        self.present.insert(reference);
-        Ok(())
-    }
-
-    fn redacted(&mut self, id: ContentId, kind: &str) -> Result<(), ImportError> {
-        let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
-        if !can_be_redacted(kind) {
-            return Err(self.damaged("only entries, blobs and sealed bytes can be redacted"));
-        }
-        // Recorded only when something refers to it with the declared kind.
-        self.redacted.insert((kind, id));
-        Ok(())
-    }
-
-    fn operation(&mut self, thread: ThreadId, version: Version, data: &str) -> Result<(), ImportError> {
-        let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
-        let mut operation: Operation = decode(&bytes).map_err(|error| self.damaged(&error.to_string()))?;
-        let needed = references(Kind::Operation, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
-        for reference in needed {
-            self.need(reference)?;
-        }
-        check::operation(&operation).map_err(|error| self.bad(&error))?;
-        if let Some(ends) = ends(&operation.kind)
-            && ends.iter().any(|end| !(1..operation.version).contains(end))
-        {
-            return Err(self.damaged("a move between versions that are not there"));
-        }
-        if operation.version != version {
-            return Err(self.damaged("an operation out of order"));
-        }
-        if self.copy.is_some() {
-            operation.thread = thread;
-            operation.previous = self.previous;
-            self.rewrite_project(&mut operation.kind);
-            self.share_files(&mut operation);
-        } else if operation.thread != thread || operation.previous != self.previous {
-            return Err(self.damaged("an operation that does not follow the one before it"));
-        }
-        let id = ContentId::of(Kind::Operation, &retake_model::content::encode(&operation));
-        self.previous = Some(id);
-        let row = self.writing.thread(thread)?;
-        if let Some(row) = &row
-            && let Some(here) = self.writing.operation(row.number, version)?
-        {
-            self.waiting = ObjectBuffer::default();
-            if here.id != id {
-                return Err(ImportError::Diverged { thread, common: version - 1 });
-            }
-            return Ok(());
-        }
-        self.check_position(row.as_ref().map(|row| row.number), &operation)?;
-        self.check_last_file_operation(row.map(|row| row.number), &operation)?;
-        // Checked before it is published, because publishing reads the state, and a malicious one is
-        // expensive to read.
-        let arriving = ImportObjects { waiting: &self.waiting.named, stored: self.writing };
-        self.accepted.state(&arriving, operation.after).map_err(|error| self.bad(&error))?;
-        let objects = std::mem::take(&mut self.waiting).order;
-        self.writing.publish_in(Publication { operation, objects }, Some(self.project)).map_err(|error| {
-            match error {
-                PublishError::Store(error) => ImportError::Store(error),
-                other => self.damaged(&other.to_string()),
-            }
-        })?;
-        self.new_operations += 1;
-        Ok(())
-    }
-
-    /// Computes the position of an operation again, because undo and redo rely on it.
-    fn check_position(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
-        let link = Link::of(operation);
-        let Some(number) = row else {
-            let first = operation.version == 1 && operation.place == FIRST && link.predates_chains();
-            return if first { Ok(()) } else { Err(self.damaged("a first operation in the wrong place")) };
-        };
-        let head = self.writing.head(number)?.ok_or_else(|| self.damaged("an operation without a log"))?;
-        let head = head.operation;
-        if !link.follows(&self.writing.log(number), head.version)? {
-            return Err(self.damaged("an operation in the wrong place"));
-        }
-        if !operation.kind.is_not_undoable() {
-            return Ok(());
-        }
-        // In a log from before takes had chains, a move makes an old state current. In newer logs a note
-        // changes nothing, and a move creates a state that is checked like any other.
-        let expected = if link.predates_chains() {
-            self.change(number, operation.place.position)?.map(|target| target.after)
-        } else if link.is_move() {
-            return Ok(());
-        } else {
-            Some(head.after)
-        };
-        if expected == Some(operation.after) {
-            Ok(())
-        } else {
-            Err(self.damaged("a move that does not lead where it says"))
-        }
-    }
-
-    /// Checks `last_file_operation`, the link to the previous operation with files, because searches for
-    /// files follow it.
-    fn check_last_file_operation(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
-        let head = row.map(|number| self.writing.head(number)).transpose()?.flatten();
-        let before = head.and_then(|head| head.operation.last_file_operation);
-        if operation.last_file_operation == operation.files.map(|_| operation.version).or(before) {
-            Ok(())
-        } else {
-            Err(self.damaged("an operation that names the wrong one as the last with files"))
-        }
-    }
-
-    fn change(&self, number: i64, version: Version) -> Result<Option<Operation>, ImportError> {
-        let found = self.writing.operation(number, version)?;
-        Ok(found.map(|found| found.operation).filter(|operation| !operation.kind.is_not_undoable()))
-    }
-
-    /// Makes a copy independent of the original's source thread, so that no undo there can delete it.
-    fn rewrite_project(&self, kind: &mut OperationKind) {
-        if let OperationKind::ThreadCreated { .. } | OperationKind::ThreadPromoted { .. } = kind {
-            *kind = OperationKind::ThreadCreated { project: self.project };
-        }
-    }
-
-    /// Marks file changes of a copy as shared, so that an undo asks before it reverts work of the original.
-    fn share_files(&self, operation: &mut Operation) {
-        let is_change = !operation.kind.is_not_undoable();
-        if let Some(files) = operation.files.as_mut().filter(|_| is_change && self.has_original) {
-            files.shared = Some(ConcurrentChange::OtherThread);
-        }
-    }
-
-    fn next_line(&mut self) -> Result<Option<String>, ImportError> {
-        let mut bytes = Vec::new();
-        self.from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        self.line += 1;
-        if bytes.last() != Some(&b'\n') {
-            return Err(ImportError::CutOff(self.line));
-        }
-        self.hasher.update(&bytes);
-        String::from_utf8(bytes).map(Some).map_err(|_| self.not_an_export("it is not UTF-8"))
-    }
-
-    fn not_an_export(&self, reason: &str) -> ImportError {
-        ImportError::NotAnExport { line: self.line, reason: reason.chars().take(120).collect() }
-    }
-
     fn damaged(&self, reason: &str) -> ImportError {
-        ImportError::Damaged { line: self.line, reason: reason.to_owned() }
+        self.lines.damaged(reason)
     }
 
     fn bad(&self, error: &InvalidContentError) -> ImportError {
         self.damaged(&error.to_string())
     }
-}
-
-/// The versions between which a move leads.
-fn ends(kind: &OperationKind) -> Option<[Version; 2]> {
-    match *kind {
-        OperationKind::Undone { from, to }
-        | OperationKind::Redone { from, to }
-        | OperationKind::Jumped { from, to }
-        | OperationKind::FilesMoved { from, to, .. } => Some([from, to]),
-        _ => None,
-    }
-}
-
-/// Returns whether a kind of object can be redacted: only content, and not the structure of a thread.
-fn can_be_redacted(kind: Kind) -> bool {
-    matches!(kind, Kind::Entry | Kind::Blob | Kind::Sealed)
 }

@@ -17,7 +17,7 @@ use super::plan::{FileOperationWalk, FolderKind, take_in_folder};
 use super::record_changes::with_files;
 use super::route::changes_any_files;
 use crate::clock::Clock;
-use crate::write::change::{Head, compose_move, finish};
+use crate::write::change::{Composer, Head, finish};
 use crate::write::moves::view_of;
 use crate::{Caller, ChangeError, FileError, Goal, Rules};
 
@@ -57,7 +57,8 @@ pub(crate) fn move_back_to_files(
     writing.put_contents(&additions.into_new(), clock.now())?;
     // A single operation, so that no version combines the conversation of one side with the files of the
     // other.
-    let composed = compose_move(writing, &at, &way.cursor, kind, &caller, clock)?;
+    let composer = Composer { writing, at: &at, caller: &caller, clock, rules: Rules::default() };
+    let composed = composer.moved(&way.cursor, kind)?;
     let (before, after) = (with_import, without);
     let files = FileChange { before, after, take, worktree: false, left: None, shared: None };
     finish(writing, &at, with_files(composed, files))?;

@@ -14,7 +14,6 @@ use crate::{ChangeError, ChangeOutcome, ReadError};
 
 /// Why files were not moved. Neither files nor conversation changed, except as the error states.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum FileError {
     /// The change of the conversation was rejected.
     #[error(transparent)]

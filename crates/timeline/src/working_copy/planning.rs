@@ -18,7 +18,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::intent::{FolderRecord, FolderRun};
 use retake_model::operation::Version;
 use retake_model::path::RootPath;
-use retake_store::{Queries, StoreError};
+use retake_store::Queries;
 use retake_workspace::snapshot::Options;
 
 use super::execute::ExecutedMove;
@@ -26,13 +26,10 @@ use super::recover::Recovery;
 use super::report::{FileReport, of_plan};
 use super::resolve_request::{self, ResolvedRequest};
 use super::take_folder::TakeFolder;
-use super::{
-    FileError, MoveOptions, Preview, RestoreOutcome, Scope, SharedChanges, WorkingCopy, Worktree,
-    WorktreeChange,
-};
+use super::{FileError, MoveOptions, PlanOutcome, Preview, Scope, SharedChanges, WorkingCopy, Worktree};
 use crate::write::change::{head_of, stays_in_background};
 use crate::write::moves::RouteFiles;
-use crate::{Caller, ChangeError, ChangeOutcome, Command, Goal, HistoryMove, PromoteOutcome, Timeline};
+use crate::{Caller, ChangeError, Command, Goal, HistoryMove, Timeline};
 
 /// A request to plan.
 #[derive(Clone, Debug)]
@@ -104,21 +101,6 @@ pub(super) struct PlannedRequest {
 pub(super) struct Basis {
     pub(super) version: Version,
     pub(super) snapshot: Option<ContentId>,
-}
-
-/// The outcome of a plan.
-#[derive(Clone, Debug, Default)]
-pub struct PlanOutcome {
-    /// The operation; `None` if nothing changed.
-    pub done: Option<ChangeOutcome>,
-    /// The state of the thread after an undo, redo or jump.
-    pub moved: Option<HistoryMove>,
-    /// The new thread of a promoted take.
-    pub promoted: Option<ChangeOutcome>,
-    /// The changes of files; `None` if only the conversation was involved.
-    pub files: Option<FileReport>,
-    /// The change of a worktree, if requested.
-    pub worktree: Option<WorktreeChange>,
 }
 
 impl Timeline {
@@ -196,14 +178,8 @@ impl Timeline {
             RouteFiles::Absent if files.is_none() => RouteFiles::Leave,
             files => files,
         };
-        let background = match &request {
-            PlanRequest::Change(command) if working_copy.is_none() => self.is_background(thread, command)?,
-            _ => false,
-        };
-        let kept = files.filter(|_| background && options.scope != Scope::Conversation);
-        let source = self.source_worktree(thread, &request, kept)?;
         let timeline = self.clone();
-        Ok(PlannedRequest {
+        PlannedRequest {
             timeline,
             working_copy,
             take,
@@ -211,10 +187,11 @@ impl Timeline {
             request,
             caller,
             options,
-            background,
-            source,
+            background: false,
+            source: None,
             route_files,
-        })
+        }
+        .with_background(files)
     }
 
     /// Returns whether a command creates a take that stays in the background.
@@ -323,17 +300,8 @@ impl WorkingCopy {
             }
             _ => Some(self.clone()),
         };
-        let background = match &request {
-            PlanRequest::Change(command) if working_copy.is_none() => {
-                timeline.is_background(thread, command)?
-            }
-            _ => false,
-        };
-        let kept = background && options.scope != Scope::Conversation;
-        let kept = kept.then(|| self.workspace.file_options());
-        let source = timeline.source_worktree(thread, &request, kept)?;
         let (take, route_files) = (worktree, route_files(&request, options, working_copy.as_ref()));
-        Ok(PlannedRequest {
+        PlannedRequest {
             timeline,
             working_copy,
             take,
@@ -341,10 +309,11 @@ impl WorkingCopy {
             request,
             caller,
             options,
-            background,
-            source,
+            background: false,
+            source: None,
             route_files,
-        })
+        }
+        .with_background(Some(self.workspace.file_options()))
     }
 
     /// Rejects a thread whose files are in another folder.
@@ -376,6 +345,19 @@ impl Plan {
 }
 
 impl PlannedRequest {
+    /// Completes the request with where its new take stays, and with the worktree that the take starts from.
+    fn with_background(self, files: Option<&Options>) -> Result<Self, FileError> {
+        let background = match &self.request {
+            PlanRequest::Change(command) if self.working_copy.is_none() => {
+                self.timeline.is_background(self.thread, command)?
+            }
+            _ => false,
+        };
+        let captured = files.filter(|_| background && self.options.scope != Scope::Conversation);
+        let source = self.timeline.source_worktree(self.thread, &self.request, captured)?;
+        Ok(Self { background, source, ..self })
+    }
+
     fn plan(self) -> Result<Plan, FileError> {
         self.check_snapshot()?;
         let (basis, preview) = self.build_preview()?;
@@ -537,34 +519,5 @@ impl PlannedRequest {
         let (steps, route) = (way.steps, way.cursor.route().to_vec());
         let moved = HistoryMove { done, steps, position, can_undo, can_redo, also, route };
         Ok(PlanOutcome::moved(moved, Some(report)))
-    }
-}
-
-impl PlanOutcome {
-    /// The outcome for both threads of a promotion.
-    pub fn into_promoted(self) -> Result<PromoteOutcome, FileError> {
-        match (self.done, self.promoted) {
-            (Some(source), Some(promoted)) => Ok(PromoteOutcome { source, promoted }),
-            _ => Err(StoreError::Damaged("a promotion left no thread".to_owned()).into()),
-        }
-    }
-
-    /// The outcome of a restore.
-    pub fn into_restored(self) -> Result<RestoreOutcome, FileError> {
-        let files = self.files.ok_or(FileError::FilesDisabled)?;
-        Ok(RestoreOutcome { done: self.done, files })
-    }
-
-    fn done(done: Option<ChangeOutcome>, files: Option<FileReport>) -> Self {
-        Self { done, files, ..Self::default() }
-    }
-
-    fn moved(moved: HistoryMove, files: Option<FileReport>) -> Self {
-        Self { done: Some(moved.done.clone()), moved: Some(moved), files, ..Self::default() }
-    }
-
-    fn promoted(promoted: PromoteOutcome) -> Self {
-        let PromoteOutcome { source, promoted } = promoted;
-        Self { done: Some(source), promoted: Some(promoted), ..Self::default() }
     }
 }

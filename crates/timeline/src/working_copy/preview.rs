@@ -32,7 +32,7 @@ use super::{
     WorktreePreview,
 };
 use crate::files::listing::{FilePiece, node_at, piece_of};
-use crate::write::change::{Head, change, publish_move};
+use crate::write::change::{Composer, Head, change};
 use crate::write::moves::view_of;
 use crate::write::promote::promote_in;
 use crate::{Caller, Goal};
@@ -288,7 +288,9 @@ impl PlannedRequest {
             PendingOperation::Move { way, .. } if way.cursor.route().is_empty() => Ok((None, before)),
             PendingOperation::Move { goal, way } => {
                 let kind = goal.kind(way.from, way.to);
-                let (done, now) = publish_move(writing, at, &way.cursor, kind, &self.caller, clock)?;
+                let composer =
+                    Composer { writing, at, caller: &self.caller, clock, rules: self.timeline.rules };
+                let (done, now) = composer.publish_move(&way.cursor, kind)?;
                 Ok((done.kind, entries(&now.state)?))
             }
             PendingOperation::Change(command) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use retake_model::content::ContentId;
 use retake_model::id::{ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, FolderRun};
-use retake_model::object::{Additions, MemoryObjects, ObjectError, Objects, load};
+use retake_model::object::{MemoryObjects, ObjectError, Objects, load};
 use retake_model::operation::{ConcurrentChange, FileChange, OperationKind, Version};
 use retake_model::tree::{Excluded, Snapshot, compare};
 use retake_store::WriteTransaction;
@@ -19,7 +19,7 @@ use super::report::{FileReport, Outcome, PathReport};
 use super::sealed::{SealedSnapshot, changed_sealed};
 use super::{FileError, FolderSession, WorkingCopy};
 use crate::clock::Clock;
-use crate::write::change::{ComposedOperation, Head, compose_change, compose_command, finish};
+use crate::write::change::{ComposedOperation, Composer, Head, finish};
 use crate::{Caller, ChangeError, ChangeOutcome, Command, Rules};
 
 /// The current files.
@@ -106,8 +106,8 @@ impl WorkingCopy {
                 }
                 // Another thread may have changed the folder since this one last recorded its files.
                 let known = folder_state.known_files(writing, &at)?;
-                let composed = compose_command(writing, &at, command, &caller, &*clock, rules)?;
-                let Some(mut composed) = composed else { return Ok(at.unchanged()) };
+                let composer = Composer { writing, at: &at, caller: &caller, clock: &*clock, rules };
+                let Some(mut composed) = composer.command(command)? else { return Ok(at.unchanged()) };
                 if known.is_some_and(|known| known != recorded.snapshot) {
                     let take = folder_state.take_in_folder(writing, &at)?;
                     composed =
@@ -352,16 +352,8 @@ pub(super) fn publish_shares(
             }
         };
         let caller = Caller { take: Some(take), ..caller };
-        let composed = compose_change(
-            writing,
-            &at,
-            Additions::new(&**writing),
-            &at.state,
-            kind,
-            &caller,
-            clock,
-            Rules::default(),
-        )?;
+        let composer = Composer { writing, at: &at, caller: &caller, clock, rules: Rules::default() };
+        let composed = composer.same_state(kind)?;
         let files = folder_state.change(before, after, take);
         let (done, _) = finish(writing, &at, with_files(composed, files).shared_with(&share.others))?;
         published.push((at.row.summary.id == thread).then_some(done));
@@ -414,7 +406,8 @@ fn as_run(caller: &Caller, run: &FolderRun) -> Caller {
     Caller { actor: run.actor.clone(), turn: Some(run.turn), expected: None, request: None, ..caller.clone() }
 }
 
-/// The thread of the changes: that of the run in the folder, if it exists.
+/// The thread of the changes: that of the run in the folder, if it exists. While files of that thread move, here or in a
+/// worktree, recording waits: the changes must not become those of another thread.
 fn owner(
     writing: &WriteTransaction<'_>,
     at: Head,
@@ -426,7 +419,7 @@ fn owner(
     }
     match Head::of(writing, run.thread, &Caller::human()) {
         Ok(theirs) if theirs.state.deleted.is_none() => Ok((theirs, Some(run))),
-        Ok(_) | Err(ChangeError::NoSuchThread(_) | ChangeError::Moving(_)) => Ok((at, None)),
+        Ok(_) | Err(ChangeError::NoSuchThread(_)) => Ok((at, None)),
         Err(error) => Err(error.into()),
     }
 }

@@ -78,13 +78,16 @@ pub enum Outcome {
     Removed,
     /// Already as wanted.
     Unchanged,
-    /// Left unchanged, because later changes of someone else conflict with it.
+    /// Left unchanged, or written in part, because later changes of someone else conflict with it.
     Conflicted {
         /// The version that would have been written; `null` if it would have been removed.
         #[serde(skip_serializing_if = "Option::is_none")]
         theirs: Option<ContentId>,
         /// Whether it was written nevertheless, as the caller requested.
         written: bool,
+        /// Whether other changes of the path were made, without the one in conflict.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        partly: bool,
     },
     /// Left unchanged, because it changed at the last moment.
     Kept,
@@ -153,12 +156,19 @@ impl PathReport {
 impl Outcome {
     /// Returns whether the file was written or removed.
     pub fn moved(&self) -> bool {
-        matches!(self, Self::Written | Self::Merged | Self::Removed | Self::Conflicted { written: true, .. })
+        match self {
+            Self::Written | Self::Merged | Self::Removed => true,
+            Self::Conflicted { written, partly, .. } => *written || *partly,
+            Self::Unchanged | Self::Kept | Self::Skipped { .. } => false,
+        }
     }
 
     /// Returns whether the path was left unchanged although it should have moved.
     pub fn left(&self) -> bool {
-        matches!(self, Self::Conflicted { written: false, .. } | Self::Kept | Self::Skipped { .. })
+        matches!(
+            self,
+            Self::Conflicted { written: false, partly: false, .. } | Self::Kept | Self::Skipped { .. }
+        )
     }
 }
 
@@ -172,8 +182,9 @@ pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outco
             let done = applied.and_then(|applied| applied.get(&planned.path));
             let outcome = match (done, &planned.how) {
                 (Some(left), _) if left.left() => left.clone(),
-                (_, PathOutcome::Conflict { theirs }) => {
-                    Outcome::Conflicted { theirs: theirs.as_ref().and_then(content), written: moves }
+                (_, PathOutcome::Conflict { theirs, kept }) => {
+                    let theirs = theirs.as_ref().and_then(content);
+                    Outcome::Conflicted { theirs, written: moves && !kept, partly: moves && *kept }
                 }
                 (_, PathOutcome::NotCaptured(reason)) => Outcome::Skipped {
                     reason: format!("not captured on one side of the change ({})", reason.describe()),

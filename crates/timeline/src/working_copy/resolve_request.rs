@@ -19,10 +19,7 @@ use super::record_changes::changed_paths;
 use super::restore::check_paths;
 use super::route::shared_changes;
 use super::{FileError, PlanRequest, Scope, WorkingCopy};
-use crate::write::change::{
-    ComposedOperation, Head, check_no_turn, compose_change, compose_command, compose_move,
-    stays_in_background,
-};
+use crate::write::change::{ComposedOperation, Composer, Head, check_no_turn, stays_in_background};
 use crate::write::moves::Destination;
 use crate::{Caller, ChangeError, Command, Goal, Rules};
 
@@ -200,10 +197,10 @@ impl PendingOperation {
         at: &Head,
     ) -> Result<ComposedOperation<'writing, 'transaction>, FileError> {
         let (clock, rules, caller) = (&*order.timeline.clock, order.timeline.rules, &order.caller);
+        let composer = Composer { writing, at, caller, clock, rules };
         let on_top = |kind| {
-            let additions = Additions::new(&**writing);
             let caller = Caller { take: order.take, ..caller.clone() };
-            compose_change(writing, at, additions, &at.state, kind, &caller, clock, Rules::default())
+            Composer { caller: &caller, rules: Rules::default(), ..composer }.same_state(kind)
         };
         match self {
             Self::Move { way, .. } if order.options.scope == Scope::Files => {
@@ -211,7 +208,7 @@ impl PendingOperation {
             }
             Self::Move { goal, way } => {
                 let kind = goal.kind(way.from, way.to);
-                Ok(compose_move(writing, at, &way.cursor, kind, caller, clock)?)
+                Ok(composer.moved(&way.cursor, kind)?)
             }
             Self::Restore { snapshot } => Ok(on_top(OperationKind::FilesRestored { snapshot, paths })?),
             Self::Change(command) => {
@@ -226,8 +223,7 @@ impl PendingOperation {
                 if stays_in_background(writing, order.thread, at.state.active, &leases, &command)? {
                     check_no_turn(writing, at, &leases, Some(at.state.active))?;
                 }
-                compose_command(writing, at, command, caller, clock, rules)?
-                    .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
+                composer.command(command)?.ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
             }
             Self::Promote => unreachable!("a promotion is published by the timeline"),
         }

@@ -16,7 +16,6 @@ use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::intent::FolderRun;
 use retake_model::path::TreePath;
-use retake_store::WriteTransaction;
 use retake_workspace::snapshot;
 use serde::Serialize;
 
@@ -26,9 +25,8 @@ use super::record_changes::{count, publish_shares, with_files};
 use super::report::PathReport;
 use super::sealed::SealedSnapshot;
 use super::{FileError, WorkingCopy};
-use crate::clock::Clock;
-use crate::write::change::{ComposedOperation, Head, compose_command, finish};
-use crate::{Caller, ChangeError, ChangeOutcome, Rules};
+use crate::write::change::{ComposedOperation, Composer, Head, finish};
+use crate::{Caller, ChangeError, ChangeOutcome};
 
 /// Whether a step comes before or after a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +97,11 @@ impl WorkingCopy {
                         folder_state.set_snapshot(writing, sealed.id)?;
                     }
                     folder_state.mark_running(writing, run)?;
-                    let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
+                    let composed = compose(
+                        Composer { writing, at: &at, caller: &caller, clock: &*clock, rules },
+                        take,
+                        advance,
+                    )?;
                     Ok(finish(writing, &at, composed)?.0)
                 })?;
                 Ok(TurnAdvanceOutcome { done, snapshot, paths: 0 })
@@ -152,7 +154,11 @@ impl WorkingCopy {
                 publish_shares(writing, &folder_state, &*clock, (before, between), &shares, (at, &caller))?;
                 at = Head::of(writing, thread, &Caller { expected: None, ..caller.clone() })?;
             }
-            let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
+            let composed = compose(
+                Composer { writing, at: &at, caller: &caller, clock: &*clock, rules },
+                take,
+                advance,
+            )?;
             let (composed, paths) = match own {
                 Some(own) => {
                     let composed = with_files(composed, folder_state.change(between, id, take));
@@ -169,18 +175,13 @@ impl WorkingCopy {
 }
 
 fn compose<'writing, 'transaction>(
-    writing: &'writing WriteTransaction<'transaction>,
-    at: &Head,
+    composer: Composer<'_, 'writing, 'transaction>,
     take: TakeId,
     advance: TurnAdvance,
-    caller: &Caller,
-    clock: &dyn Clock,
-    rules: Rules,
 ) -> Result<ComposedOperation<'writing, 'transaction>, FileError> {
-    if at.state.deleted.is_some() {
+    if composer.at.state.deleted.is_some() {
         return Err(ChangeError::ThreadDeleted.into());
     }
     let command = Command::AdvanceTurn { take, advance };
-    compose_command(writing, at, command, caller, clock, rules)?
-        .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
+    composer.command(command)?.ok_or_else(|| FileError::Unchanged(Box::new(composer.at.unchanged())))
 }

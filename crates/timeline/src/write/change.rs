@@ -1,31 +1,28 @@
 //! Changes a thread: from the newest state to the next, published as one operation.
 
+mod compose;
+mod running;
 mod turn;
 
 use std::cmp::Reverse;
 use std::ops::Deref;
 
-use retake_model::command::{CommandContext, CommandOutcome, apply};
 use retake_model::content::ContentId;
-use retake_model::history::{HistoryCursor, continues_typing, link_change, link_move, link_note};
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::intent::WorktreeTake;
-use retake_model::object::{Additions, Objects};
-use retake_model::operation::{FileChange, Operation, OperationKind, Version};
-use retake_model::state::ThreadState;
+use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::summary::ThreadSummary;
 use retake_store::runtime::TurnLeases;
 use retake_store::{Publication, Queries, StoreError, ThreadFilter, ThreadRow, WriteTransaction};
-use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
-use crate::clock::{Clock, ClockIds};
-use crate::files::anchor::commit_of;
-use crate::working_copy::files_of_new_take;
-use crate::write::moves::{next_undo, state_after};
-use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
+use crate::clock::Clock;
+use crate::write::moves::next_undo;
+use crate::{Caller, ChangeError, Command, Rules, Timeline};
 
-use self::turn::{command_turn, previous_typing, running_turn};
+pub(crate) use self::compose::{ComposedOperation, Composer};
+pub(crate) use self::running::check_no_turn;
+use self::running::check_turns;
 
 /// The outcome of a change. It is durable.
 #[derive(Clone, Debug, Serialize)]
@@ -69,8 +66,11 @@ impl Timeline {
         let command = self.with_shared_role(thread, command)?;
         let recorded = self.record_shared(thread, &command)?;
         let done = self.change_thread(thread, command, caller);
-        if done.is_err() {
-            self.revert_shared(recorded)?;
+        match &done {
+            // The operation may be on disk, and needs its record then.
+            Ok(_) | Err(ChangeError::Store(StoreError::Unsure)) => {}
+            // A record without its operation has no effect, so that its removal may fail too.
+            Err(_) => drop(self.revert_shared(recorded)),
         }
         done
     }
@@ -108,7 +108,8 @@ impl Timeline {
                 if at.state.deleted.is_some() {
                     return Err(ChangeError::ThreadDeleted);
                 }
-                match compose_in_background(writing, &at, command, &caller, &*clock, rules)? {
+                let composer = Composer { writing, at: &at, caller: &caller, clock: &*clock, rules };
+                match composer.background_take(command)? {
                     None => Ok(at.unchanged()),
                     Some(composed) => Ok(finish(writing, &at, composed)?.0),
                 }
@@ -133,42 +134,6 @@ pub(crate) fn stays_in_background(
     }
     let open = |worktree: WorktreeTake| worktree.thread == thread && worktree.take == *from;
     Ok(queries.folders()?.iter().any(|folder| folder.worktree.is_some_and(open)))
-}
-
-/// Rejects a command that would remove or deactivate a take while a turn is running in it.
-fn check_turns(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    leases: &TurnLeases,
-    command: &Command,
-) -> Result<(), ChangeError> {
-    match command {
-        Command::Delete => check_no_turn(writing, at, leases, None),
-        Command::DeleteTake { take } => check_no_turn(writing, at, leases, Some(*take)),
-        Command::Switch { take } if *take != at.state.active => {
-            check_no_turn(writing, at, leases, Some(at.state.active))
-        }
-        Command::Retry { .. } => check_no_turn(writing, at, leases, Some(at.state.active)),
-        _ => Ok(()),
-    }
-}
-
-/// Rejects removing a take, or all takes of a thread, while a turn is running in it.
-///
-/// Called inside a write, so that no turn can start in between: a starting turn locks its take before it is recorded.
-pub(crate) fn check_no_turn(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    leases: &TurnLeases,
-    only: Option<TakeId>,
-) -> Result<(), ChangeError> {
-    for take in writing.takes_of(at.row.number)? {
-        let take = take.summary;
-        if only.is_none_or(|only| only == take.id) && leases.is_turn_running(take.id)? {
-            return Err(ChangeError::TurnRuns(take.name));
-        }
-    }
-    Ok(())
 }
 
 /// Applies a command inside a write.
@@ -196,15 +161,17 @@ pub(crate) fn change(
     if let Some((turn, values)) = settings {
         own.turn = own.turn.or(Some(turn));
         let command = Command::Set { values };
-        if let Some(composed) = compose_command(writing, at, command, &own, clock, rules)? {
+        let composer = Composer { writing, at, caller: &own, clock, rules };
+        if let Some(composed) = composer.command(command)? {
             set = Some(finish(writing, at, composed)?.1);
         }
     }
-    let (at, caller) = (set.as_ref().unwrap_or(at), &own);
+    let at = set.as_ref().unwrap_or(at);
+    let composer = Composer { writing, at, caller: &own, clock, rules };
     let composed = if stays_in_background(writing, at.row.summary.id, at.state.active, leases, &command)? {
-        compose_in_background(writing, at, command, caller, clock, rules)?
+        composer.background_take(command)?
     } else {
-        compose_command(writing, at, command, caller, clock, rules)?
+        composer.command(command)?
     };
     match composed {
         None => Ok(at.unchanged()),
@@ -224,89 +191,6 @@ fn without_settings(mut command: Command) -> (Command, Option<(TurnId, SettingVa
         _ => return (command, None),
     };
     (command, Some((turn, values)).filter(|(_, values)| !values.is_empty()))
-}
-
-/// Composes the operation of a command; `None` if nothing changes.
-pub(crate) fn compose_command<'writing, 'transaction>(
-    writing: &'writing WriteTransaction<'transaction>,
-    at: &Head,
-    command: Command,
-    caller: &Caller,
-    clock: &dyn Clock,
-    rules: Rules,
-) -> Result<Option<ComposedOperation<'writing, 'transaction>>, ChangeError> {
-    let Some(command) = with_marks(command, &at.row.summary) else { return Ok(None) };
-    let mut additions = Additions::new(&**writing);
-    let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let git_commit = commit_of(writing, at, &command, caller)?;
-    let git_commit = git_commit.as_deref();
-    let mut context = CommandContext {
-        additions: &mut additions,
-        fresh: &mut ClockIds(clock),
-        take_named: &taken,
-        git_commit,
-    };
-    match apply(&at.state, command, &mut context)? {
-        CommandOutcome::Unchanged => Ok(None),
-        CommandOutcome::Changed { state, kind } => {
-            compose_change(writing, at, additions, &state, kind, caller, clock, rules).map(Some)
-        }
-    }
-}
-
-/// A command that sets the visibility of a thread, with all marks filled in; `None` if nothing changes. The marks are
-/// in the thread's row and not in the state that commands apply to.
-pub(crate) fn with_marks(command: Command, row: &ThreadSummary) -> Option<Command> {
-    let Command::Share { visibility, private, shared_with_support } = command else { return Some(command) };
-    let sharing = row.sharing().with(visibility, private, shared_with_support);
-    (sharing != row.sharing()).then_some(Command::Share {
-        visibility: Some(sharing.visibility),
-        private: Some(sharing.private),
-        shared_with_support: Some(sharing.shared_with_support),
-    })
-}
-
-/// Composes a take that stays in the background. Records the files that it would have, so that it has them when it gets
-/// a folder.
-fn compose_in_background<'writing, 'transaction>(
-    writing: &'writing WriteTransaction<'transaction>,
-    at: &Head,
-    command: Command,
-    caller: &Caller,
-    clock: &dyn Clock,
-    rules: Rules,
-) -> Result<Option<ComposedOperation<'writing, 'transaction>>, ChangeError> {
-    let mut additions = Additions::new(&**writing);
-    let log = (at.row.number, &at.last.operation);
-    let files = files_of_new_take(writing, log, &at.state, &command, &mut additions)?;
-    let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let git_commit = commit_of(writing, at, &command, caller)?;
-    let git_commit = git_commit.as_deref();
-    let mut context = CommandContext {
-        additions: &mut additions,
-        fresh: &mut ClockIds(clock),
-        take_named: &taken,
-        git_commit,
-    };
-    let (state, kind) = match apply(&at.state, command, &mut context)? {
-        CommandOutcome::Unchanged => return Ok(None),
-        CommandOutcome::Changed { state, kind } => (state, kind),
-    };
-    let take = state.active;
-    let state = ThreadState { active: at.state.active, ..state };
-    let mut composed = compose_change(writing, at, additions, &state, kind, caller, clock, rules)?;
-    if let Some(snapshot) = files {
-        composed.operation.last_file_operation = Some(composed.operation.version);
-        composed.operation.files = Some(FileChange {
-            before: snapshot,
-            after: snapshot,
-            take,
-            worktree: true,
-            left: None,
-            shared: None,
-        });
-    }
-    Ok(Some(composed))
 }
 
 /// A thread and its last operation.
@@ -409,160 +293,6 @@ impl Head {
             summary: self.row.summary.clone(),
         }
     }
-
-    fn follow(
-        &self,
-        after: ContentId,
-        kind: OperationKind,
-        turn: TurnId,
-        caller: &Caller,
-        clock: &dyn Clock,
-    ) -> Operation {
-        Operation {
-            thread: self.last.operation.thread,
-            version: self.last.operation.version + 1,
-            previous: Some(self.last.id),
-            after,
-            kind,
-            turn,
-            actor: caller.actor.clone(),
-            // A clock that was set back must not make the log run backwards.
-            time: clock.now().max(self.last.operation.time),
-            place: self.last.operation.place,
-            environment: None,
-            files: None,
-            last_file_operation: self.last.operation.last_file_operation,
-            request: caller.request,
-            chains: None,
-        }
-    }
-}
-
-/// An operation with its content, not published yet.
-pub(crate) struct ComposedOperation<'writing, 'transaction> {
-    pub(crate) operation: Operation,
-    pub(crate) additions: Additions<'writing, retake_store::Queries<'transaction>>,
-}
-
-/// Publishes a change of the state.
-#[expect(clippy::too_many_arguments, reason = "each is a different fact of the one operation that it writes")]
-pub(crate) fn publish(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    additions: Additions<'_, retake_store::Queries<'_>>,
-    state: &ThreadState,
-    kind: OperationKind,
-    caller: &Caller,
-    clock: &dyn Clock,
-    rules: Rules,
-) -> Result<ChangeOutcome, ChangeError> {
-    let composed = compose_change(writing, at, additions, state, kind, caller, clock, rules)?;
-    Ok(finish(writing, at, composed)?.0)
-}
-
-/// Composes an operation that changes the state.
-#[expect(clippy::too_many_arguments, reason = "each is a different fact of the one operation that it makes")]
-pub(crate) fn compose_change<'writing, 'transaction>(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    mut additions: Additions<'writing, retake_store::Queries<'transaction>>,
-    state: &ThreadState,
-    kind: OperationKind,
-    caller: &Caller,
-    clock: &dyn Clock,
-    rules: Rules,
-) -> Result<ComposedOperation<'writing, 'transaction>, ChangeError> {
-    let deleted = state.deleted.is_some() && at.state.deleted.is_none();
-    if deleted || state.active != at.state.active || state.takes.len() < at.state.takes.len() {
-        check_worktree(writing, &additions, at, state)?;
-    }
-    let after = additions.add(state);
-    let (log, head) = (writing.log(at.row.number), at.last.operation.version);
-    let take = match kind.take() {
-        None if kind.changes_files_only() => Some(caller.take.unwrap_or(state.active)),
-        take => take,
-    };
-    let running = running_turn(&at.state, &additions, take)?.filter(|_| !kind.is_not_undoable());
-    let turn = match (running, caller.turn) {
-        (Some(turn), _) if take.is_some() => turn,
-        (_, Some(turn)) | (Some(turn), None) => turn,
-        (None, None) => {
-            match (command_turn(writing, at, take)?, previous_typing(writing, at, &kind, take)?) {
-                (Some(turn), _) if !kind.is_not_undoable() => turn,
-                (_, Some(last))
-                    if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) =>
-                {
-                    last.turn
-                }
-                _ => TurnId::generate(&mut ClockIds(clock)),
-            }
-        }
-    };
-    let (place, chains) =
-        if kind.is_not_undoable() { link_note(&log, head)? } else { link_change(&log, head, take)? };
-    let mut operation = at.follow(after, kind, turn, caller, clock);
-    (operation.place, operation.chains) = (place, Some(chains));
-    operation.environment = caller.environment.as_ref().map(|around| additions.add(around));
-    Ok(ComposedOperation { operation, additions })
-}
-
-/// Publishes a move along the log. Returns the thread after it, for the next move.
-pub(crate) fn publish_move(
-    writing: &WriteTransaction<'_>,
-    at: &Head,
-    cursor: &HistoryCursor,
-    kind: OperationKind,
-    caller: &Caller,
-    clock: &dyn Clock,
-) -> Result<(ChangeOutcome, Head), ChangeError> {
-    finish(writing, at, compose_move(writing, at, cursor, kind, caller, clock)?)
-}
-
-/// Composes an operation that moves along the log.
-pub(crate) fn compose_move<'writing, 'transaction>(
-    writing: &'writing WriteTransaction<'transaction>,
-    at: &Head,
-    cursor: &HistoryCursor,
-    kind: OperationKind,
-    caller: &Caller,
-    clock: &dyn Clock,
-) -> Result<ComposedOperation<'writing, 'transaction>, ChangeError> {
-    let (log, head) = (writing.log(at.row.number), at.last.operation.version);
-    let mut additions = Additions::new(&**writing);
-    let state = state_after(writing, &mut additions, (at.row.number, head), &at.state, cursor)?;
-    check_worktree(writing, &additions, at, &state)?;
-    if state.deleted.is_some() && at.state.deleted.is_none() {
-        check_not_last(writing, &at.row)?;
-    }
-    let turn = caller.turn.unwrap_or_else(|| TurnId::generate(&mut ClockIds(clock)));
-    let mut operation = at.follow(additions.add(&state), kind, turn, caller, clock);
-    let (place, chains) = link_move(&log, head, cursor.view(), cursor.moves(&log)?)?;
-    (operation.place, operation.chains) = (place, Some(chains));
-    operation.environment = caller.environment.as_ref().map(|around| additions.add(around));
-    Ok(ComposedOperation { operation, additions })
-}
-
-/// Checks that a take with a worktree still exists, that its thread is not deleted, and that it is not the active take.
-fn check_worktree(
-    writing: &WriteTransaction<'_>,
-    objects: &impl Objects,
-    at: &Head,
-    state: &ThreadState,
-) -> Result<(), ChangeError> {
-    for folder in writing.folders()? {
-        let Some(WorktreeTake { thread, take }) = folder.worktree else { continue };
-        if thread != at.last.operation.thread {
-            continue;
-        }
-        let comes_here = state.active == take && at.state.active != take;
-        let deleted = state.deleted.is_some() && at.state.deleted.is_none();
-        let Some(before) = at.state.take(&**writing, take)? else { continue };
-        if comes_here || deleted || state.take(objects, take)?.is_none() {
-            let path = path_from_text(folder.path());
-            return Err(FileError::TakeHasWorktree { take: before.name, path }.into());
-        }
-    }
-    Ok(())
 }
 
 /// Publishes a composed operation. Returns the thread after it.

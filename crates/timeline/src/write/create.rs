@@ -21,7 +21,7 @@ pub struct NewThread {
     pub project: ProjectId,
     /// The title; `None` for the next free "Thread n".
     pub title: Option<String>,
-    /// Whether it never leaves this machine.
+    /// Whether it is never sent to a hub.
     pub private: bool,
     /// Tags for searching.
     pub tags: Vec<String>,

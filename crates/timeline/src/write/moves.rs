@@ -20,7 +20,7 @@ use retake_store::{Queries, StoreError, WriteTransaction};
 use serde::Serialize;
 
 use crate::working_copy::{changes_any_files, has_files};
-use crate::write::change::{Head, publish_move};
+use crate::write::change::{Composer, Head};
 use crate::write::promote::follow;
 use crate::{Caller, ChangeError, ChangeOutcome, FileError, Rules, Timeline};
 
@@ -105,7 +105,7 @@ impl Timeline {
         caller: Caller,
     ) -> Result<HistoryMove, ChangeError> {
         let moved = self.move_conversation(thread, take, goal, caller, RouteFiles::Leave)?;
-        Ok(moved.expect("nothing stops it"))
+        Ok(moved.expect("a move that leaves files is never refused for them"))
     }
 
     /// Moves the conversation if its route allows it. `None` if the thread has files, including those of a command or
@@ -147,7 +147,8 @@ impl Timeline {
                 files.check(writing, start.row.number, &start.state, &way)?;
                 let kind = goal.kind(way.from, way.to);
                 let also = follow(writing, &start, way.cursor.thread().position, &caller, &*clock)?;
-                let (done, now) = publish_move(writing, &start, &way.cursor, kind, &caller, &*clock)?;
+                let composer = Composer { writing, at: &start, caller: &caller, clock: &*clock, rules };
+                let (done, now) = composer.publish_move(&way.cursor, kind)?;
                 status_after(writing, &now, take, way, also, done).map(Some)
             })?;
             Ok(moved)

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::clock::{Clock, ClockIds};
 use crate::working_copy::files_of_promoted;
-use crate::write::change::{Head, check_no_turn, publish};
+use crate::write::change::{Composer, Head, check_no_turn};
 use crate::write::create::{free_title, publish_first};
 use crate::{Caller, ChangeError, ChangeOutcome, Rules, Timeline};
 
@@ -94,7 +94,8 @@ pub(crate) fn promote_in(
     let Sharing { visibility, private, shared_with_support } = at.row.summary.sharing();
     let state = ThreadState { title, visibility, private, shared_with_support, ..done.promoted };
     let files = files_of_promoted(writing, at.row.number, &at.last.operation, take)?;
-    let source = publish(writing, at, additions, &done.source, done.kind, caller, clock, rules)?;
+    let composer = Composer { writing, at, caller, clock, rules };
+    let source = composer.publish_change(additions, &done.source, done.kind)?;
     let by = source.version;
     let kind = OperationKind::ThreadPromoted { project, from: thread, take, by };
     let promoted = first_of_promoted(writing, into, &state, (kind, files), caller, clock)?;
@@ -160,16 +161,8 @@ pub(crate) fn follow(
             _ => continue,
         };
         let state = ThreadState { deleted, ..promoted.state.clone() };
-        publish(
-            writing,
-            &promoted,
-            Additions::new(&**writing),
-            &state,
-            kind,
-            &caller,
-            clock,
-            Rules::default(),
-        )?;
+        let composer = Composer { writing, at: &promoted, caller: &caller, clock, rules: Rules::default() };
+        composer.publish_change(Additions::new(&**writing), &state, kind)?;
         followed.push(row.summary.id);
     }
     Ok(followed)

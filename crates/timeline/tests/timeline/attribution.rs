@@ -44,7 +44,7 @@ fn who(actor: &Actor) -> &'static str {
 }
 
 fn blame(world: &FileWorld, name: &str) -> Result<Blame, BlameError> {
-    let seen = world.working_copy.record_changes(world.world.thread, Caller::human()).expect("a look");
+    let seen = world.working_copy.record_changes(world.world.thread, Caller::human()).expect("a reader");
     world.world.read().project(PROJECT).blame(&path(name), seen.snapshot, None)
 }
 
@@ -59,7 +59,7 @@ fn lines(world: &FileWorld, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_file_is_followed_through_hands_agents_renames_and_undo() {
+fn blame_follows_a_file_through_users_agents_renames_and_undo() {
     let root = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(root.path().join("todo.md"), "one\ntwo\nthree\nfour\nfive\n").expect("a file");
     let world = FileWorld::beside(World::new(), root);
@@ -130,7 +130,7 @@ fn a_log_has_pages_and_knows_every_thread_of_the_project() {
 }
 
 #[test]
-fn what_differs_is_told_in_as_much_detail_as_is_asked_for() {
+fn differences_have_the_requested_detail() {
     let world = FileWorld::new();
     world.write("src/a.txt", "one\ntwo\n");
     world.write("old.bin", "a\0b");
@@ -162,7 +162,7 @@ fn what_differs_is_told_in_as_much_detail_as_is_asked_for() {
         reader
             .snapshot(after)
             .changes(after, &DiffOptions { paths: vec![], detail: Detail::Paths })
-            .expect("so")
+            .expect("a comparison")
             .files,
         []
     );

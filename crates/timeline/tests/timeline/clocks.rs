@@ -40,6 +40,6 @@ fn a_clock_before_1970_or_after_9999_damages_nothing() {
         let verified = world.timeline.store().verify(&mut |_| {}).expect("verified");
         assert!(verified.is_clean(), "{millis}: {:?}", verified.problems);
         let (_folder, other) = elsewhere();
-        import(export(&world.timeline, thread), &other, ImportMode::Same).expect("what it wrote is taken");
+        import(export(&world.timeline, thread), &other, ImportMode::Same).expect("an import");
     }
 }

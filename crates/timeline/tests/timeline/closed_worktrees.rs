@@ -43,7 +43,7 @@ impl Takes {
         let entry = EntryVersion::from_text("User", name, world.timeline.now());
         let added = Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] };
         world.timeline.change(world.thread, added, caller()).expect("an entry");
-        working_copy.record_changes(world.thread, Caller::human()).expect("a look");
+        working_copy.record_changes(world.thread, Caller::human()).expect("a reader");
         std::fs::write(working_copy.path().join(name), name).expect("a file");
         working_copy.record_as_caller(world.thread, caller()).expect("a record");
     }
@@ -55,9 +55,10 @@ impl Takes {
             .working_copy
             .open_worktree(world.thread, take, &folder, &Caller::human())
             .expect("a worktree");
-        let known = world.read().worktrees().of(world.thread, take).expect("a look").expect("it is known");
+        let known =
+            world.read().worktrees().of(world.thread, take).expect("a reader").expect("a known worktree");
         let working_copy =
-            WorkingCopy::of_worktree(&world.timeline, &known, &Options::default()).expect("a desk");
+            WorkingCopy::of_worktree(&world.timeline, &known, &Options::default()).expect("a working copy");
         work(&working_copy);
         working_copy.close_worktree(Caller::human(), true).expect("it is closed");
     }
@@ -103,7 +104,7 @@ impl Takes {
 }
 
 #[test]
-fn undo_of_a_branch_brings_what_was_done_in_a_closed_worktree() {
+fn undo_of_a_branch_brings_changes_of_a_removed_worktree() {
     let takes = Takes::new();
     takes.worktree(takes.main, |working_copy| {
         takes.turn(working_copy, takes.main, "m2");
@@ -137,7 +138,7 @@ fn undo_of_a_branch_brings_what_was_done_in_a_closed_worktree() {
 }
 
 #[test]
-fn undo_of_a_switch_brings_what_was_done_in_a_closed_worktree() {
+fn undo_of_a_switch_brings_changes_of_a_removed_worktree() {
     let takes = Takes::new();
     takes.turn(&takes.files.working_copy, takes.other, "b");
     takes.switch(takes.main);
@@ -156,7 +157,7 @@ fn undo_of_a_switch_brings_what_was_done_in_a_closed_worktree() {
 }
 
 #[test]
-fn redo_of_a_switch_brings_what_was_done_in_a_closed_worktree() {
+fn redo_of_a_switch_brings_changes_of_a_removed_worktree() {
     let takes = Takes::new();
     takes.turn(&takes.files.working_copy, takes.other, "b");
     takes.switch(takes.main);

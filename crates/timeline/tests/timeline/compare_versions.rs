@@ -23,15 +23,16 @@ fn lines(differing: &VersionComparison) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_of_change_is_told_and_its_reverse_too() {
+fn every_kind_of_change_is_compared_in_both_directions() {
     type Make = fn(&World) -> Command;
     let check = |make: Make, forth: &[&str], back: &[&str]| {
         let world = World::saying(&["one", "two", "three"]);
         world.another();
         let before = world.read().thread(world.thread).expect("a thread").summary.version;
         world.done(make(&world));
-        let between =
-            |from, to| lines(&world.read().history(world.thread).compare([from, to], 10).expect("told"));
+        let between = |from, to| {
+            lines(&world.read().history(world.thread).compare([from, to], 10).expect("a comparison"))
+        };
         assert_eq!(between(before, before + 1), forth);
         assert_eq!(between(before + 1, before), back);
         assert_eq!(between(before, before), Vec::<String>::new());
@@ -97,7 +98,7 @@ fn only_some_entries_are_named_and_all_are_counted() {
     let texts: Vec<String> = (0..300).map(|number| format!("text {number}")).collect();
     let world = World::saying(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let version = world.read().thread(world.thread).expect("a thread").summary.version;
-    let told = world.read().history(world.thread).compare([1, version], 5).expect("told");
+    let told = world.read().history(world.thread).compare([1, version], 5).expect("a comparison");
     assert_eq!((told.entries.len(), told.entries_added), (5, 300));
     assert_eq!((told.entries_removed, told.entries_changed), (0, 0));
     assert_eq!(
@@ -107,7 +108,7 @@ fn only_some_entries_are_named_and_all_are_counted() {
 }
 
 #[test]
-fn a_moment_that_never_was_is_refused() {
+fn a_version_that_does_not_exist_is_refused() {
     let world = World::saying(&["one"]);
     assert!(world.read().history(world.thread).compare([1, 99], 5).is_err());
 }

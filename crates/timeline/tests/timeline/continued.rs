@@ -70,7 +70,7 @@ fn two_machines() -> (FileWorld, Machine, [TakeId; 2]) {
     other.import(export(&world.world.timeline, world.world.thread));
     fs::write(other.folder.path().join("a"), "a").expect("a file");
     fs::write(other.folder.path().join("mine"), "of this machine").expect("a file");
-    other.working_copy.record_changes(other.thread, Caller::human()).expect("a look");
+    other.working_copy.record_changes(other.thread, Caller::human()).expect("a reader");
     (world, other, [main, branch])
 }
 
@@ -88,7 +88,7 @@ fn a_switch_after_an_import_that_continued_a_thread_brings_the_files_of_the_take
     assert_eq!(other.files(), ["a", "b", "mine"]);
     other.switch(main);
     assert_eq!(other.files(), ["a", "mine"]);
-    let target = Goal::Jump(jump_to.expect("files would not have followed"));
+    let target = Goal::Jump(jump_to.expect("a version to jump to"));
     other.working_copy.go(other.thread, target, Caller::human(), MoveOptions::default()).expect("a jump");
     assert_eq!(other.files(), ["a", "b", "d", "mine"]);
     other.switch(main);
@@ -103,12 +103,13 @@ fn no_version_of_an_import_has_the_conversation_of_one_machine_and_the_files_of_
     world.change(Command::Switch { take: branch });
     turn(&world, "c");
     other.import(export(&world.world.timeline, world.world.thread));
-    let newest = other.timeline.read().expect("a look").head(other.thread).expect("a head").operation.version;
+    let newest =
+        other.timeline.read().expect("a reader").head(other.thread).expect("a head").operation.version;
     let there = world.world.read().head(other.thread).expect("a head").operation.version;
     for version in there..=newest {
         let jump = Goal::Jump(version);
         other.working_copy.go(other.thread, jump, Caller::human(), MoveOptions::default()).expect("a jump");
-        let active = other.timeline.read().expect("a look").state(other.thread).expect("a state").active;
+        let active = other.timeline.read().expect("a reader").state(other.thread).expect("a state").active;
         let expected: &[&str] = if active == main { &["a", "mine"] } else { &["a", "b", "c", "mine"] };
         assert_eq!(other.files(), expected, "version {version}");
     }
@@ -125,7 +126,7 @@ fn a_new_take_of_an_import_has_its_own_files_wherever_the_thread_stays() {
     turn(&world, "e");
     let jump_to = other.import(export(&world.world.timeline, world.world.thread));
     assert_eq!(other.files(), ["a", "mine"]);
-    let target = Goal::Jump(jump_to.expect("files would not have followed"));
+    let target = Goal::Jump(jump_to.expect("a version to jump to"));
     other.working_copy.go(other.thread, target, Caller::human(), MoveOptions::default()).expect("a jump");
     assert_eq!(other.files(), ["a", "c", "e", "mine"]);
     other.switch(new);

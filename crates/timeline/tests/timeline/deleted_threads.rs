@@ -21,7 +21,7 @@ fn is_deleted(world: &FileWorld) -> bool {
 }
 
 #[test]
-fn an_undo_of_a_deletion_does_not_care_what_was_undone_before() {
+fn an_undo_of_a_deletion_ignores_earlier_undos() {
     let world = with_files();
     world.undo();
     world.undo();
@@ -57,7 +57,7 @@ fn hand_edits_do_not_stand_against_the_undo_of_a_deletion() {
 }
 
 #[test]
-fn a_restored_thread_that_was_undone_is_restored_again_with_hand_edits() {
+fn a_restored_and_undone_thread_is_restored_again_with_manual_edits() {
     let world = with_files();
     world.world.done(Command::Delete);
     world.world.done(Command::Restore);

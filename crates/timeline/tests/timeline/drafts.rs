@@ -8,7 +8,7 @@ use retake_model::take::NewPicture;
 use retake_timeline::{ChangeError, Command, ResetSummary, read_picture};
 
 fn picture(name: &str) -> NewPicture {
-    NewPicture::new(format!("GIF89a {name}").into_bytes()).expect("it begins as one does")
+    NewPicture::new(format!("GIF89a {name}").into_bytes()).expect("a GIF header")
 }
 
 fn id(name: &str) -> ContentId {
@@ -93,7 +93,7 @@ fn a_picture_that_was_only_typed_is_shown_and_counted() {
 }
 
 #[test]
-fn typing_is_one_step_and_what_is_done_to_the_draft_is_another() {
+fn typing_is_one_step_and_other_draft_changes_are_separate() {
     let world = World::saying(&["one"]);
     let take = world.state().active;
     let shown = || (world.take().draft, attached(&world).len());

@@ -89,10 +89,10 @@ fn truncating_keeps_the_last_exchanges_whole() {
 }
 
 #[test]
-fn what_changes_nothing_makes_no_operation() {
+fn a_change_without_effect_publishes_no_operation() {
     let world = World::saying(&["one"]);
     let take = world.state().active;
-    let version = world.read().history(world.thread).undo_status().expect("a undo_status").version;
+    let version = world.read().history(world.thread).undo_status().expect("an undo status").version;
     for command in [
         Command::EditEntry { take, entry: world.entry(1), text: "one".into() },
         Command::ChangeRole { take, entry: world.entry(1), role: "User".into() },
@@ -135,7 +135,7 @@ fn bad_input_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_picture_comes_along_or_the_entry_is_refused() {
+fn an_entry_without_its_picture_is_refused() {
     use retake_model::content::{ContentId, Kind};
     use retake_model::entry::Block;
     let world = World::saying(&["look:"]);

@@ -13,7 +13,7 @@ use retake_workspace::snapshot::Workspace;
 
 pub(crate) fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
     let mut bytes = Vec::new();
-    Exporter::new(&timeline.read().expect("a look"))
+    Exporter::new(&timeline.read().expect("a reader"))
         .thread(thread, &mut bytes, &mut |_, _| {})
         .expect("an export");
     bytes
@@ -45,7 +45,7 @@ pub(crate) fn elsewhere() -> (tempfile::TempDir, Timeline) {
 }
 
 #[test]
-fn a_thread_comes_back_to_the_byte_with_all_takes_and_history() {
+fn an_imported_thread_equals_the_exported_one() {
     let world = grown();
     let bytes = export(&world.timeline, world.thread);
     let (_folder, other) = elsewhere();
@@ -57,7 +57,7 @@ fn a_thread_comes_back_to_the_byte_with_all_takes_and_history() {
 }
 
 #[test]
-fn importing_again_adds_only_what_is_new_and_refuses_what_went_another_way() {
+fn a_repeated_import_adds_new_operations_and_refuses_diverged_ones() {
     let world = grown();
     let early = export(&world.timeline, world.thread);
     world.say("User", "later");
@@ -105,14 +105,14 @@ fn damaged_exports_are_refused_whole() {
         assert!(import(bytes, &other, ImportMode::Same).is_err(), "damage {number}");
         let filter = retake_store::ThreadFilter::default();
         assert!(
-            other.read().expect("a look").threads(&filter).expect("a list").is_empty(),
+            other.read().expect("a reader").threads(&filter).expect("a list").is_empty(),
             "damage {number}"
         );
     }
 }
 
 #[test]
-fn a_child_that_comes_from_elsewhere_leaves_its_parents_history_alone() {
+fn an_imported_child_does_not_change_its_parents_history() {
     let world = grown();
     let (_folder, other) = elsewhere();
     import(export(&world.timeline, world.thread), &other, ImportMode::Same).expect("the parent");
@@ -123,7 +123,7 @@ fn a_child_that_comes_from_elsewhere_leaves_its_parents_history_alone() {
     import(export(&world.timeline, child), &other, ImportMode::Same).expect("the child");
     let undone = other.undo(world.thread, retake_timeline::Unit::Turn, 1, Caller::human()).expect("an undo");
     assert!(undone.also.is_empty());
-    assert!(other.read().expect("a look").state(child).expect("the child").deleted.is_none());
+    assert!(other.read().expect("a reader").state(child).expect("the child").deleted.is_none());
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_title_that_an_imported_thread_has_is_taken_where_it_is_listed() {
 }
 
 #[test]
-fn a_long_history_comes_back_whole_and_soon() {
+fn a_long_history_is_imported_completely_and_quickly() {
     let world = grown();
     for number in 0..2000_u64 {
         match number % 50 {
@@ -241,14 +241,14 @@ fn an_import_that_continues_a_thread_leaves_conversation_and_files_together() {
     std::fs::write(folder.path().join("a"), "a").expect("a file");
     let other =
         timeline.create_thread(NewThread::in_project(PROJECT), Caller::human()).expect("a thread").thread;
-    working_copy.record_changes(other, Caller::human()).expect("a look");
-    let before = timeline.read().expect("a look").state(thread).expect("a state");
+    working_copy.record_changes(other, Caller::human()).expect("a reader");
+    let before = timeline.read().expect("a reader").state(thread).expect("a state");
     let imported = bring(newest);
-    let target = imported.jump_to.expect("files would not have followed");
-    let after = timeline.read().expect("a look").state(thread).expect("a state");
+    let target = imported.jump_to.expect("a version to jump to");
+    let after = timeline.read().expect("a reader").state(thread).expect("a state");
     assert_eq!(after.active, before.active);
     let texts = || {
-        let reader = timeline.read().expect("a look");
+        let reader = timeline.read().expect("a reader");
         let take = reader.state(thread).expect("a state").active_take(&reader.queries()).expect("a take");
         let page = reader.entries(thread, &take).page(0..take.entries.len()).expect("a page");
         page.iter().map(|view| view.entry.text()).collect::<Vec<String>>()
@@ -286,7 +286,7 @@ fn an_import_that_continues_a_take_open_in_a_worktree_is_refused() {
     working_copy
         .open_worktree(thread, main, &beside.path().join("worktree"), &Caller::human())
         .expect("a worktree");
-    let version = || timeline.read().expect("a look").head(thread).expect("a head").operation.version;
+    let version = || timeline.read().expect("a reader").head(thread).expect("a head").operation.version;
     let before = version();
     assert!(matches!(bring(newest.clone()), Err(ImportError::Refused(_))));
     assert_eq!(version(), before, "nothing was imported");
@@ -308,8 +308,8 @@ fn an_import_that_brings_the_first_files_of_a_thread_leaves_it_where_it_was() {
         WorkingCopy::at(timeline.clone(), PROJECT, Workspace::of(folder.path()).expect("a folder"));
     let bring = |bytes| timeline.import(Cursor::new(bytes), PROJECT, ImportMode::Same, |_, _| {});
     bring(start).expect("an import");
-    working_copy.record_changes(thread, Caller::human()).expect("a look");
-    let target = bring(newest).expect("an import").jump_to.expect("files would not have followed");
+    working_copy.record_changes(thread, Caller::human()).expect("a reader");
+    let target = bring(newest).expect("an import").jump_to.expect("a version to jump to");
     assert!(!folder.path().join("a").exists());
     working_copy.go(thread, Goal::Jump(target), Caller::human(), MoveOptions::default()).expect("a jump");
     assert!(folder.path().join("a").exists());

@@ -21,7 +21,7 @@ pub(crate) fn files(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 
 #[test]
-fn one_undo_brings_back_what_the_agent_did_and_keeps_what_a_hand_did() {
+fn one_undo_reverts_the_agent_and_keeps_manual_edits() {
     let world = FileWorld::new();
     world.write("kept.txt", "as it was\n");
     world.write("code.rs", "one\ntwo\nthree\nfour\nfive\n");
@@ -58,6 +58,24 @@ fn one_undo_brings_back_what_the_agent_did_and_keeps_what_a_hand_did() {
 }
 
 #[test]
+fn a_conflict_with_one_of_several_changes_is_reported_as_partly_written() {
+    let world = FileWorld::new();
+    let lines = |second: &str, last: &str| format!("1\n{second}\n3\n4\n5\n6\n7\n8\n{last}\n");
+    world.write("f", &lines("2", "9"));
+    world.agent(|world| world.write("f", &lines("two", "9")));
+    world.agent(|world| world.write("f", &lines("two", "nine")));
+    world.write("f", &lines("by hand", "nine"));
+    let moved = world.go(Goal::Undo(Unit::Turn, 2));
+    assert_eq!(world.read("f"), Some(lines("by hand", "9")));
+    let report = moved.files.expect("files");
+    assert!(
+        matches!(outcome(&report, "f"), Outcome::Conflicted { written: false, partly: true, .. }),
+        "{report:?}"
+    );
+    assert!(report.moves_files());
+}
+
+#[test]
 fn conversation_and_files_are_one_step() {
     let world = FileWorld::new();
     world.world.say("User", "do it");
@@ -85,12 +103,12 @@ fn conversation_and_files_are_one_step() {
 }
 
 #[test]
-fn each_half_can_move_alone() {
+fn conversation_and_files_can_move_separately() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1"));
     world.agent(|world| world.write("a", "2"));
     let position = |world: &FileWorld| {
-        world.world.read().history(world.world.thread).undo_status().expect("it stands").position
+        world.world.read().history(world.world.thread).undo_status().expect("an undo status").position
     };
     let start = position(&world);
 
@@ -111,7 +129,7 @@ fn each_half_can_move_alone() {
 }
 
 #[test]
-fn a_look_ahead_changes_nothing_and_says_what_would_happen() {
+fn a_preview_changes_nothing_and_shows_the_effects() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1"));
     let before = world.world.read().head(world.world.thread).expect("a head").id;
@@ -263,7 +281,7 @@ fn a_take_that_never_changed_files_gets_them_back() {
 }
 
 #[test]
-fn a_take_that_begins_in_the_middle_of_another_has_the_files_of_that_moment() {
+fn a_take_that_starts_at_an_entry_has_the_files_of_that_entry() {
     // The new take, and whether it starts from the active take or from another one.
     let check = |begin: fn(TakeId, EntryId) -> Command, at: u64, left: bool, wanted: &[(&str, &str)]| {
         let world = FileWorld::new();
@@ -299,7 +317,7 @@ fn a_take_that_begins_in_the_middle_of_another_has_the_files_of_that_moment() {
 }
 
 #[test]
-fn going_through_history_does_not_change_what_a_take_was_left_with() {
+fn moves_keep_the_files_of_inactive_takes() {
     let world = FileWorld::new();
     world.write("f", "0");
     world.record_changes();
@@ -317,7 +335,7 @@ fn going_through_history_does_not_change_what_a_take_was_left_with() {
 }
 
 #[test]
-fn a_branch_at_the_last_entry_goes_on_with_all_that_is_there() {
+fn a_branch_at_the_last_entry_keeps_all_files() {
     let world = FileWorld::new();
     world.world.say("User", "first");
     world.agent(|world| world.write("f", "agent"));
@@ -378,7 +396,7 @@ fn restoring_is_exact_for_all_or_some_paths_and_can_be_undone() {
 }
 
 #[test]
-fn two_threads_in_one_folder_leave_each_others_work_alone() {
+fn two_threads_in_one_folder_keep_each_others_changes() {
     let world = FileWorld::new();
     let other = world
         .world
@@ -473,7 +491,7 @@ fn a_take_can_live_in_a_folder_of_its_own() {
 
     // Changes there belong to the take; the project's folder stays unchanged.
     let reader = world.world.read();
-    let found = reader.worktrees().at(&opened.path).expect("a look").expect("it is known");
+    let found = reader.worktrees().at(&opened.path).expect("a reader").expect("a known worktree");
     drop(reader);
     let workspace = retake_workspace::snapshot::Workspace::of(&opened.path).expect("a folder");
     let working_copy =

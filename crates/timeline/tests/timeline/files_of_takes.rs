@@ -81,9 +81,10 @@ fn a_branch_of_a_take_in_a_worktree_has_its_unrecorded_edits() {
     let folder = place.path().join("tree");
     let thread = world.world.thread;
     world.working_copy.open_worktree(thread, other, &folder, &Caller::human()).expect("a worktree");
-    let known = world.world.read().worktrees().of(thread, other).expect("a look").expect("it is known");
+    let known =
+        world.world.read().worktrees().of(thread, other).expect("a reader").expect("a known worktree");
     let working_copy =
-        WorkingCopy::of_worktree(&world.world.timeline, &known, &Options::default()).expect("a desk");
+        WorkingCopy::of_worktree(&world.world.timeline, &known, &Options::default()).expect("a working copy");
     std::fs::write(folder.join("hand"), "edited").expect("a file");
     let at = {
         let reader = world.world.read();

@@ -73,7 +73,7 @@ fn titles(timeline: &Timeline, filter: &ThreadFilter, limit: usize) -> Vec<Strin
 
 /// Checks that pages of every size equal the whole list.
 fn agree(timeline: &Timeline, filter: &ThreadFilter) -> Vec<String> {
-    let reader = timeline.read().expect("a look");
+    let reader = timeline.read().expect("a reader");
     let whole: Vec<String> =
         reader.threads(filter).expect("a list").into_iter().map(|row| row.summary.title).collect();
     for limit in [1, 2, 3, 100] {
@@ -152,7 +152,7 @@ fn pages_are_the_list_whatever_happens_in_between() {
 }
 
 #[test]
-fn a_thread_is_found_by_what_somebody_may_call_it() {
+fn a_thread_is_found_by_title_and_id_prefix() {
     let world = World::saying(&["one"]);
     let timeline = &world.timeline;
     let mut made = Vec::new();
@@ -190,7 +190,7 @@ fn a_thread_is_found_by_what_somebody_may_call_it() {
 }
 
 #[test]
-fn those_who_list_while_others_write_see_what_was_acknowledged() {
+fn lists_show_acknowledged_changes_while_others_write() {
     let world = World::new();
     let other = Timeline::open(world.folder.path(), Rules::default()).expect("the same store");
     std::thread::scope(|scope| {
@@ -204,7 +204,8 @@ fn those_who_list_while_others_write_see_what_was_acknowledged() {
                     let filter = ThreadFilter { title: Some(title.clone()), ..ThreadFilter::default() };
                     let page = ours.threads_page(&filter, None, 100).expect("a page");
                     assert!(page.items.iter().any(|row| row.summary.title == title), "{title} is missing");
-                    ours.tree_page(&ThreadFilter::default(), None, 10).expect("takes of the same moment");
+                    ours.tree_page(&ThreadFilter::default(), None, 10)
+                        .expect("takes of the same transaction");
                 }
             });
         }

@@ -146,7 +146,7 @@ impl<'base> Forgery<'base> {
 
 fn threads(timeline: &Timeline) -> usize {
     let filter = retake_store::ThreadFilter::default();
-    timeline.read().expect("a look").threads(&filter).expect("a list").len()
+    timeline.read().expect("a reader").threads(&filter).expect("a list").len()
 }
 
 fn refused(what: &str, because: &str, forge: impl Fn(&mut Forgery<'_>)) {
@@ -214,7 +214,7 @@ fn a_forgery_with_nothing_wrong_is_taken() {
 }
 
 #[test]
-fn nobody_who_looks_for_files_is_led_astray() {
+fn forged_file_links_are_refused() {
     for last_file_operation in [0, 1, 7] {
         refused("an operation with files that are not", "last with files", |forgery| {
             forgery.operation.last_file_operation = Some(last_file_operation);
@@ -223,7 +223,7 @@ fn nobody_who_looks_for_files_is_led_astray() {
 }
 
 #[test]
-fn takes_must_be_told_apart_and_one_of_them_be_active() {
+fn takes_are_distinct_and_one_is_active() {
     refused("one name twice", "same name", |forgery| {
         forgery.with_takes(&[take_of(1, "main"), take_of(2, "main")]);
     });
@@ -240,7 +240,7 @@ fn takes_must_be_told_apart_and_one_of_them_be_active() {
 }
 
 #[test]
-fn a_redacted_line_stands_for_nothing_but_an_entry_or_a_blob() {
+fn only_entries_and_blobs_can_be_redacted_in_an_export() {
     for kind in ["entry", "blob", "entries"] {
         refused("a list node said to be redacted", "", |forgery| {
             let version = forgery.entry("hello");
@@ -305,7 +305,7 @@ fn the_same_entries_cannot_go_by_two_names() {
 }
 
 #[test]
-fn names_times_and_values_are_held_to_the_same_limits_as_everywhere() {
+fn names_times_and_values_have_the_limits_of_commands() {
     for title in ["", " x", "a\nb", "\u{1b}[31m", "\u{202e}", &"A".repeat(1_000_000)] {
         refused("a title", "", |forgery| forgery.state.title = title.to_owned());
     }
@@ -425,18 +425,18 @@ fn files_within_the_limits_are_taken_however_deep_they_are() {
     let (thread, active) = (forgery.operation.thread, forgery.state.active);
     let (_folder, timeline) = elsewhere();
     import(forgery.file(), &timeline, ImportMode::Same).expect("an import");
-    let reader = timeline.read().expect("a look");
-    let files = reader.files(thread).of_take(active).expect("a look").expect("files");
-    let snapshot: Snapshot = load(&reader.queries(), files).expect("held");
+    let reader = timeline.read().expect("a reader");
+    let files = reader.files(thread).of_take(active).expect("a reader").expect("files");
+    let snapshot: Snapshot = load(&reader.queries(), files).expect("captured");
     // A quarter of the default stack of a thread.
     let compared = std::thread::scope(|scope| {
         let compare = || {
-            let reading = timeline.read().expect("a look");
+            let reading = timeline.read().expect("a reader");
             let objects = reading.queries();
-            let found = differences(&objects, None, Some(snapshot.roots[0].tree)).expect("held");
+            let found = differences(&objects, None, Some(snapshot.roots[0].tree)).expect("captured");
             let path = found.last().expect("a file").path.clone();
             let mut additions = Additions::new(&objects);
-            graft(&mut additions, snapshot.roots[0].tree, &[(path, None)].into()).expect("held");
+            graft(&mut additions, snapshot.roots[0].tree, &[(path, None)].into()).expect("captured");
             found.len()
         };
         let spawned = std::thread::Builder::new().stack_size(512 << 10).spawn_scoped(scope, compare);
@@ -460,7 +460,7 @@ fn naming(take: TakeId, from: ContentId, to: ContentId) -> Vec<OperationKind> {
 }
 
 #[test]
-fn an_operation_that_names_a_version_that_is_not_in_the_file_is_refused() {
+fn an_operation_that_names_a_missing_version_is_refused() {
     for number in
         0..naming(TakeId::from_bytes([1; 16]), ContentId::from_bytes([8; 32]), ContentId::from_bytes([9; 32]))
             .len()
@@ -472,10 +472,10 @@ fn an_operation_that_names_a_version_that_is_not_in_the_file_is_refused() {
             forgery.second = Some(naming(forgery.state.active, from, to).swap_remove(number));
         };
         let missing = ContentId::of(Kind::Entry, b"never written");
-        refused("a version that never was", "refers to what is not there", |forgery| {
+        refused("a version that does not exist", "a referenced object is missing", |forgery| {
             second(forgery, missing);
         });
-        refused("a version that is left out", "refers to what is not there", |forgery| {
+        refused("a version that is left out", "a referenced object is missing", |forgery| {
             let other = forgery.entry("other");
             second(forgery, other);
             forgery.excluded.push(other);
@@ -534,7 +534,7 @@ fn of_versions_named_at_random_only_those_get_in_that_are_there() {
 }
 
 #[test]
-fn a_move_says_which_versions_it_went_between() {
+fn a_move_records_the_versions_it_leads_between() {
     type Make = fn(u64, u64) -> OperationKind;
     let kinds: [Make; 4] = [
         |from, to| OperationKind::Undone { from, to },
@@ -544,7 +544,7 @@ fn a_move_says_which_versions_it_went_between() {
     ];
     for kind in kinds {
         for (from, to) in [(0, 1), (1, 0), (2, 1), (1, 2), (1, u64::MAX), (u64::MAX, 1)] {
-            refused("a move to nowhere", "versions that are not there", |forgery| {
+            refused("a move to nowhere", "versions that do not exist", |forgery| {
                 forgery.second = Some(kind(from, to));
             });
         }
@@ -594,5 +594,5 @@ fn an_operation_in_the_wrong_chain_is_refused() {
     forgery.second = Some(OperationKind::DraftChanged { take: forgery.state.active });
     forgery.linked = Some(linked());
     let (_folder, timeline) = elsewhere();
-    import(forgery.file(), &timeline, ImportMode::Same).expect("it is right in every way");
+    import(forgery.file(), &timeline, ImportMode::Same).expect("a valid import");
 }

@@ -78,7 +78,7 @@ fn one_undo_brings_back_all_that_a_reset_cleared() {
 }
 
 #[test]
-fn a_change_clears_redo_and_what_was_undone_can_still_be_jumped_to() {
+fn a_change_clears_redo_but_jump_still_reaches_undone_versions() {
     let world = World::saying(&["one"]);
     let kept = world.say("AI", "kept").version;
     world.undo().expect("an undo");
@@ -154,10 +154,10 @@ fn depth_limits_undo_but_not_jump() {
 }
 
 #[test]
-fn a_saved_moment_is_no_step_and_is_found_by_name() {
+fn a_saved_version_is_no_step_and_is_found_by_name() {
     let world = World::saying(&["one"]);
     world.done(Command::Save { name: "good".into() });
-    let saved = world.read().history(world.thread).saved("good").expect("a look").expect("a saved moment");
+    let saved = world.read().history(world.thread).saved("good").expect("a reader").expect("a saved version");
     world.say("AI", "bad");
     world.undo().expect("an undo");
     world.undo().expect("an undo passes over the save");
@@ -167,9 +167,9 @@ fn a_saved_moment_is_no_step_and_is_found_by_name() {
 }
 
 #[test]
-fn a_stale_writer_is_told_the_current_version_and_changes_nothing() {
+fn a_stale_writer_gets_the_current_version_and_changes_nothing() {
     let world = World::saying(&["one"]);
-    let stale = world.read().history(world.thread).undo_status().expect("a undo_status").version;
+    let stale = world.read().history(world.thread).undo_status().expect("an undo status").version;
     world.say("AI", "two");
     let before = world.state();
     let edit = Command::Rename { title: "Mine".into() };

@@ -115,7 +115,7 @@ fn a_retry_of_an_inherited_entry_has_the_files_of_that_entry() {
 }
 
 #[test]
-fn a_fork_of_a_fork_goes_back_from_where_the_fork_began() {
+fn a_fork_of_a_fork_reverts_from_the_start_of_the_first() {
     let takes = Branches::new();
     let (main, (two, three)) = (takes.takes[0].0, (takes.entries[1].0, takes.entries[2].0));
     takes.world.change(takes.command("fork", main, three));
@@ -135,7 +135,7 @@ fn a_fork_of_a_fork_goes_back_from_where_the_fork_began() {
 fn a_fork_in_the_background_at_an_inherited_entry_has_the_files_of_that_entry() {
     let takes = Branches::new();
     let running = takes.world.world.timeline.store().lease_turn(takes.takes[2].0);
-    let running = running.expect("a lease").expect("nobody has it");
+    let running = running.expect("a lease").expect("a free lease");
     for (at, (entry, ..)) in takes.entries.iter().enumerate() {
         let fork = Command::Fork { from: takes.takes[2].0, at: *entry, name: Some(format!("fork{at}")) };
         takes.world.change(fork);
@@ -181,7 +181,7 @@ fn a_fork_in_a_promoted_thread_has_the_files_of_an_entry_from_before_the_promoti
 }
 
 #[test]
-fn a_fork_at_an_entry_whose_files_went_with_the_parent_thread_says_so() {
+fn a_fork_at_an_entry_with_files_of_the_parent_thread_reports_them() {
     let takes = Branches::new();
     let thread = promoted(&takes);
     let working_copy = &takes.world.working_copy;
@@ -201,7 +201,7 @@ fn a_fork_at_an_entry_whose_files_went_with_the_parent_thread_says_so() {
 }
 
 #[test]
-fn a_fork_where_no_file_was_ever_changed_is_not_said_to_miss_files() {
+fn a_fork_without_file_changes_reports_no_missing_files() {
     let world = FileWorld::new();
     for text in ["one", "two"] {
         world.world.say("User", text);

@@ -37,7 +37,7 @@ fn a_worktree_that_is_moved_into_its_project_is_left_out() {
     let seen = world.record_changes();
     assert!(seen.operation.is_none(), "{seen:?}");
     assert_eq!(
-        excluded(&world.working_copy.status(10).expect("a look")),
+        excluded(&world.working_copy.status(10).expect("a reader")),
         [("tree", ExclusionReason::OtherProject)]
     );
     world.agent(|world| world.write("a", "two\n"));
@@ -68,7 +68,7 @@ fn a_folder_that_becomes_a_project_is_left_alone_by_moves_from_before() {
         let seen = world.record_changes();
         assert!(seen.files.paths.iter().all(|path| path.path.to_string() == "app"), "{seen:?}");
         assert_eq!(
-            excluded(&world.working_copy.status(10).expect("a look")),
+            excluded(&world.working_copy.status(10).expect("a reader")),
             [("app", ExclusionReason::OtherProject)]
         );
     }
@@ -100,5 +100,5 @@ fn a_copy_of_a_project_is_an_ordinary_folder() {
         std::process::Command::new("cp").arg("-a").args([place.path(), &world.path("copy")]).status();
     assert!(copied.expect("a copy").success());
     world.record_changes();
-    assert!(excluded(&world.working_copy.status(10).expect("a look")).is_empty());
+    assert!(excluded(&world.working_copy.status(10).expect("a reader")).is_empty());
 }

@@ -138,7 +138,7 @@ fn a_jump_in_an_old_log_moves_entries_and_files_together() {
 }
 
 #[test]
-fn an_old_log_goes_on_with_chains_and_both_parts_are_undone_and_redone() {
+fn an_old_log_continues_with_chains_and_both_parts_undo_and_redo() {
     let world = as_before_chains(three_turns());
     turn(&world, "four");
     world.world.done(Command::Rename { title: "Renamed".to_owned() });
@@ -164,7 +164,7 @@ fn steps_of_an_old_log_are_not_undone_across_a_worktree() {
     let place = folder.path().join("worktree");
     let opened =
         world.working_copy.open_worktree(thread, other, &place, &Caller::human()).expect("a worktree");
-    let known = world.world.read().worktrees().at(&opened.path).expect("a look").expect("it is known");
+    let known = world.world.read().worktrees().at(&opened.path).expect("a reader").expect("a known worktree");
     let workspace = Workspace::of(&opened.path).expect("a folder");
     let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
 

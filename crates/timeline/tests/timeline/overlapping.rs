@@ -2,10 +2,12 @@
 //! confirmation.
 
 use retake_model::entry::EntryVersion;
+use retake_model::history::link_change;
 use retake_model::id::TurnId;
-use retake_model::operation::Actor;
+use retake_model::intent::Intent;
+use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
 use retake_timeline::{
-    Caller, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest, RecordedChanges,
+    Caller, ChangeError, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest, RecordedChanges,
     SharedChanges, Unit,
 };
 
@@ -125,7 +127,7 @@ fn a_preview_names_shared_changes_and_may_be_carried_out() {
     let plan = plan.expect("a plan");
     let shared: Vec<String> = plan.preview().shared.iter().map(ToString::to_string).collect();
     assert_eq!(shared, ["both"]);
-    plan.execute().expect("what was previewed");
+    plan.execute().expect("an executed plan");
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first"]);
 }
 
@@ -145,7 +147,7 @@ fn commands_that_do_not_overlap_share_nothing() {
 }
 
 #[test]
-fn what_a_killed_command_changed_is_still_its_own() {
+fn changes_of_a_killed_command_belong_to_it() {
     let world = FileWorld::new();
     let killed = Exec::begin(&world);
     world.write("killed", "1");
@@ -186,7 +188,7 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
     let world = FileWorld::new();
     let timeline = &world.world.timeline;
     let thread = world.world.another();
-    let take = timeline.read().expect("a look").state(thread).expect("a state").active;
+    let take = timeline.read().expect("a reader").state(thread).expect("a state").active;
     let entry = EntryVersion::from_text("User", "first", timeline.now());
     let add = Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] };
     let version = timeline.change(thread, add, Caller::human()).expect("an entry").version;
@@ -203,7 +205,7 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
     assert!(matches!(outdated, FileError::PlanOutdated), "{outdated}");
     let refused = world.working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default());
     assert!(matches!(refused, Err(FileError::Running(_))), "{refused:?}");
-    let now = timeline.read().expect("a look").thread(thread).expect("a thread").summary.version;
+    let now = timeline.read().expect("a reader").thread(thread).expect("a thread").summary.version;
     assert_eq!(now, version, "nothing was undone");
 }
 
@@ -233,7 +235,7 @@ fn a_command_is_one_step_of_undo_although_an_entry_came_between_its_changes() {
 
 /// The control: an entry that came before the first recorded change of a command, or after its end, is a step of its own.
 #[test]
-fn an_entry_that_splits_no_command_is_undone_alone() {
+fn an_entry_outside_a_command_is_undone_alone() {
     let world = FileWorld::new();
     let exec = Exec::begin(&world);
     world.world.say("User", "while nothing was recorded");
@@ -246,4 +248,66 @@ fn an_entry_that_splits_no_command_is_undone_alone() {
     world.world.say("User", "after");
     world.undo();
     assert_eq!(world.files().len(), 1);
+}
+
+/// A move of the thread in another folder must not give the changes of its command to the user, in another thread.
+#[test]
+fn a_command_keeps_its_changes_while_its_thread_moves_files_in_a_worktree() {
+    let world = FileWorld::new();
+    let (thread, timeline) = (world.world.thread, world.world.timeline.clone());
+    world.agent(|world| world.write("old", "1"));
+    let take = world.world.state().active;
+    world.change(Command::Branch { from: take, at: None, name: None });
+    let beside = tempfile::tempdir().expect("a folder");
+    let request = PlanRequest::OpenWorktree { take, folder: beside.path().join("worktree") };
+    let plan = world.working_copy.plan(thread, request, Caller::human(), MoveOptions::default());
+    plan.expect("a plan").execute().expect("a worktree");
+    let other = world.world.another();
+    let exec = Exec::begin(&world);
+    world.write("by-command", "1");
+    // An undo in the worktree was killed after its intent became durable.
+    let reader = world.world.read();
+    let (row, head) = (reader.thread(thread).expect("a thread"), reader.head(thread).expect("a head"));
+    let mut folders = reader.queries().folders().expect("readable").into_iter();
+    let folder = folders.find(|folder| folder.worktree.is_some()).expect("the worktree");
+    let snapshot = folder.snapshot.expect("files");
+    let (before, after) = (snapshot, snapshot);
+    let files = FileChange { before, after, take, worktree: true, left: None, shared: None };
+    let version = head.operation.version + 1;
+    let log = reader.queries();
+    let (place, chains) =
+        link_change(&log.log(row.number), head.operation.version, Some(take)).expect("a log");
+    let kind = OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 0 };
+    let operation = Operation {
+        version,
+        previous: Some(head.id),
+        kind,
+        place,
+        chains: Some(chains),
+        files: Some(files),
+        last_file_operation: Some(version),
+        ..head.operation
+    };
+    let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
+    drop(reader);
+    timeline.store().write(move |writing| writing.put_intent(&intent)).expect("an intent");
+    world.working_copy.record_changes(other, Caller::human()).expect("it is recorded");
+    exec.end();
+    world.undo();
+    assert!(world.read("by-command").is_none(), "the change belongs to the command: {:?}", world.files());
+}
+
+#[test]
+fn a_thread_or_take_whose_command_runs_is_not_removed() {
+    let world = FileWorld::new();
+    world.world.another();
+    let take = world.world.state().active;
+    let exec = Exec::begin(&world);
+    let refused = world.world.change(Command::Delete);
+    assert!(matches!(refused, Err(ChangeError::CommandRuns(_))), "{refused:?}");
+    let refused = world.world.change(Command::DeleteTake { take });
+    assert!(refused.is_err(), "{refused:?}");
+    world.write("late", "1");
+    exec.end();
+    world.world.done(Command::Delete);
 }

@@ -41,11 +41,11 @@ fn lengths(folder: &Path) -> BTreeMap<std::path::PathBuf, u64> {
 }
 
 #[test]
-fn a_preview_records_no_hand_edit_and_shows_it_instead() {
+fn a_preview_shows_manual_edits_without_recording_them() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1\n"));
     let before = world.world.read().head(world.world.thread).expect("a head").id;
-    let known = world.working_copy.status(10).expect("a glance").last;
+    let known = world.working_copy.status(10).expect("a status").last;
     world.write("mine", "by hand\n");
     // More than fits into memory, which an ordinary snapshot writes to the store at once.
     world.write("long", &"0123456789abcdef".repeat(200_000));
@@ -58,7 +58,7 @@ fn a_preview_records_no_hand_edit_and_shows_it_instead() {
     assert_eq!(report.paths.len(), 1, "{report:?}");
     assert_eq!(report.paths[0].outcome, Outcome::Removed);
     assert_eq!(world.world.read().head(world.world.thread).expect("a head").id, before);
-    assert_eq!(world.working_copy.status(10).expect("a glance").last, known);
+    assert_eq!(world.working_copy.status(10).expect("a status").last, known);
     assert_eq!(lengths(world.world.folder.path()), store, "no file of the store has grown");
     let done = plan.execute().expect("an undo");
     assert!(done.moved.is_some());
@@ -84,7 +84,7 @@ fn a_version_that_only_the_folder_has_is_read_without_storing_it() {
     assert!(!reader.files(world.world.thread).has_snapshot(report.before).expect("an answer"));
     let read = |name: &str, most| {
         let path = RootPath { root: String::new(), path: name.parse().expect("a path") };
-        let piece = world.working_copy.current_file(&path, most).expect("a look");
+        let piece = world.working_copy.current_file(&path, most).expect("a reader");
         piece.map(|piece| String::from_utf8(piece.bytes).expect("text"))
     };
     assert_eq!(read("a", 100).as_deref(), Some("mine\n"));
@@ -95,7 +95,7 @@ fn a_version_that_only_the_folder_has_is_read_without_storing_it() {
 }
 
 #[test]
-fn a_preview_merges_with_hand_edits_that_are_not_recorded() {
+fn a_preview_merges_unrecorded_manual_edits() {
     let world = FileWorld::new();
     let text = |first: &str, last: &str| format!("{first}\n{}{last}\n", "line\n".repeat(20));
     world.write("a", &text("one", "end"));
@@ -126,7 +126,7 @@ fn a_plan_is_executed_as_it_was_shown_or_not_at_all() {
 }
 
 #[test]
-fn what_a_switch_shows_is_what_it_does_with_hand_edits_too() {
+fn the_preview_of_a_switch_matches_it_with_manual_edits() {
     let world = FileWorld::new();
     let main = world.world.state().active;
     world.agent(|world| world.write("a", "1\n"));
@@ -164,7 +164,7 @@ fn the_first_undo_of_a_thread_takes_the_files_of_a_tool_that_died_with_it() {
     let thread = world.world.timeline.create_thread(new, Caller::human()).expect("a thread").thread;
     let turn = TurnId::generate(&mut world.world.timeline.fresh());
     let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
-    let alive = world.world.timeline.store().lock_alive(turn).expect("a sign of life");
+    let alive = world.world.timeline.store().lock_alive(turn).expect("a liveness lock");
     world.working_copy.mark_running(thread, caller, turn).expect("it begins");
     assert!(world.world.read().head(thread).expect("a head").operation.last_file_operation.is_none());
     world.write("made", "by the tool\n");
@@ -201,7 +201,7 @@ fn a_fork_while_a_turn_runs_stays_in_the_background_with_the_files_of_its_entry(
     world.agent(|world| world.write("a", "1\n"));
     let entry = say(&world);
     world.agent(|world| world.write("a", "2\n"));
-    let running = world.world.timeline.store().lease_turn(main).expect("a lease").expect("nobody has it");
+    let running = world.world.timeline.store().lease_turn(main).expect("a lease").expect("a free lease");
     for command in [
         Command::Fork { from: main, at: entry, name: Some("forked".to_owned()) },
         Command::Branch { from: main, at: Some(entry), name: Some("branched".to_owned()) },
@@ -236,7 +236,7 @@ fn a_promoted_take_takes_its_files_along_and_a_fork_in_it_has_those_of_its_entry
     let thread = promoted.expect("a promotion").promoted.thread;
     let reader = world.world.read();
     let files = reader.files(thread).of_take(main).expect("files").expect("it has its files");
-    assert!(reader.files(thread).has_snapshot(files).expect("a look"));
+    assert!(reader.files(thread).has_snapshot(files).expect("a reader"));
     drop(reader);
     world
         .working_copy
@@ -262,7 +262,7 @@ fn a_fork_of_a_take_that_was_left_has_the_files_of_its_entry() {
 }
 
 #[test]
-fn files_alone_do_not_change_takes() {
+fn files_only_moves_do_not_change_takes() {
     let world = FileWorld::new();
     world.world.say("User", "one");
     world.agent(|world| world.write("a", "1"));

@@ -72,7 +72,7 @@ fn reboot(world: FileWorld, clock: Booted) -> FileWorld {
 }
 
 #[test]
-fn files_emptied_by_a_power_cut_are_restored_and_are_nobodys_change() {
+fn files_emptied_by_a_power_cut_are_restored_without_an_operation() {
     let world = world(Booted("a", AHEAD));
     world.write("old.txt", "");
     world.write("src/new.txt", "");

@@ -69,7 +69,7 @@ fn looking_at_a_new_folder_leaves_no_trace() {
     let place = Place::new();
     let folder = place.folder.path().join("project");
     place.timeline.project_if_known(&folder).expect("a folder");
-    assert!(place.timeline.read().expect("a look").queries().projects().expect("a list").is_empty());
+    assert!(place.timeline.read().expect("a reader").queries().projects().expect("a list").is_empty());
     let known = place.project("project");
     assert_eq!(place.timeline.project_if_known(&folder).expect("a folder").id, known.id);
 }
@@ -164,7 +164,7 @@ fn several_programs_that_meet_a_new_folder_at_once_agree_which_project_it_is() {
 }
 
 #[test]
-fn the_desk_of_a_project_is_at_its_own_folder_or_nowhere() {
+fn the_working_copy_of_a_project_is_its_own_folder() {
     let place = Place::new();
     let project = place.project("project");
     let folder = place.folder.path().join("project").canonicalize().expect("a folder");
@@ -175,13 +175,13 @@ fn the_desk_of_a_project_is_at_its_own_folder_or_nowhere() {
     let with_root = WorkingCopy::at(place.timeline.clone(), project.id, workspace.expect("two folders"));
     with_root.store_roots(Some("further")).expect("they are kept");
 
-    let found = working_copy(project.id).expect("a desk");
+    let found = working_copy(project.id).expect("a working copy");
     assert_eq!((found.path(), found.project(), found.worktree()), (folder.as_path(), project.id, None));
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
     let thread = thread.expect("a thread").thread;
-    found.record_changes(thread, Caller::human()).expect("a first look");
+    found.record_changes(thread, Caller::human()).expect("a first snapshot");
     fs::write(place.folder.path().join("further/new.txt"), "new\n").expect("a file");
-    let seen = found.record_changes(thread, Caller::human()).expect("a look");
+    let seen = found.record_changes(thread, Caller::human()).expect("a reader");
     assert_eq!(seen.files.paths.len(), 1, "{seen:?}");
     assert!(seen.files.paths[0].path.to_string().contains("new.txt"), "the further root is one of its own");
 
@@ -198,17 +198,17 @@ fn the_desk_of_a_project_is_at_its_own_folder_or_nowhere() {
 }
 
 #[test]
-fn the_desk_of_a_take_is_where_its_files_are() {
+fn the_working_copy_of_a_take_is_the_folder_of_its_files() {
     let place = Place::new();
     let project = place.project("project");
     let options = Options::default();
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
     let thread = thread.expect("a thread").thread;
-    let main = place.timeline.read().expect("a look").state(thread).expect("a state").active;
+    let main = place.timeline.read().expect("a reader").state(thread).expect("a state").active;
     let branch = Change::Branch { from: main, at: None, name: Some("other".to_owned()) };
     place.timeline.change(thread, branch, Caller::human()).expect("a branch");
-    let other = place.timeline.read().expect("a look").state(thread).expect("a state").active;
-    let of = |take| WorkingCopy::of_take(&place.timeline, thread, take, &options).expect("a desk");
+    let other = place.timeline.read().expect("a reader").state(thread).expect("a state").active;
+    let of = |take| WorkingCopy::of_take(&place.timeline, thread, take, &options).expect("a working copy");
     let home = place.folder.path().join("project").canonicalize().expect("a folder");
     assert_eq!((of(main).path(), of(other).path()), (home.as_path(), home.as_path()));
     let worktree = place.folder.path().join("apart");
@@ -225,7 +225,7 @@ fn only_a_missing_folder_lets_a_thread_without_files_go_without_one() {
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
     let thread = thread.expect("a thread").thread;
     let branch = |name: &str, options: &Options| {
-        let from = place.timeline.read().expect("a look").state(thread).expect("a state").active;
+        let from = place.timeline.read().expect("a reader").state(thread).expect("a state").active;
         let command = Change::Branch { from, at: None, name: Some(name.to_owned()) };
         let request = PlanRequest::Change(command);
         place.timeline.perform(

@@ -61,10 +61,11 @@ fn snapshots_from_before_a_promotion_are_listed_and_restored() {
     assert_eq!(places(&paged), places(&listed));
     let first = listed.iter().rev().find(|of| of.at.files.before != of.at.files.after).expect("a change");
     let snapshot = first.at.files.after;
-    assert!(reader.files(thread).has_snapshot(snapshot).expect("a look"));
+    assert!(reader.files(thread).has_snapshot(snapshot).expect("a reader"));
     let beginning = &snapshot.to_string()[..12];
-    assert_eq!(reader.files(thread).snapshots_beginning(beginning).expect("a look"), [snapshot]);
-    let later = reader.files(source).of_take(world.world.state().active).expect("files").expect("they are");
+    assert_eq!(reader.files(thread).snapshots_beginning(beginning).expect("a reader"), [snapshot]);
+    let later =
+        reader.files(source).of_take(world.world.state().active).expect("files").expect("recorded files");
     assert!(
         !reader
             .files(thread)
@@ -109,17 +110,17 @@ fn a_promoted_take_means_its_own_files_until_the_thread_records_some() {
         let row = world.world.read().thread(thread).expect("a thread");
         let working_copy = &world.working_copy;
         let look = Box::new(|| {
-            let seen = working_copy.record_changes(thread, Caller::human()).expect("a look");
+            let seen = working_copy.record_changes(thread, Caller::human()).expect("a reader");
             Ok::<_, RevisionError>(seen.snapshot)
         });
-        RevisionResolver::new(timeline, row, None, look).find("take:main").expect("a moment").snapshot
+        RevisionResolver::new(timeline, row, None, look).find("take:main").expect("a revision").snapshot
     };
-    let own = world.world.read().files(thread).of_take(main).expect("files").expect("it has some");
+    let own = world.world.read().files(thread).of_take(main).expect("files").expect("recorded files");
     assert_eq!(named(), own);
     world.working_copy.restore(thread, own, &[], Caller::human(), MoveOptions::default()).expect("a restore");
     assert_eq!(world.read("a").as_deref(), Some("2\n"));
     world.agent_of(thread, |world| world.write("a", "6\n"));
-    let now = world.working_copy.record_changes(thread, Caller::human()).expect("a look").snapshot;
+    let now = world.working_copy.record_changes(thread, Caller::human()).expect("a reader").snapshot;
     assert_eq!(named(), now, "from then on the folder counts");
 }
 
@@ -144,7 +145,7 @@ fn undo_of_a_promotion_keeps_a_thread_in_which_only_files_were_changed() {
 }
 
 #[test]
-fn a_fork_in_a_promoted_thread_leaves_what_the_parent_thread_did_since() {
+fn a_fork_in_a_promoted_thread_keeps_later_changes_of_its_parent() {
     let world = FileWorld::new();
     let parent = world.world.thread;
     world.world.say("User", "one");

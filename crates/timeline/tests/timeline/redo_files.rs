@@ -6,7 +6,7 @@ use crate::files::files;
 use crate::support::{FileWorld, outcome};
 
 #[test]
-fn undo_then_redo_is_the_identity_where_a_hand_had_put_something_back() {
+fn undo_then_redo_is_the_identity_after_a_manual_revert() {
     let world = FileWorld::new();
     world.write("a", "1");
     world.write("b", "1");
@@ -60,7 +60,7 @@ fn a_redo_after_an_undo_that_moved_no_file_moves_none() {
 }
 
 #[test]
-fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
+fn redo_keeps_manual_reverts_and_deletions() {
     // Manual edits before and after the undo of a file that the agent created or edited; `None` means no edit. Undo
     // followed by redo must not change the user's file.
     type TextMerge = Option<&'static str>;
@@ -98,7 +98,7 @@ fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
         if after.is_some() {
             let outcome = outcome(&report, "a");
             assert!(
-                matches!(outcome, Outcome::Conflicted { theirs: Some(_), written: false }),
+                matches!(outcome, Outcome::Conflicted { theirs: Some(_), written: false, partly: false }),
                 "{outcome:?}"
             );
         }
@@ -106,7 +106,7 @@ fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
 }
 
 #[test]
-fn redo_works_after_later_hand_edits_and_a_restart() {
+fn redo_works_after_later_manual_edits_and_a_restart() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "agent\n"));
     world.undo();
@@ -120,7 +120,7 @@ fn redo_works_after_later_hand_edits_and_a_restart() {
 }
 
 #[test]
-fn a_preview_shows_what_becomes_of_folders_that_hold_what_is_not_captured() {
+fn a_preview_shows_folders_with_excluded_files() {
     let world = FileWorld::new();
     world.write(".gitignore", "*.o\nbuilt/\n");
     world.record_changes();
@@ -149,7 +149,7 @@ fn a_preview_shows_what_becomes_of_folders_that_hold_what_is_not_captured() {
 }
 
 #[test]
-fn files_alone_go_back_over_a_fork_and_forth_again() {
+fn files_only_moves_cross_a_fork_in_both_directions() {
     let world = FileWorld::new();
     let only = MoveOptions { scope: Scope::Files, ..MoveOptions::default() };
     let go = |goal| world.try_go(goal, only).expect("a move of files");
@@ -179,7 +179,7 @@ fn files_alone_go_back_over_a_fork_and_forth_again() {
 }
 
 #[test]
-fn an_undo_of_several_steps_names_what_it_leaves_because_it_is_not_captured_now() {
+fn an_undo_of_several_steps_lists_paths_that_are_excluded_now() {
     let undo_two = Goal::Undo(Unit::Turn, 2);
     let ignored = FileWorld::new();
     ignored.agent(|world| world.write("a", "1"));
@@ -198,7 +198,7 @@ fn an_undo_of_several_steps_names_what_it_leaves_because_it_is_not_captured_now(
 }
 
 #[test]
-fn a_preview_of_files_alone_is_refused_where_the_move_would_be() {
+fn a_files_only_preview_is_refused_like_its_move() {
     let world = FileWorld::new();
     world.write("a", "0");
     world.agent(|world| world.write("a", "1"));

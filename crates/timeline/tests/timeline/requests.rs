@@ -21,7 +21,7 @@ fn found(world: &World, key: &str, after: i64) -> Option<(bool, u64)> {
 }
 
 #[test]
-fn every_way_to_change_something_carries_the_request() {
+fn every_change_records_its_request() {
     let world = World::saying(&["one", "two"]);
     let before = world.read().queries().last_sequence().expect("a log");
     let rename = Command::Rename { title: "Other".to_owned() };
@@ -61,7 +61,7 @@ fn a_promotion_is_found_by_the_thread_that_the_take_left() {
 }
 
 #[test]
-fn a_move_of_files_is_found_and_what_a_hand_did_before_it_is_not() {
+fn a_file_move_is_listed_without_earlier_manual_edits() {
     let world = FileWorld::new();
     world.write("file", "one");
     world.agent(|world| world.write("file", "two"));
@@ -79,7 +79,7 @@ fn a_move_of_files_is_found_and_what_a_hand_did_before_it_is_not() {
     let operation = operation.expect("it was done").operation;
     assert!(matches!(operation.kind, OperationKind::Undone { .. }), "{:?}", operation.kind);
     assert!(operation.files.is_some());
-    assert_eq!(moved.moved.expect("something was done").done.version, operation.version);
+    assert_eq!(moved.moved.expect("a move").done.version, operation.version);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn a_captured_file_that_became_excluded_is_restored() {
 }
 
 #[test]
-fn a_restore_reports_what_the_other_moment_does_not_hold() {
+fn a_restore_reports_paths_that_the_version_does_not_contain() {
     let world = FileWorld::with_largest_file(1_000);
     world.write("a", &"large\n".repeat(400));
     world.write("b", "1\n");
@@ -67,7 +67,7 @@ fn a_saved_version_has_the_files_that_another_thread_had_changed_before() {
     world.agent_of(other, |world| world.write("b", "1\n"));
     let saved = world.working_copy.save(thread, "both".to_owned(), Caller::human()).expect("a save").version;
     let at = |version| {
-        let at = world.world.read().files(thread).at(version).expect("a look").expect("files");
+        let at = world.world.read().files(thread).at(version).expect("a reader").expect("files");
         at.files.after
     };
     world.agent(|world| world.write("a", "2\n"));

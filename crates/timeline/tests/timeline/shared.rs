@@ -102,7 +102,7 @@ fn run(seed: u64, mistake: Mistake) -> Result<(), String> {
 #[test]
 fn a_shared_prompt_is_the_latest_that_is_not_undone() {
     for seed in 0..4 {
-        run(seed, Mistake::None).expect("as the model says");
+        run(seed, Mistake::None).expect("the result of the model");
     }
 }
 

@@ -56,7 +56,7 @@ impl World {
     }
 
     pub(crate) fn read(&self) -> Reader<'_> {
-        self.timeline.read().expect("a look")
+        self.timeline.read().expect("a reader")
     }
 
     pub(crate) fn state(&self) -> ThreadState {
@@ -137,7 +137,7 @@ impl FileWorld {
     }
 
     pub(crate) fn beside(world: World, root: TempDir) -> Self {
-        let workspace = Workspace::of(root.path()).expect("a folder that files can be kept of");
+        let workspace = Workspace::of(root.path()).expect("a workspace");
         Self::in_workspace(world, root, workspace)
     }
 
@@ -187,7 +187,7 @@ impl FileWorld {
     }
 
     pub(crate) fn record_changes(&self) -> RecordedChanges {
-        self.working_copy.record_changes(self.world.thread, Caller::human()).expect("a look")
+        self.working_copy.record_changes(self.world.thread, Caller::human()).expect("a reader")
     }
 
     /// Changes files as the agent, in a new turn.
@@ -196,7 +196,7 @@ impl FileWorld {
     }
 
     pub(crate) fn agent_of(&self, thread: ThreadId, work: impl FnOnce(&Self)) -> RecordedChanges {
-        self.working_copy.record_changes(thread, Caller::human()).expect("a look");
+        self.working_copy.record_changes(thread, Caller::human()).expect("a reader");
         work(self);
         let caller = Caller { actor: Actor::Agent, ..Caller::human() };
         self.working_copy.record_as_caller(thread, caller).expect("a record")

@@ -101,7 +101,7 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
     let redone = world.redo().expect("a redo");
     assert_eq!(redone.also, [into]);
     assert!(world.read().state(into).expect("the new thread").deleted.is_none());
-    let after = world.read().history(world.thread).undo_status().expect("a undo_status").position;
+    let after = world.read().history(world.thread).undo_status().expect("an undo status").position;
     let back = world.timeline.jump(world.thread, 2, Caller::human()).expect("a jump back");
     assert_eq!(back.also, [into]);
     let forth = world.timeline.jump(world.thread, after, Caller::human()).expect("a jump forth");
@@ -110,7 +110,7 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
     assert_eq!(far.expect("three steps").also, [into]);
     let far = world.timeline.redo(world.thread, retake_timeline::Unit::Turn, 3, Caller::human());
     assert_eq!(far.expect("three steps").also, [into]);
-    world.timeline.change(into, Command::Pin { pinned: true }, Caller::human()).expect("work on it");
+    world.timeline.change(into, Command::Pin { pinned: true }, Caller::human()).expect("a change");
     assert!(world.undo().expect("an undo").also.is_empty(), "nobody's work goes with another's undo");
     assert!(world.read().state(into).expect("the new thread").deleted.is_none());
 }
@@ -167,7 +167,7 @@ fn the_last_thread_of_a_project_is_not_deleted() {
     ));
     // No move along the log leads there either.
     world.undo().expect("an undo of the deletion");
-    world.timeline.change(other, Command::Delete, Caller::human()).expect("this one is left");
+    world.timeline.change(other, Command::Delete, Caller::human()).expect("a deletion");
     assert!(matches!(world.redo(), Err(ChangeError::LastThread)));
     assert!(matches!(world.timeline.jump(world.thread, 3, Caller::human()), Err(ChangeError::LastThread)));
 }

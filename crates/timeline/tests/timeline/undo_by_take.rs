@@ -38,7 +38,8 @@ impl TwoTakes {
             .working_copy
             .open_worktree(world.world.thread, other, &folder.path().join("worktree"), &Caller::human())
             .expect("a worktree");
-        let known = world.world.read().worktrees().at(&opened.path).expect("a look").expect("it is known");
+        let known =
+            world.world.read().worktrees().at(&opened.path).expect("a reader").expect("a known worktree");
         let workspace = Workspace::of(&opened.path).expect("a folder");
         let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
         Self { world, main, other, worktree, folder }
@@ -224,7 +225,7 @@ fn the_settings_of_a_turn_are_undone_and_redone_with_it() {
 }
 
 #[test]
-fn another_undo_keeps_the_settings_of_a_turn_that_stays() {
+fn an_undo_of_another_turn_keeps_the_settings_of_this_one() {
     let takes = TwoTakes::new();
     takes.start_setting(takes.main, turn(1), "with a setting", &[("model", "first")]);
     takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
@@ -236,7 +237,7 @@ fn another_undo_keeps_the_settings_of_a_turn_that_stays() {
 }
 
 #[test]
-fn an_undo_elsewhere_leaves_the_settings_of_a_running_turn_alone() {
+fn an_undo_in_another_take_keeps_the_settings_of_a_running_turn() {
     let takes = TwoTakes::new();
     takes.start(takes.main, turn(1), "in the project");
     takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);

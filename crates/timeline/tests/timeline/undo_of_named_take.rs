@@ -74,7 +74,7 @@ impl TwoTakes {
 }
 
 #[test]
-fn a_change_of_an_inactive_take_is_undone_there_and_nowhere_else() {
+fn a_change_of_an_inactive_take_is_undone_only_there() {
     let takes = TwoTakes::new();
     let said = takes.say(takes.other, "beside");
     assert!(said.undoable && said.take == Some(takes.other), "{said:?}");
@@ -125,7 +125,7 @@ fn an_undo_that_names_a_take_with_a_worktree_changes_the_files_there() {
     let thread = world.world.thread;
     let opened =
         world.working_copy.open_worktree(thread, takes.other, &path, &Caller::human()).expect("a worktree");
-    let known = world.world.read().worktrees().at(&opened.path).expect("a look").expect("it is known");
+    let known = world.world.read().worktrees().at(&opened.path).expect("a reader").expect("a known worktree");
     let workspace = Workspace::of(&opened.path).expect("a folder");
     let worktree = WorkingCopy::at_worktree(world.world.timeline.clone(), &known, workspace);
     std::fs::write(path.join("there"), "of the worktree\n").expect("a file");
@@ -151,7 +151,7 @@ fn the_active_take_may_be_named_and_one_that_is_none_is_refused() {
 }
 
 #[test]
-fn the_take_that_an_undo_names_is_not_taken_away_by_it() {
+fn an_undo_does_not_remove_the_take_that_it_names() {
     let takes = TwoTakes::new();
     let world = &takes.world.world;
     takes.world.change(Command::Switch { take: takes.other });

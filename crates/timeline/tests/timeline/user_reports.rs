@@ -9,7 +9,7 @@ use crate::support::{FileWorld, PROJECT};
 
 /// "Undo in one session reverted the work of another."
 #[test]
-fn another_sessions_work_is_not_reverted() {
+fn changes_of_another_thread_are_not_reverted() {
     let world = FileWorld::new();
     world.agent(|world| world.write("mine", "1"));
     let new = NewThread::in_project(PROJECT).titled("Other");
@@ -127,7 +127,7 @@ fn an_empty_tree_can_be_restored() {
 
 /// "It took a copy of my home folder."
 #[test]
-fn a_home_folder_is_refused_with_a_way_out() {
+fn a_home_folder_is_refused_with_an_alternative() {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from).expect("a home");
     for folder in [home.as_path(), std::path::Path::new("/"), std::path::Path::new("/etc")] {
         let error = Workspace::of(folder).expect_err("too much to keep");

@@ -27,7 +27,7 @@ fn with_second_take() -> (FileWorld, TakeId) {
 }
 
 #[test]
-fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
+fn an_unrecorded_worktree_of_a_crash_is_adopted_with_its_changes() {
     let (world, take) = with_second_take();
     let (timeline, thread) = (&world.world.timeline, world.world.thread);
     let place = tempfile::tempdir().expect("a folder");
@@ -40,7 +40,7 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
     assert!(!mark.exists(), "it is known now");
     // As if the record had never been written.
     let forget = || {
-        let known = timeline.read().expect("a look").worktrees().list().expect("a list").remove(0);
+        let known = timeline.read().expect("a reader").worktrees().list().expect("a list").remove(0);
         timeline.forget_worktree(&known).expect("it is forgotten");
     };
     forget();
@@ -66,15 +66,15 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
         (opened.snapshot, 1),
         "the preview decides as the command does"
     );
-    let again = open().expect("it is taken over");
+    let again = open().expect("an adoption");
     assert_eq!((again.snapshot, again.files), (opened.snapshot, 1));
     assert!(!mark.exists());
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("a file"), "edited since\n");
 
-    let known = timeline.read().expect("a look").worktrees().list().expect("a list").remove(0);
+    let known = timeline.read().expect("a reader").worktrees().list().expect("a list").remove(0);
     let working_copy =
         WorkingCopy::at_worktree(timeline.clone(), &known, Workspace::of(&folder).expect("a folder"));
-    let seen = working_copy.record_changes(thread, Caller::human()).expect("a look");
+    let seen = working_copy.record_changes(thread, Caller::human()).expect("a reader");
     assert_eq!(seen.files.paths.len(), 1, "what was done since is recorded: {seen:?}");
 }
 
@@ -84,13 +84,13 @@ fn with_worktree() -> (FileWorld, Worktree, tempfile::TempDir) {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().canonicalize().expect("it exists").join("tree");
     world.working_copy.open_worktree(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
-    let known = the_worktree(&world).expect("it is known");
+    let known = the_worktree(&world).expect("a known worktree");
     assert_eq!(known.path, folder);
     (world, known, place)
 }
 
 fn the_worktree(world: &FileWorld) -> Option<Worktree> {
-    world.world.timeline.read().expect("a look").worktrees().list().expect("a list").pop()
+    world.world.timeline.read().expect("a reader").worktrees().list().expect("a list").pop()
 }
 
 fn close(world: &FileWorld, folder: &Worktree) -> Result<bool, FileError> {
@@ -142,17 +142,17 @@ fn a_folder_that_was_moved_is_recognised_where_it_is() {
     std::fs::rename(&known.path, &renamed).expect("a move");
     let moved = close(&world, &known).expect_err("it is elsewhere");
     assert!(matches!(&moved, FileError::WorktreeMoved { to, .. } if *to == renamed), "{moved}");
-    let here = world.world.read().worktrees().at(&renamed.join("below")).expect("a look");
+    let here = world.world.read().worktrees().at(&renamed.join("below")).expect("a reader");
     let here = here.expect("it is recognised");
     assert_eq!((here.id, &here.path), (known.id, &renamed));
     std::fs::write(renamed.join("new"), "new").expect("a file");
     let working_copy =
-        WorkingCopy::of_worktree(&world.world.timeline, &here, &Options::default()).expect("a desk");
+        WorkingCopy::of_worktree(&world.world.timeline, &here, &Options::default()).expect("a working copy");
     assert_eq!(
-        working_copy.record_changes(known.thread, Caller::human()).expect("a look").files.paths.len(),
+        working_copy.record_changes(known.thread, Caller::human()).expect("a reader").files.paths.len(),
         1
     );
-    assert_eq!(the_worktree(&world).expect("it is known").path, renamed, "its path is up to date");
+    assert_eq!(the_worktree(&world).expect("a known worktree").path, renamed, "its path is up to date");
     assert!(close(&world, &here).expect("it is closed"));
     assert!(!renamed.exists());
 }
@@ -203,7 +203,7 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
             .working_copy
             .open_worktree(world.world.thread, take, &path, &Caller::human())
             .expect("a folder");
-        let known = world.world.read().worktrees().at(&path).expect("a look").expect("it is known");
+        let known = world.world.read().worktrees().at(&path).expect("a reader").expect("a known worktree");
         assert!(close(&world, &known).expect("it is closed"));
         assert!(!path.exists());
     }
@@ -223,9 +223,9 @@ fn a_folder_inside_another_is_the_inner_one_and_is_not_removed_with_the_outer() 
     let inner = outer.path.join("inner");
     std::fs::rename(&path, &inner).expect("a move");
     for _ in 0..12 {
-        let found = world.world.read().worktrees().at(&inner.join("below")).expect("a look");
+        let found = world.world.read().worktrees().at(&inner.join("below")).expect("a reader");
         assert_eq!(found.expect("a folder").take, take);
-        let found = world.world.read().worktrees().at(&outer.path.join("below")).expect("a look");
+        let found = world.world.read().worktrees().at(&outer.path.join("below")).expect("a reader");
         assert_eq!(found.expect("a folder").take, outer.take);
     }
     assert!(matches!(close(&world, &outer), Err(FileError::ContainsFolder { .. })));
@@ -256,7 +256,7 @@ fn a_preview_of_a_worktree_makes_and_records_nothing_and_is_executed_as_shown() 
     assert_eq!((opened.path, opened.snapshot, opened.files), (shown.path, shown.snapshot, shown.files));
     assert_eq!(version(), before + 1);
 
-    let known = the_worktree(&world).expect("it is known");
+    let known = the_worktree(&world).expect("a known worktree");
     std::fs::write(folder.join("late"), "at the last moment\n").expect("a file");
     let close = || PlanRequest::CloseWorktree { folder: Box::new(known.clone()), remove: true };
     let closing = plan(&world, close()).expect("a plan");
@@ -331,15 +331,16 @@ fn a_removal_that_was_cut_off_is_finished_by_the_next_command() {
     let (world, known, place) = with_worktree();
     std::fs::write(known.path.join("c"), "more\n").expect("a file");
     let timeline = &world.world.timeline;
-    let working_copy = WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a desk");
-    let snapshot = working_copy.record_changes(known.thread, Caller::human()).expect("a look").snapshot;
+    let working_copy =
+        WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a working copy");
+    let snapshot = working_copy.record_changes(known.thread, Caller::human()).expect("a reader").snapshot;
     let id = known.id;
     let begin = timeline.store().write(move |writing| -> Result<(), StoreError> {
-        let record = writing.folder(id)?.expect("it is known");
+        let record = writing.folder(id)?.expect("a known worktree");
         writing.put_folder(&FolderRecord { removing: Some(snapshot), ..record })
     });
     begin.expect("a write");
-    std::fs::remove_file(known.path.join("b")).expect("half of it is gone");
+    std::fs::remove_file(known.path.join("b")).expect("a removable file");
     std::fs::create_dir(known.path.join(format!(".retake-tmp-close-{}-1", id.short()))).expect("a folder");
     assert!(the_worktree(&world).is_none(), "it is no take's folder any more");
     let cleaned = timeline.clean_up().expect("it is finished");
@@ -362,21 +363,21 @@ fn a_removal_that_was_cut_off_is_finished_by_the_next_command() {
 }
 
 #[test]
-fn a_temporary_file_that_was_recorded_while_its_tool_ran_goes_once_the_tool_is_dead() {
+fn a_recorded_temporary_file_is_removed_once_its_tool_died() {
     let world = FileWorld::new();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
     let left = world.path(&format!("{}1", tool_prefix(child.id())));
     std::fs::write(&left, "half").expect("a file");
     world.record_changes();
     assert!(left.exists(), "its process runs");
-    child.kill().expect("ours");
+    child.kill().expect("a writable file");
     child.wait().expect("it ends");
     assert!(world.record_changes().operation.is_none());
     assert!(!left.exists(), "nothing else had to change");
 }
 
 #[test]
-fn temporary_files_of_killed_tools_go_with_the_next_look() {
+fn temporary_files_of_killed_tools_are_removed_by_the_next_snapshot() {
     let world = FileWorld::new();
     world.write("a", "one\n");
     world.record_changes();
@@ -392,5 +393,5 @@ fn temporary_files_of_killed_tools_go_with_the_next_look() {
     assert!(seen.files.paths.iter().all(|path| !path.path.to_string().contains("retake-tmp")), "{seen:?}");
     assert!(!dead.exists(), "its process has ended");
     assert!(alive.exists(), "its process runs");
-    std::fs::remove_file(alive).expect("ours");
+    std::fs::remove_file(alive).expect("a writable file");
 }

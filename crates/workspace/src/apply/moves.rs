@@ -79,8 +79,13 @@ struct Mover<'a> {
     kept_aside: Vec<(usize, Vec<u8>)>,
 }
 
-/// Result of one step: done, or left unchanged for that reason.
-type StepResult = Result<Result<(), Outcome>, Errno>;
+/// The end of a step that did not fail.
+enum StepEnd {
+    /// The path is as requested.
+    Done,
+    /// The path was left unchanged, with that outcome.
+    Left(Outcome),
+}
 
 impl Mover<'_> {
     fn run(&mut self) -> Result<(), Cause> {
@@ -150,16 +155,16 @@ impl Mover<'_> {
     fn record_outcome(
         &mut self,
         index: usize,
-        result: StepResult,
+        result: Result<StepEnd, Errno>,
         done: Option<Outcome>,
     ) -> Result<(), Cause> {
         match result {
-            Ok(Ok(())) => {
+            Ok(StepEnd::Done) => {
                 if done.is_some() {
                     self.outcomes[index] = done;
                 }
             }
-            Ok(Err(outcome)) => self.outcomes[index] = Some(outcome),
+            Ok(StepEnd::Left(outcome)) => self.outcomes[index] = Some(outcome),
             Err(errno) => match classify(errno) {
                 ErrorClass::Skip(skip) => self.outcomes[index] = Some(Outcome::Skipped(skip)),
                 ErrorClass::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
@@ -169,21 +174,21 @@ impl Mover<'_> {
     }
 
     /// Checks that the path is still unchanged since it was inspected; otherwise returns the outcome.
-    fn expected(&mut self, index: usize, seen: &Identity) -> StepResult {
+    fn expected(&mut self, index: usize, seen: &Identity) -> Result<StepEnd, Errno> {
         let step = self.steps[index];
         match self.walker.folder(step.path.parents()) {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(DiskNode::Nothing))),
-            Ok(folder) if is_still(folder, step.path.name().bytes(), seen)? => return Ok(Ok(())),
+            Err(Errno::NOENT) => return Ok(StepEnd::Left(Outcome::Kept(DiskNode::Nothing))),
+            Ok(folder) if is_still(folder, step.path.name().bytes(), seen)? => return Ok(StepEnd::Done),
             Ok(_) => {}
             Err(errno) => return Err(errno),
         }
         let PathState { found, .. } = inspect_step(self.request, &mut self.walker, step)?;
         if found.matches(step.before.as_ref()) {
-            Ok(Ok(()))
+            Ok(StepEnd::Done)
         } else if found.matches(step.after.as_ref()) {
-            Ok(Err(Outcome::Already))
+            Ok(StepEnd::Left(Outcome::Already))
         } else {
-            Ok(Err(Outcome::Kept(found)))
+            Ok(StepEnd::Left(Outcome::Kept(found)))
         }
     }
 
@@ -195,9 +200,9 @@ impl Mover<'_> {
         Ok(inspect(self.stage, aside, |_| None)?.found.matches(self.steps[index].before.as_ref()))
     }
 
-    fn take_out(&mut self, index: usize, seen: &Identity) -> StepResult {
-        if let Err(outcome) = self.expected(index, seen)? {
-            return Ok(Err(outcome));
+    fn take_out(&mut self, index: usize, seen: &Identity) -> Result<StepEnd, Errno> {
+        if let StepEnd::Left(outcome) = self.expected(index, seen)? {
+            return Ok(StepEnd::Left(outcome));
         }
         let step = self.steps[index];
         let aside = format!("r{index}");
@@ -207,32 +212,32 @@ impl Mover<'_> {
             renames.put(EntryLocation { folder, name: step.path.name().bytes() }, to)
         });
         match taken {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(DiskNode::Nothing))),
+            Err(Errno::NOENT) => return Ok(StepEnd::Left(Outcome::Kept(DiskNode::Nothing))),
             other => other?,
         }
         if self.is_expected_content(index, aside.as_bytes(), seen)? {
             self.done.push(CompletedStep::Out(index));
-            return Ok(Ok(()));
+            return Ok(StepEnd::Done);
         }
-        self.return_to_place(index, &aside).map(Err)
+        self.return_to_place(index, &aside).map(StepEnd::Left)
     }
 
-    fn take_out_folder(&mut self, index: usize) -> StepResult {
+    fn take_out_folder(&mut self, index: usize) -> Result<StepEnd, Errno> {
         let step = self.steps[index];
         let name = step.path.name().bytes();
         let aside = format!("r{index}");
         let to = EntryLocation { folder: self.stage, name: aside.as_bytes() };
         let renames = &self.request.root.renames;
         let above = match self.walker.folder(step.path.parents()) {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Already)),
+            Err(Errno::NOENT) => return Ok(StepEnd::Left(Outcome::Already)),
             other => other?,
         };
         let folder = match open_folder(above, name) {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Already)),
+            Err(Errno::NOENT) => return Ok(StepEnd::Left(Outcome::Already)),
             other => other?,
         };
         if !names_in(folder.as_fd())?.is_empty() {
-            return Ok(Err(Outcome::Skipped(SkipReason::NotEmpty)));
+            return Ok(StepEnd::Left(Outcome::Skipped(SkipReason::NotEmpty)));
         }
         // Includes the special bits that snapshots do not capture, so that a rollback restores them.
         let mode = (rustix::fs::fstat(&folder)?.st_mode & 0o7777) as u16;
@@ -250,16 +255,16 @@ impl Mover<'_> {
         }
         if names_in(folder.as_fd())?.is_empty() {
             self.done.push(CompletedStep::OutFolder(index, mode));
-            return Ok(Ok(()));
+            return Ok(StepEnd::Done);
         }
         // Someone added a file to the folder in the meantime.
         close(&folder)?;
-        self.return_folder(index, &aside).map(Err)
+        self.return_folder(index, &aside).map(StepEnd::Left)
     }
 
-    fn swap(&mut self, index: usize, seen: &Identity) -> StepResult {
-        if let Err(outcome) = self.expected(index, seen)? {
-            return Ok(Err(outcome));
+    fn swap(&mut self, index: usize, seen: &Identity) -> Result<StepEnd, Errno> {
+        if let StepEnd::Left(outcome) = self.expected(index, seen)? {
+            return Ok(StepEnd::Left(outcome));
         }
         let step = self.steps[index];
         let aside = format!("x{index}");
@@ -269,23 +274,23 @@ impl Mover<'_> {
             renames.swap(from, EntryLocation { folder, name: step.path.name().bytes() })
         });
         match swapped {
-            Err(Errno::NOENT) => Ok(Err(Outcome::Kept(DiskNode::Nothing))),
+            Err(Errno::NOENT) => Ok(StepEnd::Left(Outcome::Kept(DiskNode::Nothing))),
             Err(errno) => Err(errno),
             Ok(SwapOutcome::Unknown) => self.swap_in_two(index, seen),
             Ok(SwapOutcome::Done) => {
                 if self.is_expected_content(index, aside.as_bytes(), seen)? {
                     self.done.push(CompletedStep::Swapped(index, *seen));
-                    return Ok(Ok(()));
+                    return Ok(StepEnd::Done);
                 }
-                self.swap_back(index).map(Err)
+                self.swap_back(index).map(StepEnd::Left)
             }
         }
     }
 
     /// Fallback for file systems without swap: moves the old file out, then the new one in.
-    fn swap_in_two(&mut self, index: usize, seen: &Identity) -> StepResult {
-        if let Err(outcome) = self.take_out(index, seen)? {
-            return Ok(Err(outcome));
+    fn swap_in_two(&mut self, index: usize, seen: &Identity) -> Result<StepEnd, Errno> {
+        if let StepEnd::Left(outcome) = self.take_out(index, seen)? {
+            return Ok(StepEnd::Left(outcome));
         }
         let step = self.steps[index];
         let aside = format!("x{index}");
@@ -297,10 +302,10 @@ impl Mover<'_> {
         match put {
             Ok(()) => {
                 self.done.push(CompletedStep::New(index));
-                Ok(Ok(()))
+                Ok(StepEnd::Done)
             }
             Err(Errno::EXIST) => {
-                Ok(Err(Outcome::Kept(inspect_step(self.request, &mut self.walker, step)?.found)))
+                Ok(StepEnd::Left(Outcome::Kept(inspect_step(self.request, &mut self.walker, step)?.found)))
             }
             Err(errno) => Err(errno),
         }
@@ -322,7 +327,9 @@ impl Mover<'_> {
                 continue;
             }
             let result = self.put_in(index, top);
-            if matches!(result, Ok(Ok(()))) && self.steps[index].after.as_ref().is_some_and(Node::is_folder) {
+            if matches!(result, Ok(StepEnd::Done))
+                && self.steps[index].after.as_ref().is_some_and(Node::is_folder)
+            {
                 moved = Some(index);
             }
             self.record_outcome(index, result, Some(Outcome::Written))?;
@@ -330,9 +337,9 @@ impl Mover<'_> {
         Ok(())
     }
 
-    fn put_in(&mut self, index: usize, top: usize) -> StepResult {
+    fn put_in(&mut self, index: usize, top: usize) -> Result<StepEnd, Errno> {
         let step = self.steps[index];
-        let staged = names(self.steps, self.actions, index).expect("what is new is staged");
+        let staged = names(self.steps, self.actions, index).expect("new content is staged");
         let (aside, above) = staged.split_last().expect("there is a name");
         let from = EntryLocation { folder: self.aside.folder(above)?, name: aside.bytes() };
         let renames = &self.request.root.renames;
@@ -351,11 +358,11 @@ impl Mover<'_> {
         match put {
             Ok(()) => {
                 self.done.push(CompletedStep::New(index));
-                Ok(Ok(()))
+                Ok(StepEnd::Done)
             }
             Err(Errno::EXIST) => {
                 let PathState { found, identity, .. } = inspect_step(self.request, &mut self.walker, step)?;
-                Ok(Err(if found.matches(step.after.as_ref()) {
+                Ok(StepEnd::Left(if found.matches(step.after.as_ref()) {
                     Outcome::Already
                 } else if self.is_same_file(index, identity.as_ref())? {
                     Outcome::Skipped(SkipReason::NameClash)
@@ -389,24 +396,24 @@ impl Mover<'_> {
         Ok(false)
     }
 
-    fn set_mode(&mut self, index: usize, seen: &Identity) -> StepResult {
-        if let Err(outcome) = self.expected(index, seen)? {
-            return Ok(Err(outcome));
+    fn set_mode(&mut self, index: usize, seen: &Identity) -> Result<StepEnd, Errno> {
+        if let StepEnd::Left(outcome) = self.expected(index, seen)? {
+            return Ok(StepEnd::Left(outcome));
         }
         let step = self.steps[index];
         let mode = step.after.as_ref().and_then(Node::mode).expect("a file has permissions");
         let folder = self.walker.folder(step.path.parents())?;
         change_mode(folder, step.path.name().bytes(), mode)?;
         self.done.push(CompletedStep::Mode(index, seen.mode));
-        Ok(Ok(()))
+        Ok(StepEnd::Done)
     }
 
-    fn set_folder_mode(&mut self, index: usize) -> StepResult {
+    fn set_folder_mode(&mut self, index: usize) -> Result<StepEnd, Errno> {
         let step = self.steps[index];
         let mode = step.after.as_ref().and_then(Node::mode).expect("a folder has permissions");
         let above = self.walker.folder(step.path.parents())?;
         let folder = match open_folder(above, step.path.name().bytes()) {
-            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(DiskNode::Nothing))),
+            Err(Errno::NOENT) => return Ok(StepEnd::Left(Outcome::Kept(DiskNode::Nothing))),
             other => other?,
         };
         let found = rustix::fs::fstat(&folder)?.st_mode;
@@ -418,7 +425,7 @@ impl Mover<'_> {
             other => other?,
         }
         self.done.push(CompletedStep::Mode(index, old));
-        Ok(Ok(()))
+        Ok(StepEnd::Done)
     }
 }
 

@@ -114,7 +114,7 @@ impl Staging<'_> {
     }
 
     fn node(&self, index: usize) -> &Node {
-        self.steps[index].after.as_ref().expect("what is staged is wanted")
+        self.steps[index].after.as_ref().expect("a staged step has new content")
     }
 
     /// Skips a path or fails the request, depending on the error.

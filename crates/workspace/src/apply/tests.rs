@@ -86,7 +86,7 @@ impl Fixture {
 
     pub(crate) fn steps(&mut self, before: &Shape, after: &Shape) -> Vec<Difference> {
         let (before, after) = (self.tree(before), self.tree(after));
-        differences(&self.objects, Some(before), Some(after)).expect("held")
+        differences(&self.objects, Some(before), Some(after)).expect("captured")
     }
 
     /// Makes the folder exactly that shape.
@@ -150,7 +150,7 @@ pub(crate) fn fast() -> PathBuf {
 }
 
 pub(crate) fn set_mode(path: &Path, mode: u16) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode.into())).expect("ours");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode.into())).expect("a writable file");
 }
 
 fn build(additions: &mut Additions<'_, MemoryObjects>, entries: &[(Vec<FileName>, &TestNode)]) -> ContentId {

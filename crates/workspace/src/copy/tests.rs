@@ -98,7 +98,7 @@ fn a_failure_leaves_nothing() {
     };
     let go = AtomicBool::new(false);
     assert!(matches!(materialise(&request(&go)), Err(MaterialiseError::NotEmpty)));
-    std::fs::remove_file(target.path().join("mine")).expect("ours");
+    std::fs::remove_file(target.path().join("mine")).expect("a writable file");
     let stop = AtomicBool::new(true);
     assert!(matches!(materialise(&request(&stop)), Err(MaterialiseError::Cancelled)));
     assert_eq!(read(target.path()), Shape::new());

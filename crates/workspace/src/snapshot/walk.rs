@@ -186,6 +186,14 @@ pub(super) fn walk(
     Ok(walked)
 }
 
+/// The result of opening a folder.
+enum OpenOutcome<'walk> {
+    /// Its names are to be walked.
+    Open(WalkedFolder, OpenFolder<'walk>),
+    /// Nothing in it is captured.
+    Closed(FolderResult),
+}
+
 impl<'walk> Walk<'walk> {
     fn folder(
         &self,
@@ -195,7 +203,7 @@ impl<'walk> Walk<'walk> {
     ) -> Result<(), SnapshotError> {
         let number = below.number;
         match self.open(below)? {
-            Ok((here, open)) => {
+            OpenOutcome::Open(here, open) => {
                 worker.folders.push((number, FolderResult::Walked(Box::new(here))));
                 let open = Arc::new(open);
                 for start in (CHUNK_SIZE..open.names.len()).step_by(CHUNK_SIZE) {
@@ -203,7 +211,7 @@ impl<'walk> Walk<'walk> {
                 }
                 self.names(worker, &open, 0, more)
             }
-            Err(found) => {
+            OpenOutcome::Closed(found) => {
                 worker.folders.push((number, found));
                 Ok(())
             }
@@ -211,31 +219,30 @@ impl<'walk> Walk<'walk> {
     }
 
     /// Opens a folder and decides which of its names are captured.
-    fn open(
-        &self,
-        below: SubfolderTask,
-    ) -> Result<Result<(WalkedFolder, OpenFolder<'walk>), FolderResult>, SnapshotError> {
+    fn open(&self, below: SubfolderTask) -> Result<OpenOutcome<'walk>, SnapshotError> {
         let SubfolderTask { number, parent, name, path, rules: outer, cached } = below;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&*parent, &*name, flags, Mode::empty());
         let found = opened.and_then(|folder| Ok((rustix::fs::fstat(&folder)?, folder)));
         let (stat, folder) = match found {
             Ok((stat, folder)) => (Stat { size: 0, ..Stat::from(&stat) }, folder),
-            Err(Errno::NOENT) => return Ok(Err(FolderResult::Gone)),
+            Err(Errno::NOENT) => return Ok(OpenOutcome::Closed(FolderResult::Gone)),
             // It was a folder when it was listed.
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Ok(Err(FolderResult::Excluded(ExclusionReason::Changing)));
+                return Ok(OpenOutcome::Closed(FolderResult::Excluded(ExclusionReason::Changing)));
             }
-            Err(error) => return unreadable(error).map(|reason| Err(FolderResult::Excluded(reason))),
+            Err(error) => {
+                return unreadable(error).map(|reason| OpenOutcome::Closed(FolderResult::Excluded(reason)));
+            }
         };
         if stat.device != self.device {
-            return Ok(Err(FolderResult::Excluded(ExclusionReason::Mounted)));
+            return Ok(OpenOutcome::Closed(FolderResult::Excluded(ExclusionReason::Mounted)));
         }
         if self.own == Some((stat.device, stat.inode)) {
-            return Ok(Err(FolderResult::Excluded(ExclusionReason::Repository)));
+            return Ok(OpenOutcome::Closed(FolderResult::Excluded(ExclusionReason::Repository)));
         }
         if number != 0 && self.others.contains(folder.as_fd(), &stat) {
-            return Ok(Err(FolderResult::Excluded(ExclusionReason::OtherProject)));
+            return Ok(OpenOutcome::Closed(FolderResult::Excluded(ExclusionReason::OtherProject)));
         }
         let watch = self.watched.events.and_then(|events| events.watch(folder.as_fd()));
         // Changes before the watch was set cause no event, so the stamps must reveal them.
@@ -275,25 +282,24 @@ impl<'walk> Walk<'walk> {
             let here = here(&rules, Some(index));
             let folder = Arc::new(folder);
             let is_ancestor = self.watched.marks.is_some_and(|marks| marks.is_ancestor_of_marked(index));
-            return Ok(Ok((
-                here,
-                OpenFolder { number, folder, path, rules, names, from_cache: true, is_ancestor },
-            )));
+            let open = OpenFolder { number, folder, path, rules, names, from_cache: true, is_ancestor };
+            return Ok(OpenOutcome::Open(here, open));
         }
         let texts = if stamp == [0; 16] { Texts::default() } else { read_texts(folder.as_fd(), number == 0) };
         let rules = Rules::with_texts(&outer, base(), texts);
         let names =
             match self.list(folder.as_fd(), &path, &rules, known.map(|(cache, _, known)| (cache, known))) {
                 Ok(names) => names,
-                Err(Errno::NOENT) => return Ok(Err(FolderResult::Gone)),
-                Err(error) => return unreadable(error).map(|reason| Err(FolderResult::Excluded(reason))),
+                Err(Errno::NOENT) => return Ok(OpenOutcome::Closed(FolderResult::Gone)),
+                Err(error) => {
+                    return unreadable(error)
+                        .map(|reason| OpenOutcome::Closed(FolderResult::Excluded(reason)));
+                }
             };
         let here = here(&rules, known.map(|(_, index, _)| index));
         let folder = Arc::new(folder);
-        Ok(Ok((
-            here,
-            OpenFolder { number, folder, path, rules, names, from_cache: false, is_ancestor: false },
-        )))
+        let open = OpenFolder { number, folder, path, rules, names, from_cache: false, is_ancestor: false };
+        Ok(OpenOutcome::Open(here, open))
     }
 
     /// Stamps of a folder's ignore files; zero if there are none. A file that is too recent for reliable stamps gives a

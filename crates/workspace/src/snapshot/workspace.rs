@@ -36,7 +36,6 @@ pub(super) struct CompiledOptions {
 
 /// Why a folder cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum OpenError {
     /// The folder does not exist or is not a folder.
     #[error("{}: {error}; name an existing folder", path.display())]
@@ -222,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_that_are_no_project_are_refused_with_what_to_do() {
+    fn folders_that_are_no_project_are_refused_with_a_suggestion() {
         let check = |path: &str, expected: Option<&str>| {
             let found =
                 check(Path::new(path), Some(Path::new("/home/me"))).err().map(|error| error.to_string());

@@ -296,7 +296,7 @@ fn check_dirty(what: &str, folder: &Path, known: bool) {
 }
 
 #[test]
-fn changed_files_are_told_as_git_tells_them() {
+fn changed_files_match_git_status() {
     for version in [2, 3, 4] {
         let (_place, top) = place();
         repository(&top);

@@ -12,7 +12,7 @@ fn map<const COUNT: usize, T>(pairs: [(&str, T); COUNT]) -> BTreeMap<String, T> 
 }
 
 #[test]
-fn files_links_and_folders_are_held_as_they_are() {
+fn files_links_and_folders_are_captured_exactly() {
     let place = Place::new();
     place.write("a.txt", "one");
     place.write("deep/er/b", b"\xff\x00two");
@@ -137,7 +137,7 @@ fn an_ignore_file_with_hostile_lines_is_read_without_them() {
 }
 
 #[test]
-fn setuid_setgid_and_sticky_bits_are_listed_as_not_held() {
+fn setuid_setgid_and_sticky_bits_are_listed_as_excluded() {
     let place = Place::new();
     let set = |path: &str, mode| {
         fs::set_permissions(place.root.join(path), fs::Permissions::from_mode(mode)).expect("a mode");

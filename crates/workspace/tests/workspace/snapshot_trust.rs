@@ -30,7 +30,7 @@ fn a_secret_is_in_no_byte_of_the_store() {
 }
 
 #[test]
-fn a_config_holds_what_would_be_left_out_and_leaves_out_what_would_be_held() {
+fn a_configuration_overrides_the_default_exclusions() {
     let mut place = Place::new();
     place.options.include = vec!["/target/keep/".into(), ".env.ci".into()];
     place.options.exclude = vec!["*.iso".into()];
@@ -61,7 +61,7 @@ fn a_config_holds_what_would_be_left_out_and_leaves_out_what_would_be_held() {
 }
 
 #[test]
-fn ignore_rules_that_change_are_followed_though_nothing_else_did() {
+fn changed_ignore_rules_apply_to_unchanged_folders() {
     let place = Place::new();
     place.write("a/.gitignore", "*.log\n");
     place.write("a/deep/x.log", "x");
@@ -76,7 +76,7 @@ fn ignore_rules_that_change_are_followed_though_nothing_else_did() {
 }
 
 #[test]
-fn strange_names_are_held_or_named() {
+fn unusual_names_are_captured_or_listed_as_excluded() {
     let place = Place::new();
     for name in
         [&b"not \xff text"[..], b"new\nline", b"-dash", b" space ", "ü".as_bytes(), &[b'n'; 255], b"a\\b"]
@@ -96,7 +96,7 @@ fn strange_names_are_held_or_named() {
 }
 
 #[test]
-fn long_files_are_held_in_parts_and_many_bytes_in_a_pack() {
+fn long_files_are_stored_in_parts_and_large_content_in_packs() {
     let place = Place::new();
     let long: Vec<u8> = (0..PART + 12_345).map(|index| (index * 7 % 251) as u8).collect();
     place.write("long", &long);
@@ -158,7 +158,7 @@ fn what_was_destroyed_is_not_remembered_and_does_not_come_back() {
 }
 
 #[test]
-fn a_file_that_is_rewritten_all_the_time_is_whole_or_not_held() {
+fn a_constantly_rewritten_file_is_captured_whole_or_excluded() {
     let place = Place::new();
     let path = place.root.join("busy");
     fs::write(&path, vec![b'0'; 100_000]).expect("a file");

@@ -55,7 +55,7 @@ impl Place {
 
     /// Content of a stored snapshot: bytes of files, `-> target` of links, `/` for folders.
     pub fn held(&self, taken: &CapturedSnapshot) -> BTreeMap<String, String> {
-        let reading = self.store.read().expect("a reading");
+        let reading = self.store.read().expect("a read transaction");
         let mut held = BTreeMap::new();
         read_tree(&reading.queries(), taken.snapshot.roots[0].tree, "", &mut held);
         held
@@ -63,7 +63,7 @@ impl Place {
 
     /// Its excluded paths.
     pub fn excluded(&self, taken: &CapturedSnapshot) -> BTreeMap<String, ExclusionReason> {
-        let reading = self.store.read().expect("a reading");
+        let reading = self.store.read().expect("a read transaction");
         let Some(id) = taken.snapshot.roots[0].excluded else { return BTreeMap::new() };
         let left: Excluded = load(&reading.queries(), id).expect("it is stored");
         left.0.into_iter().map(|left| (left.path.escape_ascii().to_string(), left.reason)).collect()
@@ -74,7 +74,7 @@ pub fn commit(store: &Store, taken: CapturedSnapshot) -> Arc<CapturedSnapshot> {
     let taken = Arc::new(taken);
     let job = Arc::clone(&taken);
     store.write(move |writing| job.store(writing, NOW)).expect("it is stored");
-    taken.save_cache().expect("it is remembered");
+    taken.save_cache().expect("stored");
     taken
 }
 

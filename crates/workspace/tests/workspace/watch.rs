@@ -187,7 +187,7 @@ fn a_queue_that_overflowed_is_noticed() {
 }
 
 #[test]
-fn a_root_that_is_moved_is_not_taken_for_another() {
+fn a_moved_root_is_not_confused_with_another() {
     let mut watched = Watched::new();
     watched.place.write("a", "one");
     watched.check("the first");

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_replaced_or_the_reason_is_told() {
+    fn the_text_is_replaced_or_the_error_says_why() {
         let check = |text: &str, old: &str, new: &str, expected: Result<&str, &str>| {
             for all in [false, true] {
                 let found = replace(text, &Replacement { old, new, all }, &|| false);

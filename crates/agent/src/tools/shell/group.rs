@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_dead_do_not_run() {
+    fn zombies_do_not_count_as_running() {
         let check = |line: &str, expected: bool| assert_eq!(is_running_in(line, 7), expected, "{line}");
         check("8 (sleep) S 1 7 7 0 -1", true);
         check("8 (a) b) R (c) T 1 7 7 0 -1", true);

@@ -13,18 +13,18 @@ fn a_file_is_written_whole_and_keeps_its_permissions() {
 
     lab.file("run.sh", "old");
     let path = lab.root().join("run.sh");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).expect("it is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).expect("the temporary folder is writable");
     let output = lab.call("write", json!({"path": path.to_str().expect("text"), "content": "new"}));
     assert_eq!(output.text, "Replaced run.sh (1 line, 3 bytes).");
     assert_eq!(lab.read("run.sh"), "new");
     assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o7777, 0o750);
 
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o4750)).expect("it is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4750)).expect("the temporary folder is writable");
     let output = lab.call("edit", json!({"path": "run.sh", "old": "new", "new": "newer"}));
     assert!(output.text.ends_with("Its setuid, setgid or sticky bit was cleared."), "{}", output.text);
     assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o7777, 0o750);
 
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("it is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("the temporary folder is writable");
     let output = lab.call("write", json!({"path": "run.sh", "content": "x"}));
     assert!(output.failed && output.text.contains("read-only"), "{}", output.text);
     for leftover in fs::read_dir(lab.root()).expect("a folder") {
@@ -71,7 +71,7 @@ fn lines_come_with_numbers_and_long_files_in_parts() {
 }
 
 #[test]
-fn images_are_recognised_by_what_they_are() {
+fn images_are_recognised_by_their_content() {
     let mut lab = Lab::new();
     lab.context.limits.image = 20_000;
     let images: [(&str, &[u8], &str); 4] = [

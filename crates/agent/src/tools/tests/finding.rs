@@ -22,7 +22,7 @@ fn project() -> Lab {
 }
 
 #[test]
-fn a_folder_is_listed_without_what_is_ignored() {
+fn a_listing_omits_ignored_files() {
     let mut lab = project();
     let check = |lab: &Lab, input: Value, expected: &str| {
         let output = lab.call("list", input.clone());
@@ -68,7 +68,7 @@ fn files_are_found_by_name() {
 }
 
 #[test]
-fn lines_are_found_by_what_they_hold() {
+fn lines_are_found_by_their_content() {
     let lab = project();
     let check = |input: Value, expected: &str| {
         let output = lab.call("search", input.clone());

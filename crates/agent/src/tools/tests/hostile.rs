@@ -303,7 +303,7 @@ fn nothing_that_a_repository_configures_is_run() {
 }
 
 #[test]
-fn closed_paths_are_not_shown_by_what_goes_through_folders() {
+fn tools_that_walk_folders_do_not_show_denied_paths() {
     let mut lab = Lab::new();
     lab.file("secrets/key", "the word\n");
     lab.file("a/.env", "the word\n");

@@ -10,7 +10,7 @@ fn shell(lab: &Lab, command: &str) -> Output {
 }
 
 #[test]
-fn a_command_says_what_it_wrote_and_how_it_ended() {
+fn the_result_of_a_command_has_its_output_and_exit_status() {
     let lab = Lab::new();
     fs::create_dir(lab.root().join("sub")).expect("a folder");
     let check = |command: &str, failed: bool, expected: &str| {
@@ -68,7 +68,7 @@ fn much_output_is_cut_and_kept_whole() {
 }
 
 #[test]
-fn more_than_can_be_kept_keeps_both_ends() {
+fn output_over_the_limit_keeps_both_ends() {
     let mut lab = Lab::new();
     lab.context.limits.whole = 100_000;
     let output = shell(&lab, "echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end");
@@ -78,7 +78,7 @@ fn more_than_can_be_kept_keeps_both_ends() {
 }
 
 #[test]
-fn what_is_not_text_is_shown_as_far_as_it_is() {
+fn invalid_utf8_in_output_is_replaced() {
     let lab = Lab::new();
     let output = shell(&lab, "printf 'a\\377b\\000c'");
     assert_eq!(output.text, "a\u{fffd}b\0c\n[Exit code 0]");
@@ -86,7 +86,7 @@ fn what_is_not_text_is_shown_as_far_as_it_is() {
 }
 
 #[test]
-fn output_is_told_while_it_comes() {
+fn output_is_reported_while_the_command_runs() {
     let lab = Lab::new();
     let (cancel, mut seen) = (Cancel::new(), String::new());
     let stop = cancel.clone();
@@ -98,7 +98,7 @@ fn output_is_told_while_it_comes() {
         }
     });
     assert_eq!(seen, "für");
-    assert_eq!(output.text, "für\n[Interrupted before it was done]");
+    assert_eq!(output.text, "für\n[Interrupted]");
 }
 
 /// Each of these runs for a long time.
@@ -150,7 +150,7 @@ fn time_runs_out() {
 }
 
 #[test]
-fn what_stays_in_the_background_neither_holds_it_up_nor_stays() {
+fn background_processes_neither_delay_the_result_nor_survive() {
     let lab = Lab::new();
     for (command, left) in [
         ("sleep 60 & echo done", true),
@@ -184,7 +184,7 @@ fn a_listener_that_breaks_down_leaves_no_command_behind() {
     let input = json!({"command": "echo $$ > pid; echo; sleep 60"});
     let output =
         run(&call("shell", input), &lab.context, &Cancel::new(), &mut |_| panic!("the listener breaks down"));
-    assert!(output.failed && output.text.contains("broke down"), "{}", output.text);
+    assert!(output.failed && output.text.contains("failed unexpectedly"), "{}", output.text);
     check_group_is_gone(&lab, "sleep 60");
 }
 

@@ -115,7 +115,7 @@ fn read_stops_in_the_middle_of_a_line() {
 }
 
 #[test]
-fn edit_stops_while_it_looks_for_the_text() {
+fn edit_can_be_stopped_while_it_searches() {
     let lab = Lab::new();
     lab.file("lines.txt", "x\n".repeat(500_000));
     let old = "x\n".repeat(20_000) + "y y";
@@ -124,7 +124,7 @@ fn edit_stops_while_it_looks_for_the_text() {
 }
 
 #[test]
-fn a_command_stops_that_prints_all_the_time_and_hears_nothing() {
+fn a_command_that_prints_all_the_time_and_ignores_signals_is_stopped() {
     let lab = Lab::new();
     for command in ["yes", "trap '' TERM; while :; do echo x; sleep 0.01; done", "sleep 60"] {
         let after = StopAfter::Waiting(Duration::from_millis(100));

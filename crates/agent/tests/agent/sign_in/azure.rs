@@ -1,7 +1,7 @@
 //! Azure: a key in a separate header, or a token from a command.
 
-use retake_agent::fault_server::{FaultServer, Script, events, said};
 use retake_agent::provider::{Fault, Wire};
+use retake_testing::fault_server::{FaultServer, Script, events, said};
 use serde_json::json;
 
 use super::{call, endpoint, text};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use data_encoding::{BASE64, HEXLOWER};
-use retake_agent::fault_server::{FaultServer, Request, Script, ScriptStep, events, said};
 use retake_agent::provider::live::fetch;
 use retake_agent::provider::{Fault, Wire};
+use retake_testing::fault_server::{FaultServer, Request, Script, ScriptStep, events, said};
 use ring::{digest, hmac};
 use serde_json::{Value, json};
 

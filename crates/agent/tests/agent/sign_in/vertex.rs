@@ -2,8 +2,8 @@
 //! refreshed.
 
 use data_encoding::BASE64URL_NOPAD;
-use retake_agent::fault_server::{FaultServer, Request, Script, events, said};
 use retake_agent::provider::{Fault, Wire};
+use retake_testing::fault_server::{FaultServer, Request, Script, events, said};
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::{Value, json};
 

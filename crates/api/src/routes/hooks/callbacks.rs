@@ -202,7 +202,7 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
 /// The `OpenAPI` document cannot describe the arguments of each callback, so that wrong arguments are 422 and not 400.
 fn as_refused(problem: Problem) -> Problem {
     match problem.code {
-        Code::InvalidRequest => Problem { code: Code::Refused, ..problem },
+        Code::InvalidRequest => Problem::new(Code::Refused, problem.message),
         _ => problem,
     }
 }

@@ -1,5 +1,7 @@
 //! `retake context add`
 
+use crate::arguments::choice;
+use retake_model::take::FileList;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,7 +9,7 @@ use retake_model::take::FileItem;
 use retake_timeline::Command;
 use retake_workspace::folder::path_from_text;
 
-use super::{ListName, stored_paths};
+use super::stored_paths;
 use crate::arguments::Target;
 use crate::commands::retry_on_conflict::change_with_retry;
 use crate::context::Context;
@@ -25,8 +27,8 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// List to change.
-    #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
-    list: ListName,
+    #[arg(short, long, value_parser = choice::<FileList>(), default_value = "context", value_name = "LIST")]
+    list: FileList,
     #[command(flatten)]
     target: Target,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let (root, paths) = stored_paths(context, &self.target, &self.paths)?;
-        let list = self.list.list();
+        let list = self.list;
         let done = change_with_retry(context, &self.target, |resolved| {
             let mut items = resolved.take.file_list(list).to_vec();
             for path in &paths {

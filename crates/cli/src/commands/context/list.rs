@@ -1,11 +1,11 @@
 //! `retake context list`
 
+use crate::arguments::choice;
 use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::take::{FileItem, FileList};
 use serde::Serialize;
 
-use super::ListName;
 use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -19,8 +19,8 @@ Examples:
   retake context list --list screenshots --json")]
 pub(crate) struct Arguments {
     /// List to show.
-    #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
-    list: ListName,
+    #[arg(short, long, value_parser = choice::<FileList>(), default_value = "context", value_name = "LIST")]
+    list: FileList,
     #[command(flatten)]
     target: TakeTarget,
 }
@@ -36,7 +36,7 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let resolved = context.resolve(&context.timeline()?.read()?, &(&self.target).into())?;
-        let list = self.list.list();
+        let list = self.list;
         let files = resolved.take.file_list(list).to_vec();
         let answer = Answer { thread: resolved.thread.summary.id, take: resolved.take.id, list, files };
         if answer.files.is_empty() {

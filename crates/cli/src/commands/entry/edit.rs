@@ -8,7 +8,7 @@ use retake_timeline::Command;
 
 use crate::arguments::Target;
 use crate::context::{Context, ResolvedTarget};
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, preserve};
 use crate::ui::command::environment;
 use crate::ui::editor::EditOutcome;
 use crate::ui::input::{Source, Stdin};
@@ -51,7 +51,7 @@ fn unchanged_since(
     };
     match now {
         Some(now) if now != before => Err(Failure::new(
-            Code::Conflict,
+            Code::VersionConflict,
             "the entry changed while you were editing it; run the command again",
         )),
         // The change itself refuses a deleted entry.
@@ -83,7 +83,7 @@ impl Arguments {
         let done = unchanged_since(context, &resolved, entry, &before)
             .and_then(|()| context.change(thread, edit, self.target.expect));
         // A refused text is saved to a file.
-        let done = done.map_err(|failure| failure.preserving_if(kept.as_deref()))?;
+        let done = done.map_err(|failure| preserve(failure, kept.as_deref()))?;
         context.report_cache_cost(&done, resolved.take.id)
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use retake_agent::provider::config::ProviderEnvironment;
-use retake_api::{Limits, LoginLinkError, Options, Pages, ServeError, TokenError, new_login_link, reachable};
+use retake_api::{Limits, Options, Pages, new_login_link, reachable};
 use retake_studio::{HOME, Studio};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use super::token_file;
 use crate::agent::InterruptGuard;
 use crate::config::ListenAddress;
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 
 #[derive(Args)]
 pub(crate) struct Start {
@@ -127,32 +127,5 @@ impl LogFormat {
             Self::Json => builder.json().flatten_event(true).try_init(),
             Self::Off => return,
         };
-    }
-}
-
-impl From<ServeError> for Failure {
-    fn from(error: ServeError) -> Self {
-        match error {
-            ServeError::Listen { .. } => Self::new(
-                Code::Refused,
-                format!("{error}. Another server may be running; `--listen 127.0.0.1:0` picks a free port"),
-            ),
-            other => Self::new(Code::Failed, other),
-        }
-    }
-}
-
-impl From<TokenError> for Failure {
-    fn from(error: TokenError) -> Self {
-        Self::new(Code::Storage, error)
-    }
-}
-
-impl From<LoginLinkError> for Failure {
-    fn from(error: LoginLinkError) -> Self {
-        match error {
-            LoginLinkError::Random(error) => error.into(),
-            LoginLinkError::Store(error) => error.into(),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! `retake snapshot list`
 
 use clap::Args;
+use retake_surface::page::MAX_SNAPSHOTS;
 use retake_timeline::ThreadFiles;
 use serde::Serialize;
 
@@ -22,7 +23,7 @@ For a promoted thread, snapshots from before the promotion follow. Their version
 them by id.")]
 pub(crate) struct Arguments {
     /// Maximum number of results.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=MAX_SNAPSHOTS as u64))]
     limit: u64,
     /// Show only snapshots before this version.
     #[arg(long, value_name = "VERSION")]

@@ -4,14 +4,14 @@ use clap::{Args, ValueEnum};
 use retake_model::state::Visibility;
 use retake_timeline::Command;
 
-use crate::arguments::ThreadTarget;
+use crate::arguments::{ThreadTarget, choice};
 use crate::context::Context;
 use crate::failure::Failure;
 
 /// Set who may see a thread on a hub.
 ///
-/// There is no hub yet, so no thread leaves this machine; the setting applies once there is one. It is not part of the
-/// thread's history: undo, redo, jump and reset do not change it.
+/// There is no hub yet; the setting applies once there is one. It does not concern the provider of the model, which gets
+/// the thread with every turn. It is not part of the thread's history: undo, redo, jump and reset do not change it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -20,9 +20,9 @@ Examples:
   retake thread share --support yes")]
 pub(crate) struct Arguments {
     /// Visibility on a hub.
-    #[arg(long, value_enum, required_unless_present_any = ["private", "support"])]
-    visibility: Option<VisibilityOption>,
-    /// Whether the thread never leaves this machine.
+    #[arg(long, value_parser = choice::<Visibility>(), required_unless_present_any = ["private", "support"])]
+    visibility: Option<Visibility>,
+    /// Never send the thread to a hub; turns send it to the provider of the model all the same.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     private: Option<YesNo>,
     /// Whether support may see the thread on a hub.
@@ -30,13 +30,6 @@ pub(crate) struct Arguments {
     support: Option<YesNo>,
     #[command(flatten)]
     target: ThreadTarget,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum VisibilityOption {
-    Organization,
-    Private,
-    Public,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,11 +42,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.read()?, self.target.thread.as_deref())?;
         let share = Command::Share {
-            visibility: self.visibility.map(|who| match who {
-                VisibilityOption::Organization => Visibility::Organization,
-                VisibilityOption::Private => Visibility::Private,
-                VisibilityOption::Public => Visibility::Public,
-            }),
+            visibility: self.visibility,
             private: self.private.map(|flag| flag == YesNo::Yes),
             shared_with_support: self.support.map(|flag| flag == YesNo::Yes),
         };

@@ -1,7 +1,7 @@
 //! `--attach`: PDF documents go to wires that take them, and are refused for others before anything is changed.
 
-use retake_agent::fault_server::{FaultServer, Script, events, said as telling};
 use retake_agent::provider::Wire;
+use retake_testing::fault_server::{FaultServer, Script, events, said as telling};
 use serde_json::Value;
 
 use super::support::User;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use retake_agent::fault_server::{FaultServer, Script, events, said as telling};
 use retake_agent::provider::Wire;
+use retake_testing::fault_server::{FaultServer, Script, events, said as telling};
 
 use super::support::{Said, User, everything_below, said};
 

@@ -1,6 +1,6 @@
 //! `retake models --refresh`: asks, keeps the answer, and shows it without a network.
 
-use retake_agent::fault_server::{FaultServer, Script};
+use retake_testing::fault_server::{FaultServer, Script};
 
 use super::support::User;
 

@@ -69,6 +69,26 @@ fn a_text_is_destroyed_wherever_it_was_repeated() {
     assert_eq!(lengths(&again, ["entries", "remaining"]), [0, 0], "{again}");
 }
 
+/// Git metadata of operations is rewritten too, and the rows that are derived from it.
+#[test]
+fn a_text_in_git_metadata_is_destroyed_and_the_store_stays_clean() {
+    let user = User::new();
+    let git = user.project().join(".git");
+    fs::create_dir_all(git.join("refs/heads")).expect("a folder");
+    fs::create_dir_all(git.join("objects")).expect("a folder");
+    fs::write(git.join("HEAD"), format!("ref: refs/heads/branch-{KEY}\n")).expect("a file");
+    let remote = format!("[remote \"origin\"]\n\turl = https://example.org/{KEY}.git\n");
+    fs::write(git.join("config"), remote).expect("a file");
+    user.run(&["thread", "new", "Work"]);
+    user.run(&["entry", "add", "Nothing to see."]);
+    assert!(!files_with_key(&user).is_empty(), "the control: it is there before");
+    let done = user.json(&["redact", "--text", KEY, "--yes"]);
+    assert_eq!(lengths(&done, ["remaining"]), [0], "{done}");
+    assert_eq!(files_with_key(&user), [""; 0]);
+    let verified = user.json(&["verify"]);
+    assert_eq!(verified["clean"], true, "{verified}");
+}
+
 #[test]
 fn an_entry_alone_leaves_the_key_elsewhere_and_a_captured_file_is_listed() {
     let user = User::new();

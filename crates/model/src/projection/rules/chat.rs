@@ -150,7 +150,7 @@ fn assistant<'v>(
     open: &mut Vec<&'v str>,
     report: &mut Report,
 ) {
-    let known = ["role", "content", "tool_calls", "reasoning_content", "reasoning_details"];
+    let known = ["role", "content", "tool_calls", "reasoning_content", "reasoning", "reasoning_details"];
     let Some(fields) = report.fields(at, message, &known) else { return };
     match fields.get("content") {
         Some(Value::Null) => {
@@ -158,8 +158,10 @@ fn assistant<'v>(
         }
         content => _ = report.text(at, content),
     }
-    if let Some(thought) = fields.get("reasoning_content") {
-        report.text(at, Some(thought));
+    for field in ["reasoning_content", "reasoning"] {
+        if let Some(thought) = fields.get(field) {
+            report.text(at, Some(thought));
+        }
     }
     if let Some(details) = fields.get("reasoning_details") {
         for detail in report.list(at, Some(details)) {

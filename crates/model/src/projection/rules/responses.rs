@@ -69,7 +69,7 @@ fn check_tools(tools: &Value, report: &mut Report) {
 }
 
 fn check_items(items: &[Value], tools: bool, report: &mut Report) {
-    let (mut calls, mut reasons) = (BTreeSet::new(), BTreeSet::new());
+    let (mut calls, mut reasons, mut item_ids) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut open: Vec<&str> = Vec::new();
     let (mut answering, mut reasoned) = (false, false);
     for (index, item) in items.iter().enumerate() {
@@ -110,10 +110,14 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
                 report.text(&at, fields.get("output"));
             }
             ("reasoning", _) => {
-                let known = ["type", "summary", "encrypted_content"];
+                let known = ["type", "id", "summary", "encrypted_content"];
                 let Some(fields) = report.fields(&at, item, &known) else { continue };
                 let sealed = report.text(&at, fields.get("encrypted_content"));
                 report.must(reasons.insert(sealed), &at, "must not be said twice");
+                if let Some(id) = fields.get("id") {
+                    let id = report.text(&at, Some(id));
+                    report.must(item_ids.insert(id), &at, "the id must be unique");
+                }
                 report.must(fields.get("summary").is_some_and(Value::is_array), &at, "the summary is a list");
                 reasoned = true;
             }

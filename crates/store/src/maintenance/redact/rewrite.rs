@@ -31,7 +31,7 @@ use rusqlite::params;
 use super::Secrets;
 use crate::log::queries::Queries;
 use crate::objects::read_write::unpack;
-use crate::{StoreError, WriteTransaction};
+use crate::{ProjectRow, StoreError, WriteTransaction};
 
 /// Replaces redacted text.
 pub(crate) const REDACTED: &str = "[redacted]";
@@ -117,6 +117,18 @@ impl WriteTransaction<'_> {
                 .prepare_cached("UPDATE operation SET id = ?2, body = ?3 WHERE sequence = ?1")?
                 .execute(params![sequence, id.bytes(), body])?;
             rewritten.operations += 1;
+        }
+        // Rows that are derived next must not come from the old operations, whose environments are gone.
+        self.forget_operations();
+        Ok(())
+    }
+
+    /// Removes the remotes of projects that contain a secret. A remote only helps to recognise a project.
+    pub(super) fn redact_remotes(&self, secrets: &Secrets) -> Result<(), StoreError> {
+        for project in self.projects()? {
+            if project.remote.as_ref().is_some_and(|remote| secrets.occur_in(remote)) {
+                self.put_project(&ProjectRow { remote: None, ..project })?;
+            }
         }
         Ok(())
     }

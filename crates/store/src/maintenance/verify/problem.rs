@@ -48,14 +48,14 @@ pub enum Problem {
     /// Acknowledged operations are missing from the end of the log.
     #[error("{0}")]
     LogEndLost(LostLogEnd),
-    /// The bytes of an object do not match its name.
-    #[error("object {number} is damaged: its bytes are not what its name says")]
+    /// The bytes of an object do not match its id.
+    #[error("object {number} is damaged: its bytes do not match its id")]
     ObjectDamaged {
         /// Its row number.
         number: i64,
     },
-    /// An object matches its name but is not well-formed.
-    #[error("object {number} ({}) is not a well-formed {kind:?}", id.short())]
+    /// An object matches its id but is malformed.
+    #[error("object {number} ({}) is not a valid {kind:?}", id.short())]
     ObjectMalformed {
         /// Its row number.
         number: i64,
@@ -63,7 +63,7 @@ pub enum Problem {
         #[serde(serialize_with = "kind_name")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
-        /// Its name.
+        /// Its id.
         id: ContentId,
     },
     /// An object is missing from the index.
@@ -71,7 +71,7 @@ pub enum Problem {
     ObjectNotIndexed {
         /// Its row number.
         number: i64,
-        /// Its name.
+        /// Its id.
         id: ContentId,
     },
     /// The file of a pack is missing.
@@ -89,7 +89,7 @@ pub enum Problem {
         frame: i64,
     },
     /// The index refers to an object that does not exist.
-    #[error("the index names object {number}, which does not exist")]
+    #[error("the index refers to object {number}, which does not exist")]
     IndexStray {
         /// The row number in the index.
         number: i64,
@@ -101,7 +101,7 @@ pub enum Problem {
         #[serde(serialize_with = "kind_name")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
-        /// Its name.
+        /// Its id.
         id: ContentId,
         /// One of its referrers.
         by: Referrer,
@@ -127,7 +127,7 @@ pub enum Problem {
         last: Version,
     },
     /// An operation does not refer to the previous one.
-    #[error("operation {version} of {thread} does not follow the one before it")]
+    #[error("operation {version} of {thread} does not follow the previous one")]
     LogBroken {
         /// Its thread.
         thread: ThreadRef,
@@ -135,7 +135,7 @@ pub enum Problem {
         version: Version,
     },
     /// An operation names another thread or version than its row.
-    #[error("operation {version} of {thread} belongs elsewhere")]
+    #[error("operation {version} of {thread} belongs to another thread or version")]
     OperationForeign {
         /// The thread of its row.
         thread: ThreadRef,
@@ -143,7 +143,7 @@ pub enum Problem {
         version: Version,
     },
     /// The position of an operation in the history is wrong.
-    #[error("operation {version} of {thread} is not in its place in history")]
+    #[error("operation {version} of {thread} has the wrong position in the history")]
     OperationMisplaced {
         /// Its thread.
         thread: ThreadRef,
@@ -151,7 +151,7 @@ pub enum Problem {
         version: Version,
     },
     /// A move to an earlier version leads to another state than that version's.
-    #[error("operation {version} of {thread} leads to another state than the moment that it goes to")]
+    #[error("operation {version} of {thread} leads to another state than the version that it moves to")]
     StateMismatch {
         /// Its thread.
         thread: ThreadRef,
@@ -159,7 +159,7 @@ pub enum Problem {
         version: Version,
     },
     /// An operation names the wrong last operation with files, so that a lookup would miss files.
-    #[error("operation {version} of {thread} names the wrong operation as the last one with files")]
+    #[error("operation {version} of {thread} refers to the wrong operation as the last one with files")]
     LastFileOperationWrong {
         /// Its thread.
         thread: ThreadRef,
@@ -167,7 +167,7 @@ pub enum Problem {
         version: Version,
     },
     /// A purged thread still has a log.
-    #[error("{thread} was purged, and has a log")]
+    #[error("{thread} was purged but still has a log")]
     PurgedThreadHasLog {
         /// The thread.
         thread: ThreadRef,
@@ -201,13 +201,13 @@ pub enum Problem {
         message: String,
     },
     /// A list in the current state of a thread is inconsistent.
-    #[error("a list in {thread} contradicts itself")]
+    #[error("a list in {thread} is inconsistent")]
     ListContradicts {
         /// The thread.
         thread: ThreadRef,
     },
     /// The current state of a thread violates an invariant.
-    #[error("the state of {thread} breaks a rule: {message}")]
+    #[error("the state of {thread} is invalid: {message}")]
     StateBreaksRule {
         /// The thread.
         thread: ThreadRef,
@@ -221,19 +221,19 @@ pub enum Problem {
         thread: ThreadRef,
     },
     /// The summary of a thread in the index differs from its log.
-    #[error("what the index shows of {thread} differs from its log")]
+    #[error("the index entry of {thread} differs from its log")]
     ThreadIndexDiffers {
         /// The thread.
         thread: ThreadRef,
     },
     /// The takes of a thread in the index differ from its state.
-    #[error("what the index shows of the takes of {thread} differs from its state")]
+    #[error("the index entries of the takes of {thread} differ from its state")]
     TakeIndexDiffers {
         /// The thread.
         thread: ThreadRef,
     },
     /// The facets of a thread differ from its log.
-    #[error("what {thread} is found by differs from its log")]
+    #[error("the search values (tags, branches, commits, directories) of {thread} differ from its log")]
     FacetsDiffer {
         /// The thread.
         thread: ThreadRef,
@@ -247,31 +247,31 @@ pub enum Problem {
         thread: ThreadRef,
     },
     /// Row checksums differ from the rows.
-    #[error("{count} tallies of what lists should show differ from the rows that there are")]
+    #[error("{count} row checksums differ from the rows")]
     RowChecksumsDiffer {
         /// Number of wrong checksums.
         count: u64,
     },
     /// The row of a project is damaged.
-    #[error("a project's row is damaged ({project})")]
+    #[error("the record of a project is damaged ({project})")]
     ProjectDamaged {
         /// Its key, if readable.
         project: String,
     },
     /// The row of a folder is damaged.
-    #[error("the row of a folder that files are kept of is damaged ({folder})")]
+    #[error("the record of a folder with captured files is damaged ({folder})")]
     FolderDamaged {
         /// Its key, if readable.
         folder: String,
     },
     /// The row of a pending move of files is damaged.
-    #[error("the row of move of files {intent}, which has begun and not ended, is damaged")]
+    #[error("the record of the pending file move {intent} is damaged")]
     IntentDamaged {
         /// Its number.
         intent: i64,
     },
     /// The operation of a pending move of files can no longer be published.
-    #[error("move of files {intent} has begun and does not go on from the end of the log of {thread}")]
+    #[error("the pending file move {intent} does not continue the log of {thread}")]
     IntentMisplaced {
         /// Its number.
         intent: i64,
@@ -297,7 +297,7 @@ pub enum Referrer {
         #[serde(serialize_with = "kind_name")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
-        /// Its name.
+        /// Its id.
         id: ContentId,
     },
     /// An operation.
@@ -388,13 +388,16 @@ impl fmt::Display for Referrer {
             Self::Object { kind, id } => write!(formatter, "{kind:?} {}", id.short()),
             Self::Operation { thread, version } => write!(formatter, "operation {version} of {thread}"),
             Self::Folder { folder } => write!(formatter, "folder {}", folder.short()),
-            Self::Intent { intent } => write!(formatter, "move of files {intent}"),
+            Self::Intent { intent } => write!(formatter, "file move {intent}"),
         }
     }
 }
 
 fn newest(version: Option<Version>) -> String {
-    version.map_or_else(|| "; none can".to_owned(), |version| format!("; the newest that can is {version}"))
+    version.map_or_else(
+        || "; no version can".to_owned(),
+        |version| format!("; the newest complete version is {version}"),
+    )
 }
 
 // The signature that serde requires.

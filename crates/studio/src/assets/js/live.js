@@ -13,6 +13,14 @@ let frameRequested = false;
 /** Whether the answer is complete, so that its entry replaces the streamed text soon. */
 let finished = false;
 
+/** The states of the agent in words. @type {Record<string, string>} */
+const stateLabels = {
+  calling: "calling the model",
+  processing: "receiving the answer",
+  executing: "running tools",
+  post_tools: "running the hook after tools",
+};
+
 function paint() {
   frameRequested = false;
   if (!live || live.hidden) return;
@@ -25,8 +33,10 @@ function paint() {
 }
 
 /** Shows an event of a turn. @param {any} event */
-export function showTurnEvent({ take: ofTake, event: kind, text = "", tool, what, message = "", fraction }) {
+export function showTurnEvent({ take: ofTake, event: kind, text = "", tool, what, message = "", fraction, command, state }) {
   if (ofTake !== take) return;
+  const status = byId("agent-state");
+  if (kind === "state" && status) status.textContent = `Agent: ${stateLabels[state] || state}`;
   if (finished && kind in pending) clearLive();
   if (kind in pending) pending[kind] += text;
   const percent = fraction ? ` ${Math.trunc(fraction * 100)} %` : "";
@@ -35,6 +45,8 @@ export function showTurnEvent({ take: ofTake, event: kind, text = "", tool, what
     call_started: `calls ${tool}…`,
     tool_started: what,
     tool_progress: text.slice(-200) || message + percent,
+    hook_started: `hook: ${command}`,
+    hook_progress: text.slice(-200),
   };
   const activity = activities[kind];
   if (activity) byId("live-tool").textContent = activity;

@@ -30,7 +30,7 @@ fn with_mode(mode: u16) -> TestNode {
 }
 
 #[test]
-fn files_links_and_folders_come_change_and_go() {
+fn files_links_and_folders_are_added_changed_and_removed() {
     check([], []);
     check([], [("a", f("1"))]);
     check([("a", f("1"))], [("a", f("2"))]);
@@ -151,7 +151,7 @@ fn a_file_with_several_names_is_not_written_through() {
 }
 
 #[test]
-fn folders_on_the_way_are_made() {
+fn missing_parent_folders_are_created() {
     let mut fixture = Fixture::new();
     let after = shape([("a/b/c", f("1"))]);
     let steps: Vec<Difference> = fixture.steps(&Shape::new(), &after).into_iter().skip(2).collect();
@@ -160,7 +160,7 @@ fn folders_on_the_way_are_made() {
 }
 
 #[test]
-fn a_file_that_is_known_is_not_read() {
+fn a_cached_file_is_not_read() {
     let mut fixture = Fixture::new();
     let before = shape([("a", f("1"))]);
     let steps = fixture.steps(&before, &shape([("a", f("2"))]));
@@ -171,7 +171,7 @@ fn a_file_that_is_known_is_not_read() {
         .write(true)
         .open(fixture.at("a"))
         .and_then(|file| file.set_modified(old))
-        .expect("ours");
+        .expect("a writable file");
     let asked = std::cell::Cell::new(0);
     let unchanged = |path: &TreePath, identity: &Identity| {
         asked.set(asked.get() + 1);
@@ -208,7 +208,7 @@ fn a_token_cannot_lead_elsewhere() {
 }
 
 #[test]
-fn bits_that_are_not_held_stay_where_the_content_stays() {
+fn special_mode_bits_stay_with_unchanged_content() {
     let mut fixture = Fixture::new();
     let before = shape([("d", TestNode::Folder(0o755)), ("f", TestNode::File(b"1".to_vec(), 0o755))]);
     let after = shape([("d", TestNode::Folder(0o700)), ("f", TestNode::File(b"1".to_vec(), 0o700))]);

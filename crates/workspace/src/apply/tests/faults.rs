@@ -120,14 +120,14 @@ fn a_crash_at_any_point_is_finished_or_undone_by_asking_again() {
 
 /// Found by `campaigns files kill`: a removed folder came back with wrong permissions.
 #[test]
-fn a_folder_that_a_crash_left_opened_up_still_goes() {
+fn a_folder_that_a_crash_left_writable_is_still_removed() {
     let (before, after) =
         (shape([("open", d()), ("shut", TestNode::Folder(0o500)), ("a", f("1"))]), shape([("a", f("2"))]));
     for (aside, name) in [(true, "open"), (true, "shut"), (false, "shut")] {
         let mut fixture = Fixture::new();
         fixture.write(&before);
         let steps = fixture.steps(&before, &after);
-        let index = steps.iter().position(|step| step.path.to_string() == name).expect("it goes");
+        let index = steps.iter().position(|step| step.path.to_string() == name).expect("a removal");
         set_mode(&fixture.at(name), 0o700);
         if aside {
             std::fs::create_dir(fixture.at(".retake-tmp-test-2")).expect("a folder");
@@ -141,12 +141,12 @@ fn a_folder_that_a_crash_left_opened_up_still_goes() {
 
 /// Found by `campaigns files errors`: an empty folder whose parent was already gone was kept as someone's change.
 #[test]
-fn an_empty_folder_that_has_lost_its_place_is_not_kept_aside() {
+fn an_empty_folder_without_a_path_does_not_stay_aside() {
     let (before, after) = (shape([("top", d()), ("top/below", d()), ("a", f("1"))]), shape([("a", f("2"))]));
     let mut fixture = Fixture::new();
     fixture.write(&before);
     let steps = fixture.steps(&before, &after);
-    let index = steps.iter().position(|step| step.path.to_string() == "top/below").expect("it goes");
+    let index = steps.iter().position(|step| step.path.to_string() == "top/below").expect("a removal");
     std::fs::create_dir(fixture.at(".retake-tmp-test-2")).expect("a folder");
     std::fs::rename(fixture.at("top/below"), fixture.at(&format!(".retake-tmp-test-2/r{index}")))
         .expect("it moves");
@@ -253,13 +253,13 @@ fn a_root_that_is_gone_is_an_error() {
 }
 
 #[test]
-fn permissions_stop_a_user_but_not_on_what_is_his() {
+fn permissions_do_not_stop_the_owner() {
     const PLACE: &str = "RETAKE_TEST_USER_PLACE";
     if std::env::var_os(PLACE).is_none() && rustix::process::geteuid().is_root() {
         // Runs the same test again as an unprivileged user.
         let place = tempfile::tempdir().expect("a temporary folder");
         std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).expect("root may");
-        let name = "apply::tests::faults::permissions_stop_a_user_but_not_on_what_is_his";
+        let name = "apply::tests::faults::permissions_do_not_stop_the_owner";
         let again = Command::new("setpriv")
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
             .arg(std::env::current_exe().expect("this test"))

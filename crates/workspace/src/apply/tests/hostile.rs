@@ -37,7 +37,7 @@ fn data_of_version_control_systems_is_neither_written_nor_removed() {
         let mut fixture = Fixture::new();
         let inside = fixture.tree(&shape([("hgrc", f("[hooks]"))]));
         let plain = fixture.tree(&shape([("a", f("1"))]));
-        let plain: Tree = retake_model::object::load(&fixture.objects, plain).expect("held");
+        let plain: Tree = retake_model::object::load(&fixture.objects, plain).expect("captured");
         // As an import or an older version may have stored it.
         let mut bytes = vec![0x81, 0x82];
         minicbor_bytes(&mut bytes, name.as_bytes());
@@ -50,14 +50,14 @@ fn data_of_version_control_systems_is_neither_written_nor_removed() {
         let id = additions.add(&both);
         fixture.objects.insert_all(additions.into_new());
         let empty = fixture.tree(&shape([]));
-        let brought = differences(&fixture.objects, Some(empty), Some(id)).expect("held");
+        let brought = differences(&fixture.objects, Some(empty), Some(id)).expect("captured");
         let outcomes = fixture.outcomes(&brought);
         assert_eq!(outcomes[&format!("{name}/hgrc")], Outcome::Skipped(SkipReason::Repository), "{name}");
         assert_eq!(outcomes["a"], Outcome::Written);
         assert_eq!(fixture.read(), shape([("a", f("1"))]), "{name}");
 
         fixture.write(&shape([(&format!("{name}/hgrc"), f("[hooks]"))]));
-        let removed = differences(&fixture.objects, Some(id), Some(empty)).expect("held");
+        let removed = differences(&fixture.objects, Some(id), Some(empty)).expect("captured");
         assert_eq!(
             fixture.outcomes(&removed)[&format!("{name}/hgrc")],
             Outcome::Skipped(SkipReason::Repository)
@@ -94,7 +94,7 @@ fn nothing_is_reached_through_a_link() {
 }
 
 #[test]
-fn a_link_and_what_is_below_it_do_not_come_together() {
+fn a_link_and_paths_below_it_are_not_written_together() {
     let (mut fixture, seen) = with_outside();
     let mut steps = fixture.steps(&Shape::new(), &shape([("a", l("../outside"))]));
     let below = fixture.steps(&Shape::new(), &shape([("a/file", f("evil")), ("a/new", f("evil"))]));
@@ -145,7 +145,7 @@ fn odd_names_are_just_names() {
 }
 
 #[test]
-fn a_path_with_more_names_than_descriptors_comes_and_goes() {
+fn a_path_deeper_than_the_descriptor_limit_is_written_and_removed() {
     // Building and comparing trees recurses, and the stack of a test is small.
     let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(check_deep_path);
     thread.expect("a thread").join().expect("no failure");

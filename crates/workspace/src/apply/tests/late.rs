@@ -26,7 +26,7 @@ fn apply_and(fixture: &Fixture, steps: &[Difference], act: impl Fn()) -> Report 
         cancel: &AtomicBool::new(false),
     });
     assert!(acted.get(), "nothing was done meanwhile");
-    report.expect("the work of others is no failure")
+    report.expect("changes by others are no error")
 }
 
 fn outcome_of<'report>(report: &'report Report, path: &str) -> &'report Outcome {
@@ -41,7 +41,7 @@ fn writer(fixture: &Fixture, path: &str) -> impl Fn() {
 }
 
 #[test]
-fn a_file_that_is_written_late_comes_back_with_its_folder() {
+fn a_file_written_during_the_move_returns_with_its_folder() {
     let before = shape([("d/e/a", f("1")), ("d/e/b", f("2")), ("z", f("3"))]);
     let after = shape([("z", f("3"))]);
     let mut fixture = Fixture::new();
@@ -65,7 +65,7 @@ fn a_file_that_is_written_late_comes_back_with_its_folder() {
 }
 
 #[test]
-fn a_file_that_is_written_late_comes_back_where_its_folder_was_removed() {
+fn a_file_written_during_the_move_returns_to_a_removed_folder() {
     for after in [shape([("d", d()), ("z", f("4"))]), shape([("d/a", f("2")), ("z", f("4"))])] {
         let before = shape([("d/a", f("1")), ("z", f("3"))]);
         let mut fixture = Fixture::new();
@@ -74,7 +74,7 @@ fn a_file_that_is_written_late_comes_back_where_its_folder_was_removed() {
         let write = writer(&fixture, "d/a");
         let report = apply_and(&fixture, &steps, || {
             write();
-            fs::remove_dir_all(fixture.at("d")).expect("it goes");
+            fs::remove_dir_all(fixture.at("d")).expect("a removal");
         });
         assert_eq!(fixture.read(), whole(&shape([("d/a", f("1 and more")), ("z", f("4"))])));
         assert_eq!(report.left, []);
@@ -83,7 +83,7 @@ fn a_file_that_is_written_late_comes_back_where_its_folder_was_removed() {
 }
 
 #[test]
-fn a_file_that_is_written_late_is_kept_aside_where_its_place_is_taken() {
+fn a_file_written_during_the_move_stays_aside_if_its_path_is_taken() {
     let replaced = [
         // A file replaces a folder.
         (shape([("d/a", f("1")), ("z", f("3"))]), shape([("d", f("2")), ("z", f("4"))]), "d/a"),
@@ -99,13 +99,13 @@ fn a_file_that_is_written_late_is_kept_aside_where_its_place_is_taken() {
         assert_eq!(left.path.as_ref().map(ToString::to_string).as_deref(), Some(path));
         assert_eq!(fs::read_to_string(fixture.at(&left.file)).expect("it is there"), "1 and more");
         let aside = fixture.at(&left.file);
-        fs::remove_dir_all(aside.parent().expect("a folder")).expect("it goes");
+        fs::remove_dir_all(aside.parent().expect("a folder")).expect("a removal");
         assert_eq!(fixture.read(), whole(&after));
     }
 }
 
 #[test]
-fn a_file_that_is_made_late_comes_back_with_its_folder() {
+fn a_file_created_during_the_move_returns_with_its_folder() {
     let before = shape([("d/a", f("1")), ("z", f("3"))]);
     let mut fixture = Fixture::new();
     let steps = fixture.steps(&before, &shape([("z", f("4"))]));

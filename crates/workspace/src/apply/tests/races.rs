@@ -112,7 +112,7 @@ fn check_last_write(before: &Shape, after: &Shape, write: impl Fn(&Path, &str) +
 fn replace(path: &Path, text: &str) {
     let aside = path.with_extension("aside");
     std::fs::write(&aside, text).expect("a file");
-    std::fs::rename(&aside, path).expect("a free way");
+    std::fs::rename(&aside, path).expect("a free path");
 }
 
 fn rewrite(path: &Path, text: &str) {
@@ -157,7 +157,7 @@ fn a_program_that_never_stops_writing_loses_nothing() {
             assert_eq!(report.left, []);
         }
         stop.store(true, Ordering::Relaxed);
-        writer.join().expect("it only writes")
+        writer.join().expect("the writer does not panic")
     });
     assert_eq!(std::fs::read_to_string(fixture.at("a")).expect("a file"), format!("mine {last}"));
 }

@@ -62,7 +62,7 @@ const WAYS: &[(&str, Way)] = &[
     }),
     ("the assistant begins", |body, _| {
         let Some(list) = list(body) else { return false };
-        let first = list.iter().position(|message| message["role"] == "user").expect("the user speaks");
+        let first = list.iter().position(|message| message["role"] == "user").expect("a user message");
         list.remove(first);
         true
     }),

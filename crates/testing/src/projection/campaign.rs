@@ -15,16 +15,15 @@ use serde_json::{Value, json};
 pub use bound::{BoundSummary, Mistake, bound};
 pub use mutants::mutants;
 
-use super::converse::NO_RESULT;
 use super::sample::{Dice, Entry, models, picture, random_entries};
-use super::{
-    Ask, Conversation, Dialect, EffortWords, Part, Speaker, Thinking, ThinkingField, Thoughts, ToolSpec,
-    Wire, converse, request, rules, uncached_tokens,
+use retake_model::entry::{Block, EntryVersion, RoleKind};
+use retake_model::id::EntryId;
+use retake_model::projection::{
+    Ask, Conversation, Dialect, EffortWords, NO_RESULT, Part, Speaker, Thinking, ThinkingField, Thoughts,
+    ToolSpec, Wire, converse, request, rules, uncached_tokens,
 };
-use crate::entry::{Block, EntryVersion, RoleKind};
-use crate::id::EntryId;
-use crate::settings::Effort;
-use crate::time::Timestamp;
+use retake_model::settings::Effort;
+use retake_model::time::Timestamp;
 
 /// Statistics of a campaign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -256,6 +255,7 @@ fn dialect(wire: Wire, dice: &mut Dice) -> Dialect {
         bound_thoughts: dice.once_in(3),
         drop_blocks: dice.once_in(2),
         return_reasoning: dice.once_in(2),
+        reads_reasoning: dice.once_in(2),
         tools_without_reasoning: dice.once_in(6),
         nine_letter_ids: dice.once_in(4),
         completion_tokens: dice.once_in(2),

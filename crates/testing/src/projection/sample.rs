@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use super::Wire;
-use crate::content::{ContentId, Kind};
-use crate::entry::{Block, EntryVersion, Fields};
-use crate::id::EntryId;
-use crate::json::Json;
-use crate::time::Timestamp;
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::{Block, EntryVersion, Fields};
+use retake_model::id::EntryId;
+use retake_model::json::Json;
+use retake_model::projection::Wire;
+use retake_model::time::Timestamp;
 
 /// One entry with its identity.
 pub type Entry = (EntryId, EntryVersion);

@@ -17,16 +17,16 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::{Failure, tools, unmarked};
-use crate::entry::{Block, EntryVersion, Fields};
-use crate::id::EntryId;
-use crate::json::Json;
 use crate::projection::sample::{Dice, Entry, picture};
-use crate::projection::{
+use retake_model::entry::{Block, EntryVersion, Fields};
+use retake_model::id::EntryId;
+use retake_model::json::Json;
+use retake_model::projection::{
     Ask, Dialect, EffortWords, REQUEST_PREFIX, THOUGHTS_OMITTED, Thinking, ThinkingField, Thoughts, ToolSpec,
     Wire, converse, request, request_prefix, rules,
 };
-use crate::settings::Effort;
-use crate::time::Timestamp;
+use retake_model::settings::Effort;
+use retake_model::time::Timestamp;
 
 /// Statistics of a campaign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

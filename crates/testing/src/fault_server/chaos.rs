@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::streams::{ScriptedAnswer, events};
 use super::{Script, ScriptStep};
-use crate::provider::Wire;
+use retake_agent::provider::Wire;
 
 /// A failure of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

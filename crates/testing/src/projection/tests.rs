@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::projection::campaign::{campaign, mutants};
 use crate::projection::sample::{Dice, picture, random_entries};
-use crate::projection::{Ask, Dialect, Thinking, Thoughts, Wire, converse, request, rules};
-use crate::settings::Effort;
+use retake_model::projection::{Ask, Dialect, Thinking, Thoughts, Wire, converse, request, rules};
+use retake_model::settings::Effort;
 
 #[test]
 fn requests_of_random_histories_break_no_rule() {
@@ -16,7 +16,7 @@ fn requests_of_random_histories_break_no_rule() {
 }
 
 #[test]
-fn every_way_to_break_a_request_is_noticed() {
+fn every_invalid_request_is_detected() {
     let mut tried: BTreeMap<(&str, &str), (u32, u32)> = BTreeMap::new();
     for seed in 0..200 {
         let conversation = converse(&random_entries(seed));

@@ -4,7 +4,7 @@ use retake_model::entry::{Block, Usage};
 use retake_model::json::Json;
 use serde_json::{Value, json};
 
-use crate::provider::{Stop, Wire};
+use retake_agent::provider::{Stop, Wire};
 
 /// An answer to encode.
 #[derive(Clone, Debug)]
