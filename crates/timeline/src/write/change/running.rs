@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use retake_model::id::{TakeId, ThreadId};
-use retake_store::{Queries, StoreError, TurnLeases, WriteTransaction};
+use retake_store::runtime::TurnLeases;
+use retake_store::{Queries, StoreError, WriteTransaction};
 use retake_workspace::folder::path_from_text;
 
 use super::Head;
