@@ -64,14 +64,14 @@ pub(crate) fn measure(threads: &[ClosedThread], scale: &Scale, report: &mut Repo
     if let (Some(small), Some(large)) = (seen.first(), seen.last()) {
         let process = ratio(large.process.median(), small.process.median());
         let inside = ratio(large.inside.median(), small.inside.median());
-        let told = format!("process {process:.2}×, open and read {inside:.2}×");
+        let ratios = format!("process {process:.2}×, open and read {inside:.2}×");
         let verdict = report.judge(
             "last page in a new process",
             "flat within 1.5×",
-            &told,
+            &ratios,
             process.max(inside) <= MAX_GROWTH,
         );
-        table.note(format!("Largest to smallest: {told}; goal: both flat within 1.5×: {verdict}."));
+        table.note(format!("Largest to smallest: {ratios}; goal: both flat within 1.5×: {verdict}."));
     }
     report.table(table);
     Ok(())

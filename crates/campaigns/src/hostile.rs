@@ -124,7 +124,7 @@ pub fn hostile(plan: &HostilePlan) -> Result<Survived, CampaignError> {
             return Err(broken(format!("the program ended with {}", measured.status)));
         }
         if elsewhere.visits() > 0 {
-            return Err(broken("somebody came to the other host".to_owned()));
+            return Err(broken("the other host was contacted".to_owned()));
         }
         survived.attacks += 1;
         survived.growth = survived.growth.max(growth);

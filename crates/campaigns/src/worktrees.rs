@@ -200,7 +200,11 @@ fn check_end(sandbox: &Sandbox) -> Result<(), BoxError> {
     for worker in WORKERS {
         let status = sandbox.run_checked(worker.folder, &["status"])?;
         if !String::from_utf8_lossy(&status.output.stdout).contains(r#""paths":[]"#) {
-            return Err(format!("the folder of worker {} has changes that nobody made", worker.name).into());
+            return Err(format!(
+                "the folder of worker {} has unrecorded changes, although no files changed",
+                worker.name
+            )
+            .into());
         }
     }
     let timeline = Timeline::open(&sandbox.store(), Rules::default())?;

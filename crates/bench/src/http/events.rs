@@ -54,7 +54,7 @@ pub(crate) fn measure(world: &World, ours: &Server, scale: &Scale, report: &mut 
     let mut samples = Samples::default();
     for line in String::from_utf8(output.stdout)?.lines() {
         let (version, done) = line.split_once(' ').ok_or("a pulse has two numbers")?;
-        let heard = heard.get(&version.parse()?).ok_or("a change was not told")?;
+        let heard = heard.get(&version.parse()?).ok_or("a change has no event")?;
         samples.push(Duration::from_nanos(heard.saturating_sub(done.parse()?)));
     }
     report.figure(Figure::time("an event of another process", count as u64, &samples, None));

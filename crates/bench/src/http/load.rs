@@ -135,7 +135,7 @@ fn measure_reads(world: &World, ours: &Server, millis: u64, report: &mut Report)
         ("a page of the list of threads", format!("/v1/threads?project={MANY_THREADS}&limit=50")),
         ("a page of the tree of threads", format!("/v1/tree?project={MANY_THREADS}&limit=50")),
     ];
-    eprintln!("looking while 32 clients write");
+    eprintln!("reading while 32 clients write");
     let seen = std::thread::scope(|scope| -> Outcome<Vec<Samples>> {
         let writing = scope
             .spawn(|| write_all(ours, millis, |client| Ok(entries(world, client)), KeyMode::Without, 77));

@@ -265,7 +265,7 @@ impl World {
             let output = self.command(&["status", "--thread", "shared"]).output()?;
             if !output.status.success() {
                 return broken_promise(format!(
-                    "looking failed: {}",
+                    "`status` failed: {}",
                     String::from_utf8_lossy(&output.stderr)
                 ));
             }
@@ -273,12 +273,14 @@ impl World {
             let paths = answer["changed"]["paths"].as_array().cloned().unwrap_or_default();
             // The first check may record files of a turn whose process died before it recorded them.
             if look > 0 && !paths.is_empty() {
-                return broken_promise(format!("looking again finds {paths:?}, and nobody worked by hand"));
+                return broken_promise(format!(
+                    "a second `status` finds {paths:?}, although no files changed"
+                ));
             }
         }
         let folder = Folder::read(&self.scratch.path().join("project"))?;
         if let Some(left) = folder.leftovers().first() {
-            return broken_promise(format!("{} was left behind", left.display()));
+            return broken_promise(format!("the temporary file {} was not removed", left.display()));
         }
         let timeline = Timeline::open(&self.store(), Rules::default())?;
         let reader = timeline.read()?;

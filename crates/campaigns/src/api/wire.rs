@@ -26,7 +26,7 @@ impl Server {
         BufReader::new(child.stdout.take().ok_or("the server has no output")?).read_line(&mut line)?;
         let told: Value = serde_json::from_str(&line)
             .map_err(|_| format!("the server did not start: {line:?}, {:?}", child.wait()))?;
-        let address = told["address"].as_str().ok_or("the server did not say where it is")?.parse()?;
+        let address = told["address"].as_str().ok_or("the server did not print its address")?.parse()?;
         let token = std::fs::read_to_string(store.join("serve.token"))?.trim().to_owned();
         Ok(Self { child, address, token })
     }

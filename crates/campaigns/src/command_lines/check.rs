@@ -63,7 +63,7 @@ pub(super) fn general(
         }
         let leftover = after.keys().find(|path| path.to_string_lossy().contains(".retake-tmp"));
         if let Some(leftover) = leftover {
-            return broken(format!("{} was left behind", leftover.display()));
+            return broken(format!("the temporary file {} was not removed", leftover.display()));
         }
     }
     if let Some(folder) =

@@ -50,7 +50,7 @@ impl Turns {
 pub(super) fn campaign(seed: u64, turns: u64, chaos: u64) -> Result<String, BoxError> {
     let walked = walk(TurnsPlan { seed, turns, chaos, mistake: None })?;
     Ok(format!(
-        "{} turns in {} steps: {} completed, {} stopped ({} while a tool printed all the time, {} while a summary was written), {} failed, {} changes while a summary was written; {} forks, {} takes made beside a turn, {} retries in vain, {} moves; {} of \
+        "{} turns in {} steps: {} completed, {} stopped ({} while a tool printed continuously, {} while a summary was written), {} failed, {} changes while a summary was written; {} forks, {} takes created during a turn, {} refused retries, {} moves; {} of \
          {} requests were answered badly, {} tool calls, {} projections: no orphan, nothing apart, nothing left",
         walked.turns,
         walked.steps,

@@ -135,7 +135,7 @@ impl Expectation {
         match told {
             ReportedOutcome::Done if made != self.operations || gone != self.purged => {
                 return Err(format!(
-                    "acknowledged, but {made} of {} operations and {gone} of {} purges are there",
+                    "acknowledged, but the log has only {made} of {} operations and {gone} of {} purges",
                     self.operations, self.purged
                 ));
             }

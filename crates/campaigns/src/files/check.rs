@@ -144,12 +144,12 @@ impl Expectation {
         self.together(step, told, &sight)?;
         let by_hand = step.by_hand.is_some() || step.nature == CommandKind::Runs;
         if !by_hand && !changed.is_empty() {
-            return Err(format!("split: nobody changed anything by hand, but it was found: {changed:?}"));
+            return Err(format!("split: no files changed, but changes were recorded: {changed:?}"));
         }
         self.takes_keep_their_files(&sight, step)?;
         verified(sandbox)?;
         let again = record_changes_again(sandbox, step)?;
-        if again.is_empty() { Ok(()) } else { Err(format!("looking twice finds {again:?}")) }
+        if again.is_empty() { Ok(()) } else { Err(format!("a second snapshot finds {again:?}")) }
     }
 
     /// Checks files and store after a command that skipped paths: each path must be as before or as after, consistent
@@ -157,7 +157,7 @@ impl Expectation {
     pub fn check_left(&self, sandbox: &Sandbox, step: &Step) -> Result<(), String> {
         let changed = record_changes_again(sandbox, step)?;
         if step.by_hand.is_none() && !changed.is_empty() {
-            return Err(format!("split: nobody changed anything by hand, but it was found: {changed:?}"));
+            return Err(format!("split: no files changed, but changes were recorded: {changed:?}"));
         }
         let sight =
             WorldState::of(sandbox).map_err(|trouble| format!("it cannot be looked at: {trouble}"))?;

@@ -66,7 +66,7 @@ pub(super) fn build(scratch: &Path, seed: u64) -> Result<BuiltStore, BoxError> {
     drop(timeline);
     let settled = copy(&store, &scratch.join("settled"))?;
     if settled.join("retake.db-wal").exists() {
-        return Err("closing the store left its log behind".into());
+        return Err("closing the store did not remove its write-ahead log".into());
     }
     Ok(BuiltStore { moments, settled, threads })
 }

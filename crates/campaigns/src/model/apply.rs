@@ -262,9 +262,9 @@ impl<'call> IdObserver<'call> {
 
 impl IdSource for IdObserver<'_> {
     fn entry(&mut self, take: TakeId, place: usize) -> EntryId {
-        let nobody = EntryId::from_bytes([0; 16]);
+        let missing = EntryId::from_bytes([0; 16]);
         if self.done.is_none() {
-            return nobody;
+            return missing;
         }
         if !self.entries.contains_key(&take) {
             let read = self.read(take).unwrap_or_else(|trouble| {
@@ -273,7 +273,7 @@ impl IdSource for IdObserver<'_> {
             });
             self.entries.insert(take, read);
         }
-        let entry = self.entries[&take].get(place).copied().unwrap_or(nobody);
+        let entry = self.entries[&take].get(place).copied().unwrap_or(missing);
         self.meet(*entry.bytes());
         entry
     }

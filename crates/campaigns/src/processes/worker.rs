@@ -199,7 +199,7 @@ impl<'work> WriterLane<'work> {
         let added = history.into_iter().find(
             |item| matches!(&item.kind, OperationKind::EntriesAdded { entry: added, .. } if *added == entry),
         );
-        let added = added.ok_or("an entry is there that no operation added")?;
+        let added = added.ok_or("an entry exists that no operation added")?;
         Ok((added.version, added.operation))
     }
 

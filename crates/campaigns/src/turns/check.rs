@@ -83,7 +83,7 @@ fn files(world: &World) -> Verdict {
     let recorded = recorded(&reader, known).map_err(trouble)?;
     let there = Folder::read(&world.project).map_err(trouble)?;
     if let Some(left) = there.leftovers().first() {
-        return Err(format!("{} was left behind", left.display()));
+        return Err(format!("the temporary file {} was not removed", left.display()));
     }
     let there: BTreeMap<PathBuf, ContentId> = there
         .0

@@ -182,7 +182,7 @@ impl TurnKillRun {
             return Err("acknowledged, but not done".to_owned());
         }
         if run.acknowledged() && left.log.len() == before.log.len() {
-            return Err("acknowledged, and nothing of it is there".to_owned());
+            return Err("acknowledged, but missing from the log".to_owned());
         }
         self.kills.interrupted += u64::from(left.ran > left.ended);
         self.continue_turn(left.unfinished)?;
@@ -248,18 +248,20 @@ impl TurnKillRun {
             let run =
                 self.sandbox.run(PROJECT, &["status"], |faults| faults).map_err(|error| error.to_string())?;
             if !run.acknowledged() {
-                return Err(format!("looking failed: {}", run.complaint()));
+                return Err(format!("`status` failed: {}", run.complaint()));
             }
             let answer: Value =
                 serde_json::from_slice(&run.output.stdout).map_err(|error| error.to_string())?;
             let paths = answer["changed"]["paths"].as_array().cloned().unwrap_or_default();
             if !paths.is_empty() {
-                return Err(format!("split: look {look} finds {paths:?}, and nobody worked by hand"));
+                return Err(format!(
+                    "split: `status` number {look} finds {paths:?}, although no files changed"
+                ));
             }
         }
         let folder = Folder::read(&self.sandbox.place(PROJECT)).map_err(|error| error.to_string())?;
         if let Some(left) = folder.leftovers().first() {
-            return Err(format!("{} was left behind", left.display()));
+            return Err(format!("the temporary file {} was not removed", left.display()));
         }
         let timeline = self.timeline().map_err(|failed| failed.to_string())?;
         let found = timeline.store().verify(&mut |_| {}).map_err(|error| error.to_string())?;

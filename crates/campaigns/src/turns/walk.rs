@@ -318,7 +318,7 @@ impl TurnCampaign {
         if let Some(took) = watcher.told.map(|told| told.elapsed()) {
             self.counts.stopped_while_printing += 1;
             if took > MAX_STOP_TIME {
-                return wrong("a turn that was told to stop", format!("it went on for {took:?}"));
+                return wrong("a turn that was stopped", format!("it ran for another {took:?}"));
             }
         }
         self.world.runtime.window = WINDOW;
@@ -389,7 +389,7 @@ impl TurnCampaign {
             self.counts.summaries_stopped += 1;
             let took = done.elapsed();
             return Ok(
-                (took > MAX_STOP_TIME).then(|| format!("it was told to stop and went on for {took:?}"))
+                (took > MAX_STOP_TIME).then(|| format!("it was stopped, and ran for another {took:?}"))
             );
         }
         self.counts.summaries_disturbed += 1;

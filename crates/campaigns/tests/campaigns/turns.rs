@@ -36,5 +36,5 @@ fn a_disk_that_lies_is_caught() {
 fn a_temporary_file_that_stays_is_caught() {
     let violation = caught("a temporary file that stays", leftover_control());
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
-    assert!(violation.what.contains("left behind"), "{violation}");
+    assert!(violation.what.contains("was not removed"), "{violation}");
 }

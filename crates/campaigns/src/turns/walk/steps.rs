@@ -42,9 +42,9 @@ impl TurnCampaign {
         let refused = world.runtime.retry(world.thread, again, beginning, &Cancel::new(), &mut watcher);
         self.counts.refused += 1;
         match refused {
-            Ok(_) => wrong("a retry in vain", "it began"),
-            Err(_) if self.world.version()? != before => wrong("a retry in vain", "it left something behind"),
-            Err(_) => fine("a retry in vain"),
+            Ok(_) => wrong("a refused retry", "it began"),
+            Err(_) if self.world.version()? != before => wrong("a refused retry", "it changed the thread"),
+            Err(_) => fine("a refused retry"),
         }
     }
 
