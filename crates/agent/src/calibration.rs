@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(Calibration::of(&entries[..1], "m"), None);
         // A provider without counts, and one with implausible counts.
         assert_eq!(Calibration::of(&[answer(9, Usage::default())], "m"), None);
-        let absurd = Usage { input_tokens: 1_000_000_000, ..usage };
+        let absurd = Usage { input_tokens: 1_000_000_000, ..usage.clone() };
         assert_eq!(Calibration::of(&[answer(9, absurd)], "m"), None);
         // Other counts apply, but never by more than a factor.
         let calibration = Calibration::of(&[answer(1_000, usage)], "m").expect("counted");

@@ -93,7 +93,7 @@ impl<'a> CallIds<'a> {
         let nine = ask.dialect.nine_letter_ids;
         let fits = |call: &str, model: Option<&str>| {
             let alphanumeric = call.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            let valid = call.len() == Self::MISTRAL && alphanumeric || model == Some(ask.model);
+            let valid = (call.len() == Self::MISTRAL && alphanumeric) || model == Some(ask.model);
             call.len() <= Self::MOST && (valid || !nine)
         };
         let length = if nine { Self::MISTRAL } else { Self::MOST };

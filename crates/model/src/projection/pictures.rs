@@ -81,7 +81,7 @@ fn pages(bytes: &[u8]) -> Option<u64> {
 fn size(bytes: &[u8]) -> Option<(u64, u64)> {
     let read = |at: usize, big: bool, length: usize| -> Option<u64> {
         let field = bytes.get(at..at + length)?;
-        let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
+        let add = |sum: u64, byte: &u8| (sum << 8) | u64::from(*byte);
         Some(if big { field.iter().fold(0, add) } else { field.iter().rev().fold(0, add) })
     };
     if bytes.starts_with(b"\x89PNG") {
@@ -95,7 +95,7 @@ fn size(bytes: &[u8]) -> Option<(u64, u64)> {
             b"VP8X" => Some((read(24, false, 3)? + 1, read(27, false, 3)? + 1)),
             b"VP8L" => {
                 let bits = read(21, false, 4)?;
-                Some(((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1))
+                Some(((bits & 0x3FFF) + 1, ((bits >> 14) & 0x3FFF) + 1))
             }
             b"VP8 " => Some((read(26, false, 2)? & 0x3FFF, read(28, false, 2)? & 0x3FFF)),
             _ => None,
