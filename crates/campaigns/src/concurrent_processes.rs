@@ -83,17 +83,17 @@ pub fn concurrent_processes(plan: ConcurrentPlan) -> Result<Vec<WorkerLog>, Camp
         ended.collect::<Result<Vec<_>, _>>()
     })?;
     check(&sandbox, &told, plan.killed).map_err(|what| {
-        CampaignError::Violation(Violation { campaign: "concurrent-processes", seed: plan.seed, step: plan.commands, what })
+        CampaignError::Violation(Violation {
+            campaign: "concurrent-processes",
+            seed: plan.seed,
+            step: plan.commands,
+            what,
+        })
     })?;
     Ok(told)
 }
 
-fn work(
-    sandbox: &Sandbox,
-    name: &str,
-    mut rng: Rng,
-    plan: ConcurrentPlan,
-) -> Result<WorkerLog, BoxError> {
+fn work(sandbox: &Sandbox, name: &str, mut rng: Rng, plan: ConcurrentPlan) -> Result<WorkerLog, BoxError> {
     // The control needs a command that dies before it writes, on slow and fast machines alike.
     let delay_limit = match plan.killed {
         KilledCommand::Unknown => Duration::from_millis(60),

@@ -82,7 +82,12 @@ pub fn cut(plan: CutsPlan) -> Result<CutsSummary, CampaignError> {
             }
             expectation.check(&sandbox, step, told).map_err(|broken| {
                 let what = format!("{:?}, power cut at call {call} of {calls}: {broken}", step.arguments);
-                CampaignError::Violation(Violation { campaign: "power-cuts", seed: plan.seed, step: number, what })
+                CampaignError::Violation(Violation {
+                    campaign: "power-cuts",
+                    seed: plan.seed,
+                    step: number,
+                    what,
+                })
             })?;
         }
         advance(&sandbox, step)?;
@@ -111,7 +116,12 @@ fn unsynced(
     };
     broken.map_or(Ok(()), |broken| {
         let what = format!("{arguments:?}, power cut after the acknowledgement: {broken}");
-        Err(CampaignError::Violation(Violation { campaign: "power-cuts", seed: plan.seed, step: number, what }))
+        Err(CampaignError::Violation(Violation {
+            campaign: "power-cuts",
+            seed: plan.seed,
+            step: number,
+            what,
+        }))
     })
 }
 

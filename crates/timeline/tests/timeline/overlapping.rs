@@ -2,13 +2,13 @@
 //! confirmation.
 
 use retake_model::entry::EntryVersion;
-use retake_model::id::TurnId;
 use retake_model::history::link_change;
+use retake_model::id::TurnId;
 use retake_model::intent::Intent;
 use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
 use retake_timeline::{
-    Caller, ChangeError, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest,
-    RecordedChanges, SharedChanges, Unit,
+    Caller, ChangeError, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest, RecordedChanges,
+    SharedChanges, Unit,
 };
 
 use crate::support::FileWorld;

@@ -68,7 +68,11 @@ fn running_command(
 
 impl Reader<'_> {
     /// The folder in which a command of a thread is running.
-    pub fn running_command(&self, thread: ThreadId, leases: &TurnLeases) -> Result<Option<PathBuf>, ReadError> {
+    pub fn running_command(
+        &self,
+        thread: ThreadId,
+        leases: &TurnLeases,
+    ) -> Result<Option<PathBuf>, ReadError> {
         Ok(running_command(&self.queries(), thread, None, leases)?)
     }
 }
