@@ -12,6 +12,7 @@
 //! changes one of them. The model merges value by value and needs no diff. The controls inject faults into the model
 //! ([`ModelFault`]), each of which must be noticed.
 
+mod conversation;
 mod merge;
 mod reference;
 mod replay;

@@ -9,8 +9,9 @@
 //! | [`faults`] | no fault at any system call loses acknowledged changes or leaves a partial one | a disk whose syncs do nothing |
 //! | [`files`] | while files move, conversation and files are both before or both after the command | files that move before the intent is durable |
 //! | [`power_cuts`] | the same under real power cuts, on a separate file system | syncs that do nothing |
-//! | [`edits`] | after any moves, every file matches a map of path to content | nine model faults, one at a time |
-//! | [`command_lines`] | a command changes only the folder of its thread, nothing as a dry run or a failure, and reports its changes | fifteen program faults, one at a time |
+//! | [`edits`] | after any moves, every file matches a map of path to content | twelve model faults, one at a time |
+//! | [`command_lines`] | a command changes only the folder of its thread, nothing as a dry run or a failure, and reports its changes | sixteen program faults, one at a time |
+//! | [`exchange`] | two machines exchange a thread: conversation and files of each operation agree, nothing is lost, private threads stay | four faults, one at a time |
 //! | [`concurrent_processes`] | two processes on one folder, some killed: everything acknowledged exists | kills counted as acknowledged |
 //! | [`worktrees`] | two processes in two takes of one thread: each folder agrees with its take | undo in the wrong folder |
 //! | [`concurrent_writers`] | files that others change concurrently are recorded consistently and not overwritten | files replaced in place |
@@ -27,6 +28,7 @@ pub mod command_lines;
 pub mod concurrent_processes;
 pub mod concurrent_writers;
 pub mod edits;
+pub mod exchange;
 pub mod faults;
 pub mod files;
 pub mod flips;

@@ -9,8 +9,8 @@ use retake_campaigns::processes::Options;
 use retake_campaigns::violation::BoxError;
 
 use super::{
-    api, command_lines, edits, errors, files, flips, hostile, kill, model, power_cuts, processes, projection,
-    turns, worktrees,
+    api, command_lines, edits, errors, exchange, files, flips, hostile, kill, model, power_cuts, processes,
+    projection, turns, worktrees,
 };
 
 const STEPS: u64 = 1_000_000;
@@ -20,6 +20,7 @@ const KILLS: u64 = 200;
 const POINTS: u64 = 5_000;
 const CUTS: u64 = 300;
 const EDITS: u64 = 100_000;
+const EXCHANGES: u64 = 20_000;
 const HISTORIES: u64 = 100_000;
 const COMMANDS: u64 = 300;
 const COMMAND_LINES: u64 = 5_000;
@@ -53,7 +54,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 36] = [
+        let rows: [(&str, Row<'_>); 38] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
@@ -68,6 +69,8 @@ impl All {
             ("cuts", &|| power_cuts::campaign(seed, CUTS, StoreLocation::Beside)),
             ("edits, control", &|| edits::control(seed)),
             ("edits", &|| edits::campaign(seed, EDITS)),
+            ("exchange, control", &|| exchange::control(seed)),
+            ("exchange", &|| exchange::campaign(seed, EXCHANGES)),
             ("commands, control", &|| command_lines::control(seed)),
             ("commands", &|| command_lines::campaign(seed, COMMAND_LINES)),
             ("worktrees, control", &|| worktrees::control(seed)),

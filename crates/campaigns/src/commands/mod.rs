@@ -7,6 +7,7 @@ mod commits;
 mod concurrent;
 mod edits;
 mod errors;
+mod exchange;
 mod files;
 mod flips;
 mod hostile;
@@ -42,6 +43,8 @@ enum Campaign {
     PowerCuts(power_cuts::PowerCuts),
     /// Run random edits in one folder by several authors, compared with a reference model.
     Edits(edits::Edits),
+    /// Let two machines exchange a thread while both work on it.
+    Exchange(exchange::Exchange),
     /// Run random command lines over several projects and folders, checked against rules for all commands.
     Commands(command_lines::Commands),
     /// Run two processes on one folder, killing some at random.
@@ -87,6 +90,7 @@ impl Arguments {
             Campaign::Errors(errors) => errors.run(),
             Campaign::PowerCuts(cuts) => cuts.run(),
             Campaign::Edits(edits) => edits.run(),
+            Campaign::Exchange(exchange) => exchange.run(),
             Campaign::Commands(commands) => commands.run(),
             Campaign::ConcurrentProcesses(crowd) => crowd.run(),
             Campaign::ConcurrentWriters(restless) => restless.run(),

@@ -34,11 +34,15 @@ pub enum ModelFault {
     ForksStopAtAPromotion,
     /// A jump follows the conversation, although the files had not moved with it.
     JumpsFollowTheConversation,
+    /// An inserted entry has the files of the time when it was inserted.
+    InsertedEntriesHaveLaterFiles,
+    /// A switch of the conversation alone brings the files of the take.
+    ConversationsSwitchWithFiles,
 }
 
 impl ModelFault {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::UndoTakesEverybodyAlong,
         Self::ConflictsAreOverwritten,
         Self::PermissionsAreNotMerged,
@@ -49,6 +53,8 @@ impl ModelFault {
         Self::ForksIgnoreInheritedChanges,
         Self::ForksStopAtAPromotion,
         Self::JumpsFollowTheConversation,
+        Self::InsertedEntriesHaveLaterFiles,
+        Self::ConversationsSwitchWithFiles,
     ];
 }
 
@@ -96,7 +102,7 @@ pub(super) struct ReferenceModel {
     /// The files at the last snapshot.
     known: Rc<Folder>,
     pub(super) threads: Vec<Thread>,
-    mistake: Option<ModelFault>,
+    pub(super) mistake: Option<ModelFault>,
 }
 
 impl Thread {
@@ -331,7 +337,7 @@ impl ReferenceModel {
         }
     }
 
-    fn change(
+    pub(super) fn change(
         &mut self,
         thread: usize,
         take: usize,
@@ -361,6 +367,13 @@ impl ReferenceModel {
             turn,
             histories,
         });
+    }
+
+    /// Changes the conversation of the active take.
+    pub(super) fn talk(&mut self, thread: usize, history: TakeHistory) {
+        let take = self.threads[thread].active();
+        let histories = self.threads[thread].with_history(take, history);
+        self.change(thread, take, None, histories, None);
     }
 
     /// Adds an entry to the active take, in a new or an existing turn.

@@ -242,7 +242,8 @@ impl EditSession {
         }
         if roll >= 20 {
             return match roll {
-                20..=22 => self.add_entry(at),
+                20..=21 => self.add_entry(at),
+                22 => self.rearrange(at),
                 25 if self.rng.once_in(3) => self.promote(at, summary),
                 _ => self.split(at, summary),
             };
@@ -333,8 +334,11 @@ impl EditSession {
         };
         let others: Vec<TakeId> = present.into_iter().filter(|take| *take != state.active).collect();
         let Some(take) = self.rng.pick(&others).copied() else { return Ok("no other take".to_owned()) };
-        self.working_copy.change(id, Command::Switch { take }, Caller::human(), MoveOptions::default())?;
         let number = self.takes[at].iter().position(|known| *known == take).ok_or("an unknown take")?;
+        if self.rng.once_in(4) {
+            return self.switch_alone(at, number);
+        }
+        self.working_copy.change(id, Command::Switch { take }, Caller::human(), MoveOptions::default())?;
         self.model.switch(at, number);
         Ok(format!("switch to take {number} in thread {at}"))
     }

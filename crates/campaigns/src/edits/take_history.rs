@@ -41,6 +41,28 @@ impl TakeHistory {
         history
     }
 
+    /// The history with an entry inserted after another one, whose files it has.
+    pub(super) fn with_inserted(&self, after: EntryId, new: EntryId) -> Self {
+        let (mut history, at) = (self.clone(), self.place(after) + 1);
+        history.events.insert(at, TakeEvent::Entry(new, Author::User));
+        history.inherited += usize::from(at < self.inherited);
+        history
+    }
+
+    /// The history with the entries up to this one replaced by a summary, which has the files of the last of them.
+    pub(super) fn compressed(&self, last: EntryId, summary: EntryId) -> Self {
+        let end = self.place(last);
+        let keeps = |(at, event): &(usize, &TakeEvent)| *at > end || !matches!(event, TakeEvent::Entry(..));
+        let kept = |events: &[TakeEvent]| -> Vec<TakeEvent> {
+            events.iter().enumerate().filter(keeps).map(|(_, event)| event.clone()).collect()
+        };
+        let at = kept(&self.events[..end]).len();
+        let inherited = kept(&self.events[..self.inherited]).len() + usize::from(end < self.inherited);
+        let mut history = Self { events: kept(&self.events), inherited };
+        history.events.insert(at, TakeEvent::Entry(summary, Author::Agent));
+        history
+    }
+
     /// The history as the start of another thread.
     pub(super) fn promoted(&self, files: &Rc<Folder>, found: Option<Rc<Folder>>) -> Self {
         self.with(TakeEvent::Promoted(Rc::clone(files), found))

@@ -4,6 +4,7 @@ mod api;
 mod command_lines;
 mod concurrent;
 mod edits;
+mod exchange;
 mod faults;
 mod files;
 mod flips;
