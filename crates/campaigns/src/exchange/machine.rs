@@ -11,8 +11,8 @@ use retake_model::entry::EntryVersion;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_timeline::{
-    Caller, Command, ImportError, ImportMode, ImportSummary, InsertPosition, MoveOptions, NewThread, Rules,
-    SeededClock, Timeline, WorkingCopy,
+    Caller, Command, Exporter, ImportError, ImportMode, ImportSummary, InsertPosition, MoveOptions,
+    NewThread, Rules, SeededClock, Timeline, WorkingCopy,
 };
 use retake_workspace::snapshot::Workspace;
 
@@ -83,7 +83,8 @@ impl Machine {
 
     fn export_of(&self, thread: ThreadId) -> Result<Vec<u8>, BoxError> {
         let mut bytes = Vec::new();
-        self.timeline().read()?.export(thread, &mut bytes, &mut |_, _| {})?;
+        let timeline = self.timeline();
+        Exporter::new(&timeline.read()?).thread(thread, &mut bytes, &mut |_, _| {})?;
         Ok(bytes)
     }
 
@@ -117,7 +118,7 @@ impl Machine {
     pub(super) fn texts_of(&self, thread: ThreadId) -> Result<Vec<String>, BoxError> {
         let reader = self.timeline().read()?;
         let take = reader.state(thread)?.active_take(&reader.queries())?;
-        let page = reader.page(thread, &take, 0..take.entries.len())?;
+        let page = reader.entries(thread, &take).page(0..take.entries.len())?;
         Ok(page.iter().map(|view| view.entry.text()).collect())
     }
 
