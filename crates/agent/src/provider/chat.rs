@@ -102,9 +102,9 @@ impl Chat {
         let chunk: Chunk = serde_json::from_str(&event.data)?;
         assembly.set_response_id(chunk.id.as_deref());
         assembly.set_model(chunk.model.as_deref());
-        let is_given = |raw: &Box<RawValue>| raw.get() != "null";
-        let groq = || chunk.x_groq.and_then(|groq| groq.usage).filter(is_given);
-        if let Some(raw) = chunk.usage.filter(is_given).or_else(groq) {
+        let is_given = |raw: &RawValue| raw.get() != "null";
+        let groq = || chunk.x_groq.and_then(|groq| groq.usage).filter(|raw| is_given(raw));
+        if let Some(raw) = chunk.usage.filter(|raw| is_given(raw)).or_else(groq) {
             assembly.set_usage(usage(Wire::Chat, &raw, None));
         }
         // The request asks for one answer; ignore any others.

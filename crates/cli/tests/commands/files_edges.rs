@@ -455,10 +455,13 @@ fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
 #[test]
 fn a_failure_to_record_says_that_the_command_ran() {
     let sandbox = two_takes();
-    let project = sandbox.project().to_owned();
+    let project = sandbox.project().clone();
     let moved = project.with_file_name("moved");
     let line = format!("echo ran > ran; mv {} {}", project.display(), moved.display());
-    let (_, failure) = sandbox.refused(&["exec", "--", "sh", "-c", &line]);
+    let output = sandbox.run(&["--json", "exec", "--", "sh", "-c", &line]);
+    assert_eq!(output.code, 7, "{output:?}");
+    let failure: serde_json::Value = serde_json::from_str(&output.stderr).expect("errors are JSON too");
+    let failure = &failure["error"];
     assert_eq!(failure["exit"], 0, "{failure}");
     assert!(
         failure["message"].as_str().is_some_and(|text| text.contains("Do not run it again")),
