@@ -16,6 +16,7 @@ pub struct Sandbox {
 }
 
 /// The result of a run.
+#[derive(Debug)]
 pub struct Output {
     pub stdout: String,
     pub stderr: String,

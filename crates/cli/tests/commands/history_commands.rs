@@ -483,3 +483,27 @@ fn saved_versions_are_listed() {
     assert!(sandbox.done(&["save", "--list"]).contains("two"));
     assert_ne!(sandbox.run(&["save"]).code, 0, "a name is needed");
 }
+
+#[test]
+fn a_change_in_the_middle_of_an_undone_turn_is_a_step_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    sandbox.done(&["run", "--approve", "all", "create a with 1"]);
+    let end = sandbox.json(&["thread", "info"])["version"].to_string();
+    sandbox.done(&["undo", "--step"]);
+    sandbox.done(&["take", "branch", "2"]);
+    sandbox.done(&["jump", &end]);
+    let shown = sandbox.json(&["thread", "show"])["entries"].clone();
+    sandbox.done(&["undo"]);
+    assert_eq!(sandbox.read("a"), None);
+    sandbox.done(&["redo"]);
+    assert!(sandbox.read("a").is_some(), "redo restores what the undo removed");
+    assert_eq!(sandbox.json(&["thread", "show"])["entries"], shown);
+
+    // One undo takes back the edit, and not the rest of the turn with it.
+    sandbox.done(&["undo", "--step"]);
+    let middle = sandbox.json(&["thread", "show"])["entries"].clone();
+    sandbox.done(&["entry", "edit", "1", "create b with 1"]);
+    sandbox.done(&["undo"]);
+    assert_eq!(sandbox.json(&["thread", "show"])["entries"], middle);
+}

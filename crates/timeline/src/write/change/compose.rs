@@ -124,7 +124,7 @@ impl<'writing, 'transaction> Composer<'_, 'writing, 'transaction> {
             None if kind.changes_files_only() => Some(caller.take.unwrap_or(state.active)),
             take => take,
         };
-        let running = running_turn(&at.state, &additions, take)?.filter(|_| !kind.is_not_undoable());
+        let running = running_turn(writing, at, &additions, take)?.filter(|_| !kind.is_not_undoable());
         let turn = match (running, caller.turn) {
             (Some(turn), _) if take.is_some() => turn,
             (_, Some(turn)) | (Some(turn), None) => turn,

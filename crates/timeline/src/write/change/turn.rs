@@ -5,7 +5,6 @@ use retake_model::id::{FolderId, TakeId, TurnId};
 use retake_model::intent::{FolderRecord, FolderRun};
 use retake_model::object::Objects;
 use retake_model::operation::{Operation, OperationKind};
-use retake_model::state::ThreadState;
 use retake_store::WriteTransaction;
 
 use super::Head;
@@ -57,11 +56,16 @@ pub(super) fn command_turn(
 /// Concurrent changes by the user join that turn: an undo that stopped in the middle of a turn would leave
 /// calls without results, and files without the messages about them.
 pub(super) fn running_turn(
-    state: &ThreadState,
+    writing: &WriteTransaction<'_>,
+    at: &Head,
     objects: &impl Objects,
     take: Option<TakeId>,
 ) -> Result<Option<TurnId>, ChangeError> {
-    let take = state.take(objects, take.unwrap_or(state.active))?;
-    let agent = take.and_then(|take| take.agent);
-    Ok(agent.filter(|agent| agent.state.is_running()).map(|agent| agent.turn))
+    let id = take.unwrap_or(at.state.active);
+    let agent = at.state.take(objects, id)?.and_then(|take| take.agent);
+    let Some(agent) = agent.filter(|agent| agent.state.is_running()) else { return Ok(None) };
+    // After an undo or jump into the middle of a turn, the rest of it is undone and the turn does not run. A change made
+    // there is a step of its own; as a part of the turn, a later redo would go on into it.
+    let there = take_position(&writing.log(at.row.number), at.last.operation.version, id)?;
+    Ok((there.position == there.tip).then_some(agent.turn))
 }
