@@ -30,6 +30,8 @@ pub enum ModelFault {
     UndoLeavesTheSettingsOfATurn,
     /// Every draft change is a separate step.
     TypingNeverJoins,
+    /// A change in the middle of a turn that was undone in part joins that turn.
+    ChangesJoinUndoneTurns,
     /// Redo ignores the order of steps when one move undid several chains.
     RedoForgetsTheOrder,
     /// A jump does not move takes that it passes.
@@ -48,7 +50,7 @@ pub enum ModelFault {
 
 impl ModelFault {
     /// Every variant.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
@@ -61,6 +63,7 @@ impl ModelFault {
         Self::UndoReachesOtherTakes,
         Self::UndoLeavesTheSettingsOfATurn,
         Self::TypingNeverJoins,
+        Self::ChangesJoinUndoneTurns,
         Self::RedoForgetsTheOrder,
         Self::JumpLeavesTakesItPassed,
         Self::JumpForgetsWhatLiesAhead,

@@ -314,8 +314,13 @@ impl World {
 
     /// The running turn of a take, or of the active one for a step of the thread.
     fn running(&self, index: usize, owner: Option<TakeId>) -> Option<u64> {
-        let picture = self.threads[index].picture();
-        picture.take(owner.unwrap_or(picture.active)).and_then(|take| take.running)
+        let thread = &self.threads[index];
+        let picture = thread.picture();
+        let take = owner.unwrap_or(picture.active);
+        // In the middle of a turn that was undone in part, nothing runs.
+        let at = thread.chain(thread.version(), Some(take));
+        let undone = at.position != at.tip && self.fault != Some(ModelFault::ChangesJoinUndoneTurns);
+        picture.take(take).and_then(|take| take.running).filter(|_| !undone)
     }
 
     fn turn(&mut self, asked: Option<u64>) -> u64 {

@@ -110,10 +110,14 @@ impl Mover<'_> {
                 continue;
             }
             match self.actions[index].placement {
-                Placement::New => self.bring_in(index)?,
+                Placement::New => {
+                    self.bring_in(index)?;
+                    self.return_if_skipped(index)?;
+                }
                 Placement::Swap(seen) => {
                     let result = self.swap(index, &seen);
                     self.record_outcome(index, result, Some(Outcome::Written))?;
+                    self.return_if_skipped(index)?;
                 }
                 Placement::Mode(seen) => {
                     let result = self.set_mode(index, &seen);

@@ -15,7 +15,7 @@ use super::super::inspect::inspect;
 use super::super::plan::inspect_step;
 use super::super::rename::{EntryLocation, Renames, SwapOutcome};
 use super::super::walk::{names as names_in, open_folder};
-use super::super::{DiskNode, ErrorClass, Outcome, SkipReason, classify};
+use super::super::{Cause, DiskNode, ErrorClass, Outcome, SkipReason, classify, path_failed};
 use super::{CompletedStep, Mover, in_folder};
 
 impl Mover<'_> {
@@ -23,6 +23,21 @@ impl Mover<'_> {
     pub(super) fn return_to_place(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
         let returned = self.try_return(index, aside);
         self.or_keep(index, aside, returned)
+    }
+
+    /// Returns the entry that was removed for new content that could then not be placed: the path is reported as left
+    /// unchanged.
+    pub(super) fn return_if_skipped(&mut self, index: usize) -> Result<(), Cause> {
+        if !matches!(self.outcomes[index], Some(Outcome::Skipped(_))) {
+            return Ok(());
+        }
+        let is_this = |done: &CompletedStep| matches!(done, CompletedStep::Out(out) | CompletedStep::OutFolder(out, _) if *out == index);
+        let Some(place) = self.done.iter().rposition(is_this) else { return Ok(()) };
+        let returned = match self.done.remove(place) {
+            CompletedStep::OutFolder(_, mode) => self.put_out_back(index, Some(mode)).map(drop),
+            _ => self.return_to_place(index, &format!("r{index}")).map(drop),
+        };
+        returned.map_err(|errno| path_failed(&self.steps[index].path, errno))
     }
 
     fn try_return(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {

@@ -143,3 +143,27 @@ fn a_file_that_is_made_late_joins_a_folder_that_is_there_again() {
     assert_eq!(fixture.read(), whole(&shape([("d/late", f("late")), ("d/new", f("new")), ("z", f("4"))])));
     assert_eq!(report.left, []);
 }
+
+#[test]
+fn an_entry_whose_replacement_cannot_be_placed_returns() {
+    // A file that becomes a folder, and a folder that becomes a file.
+    let before = shape([("a", f("1")), ("flat", f("old")), ("deep/in", f("2"))]);
+    let after = shape([("a", f("new")), ("flat/in", f("3")), ("deep", f("4"))]);
+    let mut fixture = Fixture::new();
+    let steps = fixture.steps(&before, &after);
+    fixture.write(&before);
+    let stage = fixture.root().join(".retake-tmp-test-2");
+    let report = apply_and(&fixture, &steps, || {
+        for staged in fs::read_dir(&stage).expect("the temporary folder").flatten() {
+            if !staged.file_name().to_string_lossy().starts_with(['r', 'x']) {
+                fs::rename(staged.path(), fixture.root().with_file_name(staged.file_name()))
+                    .expect("a way out");
+            }
+        }
+    });
+    for path in ["flat", "deep"] {
+        assert!(matches!(outcome_of(&report, path), Outcome::Skipped(_)), "{report:?}");
+    }
+    assert_eq!(fs::read(fixture.at("flat")).expect("a file"), b"old");
+    assert!(fixture.at("deep").is_dir(), "the folder stays, as the report says");
+}
