@@ -206,7 +206,11 @@ fn a_folder_that_is_swapped_for_a_link_leads_nowhere() {
     let lab = Lab::new();
     let (written, refused) = while_swapped(&lab, || {
         let (mut written, mut refused) = (0, 0);
-        for round in 0..2_000 {
+        for round in 0..500_000 {
+            // On a busy machine the folder may stay a link, or a folder, for thousands of rounds.
+            if round >= 2_000 && written > 0 && refused > 0 {
+                break;
+            }
             let (tool, input) = match round % 4 {
                 0 => ("write", json!({"path": "folder/file", "content": "x"})),
                 1 => ("write", json!({"path": "folder/deep/new/secret", "content": "x"})),
