@@ -12,14 +12,15 @@ export function restoreUnsaved(root) {
   showTimes(root);
   for (const field of all("#settings textarea", root)) {
     const [before, typed] = JSON.parse(perWindow.getItem(fieldKey(field)) ?? "[]");
-    perWindow.removeItem(fieldKey(field));
-    if (before === typed) continue;
-    // A value that changed elsewhere since is not overwritten.
-    if (before !== field.value) notify(`Changed elsewhere. You typed: ${typed}`, "bad");
-    else {
+    // Saving forgets the text once the server has it: a reload in between must not lose it.
+    if (before === field.value && before !== typed) {
       field.value = typed;
       saveField(field);
+      continue;
     }
+    perWindow.removeItem(fieldKey(field));
+    // A value that changed elsewhere since is not overwritten.
+    if (before !== typed && typed !== field.value) notify(`Changed elsewhere. You typed: ${typed}`, "bad");
   }
   for (const entry of all(".piece > .entry", root)) {
     if (local.getItem(editKey(entry))) editEntry(entry);
