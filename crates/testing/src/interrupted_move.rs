@@ -23,7 +23,11 @@ pub fn changed() -> Sandbox {
 
 /// Leaves the state of a process that was killed during an undo, before the first file moved.
 pub fn interrupt(sandbox: &Sandbox) {
-    let timeline = Timeline::open(&store(sandbox), Rules::default()).expect("a store");
+    interrupt_in(&Timeline::open(&store(sandbox), Rules::default()).expect("a store"));
+}
+
+/// The same, in a store that is open.
+pub fn interrupt_in(timeline: &Timeline) {
     let reader = timeline.read().expect("a readable store");
     let row = reader.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0);
     let queries = reader.queries();

@@ -3,13 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use retake_model::history::link_change;
-use retake_model::id::TurnId;
-use retake_model::intent::Intent;
-use retake_model::operation::{FileChange, Operation, OperationKind};
 use retake_model::time::Timestamp;
-use retake_store::ThreadFilter;
-use retake_timeline::{Clock, SystemClock, Timeline};
+use retake_testing::interrupted_move::interrupt_in;
+use retake_timeline::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use crate::http::Client;
@@ -25,35 +21,6 @@ fn changed(world: &World, client: &Client) -> String {
     thread
 }
 
-/// Leaves the state of a process that was killed during an undo, before the first file moved.
-fn interrupt(timeline: &Timeline) {
-    let reader = timeline.read().expect("a look");
-    let row = reader.threads(&ThreadFilter::default()).expect("a list").remove(0);
-    let queries = reader.queries();
-    let head = queries.head(row.number).expect("readable").expect("a head");
-    let folder = queries.folders().expect("readable").remove(0);
-    let was = head.operation.files.expect("files");
-    let files = FileChange { before: was.after, after: was.before, ..was };
-    let version = head.operation.version + 1;
-    let (place, chains) =
-        link_change(&queries.log(row.number), head.operation.version, Some(was.take)).expect("a log");
-    let operation = Operation {
-        version,
-        previous: Some(head.id),
-        kind: OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 1 },
-        turn: TurnId::from_bytes([9; 16]),
-        place,
-        chains: Some(chains),
-        files: Some(files),
-        last_file_operation: Some(version),
-        request: None,
-        ..head.operation
-    };
-    let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
-    drop(reader);
-    timeline.store().write(move |writing| writing.put_intent(&intent)).expect("an intent");
-}
-
 fn pending(client: &Client, path: &str) -> Value {
     client.get(path).done()["pending_move"].clone()
 }
@@ -64,7 +31,7 @@ fn a_preview_finishes_an_interrupted_move_and_reports_it() {
     let server = world.serve();
     let client = server.client();
     let thread = changed(&world, &client);
-    interrupt(&world.timeline());
+    interrupt_in(&world.timeline());
     for path in ["", "/history"] {
         let pending = pending(&client, &format!("/v1/threads/{thread}{path}"));
         assert_eq!((&pending["exists"], &pending["running"]), (&json!(true), &json!(false)), "{pending}");
@@ -78,7 +45,7 @@ fn a_preview_finishes_an_interrupted_move_and_reports_it() {
     assert_eq!(pending(&client, &format!("/v1/threads/{thread}/history")), Value::Null);
 
     // A preview of a change without files finishes it too.
-    interrupt(&world.timeline());
+    interrupt_in(&world.timeline());
     let ahead = client.post(&format!("/v1/threads/{thread}/reset?dry_run=true"), &json!({})).done();
     assert_eq!(ahead["preview"]["recovered"][0]["finished"], true, "{ahead}");
 }
@@ -90,7 +57,7 @@ fn a_preview_does_not_complete_moves_of_other_processes() {
     let client = server.client();
     let thread = changed(&world, &client);
     let timeline = world.timeline();
-    interrupt(&timeline);
+    interrupt_in(&timeline);
     let folder = timeline.read().expect("a look").queries().folders().expect("readable").remove(0).id;
     let lock = timeline.store().lock_folder(folder).expect("a lock");
     let undo = format!("/v1/threads/{thread}/undo?dry_run=true");
@@ -108,7 +75,7 @@ fn a_server_finishes_interrupted_moves_when_it_starts() {
     let server = world.serve();
     let thread = changed(&world, &server.client());
     server.stop();
-    interrupt(&world.timeline());
+    interrupt_in(&world.timeline());
     let away = world.project().with_file_name("away");
     fs::rename(world.project(), &away).expect("our folder");
     // The server also starts without the folder.
