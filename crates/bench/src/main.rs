@@ -4,6 +4,7 @@
 //!   cargo run --release -p retake-bench            the whole table, for 100 to 100,000 entries
 //!   cargo run --release -p retake-bench -- --quick a few seconds, as a smoke test
 //!   cargo run --release -p retake-bench -- http    the HTTP API under load
+//!   … --json NEW.json --compare OLD.json           what became slower or larger since another run
 //! ```
 //!
 //! Every number is compared with a baseline measured at the same time: one durable insert of a 2 KB row into SQLite
@@ -11,8 +12,10 @@
 //! programs are interleaved within each repetition, so that other load affects all alike.
 
 mod baseline;
+mod comparison;
 mod edits;
 mod growth;
+mod hot_paths;
 mod http;
 mod lists;
 mod measure;
@@ -31,6 +34,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::comparison::{Comparison, EarlierReport};
 use crate::options::{Options, Subcommands};
 use crate::report::Report;
 use crate::subject::MeasuredThread;
@@ -40,9 +44,15 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    // An unusable file is reported before a long run, not after it.
+    if let Some(error) = options.compare.as_deref().and_then(|file| EarlierReport::read(file).err()) {
+        eprintln!("retake-bench: {error}");
+        return ExitCode::FAILURE;
+    }
     let outcome = match &options.part {
         None => measure_all(&options),
         Some(Subcommands::Http) => measure_http(&options),
+        Some(Subcommands::HotPaths { folder }) => hot_paths::run(folder),
         Some(Subcommands::Serve { folder }) => http::serve_ours(folder),
         Some(Subcommands::ServeFloor { folder }) => http::serve_floor(folder),
         Some(Subcommands::Pulse { folder, thread, count }) => http::pulse(folder, *thread, *count),
@@ -89,6 +99,9 @@ fn measure_http(options: &Options) -> Outcome<()> {
 
 fn publish(options: &Options, report: &Report) -> Outcome<()> {
     print!("{}", report.text());
+    if let Some(earlier) = &options.compare {
+        print!("{}", Comparison::of(&EarlierReport::read(earlier)?, report).text());
+    }
     if let Some(file) = &options.json {
         std::fs::write(file, serde_json::to_vec_pretty(report)?)?;
     }

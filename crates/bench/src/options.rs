@@ -15,6 +15,9 @@ pub(crate) struct Options {
     /// Also write all figures to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Compare the figures with an earlier report, written by `--json`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compare: Option<PathBuf>,
     /// Create the stores in a new folder inside this one, which should be on a real disk.
     #[arg(long, value_name = "PATH")]
     pub(crate) folder: Option<PathBuf>,
@@ -27,6 +30,12 @@ pub(crate) struct Options {
 pub(crate) enum Subcommands {
     /// Measure the HTTP API under load, compared with a bare handler that does one durable insert.
     Http,
+    /// Run each hot path a few times, for an instruction counter.
+    #[command(hide = true)]
+    HotPaths {
+        /// The folder of the store.
+        folder: PathBuf,
+    },
     /// Serve a store.
     #[command(hide = true)]
     Serve {

@@ -25,10 +25,10 @@ struct Verdict {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
-    of: String,
-    size: u64,
+    pub(crate) of: String,
+    pub(crate) size: u64,
     unit: &'static str,
-    value: f64,
+    pub(crate) value: f64,
     /// The 10th percentile, without disturbances.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast: Option<f64>,
@@ -37,7 +37,7 @@ pub(crate) struct Figure {
     slow: Option<f64>,
     /// The baseline measured with it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    baseline: Option<f64>,
+    pub(crate) baseline: Option<f64>,
     /// The 10th percentile of the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast_floor: Option<f64>,
@@ -100,6 +100,13 @@ impl Table {
         self.notes.push(note);
     }
 
+    /// The table as Markdown.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("writing into memory cannot fail");
+        text
+    }
+
     fn write(&self, text: &mut String) -> std::fmt::Result {
         writeln!(text, "\n### {}\n", self.title)?;
         writeln!(text, "| {} |", self.header.join(" | "))?;
@@ -121,6 +128,10 @@ impl Report {
 
     pub(crate) fn table(&mut self, table: Table) {
         self.tables.push(table);
+    }
+
+    pub(crate) fn figures(&self) -> &[Figure] {
+        &self.figures
     }
 
     pub(crate) fn figure(&mut self, figure: Figure) {
