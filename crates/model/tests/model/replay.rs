@@ -59,7 +59,7 @@ impl World {
         on: OnConflict,
     ) -> ReplayResult {
         let steps: Vec<FileStep> = steps.iter().map(|&(from, to)| FileStep::new(from, to)).collect();
-        let way = ReplayPlan { back: Vec::new(), steps };
+        let way = ReplayPlan::of(steps);
         let mut additions = Additions::new(&self.memory);
         let replayed =
             replay(&mut additions, &self.load(present), &way, on, LABELS).expect("content is in memory");
@@ -250,8 +250,8 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&files));
     let counted = Counted { memory: &world.memory, read: std::cell::Cell::new(0) };
     let step = FileStep::new;
-    let undo = ReplayPlan { back: Vec::new(), steps: vec![step(full, empty)] };
-    let redo = ReplayPlan { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
+    let undo = ReplayPlan::of(vec![step(full, empty)]);
+    let redo = ReplayPlan { back: vec![step(empty, full)], ..ReplayPlan::of(vec![step(empty, full)]) };
     for (present, way) in [(full, undo), (empty, redo)] {
         let mut additions = Additions::new(&counted);
         let present = load(&counted, present).expect("just created");
@@ -278,8 +278,11 @@ fn time_of_deep_folders(depth: usize) -> std::time::Duration {
     let mut world = World::default();
     let deep = format!("{}file", "d/".repeat(depth));
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&[(&deep, "1\n")]));
-    let undo = ReplayPlan { back: Vec::new(), steps: vec![FileStep::new(full, empty)] };
-    let redo = ReplayPlan { back: vec![FileStep::new(empty, full)], steps: vec![FileStep::new(empty, full)] };
+    let undo = ReplayPlan::of(vec![FileStep::new(full, empty)]);
+    let redo = ReplayPlan {
+        back: vec![FileStep::new(empty, full)],
+        ..ReplayPlan::of(vec![FileStep::new(empty, full)])
+    };
     let run = |_| {
         let started = std::time::Instant::now();
         for (present, way) in [(full, &undo), (empty, &redo)] {
@@ -319,7 +322,7 @@ fn a_step_between_folders_does_not_move_sealed_files() {
     let worktree = sealed(&mut world, SealedState::Nothing);
     let step = FileStep::between_folders(project, worktree);
     for (step, paths) in [(step, 0), (FileStep::new(project, worktree), 1)] {
-        let way = ReplayPlan { back: Vec::new(), steps: vec![step] };
+        let way = ReplayPlan::of(vec![step]);
         let mut additions = Additions::new(&world.memory);
         let present = world.load(project);
         let replayed =
