@@ -330,3 +330,41 @@ fn a_step_between_folders_does_not_move_sealed_files() {
         assert_eq!(replayed.paths.len(), paths);
     }
 }
+
+/// A snapshot of one file with these permissions.
+fn with_mode(world: &mut World, text: &str, mode: u16) -> ContentId {
+    let id = world.snapshot(&[("f", text)]);
+    let snapshot = world.load(id);
+    let mut additions = Additions::new(&world.memory);
+    let tree = snapshot.roots[0].tree;
+    let node = match resolve(&additions, tree, &path("f")).expect("content is in memory") {
+        Some(Node::File { content, size, .. }) => Some(Node::File { content, size, mode }),
+        other => other,
+    };
+    let tree =
+        graft(&mut additions, tree, &BTreeMap::from([(path("f"), node)])).expect("content is in memory");
+    let roots = vec![SnapshotRoot { tree, ..snapshot.roots[0].clone() }];
+    let id = additions.add(&Snapshot { roots });
+    let new = additions.into_new();
+    world.memory.insert_all(new);
+    id
+}
+
+#[test]
+fn permissions_that_both_sides_changed_are_a_conflict() {
+    for (texts, partly) in [(["1", "1"], false), (["1", "2"], true)] {
+        for (on_conflict, expected) in [(OnConflict::Keep, 0o600), (OnConflict::Take, 0o644)] {
+            let mut world = World::default();
+            let before = with_mode(&mut world, texts[0], 0o644);
+            let after = with_mode(&mut world, texts[1], 0o755);
+            let present = with_mode(&mut world, texts[1], 0o600);
+            let replayed = world.replay(present, &[(after, before)], on_conflict);
+            let kept = on_conflict == OnConflict::Keep;
+            let found = &replayed.paths[0];
+            assert!(matches!(found.how, PathOutcome::Conflict { kept: is, .. } if is == kept), "{found:?}");
+            assert_eq!(found.wanted.as_ref().and_then(Node::mode), Some(expected));
+            assert_eq!(found.wanted != found.present, partly || !kept, "{found:?}");
+            assert_eq!(world.files(&replayed.snapshot), [("f".to_owned(), texts[0].to_owned())]);
+        }
+    }
+}
