@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!   worker 1   run · undo · redo · run · ✗ · run …   in the folder one/  ┐ one project, one store:
-//!   worker 2   undo · run · ✗ · redo · run · …       in the folder two/  ┘ the real program each time
+//!   worker 2   undo · run · ✗ · redo · run · …       in the folder two/  │ the real program each time
+//!   speaker    entry · entry · ✗ · entry · …         in both threads     ┘
 //! ```
 //!
-//! Afterwards the log contains the file of every acknowledged command and every acknowledged move, no move is
+//! Afterwards the log contains the file of every acknowledged command, every acknowledged move and entry, no move is
 //! unfinished, and recording finds no further changes. The author of a file depends on which process records it first,
 //! because concurrent changes in one folder cannot be told apart. The control counts a killed command as acknowledged.
 
@@ -14,10 +15,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use retake_model::entry::EntryVersion;
 use retake_model::object::load;
 use retake_model::operation::{FileChange, OperationKind};
+use retake_model::state::ThreadState;
 use retake_model::tree::{Snapshot, differences};
-use retake_store::{Queries, ThreadFilter};
+use retake_store::{Queries, StoredOperation, ThreadFilter};
 use retake_timeline::{Rules, Timeline};
 
 use crate::files::{PROJECT, Sandbox, StoreLocation, retake};
@@ -27,6 +30,8 @@ use crate::scratch::ScratchDir;
 use crate::violation::{BoxError, CampaignError, Violation};
 
 const WORKERS: [&str; 2] = ["one", "two"];
+/// Adds entries to the threads of the workers.
+const SPEAKER: &str = "speaker";
 
 /// The size of a run, and the interpretation of kills.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +60,10 @@ pub struct WorkerLog {
     pub changes: Vec<String>,
     /// Number of acknowledged moves.
     pub moves: u64,
+    /// Texts of acknowledged entries.
+    pub entries: Vec<String>,
+    /// Texts of killed entries.
+    pub killed_entries: Vec<String>,
     /// Files of killed changes.
     pub killed: Vec<String>,
 }
@@ -72,9 +81,13 @@ pub fn concurrent_processes(plan: ConcurrentPlan) -> Result<Vec<WorkerLog>, Camp
     let workers = std::thread::scope(|scope| {
         let threads: Vec<_> = WORKERS
             .into_iter()
+            .chain([SPEAKER])
             .map(|name| {
                 let (rng, sandbox) = (rng.split(), &sandbox);
-                scope.spawn(move || work(sandbox, name, rng, plan))
+                scope.spawn(move || match name {
+                    SPEAKER => speak(sandbox, rng, plan),
+                    name => work(sandbox, name, rng, plan),
+                })
             })
             .collect();
         let ended = threads
@@ -133,6 +146,34 @@ fn work(sandbox: &Sandbox, name: &str, mut rng: Rng, plan: ConcurrentPlan) -> Re
     Ok(log)
 }
 
+/// Adds entries to both threads, and kills some of the commands.
+fn speak(sandbox: &Sandbox, mut rng: Rng, plan: ConcurrentPlan) -> Result<WorkerLog, BoxError> {
+    let mut duration = Duration::ZERO;
+    let mut log = WorkerLog::default();
+    for number in 0..plan.commands {
+        let (thread, text) = (WORKERS[rng.index(WORKERS.len())], format!("entry {number}."));
+        let arguments = ["entry", "add", &text, "--thread", thread];
+        let mut child =
+            sandbox.command(PROJECT, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let (started, kill) = (Instant::now(), rng.once_in(3));
+        if kill {
+            std::thread::sleep(duration.mul_f64(rng.below(1_000) as f64 / 1_000.0));
+            // It may have exited already.
+            let _ = child.kill();
+        }
+        let status = child.wait()?;
+        if !kill && plan.killed == KilledCommand::Unknown {
+            duration = started.elapsed();
+        }
+        match (status.success(), status.code()) {
+            (true, _) => log.entries.push(text),
+            (false, None) => log.killed_entries.push(text),
+            (false, Some(code)) => return Err(format!("{arguments:?} ended with {code}").into()),
+        }
+    }
+    Ok(log)
+}
+
 fn check(sandbox: &Sandbox, workers: &[WorkerLog], killed: KilledCommand) -> Result<(), String> {
     let fail = |error: &dyn std::fmt::Display| error.to_string();
     for worker in WORKERS {
@@ -153,13 +194,14 @@ fn check(sandbox: &Sandbox, workers: &[WorkerLog], killed: KilledCommand) -> Res
     if !reader.queries().intents().map_err(|error| fail(&error))?.is_empty() {
         return Err("a move is unfinished".to_owned());
     }
-    let mut written = BTreeSet::new();
+    let (mut written, mut said) = (BTreeSet::new(), BTreeSet::new());
     for row in reader.threads(&ThreadFilter::default()).map_err(|error| fail(&error))? {
         let log = reader.queries().operations_back(row.number, u64::MAX, usize::MAX);
         let log = log.map_err(|error| fail(&error))?;
         for files in log.iter().filter_map(|stored| stored.operation.files.as_ref()) {
             paths_written(&reader.queries(), files, &mut written).map_err(|error| fail(&error))?;
         }
+        texts_added(&reader.queries(), &log, &mut said).map_err(|error| fail(&error))?;
         let Some(worker) = WORKERS.iter().position(|name| *name == row.summary.title) else { continue };
         let moved = |kind: &OperationKind| {
             matches!(kind, OperationKind::Undone { .. } | OperationKind::Redone { .. })
@@ -172,16 +214,45 @@ fn check(sandbox: &Sandbox, workers: &[WorkerLog], killed: KilledCommand) -> Res
             ));
         }
     }
-    let killed = |log: &WorkerLog| match killed {
+    let killed_changes = |log: &WorkerLog| match killed {
         KilledCommand::Done => log.killed.clone(),
         KilledCommand::Unknown => Vec::new(),
     };
-    let mut acknowledged = workers.iter().flat_map(|log| log.changes.iter().cloned().chain(killed(log)));
+    let mut acknowledged =
+        workers.iter().flat_map(|log| log.changes.iter().cloned().chain(killed_changes(log)));
     if let Some(missing) = acknowledged.find(|path| !written.contains(path)) {
         return Err(format!("{missing} was acknowledged, but no operation wrote it"));
     }
+    let entries = workers.iter().flat_map(|log| match killed {
+        KilledCommand::Done => [&log.entries[..], &log.killed_entries].concat(),
+        KilledCommand::Unknown => log.entries.clone(),
+    });
+    if let Some(missing) = entries.into_iter().find(|text| !said.contains(text)) {
+        return Err(format!("{missing:?} was acknowledged, but no operation added it"));
+    }
     let verified = timeline.store().verify(&mut |_| {}).map_err(|error| fail(&error))?;
     verified.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))
+}
+
+/// Adds the texts of all entries that operations added.
+fn texts_added(
+    queries: &Queries<'_>,
+    log: &[StoredOperation],
+    said: &mut BTreeSet<String>,
+) -> Result<(), BoxError> {
+    for StoredOperation { operation, .. } in log {
+        let OperationKind::EntriesAdded { take, .. } = &operation.kind else { continue };
+        let (Some(added), state) = (operation.kind.added(), load::<ThreadState>(queries, operation.after)?)
+        else {
+            continue;
+        };
+        let take = state.take(queries, *take)?.ok_or("an entry was added to no take")?;
+        for cell in take.entries.page(queries, added.position..added.position + added.count)? {
+            let version: EntryVersion = load(queries, cell.version)?;
+            said.insert(version.text());
+        }
+    }
+    Ok(())
 }
 
 /// Adds the paths that an operation wrote.

@@ -35,13 +35,25 @@ fn main() -> ExitCode {
     });
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(error) => return failure::usage(&error),
+        Err(error) => return failed(is_exec(), failure::usage(&error)),
     };
     let general = arguments.general;
+    let exec = matches!(arguments.command, Command::Exec(_));
     match run(general.clone(), arguments.command) {
         Ok(code) => code,
-        Err(failure) => failure::report(failure, &general),
+        Err(failure) => failed(exec, failure::report(failure, &general)),
     }
+}
+
+/// The exit code of a failure. With `exec`, the codes of a failure could be those of the command.
+fn failed(exec: bool, code: ExitCode) -> ExitCode {
+    if exec { ExitCode::from(commands::exec::OWN_FAILURE) } else { code }
+}
+
+/// Whether a command line that is invalid is one of `exec`.
+fn is_exec() -> bool {
+    let matches = Arguments::command().ignore_errors(true).try_get_matches();
+    matches.is_ok_and(|matches| matches.subcommand_name() == Some("exec"))
 }
 
 fn is_dry_run(matches: &ArgMatches) -> bool {

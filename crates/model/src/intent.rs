@@ -101,6 +101,20 @@ pub struct FolderRun {
     /// The only paths below the main root that it writes; `None` if it may write anywhere.
     #[n(4)]
     pub paths: Option<Vec<ByteVec>>,
+    /// The command, if it is one and not a tool.
+    #[n(5)]
+    pub command: Option<RunningCommand>,
+}
+
+/// A command that Retake runs for a user.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RunningCommand {
+    /// The name of the program, without its arguments, which may contain secrets.
+    #[n(0)]
+    pub program: String,
+    /// The id of the process that waits for it.
+    #[n(1)]
+    pub process: u32,
 }
 
 /// A take with a worktree.

@@ -22,6 +22,7 @@
 //! Paths that no step touches never change. After a conflict, later steps skip the path. A folder is removed
 //! only if it is empty, and nothing is written where a folder was replaced by a file, or a file by a folder.
 
+mod excluded;
 mod path;
 mod sealed;
 mod selection;
@@ -73,9 +74,16 @@ pub struct ReplayPlan {
     pub back: Vec<FileStep>,
     /// The steps for all other paths, in order.
     pub steps: Vec<FileStep>,
+    /// The changes that the steps sum up. Paths that one of them made excluded are reported; nothing is applied.
+    pub passed: Vec<FileStep>,
 }
 
 impl ReplayPlan {
+    /// These steps, in order.
+    pub fn of(steps: Vec<FileStep>) -> Self {
+        Self { steps, ..Self::default() }
+    }
+
     /// Whether the step with this index must not override the reversed moves.
     fn is_exact(&self, number: usize) -> bool {
         !self.back.is_empty() && number >= self.back.len()
@@ -127,6 +135,10 @@ pub enum PathOutcome {
     Merged,
     /// One snapshot of a step excludes the path, so its change is unknown; the path stays as it is.
     NotCaptured(ExclusionReason),
+    /// The file was removed. The target has an excluded folder there, whose content is unknown.
+    ReplacedFolder(ExclusionReason),
+    /// A file is where the path needs a folder.
+    ParentNotFolder,
     /// The folder has no such root, so that the change cannot be applied.
     NoRoot,
     /// The path had other changes that do not merge.
@@ -190,6 +202,11 @@ pub fn replay<O: Objects + ?Sized>(
         let left = load(additions, newest.from)?;
         path::report_changed(additions, present, &left, passed_over, &mut touched)?;
     }
+    let target = plan.steps.last().or(plan.back.last()).map(|step| load(additions, step.to)).transpose()?;
+    excluded::leave_excluded(additions, present, target.as_ref(), &mut touched)?;
+    for (path, how) in excluded::left_behind(additions, present, &plan.passed)? {
+        unknown.entry(path).or_insert(how);
+    }
     settle::settle(additions, present, &mut touched)?;
     let mut snapshot = with_paths(additions, present, &touched)?;
     let mut paths: Vec<ReplayPath> = touched
@@ -201,30 +218,9 @@ pub fn replay<O: Objects + ?Sized>(
             how: touched.how,
         })
         .collect();
-    mark_excluded(additions, present, &mut paths)?;
     paths.extend(sealed::carry(additions, present, &mut snapshot, plan, on_conflict)?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(ReplayResult { snapshot, paths: with_unknown(paths, unknown) })
-}
-
-/// Reports paths that the steps would remove and where an excluded file exists now, which stays.
-fn mark_excluded<O: Objects + ?Sized>(
-    additions: &Additions<'_, O>,
-    present: &Snapshot,
-    paths: &mut [ReplayPath],
-) -> Result<(), ObjectError> {
-    for root in &present.roots {
-        let Some(id) = root.excluded else { continue };
-        let excluded: Excluded = load(additions, id)?;
-        let here = paths.iter_mut().filter(|path| path.path.root == root.name);
-        for path in here.filter(|path| path.present.is_none() && path.wanted.is_none()) {
-            if let (PathOutcome::Exact, Some(found)) = (&path.how, excluded.covering(&path.path.path.bytes()))
-            {
-                path.how = PathOutcome::NotCaptured(found.reason);
-            }
-        }
-    }
-    Ok(())
+    Ok(ReplayResult { snapshot, paths: excluded::with_unknown(paths, unknown) })
 }
 
 /// The paths of a step below roots that the current files do not have. A root that one side of the step does
@@ -246,26 +242,14 @@ fn changes_of_missing_roots<O: Objects + ?Sized>(
     Ok(paths)
 }
 
-/// Merges the paths, which are sorted, with those that a step may have touched.
-fn with_unknown(mut paths: Vec<ReplayPath>, mut unknown: BTreeMap<RootPath, PathOutcome>) -> Vec<ReplayPath> {
-    unknown.retain(|path, _| paths.binary_search_by(|known| known.path.cmp(path)).is_err());
-    paths.extend(unknown.into_iter().map(|(path, how)| ReplayPath {
-        path,
-        present: None,
-        wanted: None,
-        how,
-    }));
-    paths.sort_by(|left, right| left.path.cmp(&right.path));
-    paths
-}
-
 /// Restores some paths of the current files from another snapshot, and returns the paths that differ. An
-/// empty selection means all paths.
+/// empty selection means all paths. `passed` are the changes since that snapshot, as in [`ReplayPlan`].
 pub fn restore_paths<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
     target: &Snapshot,
     only: &[RootPath],
+    passed: &[FileStep],
 ) -> Result<ReplayResult, ObjectError> {
     let selection = Selection::new(only);
     let mut touched = BTreeMap::new();
@@ -290,6 +274,12 @@ pub fn restore_paths<O: Objects + ?Sized>(
             }
         }
     }
+    excluded::leave_excluded(additions, present, Some(target), &mut touched)?;
+    for (path, how) in excluded::left_behind(additions, present, passed)? {
+        if selection.covers(&path) || selection.is_below(&path) {
+            unknown.entry(path).or_insert(how);
+        }
+    }
     settle::settle(additions, present, &mut touched)?;
     let mut snapshot = with_paths(additions, present, &touched)?;
     let mut paths: Vec<ReplayPath> = touched
@@ -298,7 +288,7 @@ pub fn restore_paths<O: Objects + ?Sized>(
         .collect();
     paths.extend(sealed::restore_paths(additions, present, target, &mut snapshot, &selection)?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(ReplayResult { snapshot, paths: with_unknown(paths, unknown) })
+    Ok(ReplayResult { snapshot, paths: excluded::with_unknown(paths, unknown) })
 }
 
 /// The state of a path after the steps applied so far.
@@ -356,15 +346,13 @@ fn without<O: Objects + ?Sized>(
     paths: &BTreeMap<TreePath, Option<Node>>,
 ) -> Result<Option<ContentId>, ObjectError> {
     let Some(id) = list_id else { return Ok(None) };
-    let mut excluded: Excluded = load(additions, id)?;
-    let count = excluded.0.len();
-    excluded.0.retain(|excluded| {
-        !TreePath::new(&excluded.path).is_ok_and(|path| paths.get(&path).is_some_and(Option::is_some))
-    });
-    Ok(match excluded.0.len() {
+    let list: Excluded = load(additions, id)?;
+    let count = list.0.len();
+    let left = excluded::without(list, paths);
+    Ok(match left.0.len() {
         0 => None,
-        left if left == count => list_id,
-        _ => Some(additions.add(&excluded)),
+        same if same == count => list_id,
+        _ => Some(additions.add(&left)),
     })
 }
 

@@ -29,7 +29,7 @@ pub use renames::{
 };
 
 use crate::content::{Content, ContentId, Kind, MalformedError};
-use crate::path::FileName;
+use crate::path::{FileName, TreePath};
 
 /// Longer files are stored in parts of this size, so that no code needs a whole file in memory.
 pub const PART: u64 = 4 * 1024 * 1024;
@@ -140,6 +140,18 @@ pub struct ExcludedPath {
     /// The reason.
     #[n(1)]
     pub reason: ExclusionReason,
+    /// What exists there. As an optional last field, it leaves the encoding of other paths unchanged.
+    #[n(2)]
+    pub kind: Option<ExcludedKind>,
+}
+
+/// What exists at an excluded path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+#[cbor(index_only)]
+pub enum ExcludedKind {
+    /// A folder. For other kinds, and in older snapshots, nothing is recorded.
+    #[n(0)]
+    Folder,
 }
 
 /// Reason why a path is excluded.
@@ -257,17 +269,28 @@ impl Excluded {
         self.covering(path).is_some()
     }
 
+    /// The exclusion of exactly this path.
+    pub fn at(&self, path: &[u8]) -> Option<&ExcludedPath> {
+        let found = self.0.binary_search_by(|left| left.path.as_slice().cmp(path)).ok()?;
+        Some(&self.0[found]).filter(|left| left.reason != ExclusionReason::ModeBits)
+    }
+
     /// The exclusion that covers a path: of the path itself or of a folder above it.
     pub fn covering(&self, path: &[u8]) -> Option<&ExcludedPath> {
         if self.0.is_empty() {
             return None;
         }
-        let named = |end: usize| {
-            let found = self.0.binary_search_by(|left| left.path.as_slice().cmp(&path[..end])).ok()?;
-            Some(&self.0[found]).filter(|left| left.reason != ExclusionReason::ModeBits)
-        };
+        let named = |end: usize| self.at(&path[..end]);
         let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
         named(path.len()).or_else(|| ends.find_map(named))
+    }
+}
+
+impl ExcludedPath {
+    /// Whether a folder was excluded here, and the node of another snapshot is a file or link. Whatever the folder
+    /// contained, it is not this node.
+    pub fn is_folder_instead_of(&self, path: &TreePath, node: &Node) -> bool {
+        self.kind == Some(ExcludedKind::Folder) && !node.is_folder() && self.path == path.bytes()
     }
 }
 

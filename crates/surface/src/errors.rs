@@ -287,6 +287,10 @@ impl From<FileError> for Failure {
             | FileError::NoSuchPath(_)
             | FileError::NotAWorktree => Code::NotFound,
             FileError::TurnRuns(_) | FileError::Running(_) => Code::TurnRunning,
+            FileError::CommandRuns { ref program, process } => {
+                let running = Self::caused_by(Code::Conflict, &error).with("program", program.clone());
+                return running.with("process", process);
+            }
             FileError::ProjectFolderMissing(_)
             | FileError::ProjectForgotten(_)
             | FileError::Open(_)

@@ -286,6 +286,7 @@ fn of_files(all: &mut Named) {
         FileError::TurnRuns(_) => FileError::TurnRuns(text()),
         FileError::OtherTake => FileError::OtherTake,
         FileError::Running(_) => FileError::Running(text()),
+        FileError::CommandRuns { .. } => FileError::CommandRuns { program: text(), process: 1 },
         FileError::RootTaken { .. } => FileError::RootTaken { root: "/a".into(), other: "/a/b".into() },
         FileError::RootIsStore { .. } => FileError::RootIsStore { root: "/a".into(), store: "/a/b".into() },
         FileError::RootsInWorktree => FileError::RootsInWorktree,

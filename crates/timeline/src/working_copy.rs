@@ -42,6 +42,7 @@ mod resolve_request;
 mod restore;
 mod roots;
 mod route;
+mod run_report;
 mod save;
 mod sealed;
 mod status;
@@ -49,6 +50,7 @@ mod take_files;
 mod take_folder;
 mod takes;
 mod turn;
+mod uncaptured;
 mod worktree;
 
 use std::sync::Arc;

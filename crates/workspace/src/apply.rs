@@ -45,8 +45,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 pub use inspect::{Identity, content_of};
-pub use sealed::{PlainFile, Replacement, StampedFile, read_plain, replace_plain};
-pub use set_aside::{AsideFiles, set_aside};
+pub use sealed::{PlainFile, Replaced, Replacement, StampedFile, read_plain, replace_plain};
+pub use set_aside::{AsideFiles, aside_path, set_aside};
 
 /// The root folder to change. The open descriptor stays valid if the path is moved in the meantime.
 #[derive(Debug)]

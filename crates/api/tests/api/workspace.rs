@@ -543,7 +543,7 @@ fn shared_changes_are_undone_only_on_request() {
     let turn = TurnId::generate(&mut timeline.fresh());
     let alive = timeline.store().lock_alive(turn).expect("it is alive");
     let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
-    working_copy.mark_running(id, caller.clone(), turn).expect("it begins");
+    working_copy.mark_running(id, caller.clone(), turn, None).expect("it begins");
     write(&world.project(), "both.txt", "whose?\n");
     snapshot(&client, &thread, json!({"by": "editor"}));
     working_copy.record_as_caller(id, caller).expect("it ends");

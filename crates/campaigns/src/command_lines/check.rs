@@ -26,7 +26,10 @@ pub(super) fn general(
             ran.output.errors.trim()
         )))
     };
-    let panicked = ran.output.errors.contains("panicked at");
+    // The exit code of `exec` does not tell its own failures apart.
+    let damage = [r#""code":"damaged""#, r#""code":"storage""#];
+    let panicked = ran.output.errors.contains("panicked at")
+        || (line.is_exec() && damage.iter().any(|code| ran.output.errors.contains(code)));
     if panicked || ran.output.code.is_none_or(|code| FORBIDDEN_EXIT_CODES.contains(&code)) {
         return broken("the command panicked, or took something for damage or a failed disk".into());
     }

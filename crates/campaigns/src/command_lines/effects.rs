@@ -37,6 +37,26 @@ impl World {
         }
     }
 
+    /// The answer of `exec` must name every captured file or link that the program wrote or removed.
+    pub(super) fn check_exec(ran: &CommandRun, folder: &str) -> Result<(), StepError> {
+        let Some(report) = reported(&ran.output.answer) else { return Ok(()) };
+        let (before, after) = ran.folder(folder);
+        let is_file = |node: Option<&Node>| {
+            node.is_some_and(|node| matches!(node.kind, Kind::File(_) | Kind::Link(_))) && is_captured(node)
+        };
+        let plain = |node: Option<&Node>| node.map(|node| (node.kind.clone(), node.mode & 0o777));
+        for path in differences(&before, &after).into_iter().filter(|path| is_known(path)) {
+            let (old, new) = (before.get(path), after.get(path));
+            let is_captured = is_file(new) || (new.is_none() && is_file(old));
+            let is_named = report.iter().any(|reported| reported.path == *path);
+            if is_captured && plain(old) != plain(new) && !is_named {
+                let what = format!("exec changed {}, and does not report it", path.display());
+                return Err(StepError::Broken(what));
+            }
+        }
+        Ok(())
+    }
+
     /// An undo must revert exactly the changes of the undone programs.
     pub(super) fn check_undo(
         &mut self,
@@ -99,7 +119,8 @@ impl World {
 /// Whether the result of an undo at this path is predictable: ignored files, version control data and paths behind
 /// possible links are not.
 fn is_known(path: &Path) -> bool {
-    let ignored = path.extension().is_some_and(|extension| extension == "log");
+    let ignored = path.extension().is_some_and(|extension| extension == "log")
+        || (path.starts_with("out") && path != Path::new("out"));
     !ignored && !is_protected(path) && !path.starts_with("d") && !path.starts_with("l")
 }
 

@@ -21,6 +21,10 @@ pub enum ProgramFault {
     AddsAnEntryAfterFailure,
     /// A preview omits a path.
     ShortensPreview,
+    /// A preview omits what is moved aside.
+    HidesAside,
+    /// The answer of `exec` omits a path.
+    ShortensExec,
     /// An undo reverts two steps and reports one.
     UndoesTwice,
     /// An undo skips one file.
@@ -47,12 +51,14 @@ pub enum ProgramFault {
 
 impl ProgramFault {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::WritesWhereItStarted,
         Self::DropsDryRun,
         Self::WritesAfterFailure,
         Self::AddsAnEntryAfterFailure,
         Self::ShortensPreview,
+        Self::HidesAside,
+        Self::ShortensExec,
         Self::UndoesTwice,
         Self::UndoesAllButOneFile,
         Self::UndoesSharedChanges,
@@ -102,6 +108,16 @@ impl World {
                 self.execute("a", &["entry".into(), "add".into(), "astray".into()]).map(drop)
             }
             ProgramFault::ShortensPreview if line.is_dry() => {
+                paths_of(output).map(Vec::pop);
+                Ok(())
+            }
+            ProgramFault::HidesAside if line.is_dry() => {
+                if let Some(files) = output.answer["files"].as_object_mut() {
+                    files.remove("aside");
+                }
+                Ok(())
+            }
+            ProgramFault::ShortensExec if line.is_exec() => {
                 paths_of(output).map(Vec::pop);
                 Ok(())
             }

@@ -1,6 +1,6 @@
 //! Undo, redo, jump, restore and take commands, with and without a preview.
 
-use super::report::reported;
+use super::report::{aside, reported};
 use super::steps::Target;
 use super::world::{CommandLine, CommandRun, StepError, World};
 
@@ -128,6 +128,12 @@ impl World {
         let (would, did) = (reported(&dry.output.answer), reported(&real.output.answer));
         if real.succeeded() && would.clone().unwrap_or_default() != did.clone().unwrap_or_default() {
             return Err(StepError::Broken(format!("the dry run said {would:?}, and the command {did:?}")));
+        }
+        let (would, did) = (aside(&dry.output.answer), aside(&real.output.answer));
+        if real.succeeded() && would != did {
+            return Err(StepError::Broken(format!(
+                "the dry run moved {would:?} aside, and the command {did:?}"
+            )));
         }
         Ok(real)
     }

@@ -2,6 +2,8 @@
 
 use crate::rng::Rng;
 
+const IGNORE_OUT: &str = "grep -q out .gitignore 2>&- || echo 'out/' >> .gitignore";
+
 const NAMES: [&str; 8] = ["f0", "f1", "f2", "f3", "run.sh", "note.txt", "x.log", "y.log"];
 
 /// A few random file changes that neither block on a pipe nor write through links that lead outside.
@@ -15,7 +17,7 @@ fn change(rng: &mut Rng) -> String {
     let other = rng.pick(&NAMES).copied().unwrap_or("f1");
     let number = rng.below(10_000);
     let make_way = format!("[ -f {name} ] || rm -rf {name}");
-    match rng.below(16) {
+    match rng.below(19) {
         0..=5 => format!("{make_way}; echo {number} > {name}"),
         6 => format!("rm -rf {name}"),
         7 => format!("[ -L d ] || {{ mkdir -p d; echo {number} > d/x; }}"),
@@ -25,6 +27,10 @@ fn change(rng: &mut Rng) -> String {
         12 => format!("rm -rf {name}; mkfifo {name}"),
         13 => "grep -q log .gitignore 2>&- || echo '*.log' >> .gitignore".to_owned(),
         14 => format!("[ ! -f {name} ] || [ {name} = {other} ] || {{ rm -rf {other}; mv {name} {other}; }}"),
+        // A folder that is ignored only as a folder, and a file or link in its place.
+        15 => format!("rm -rf out; mkdir out; echo {number} > out/x; {IGNORE_OUT}"),
+        16 => format!("rm -rf out; echo {number} > out; {IGNORE_OUT}"),
+        17 => format!("rm -rf out; ln -s {other} out; {IGNORE_OUT}"),
         _ => format!("rm -rf l; ln -s {other} l"),
     }
 }

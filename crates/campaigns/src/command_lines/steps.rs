@@ -100,6 +100,7 @@ impl World {
         // The exit code is that of the script.
         let ran = self.run(&CommandLine { failure_may_change: true, ..line })?;
         self.remember(&ran, &target.folder);
+        Self::check_exec(&ran, &target.folder)?;
         if self.rng.once_in(2) {
             return Ok(());
         }

@@ -36,8 +36,9 @@ impl ConcurrentProcesses {
         let changes: usize = told.iter().map(|told| told.changes.len()).sum();
         let killed: usize = told.iter().map(|told| told.killed.len()).sum();
         let moves: u64 = told.iter().map(|told| told.moves).sum();
+        let entries: usize = told.iter().map(|told| told.entries.len()).sum();
         println!(
-            "concurrent-processes: {changes} changes and {moves} moves were acknowledged, {killed} changes were killed: nothing \
+            "concurrent-processes: {changes} changes, {moves} moves and {entries} entries were acknowledged, {killed} changes were killed: nothing \
              acknowledged was lost, and the files are as the store says"
         );
         Ok(())

@@ -61,7 +61,10 @@ fn carry(at: &mut PathState, from: Option<&FileNode>, to: Option<&FileNode>, mis
     } else if now != to {
         #[expect(clippy::single_match_else, reason = "the comment belongs to the other side")]
         match both(from, now, to, mistake) {
-            Some(merged) => at.wanted = Some(merged),
+            Some(merged) => {
+                at.settled = permissions_conflict(from, now, to);
+                at.wanted = Some(merged);
+            }
             // A conflict: the path stays as it is.
             None => {
                 if mistake == Some(ModelFault::ConflictsAreOverwritten) {
@@ -71,6 +74,16 @@ fn carry(at: &mut PathState, from: Option<&FileNode>, to: Option<&FileNode>, mis
             }
         }
     }
+}
+
+/// Whether two changes of the permissions do not merge. The content may have merged.
+fn permissions_conflict(from: Option<&FileNode>, now: Option<&FileNode>, to: Option<&FileNode>) -> bool {
+    let mode = |node: Option<&FileNode>| match node {
+        Some(FileNode::File { mode, .. }) => Some(*mode),
+        _ => None,
+    };
+    let [from, now, to] = [from, now, to].map(mode);
+    now != from && to != from && now != to
 }
 
 fn both(

@@ -81,6 +81,13 @@ impl Arguments {
                  `retake jump {version}` moves both."
             ))?;
         }
+        if let Some(version) = answer.imported.restore {
+            let id = row.summary.id.short();
+            context.note(&format!(
+                "No file was written. `retake restore {version} -t {id}` makes the project folder the files of the thread, \
+                 after it has recorded what is there."
+            ))?;
+        }
         note(context, &row)?;
         context.warn_of_budget();
         Ok(())

@@ -18,7 +18,7 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
     if let Some(recovered) = &report.recovered {
         write_recovered(out, context, recovered)?;
     }
-    write_aside(out, context, &report.aside)?;
+    write_aside(out, context, &report.aside, report.preview)?;
     if report.files_unknown {
         let (warning, begins) = (styles.warning, if report.preview { "would begin" } else { "begins" });
         writeln!(
@@ -160,7 +160,7 @@ pub(crate) fn write_recovered(
     let warning = context.styles.warning;
     let what = super::operation(&recovered.kind);
     let what = sanitize(&what, LineBreaks::Fold);
-    write_aside(out, context, &recovered.aside)?;
+    write_aside(out, context, &recovered.aside, false)?;
     if recovered.finished {
         let paths = counted(recovered.paths.len() as u64, "file was", "files were");
         writeln!(
@@ -182,13 +182,18 @@ pub(crate) fn write_recovered(
     }
 }
 
-fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String]) -> io::Result<()> {
+fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String], preview: bool) -> io::Result<()> {
     let warning = context.styles.warning;
+    let (moved, contains, replaced) = if preview {
+        ("To be moved aside:", "will contain", "replaces")
+    } else {
+        ("Moved aside:", "contains", "replaced")
+    };
     for file in aside {
         let file = sanitize(file, LineBreaks::Fold);
         writeln!(
             out,
-            "{warning}Moved aside:{warning:#} {file} contains an unrecorded version that another file replaced."
+            "{warning}{moved}{warning:#} {file} {contains} an unrecorded version that another file {replaced}."
         )?;
     }
     Ok(())

@@ -90,7 +90,7 @@ fn exec_records_file_changes_and_returns_the_exit_code() {
     assert_eq!((output.code, output.stdout.as_str()), (7, "said\n"));
     sandbox.done(&["undo"]);
     assert_eq!(sandbox.read("b"), None);
-    assert_eq!(sandbox.run(&["exec", "--", "no-such-program"]).code, 3);
+    assert_eq!(sandbox.run(&["exec", "--", "no-such-program"]).code, 127);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod agent_commands;
 mod bounded;
 mod drafts;
+mod exec;
 mod file_commands;
 mod files_edges;
 mod files_moving;

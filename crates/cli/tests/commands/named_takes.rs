@@ -112,7 +112,7 @@ fn a_take_that_would_be_ignored_is_refused() {
         assert_eq!(code, 2, "{arguments:?}: {error}");
     }
     let executed = sandbox.run(&["exec", "-t", "T/second", "--", "touch", "x"]);
-    assert_eq!((executed.code, sandbox.read("x")), (2, None), "{}", executed.stderr);
+    assert_eq!((executed.code, sandbox.read("x")), (125, None), "{}", executed.stderr);
 }
 
 #[test]

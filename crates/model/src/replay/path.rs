@@ -89,7 +89,10 @@ fn merge_path<O: Objects + ?Sized>(
         Some(Node::File { content: theirs, size: their_size, mode: their_mode }),
     ) = (from, &now, &to)
     {
-        let mode = if our_mode == base_mode { *their_mode } else { *our_mode };
+        let keeps_mode = our_mode != base_mode && on_conflict != OnConflict::Take;
+        let both_changed = our_mode != base_mode && their_mode != base_mode && our_mode != their_mode;
+        let mode =
+            if our_mode == base_mode || (both_changed && !keeps_mode) { *their_mode } else { *our_mode };
         let merged = if ours == base {
             Some((*theirs, *their_size))
         } else if theirs == base || theirs == ours {
@@ -107,7 +110,12 @@ fn merge_path<O: Objects + ?Sized>(
             None
         };
         if let Some((content, size)) = merged {
-            return Ok((Some(Node::File { content, size, mode }), PathOutcome::Merged));
+            let how = if both_changed {
+                PathOutcome::Conflict { theirs: to, kept: keeps_mode }
+            } else {
+                PathOutcome::Merged
+            };
+            return Ok((Some(Node::File { content, size, mode }), how));
         }
     }
     let (wanted, kept) = match (on_conflict, marked) {

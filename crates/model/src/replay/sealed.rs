@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{OnConflict, PathOutcome, ReplayPath, ReplayPlan, Selection};
+use super::{OnConflict, PathOutcome, ReplayPath, ReplayPlan, Selection, excluded};
 use crate::object::{Additions, ObjectError, Objects, load};
 use crate::path::{RootPath, TreePath};
 use crate::sealed::{SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
-use crate::tree::{ExclusionReason, Snapshot, SnapshotRoot, TreeCursor};
+use crate::tree::{Excluded, ExclusionReason, Snapshot, SnapshotRoot, TreeCursor};
 
 /// The state of a sealed path after the steps applied so far.
 struct SealedPathState {
@@ -77,7 +77,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
                 }
             }
         }
-        paths.extend(settle(additions, root, wanted, carried, here));
+        paths.extend(settle(additions, root, wanted, carried, here)?);
     }
     Ok(paths)
 }
@@ -108,7 +108,7 @@ pub(super) fn restore_paths<O: Objects + ?Sized>(
             found.step(&before, after, OnConflict::Keep);
             (path, found)
         });
-        paths.extend(settle(additions, root, wanted, carried.collect(), here));
+        paths.extend(settle(additions, root, wanted, carried.collect(), here)?);
     }
     Ok(paths)
 }
@@ -139,9 +139,16 @@ fn settle<O: Objects + ?Sized>(
     wanted: &mut Snapshot,
     carried: BTreeMap<TreePath, SealedPathState>,
     mut states: SealedMap,
-) -> Vec<ReplayPath> {
+) -> Result<Vec<ReplayPath>, ObjectError> {
     let mut paths = Vec::new();
-    for (path, SealedPathState { present, wanted, how, .. }) in carried {
+    let tree = wanted.root(&root.name).map_or(root.tree, |root| root.tree);
+    let (mut after, excluded) = (TreeCursor::new(tree), excluded::excluded(additions, root)?);
+    for (path, SealedPathState { present, mut wanted, mut how, .. }) in carried {
+        let is_written = matches!(wanted, SealedState::File(_)) && present.as_ref() != Some(&wanted);
+        if is_written && is_below_file(additions, &mut after, &excluded, &path)? {
+            how = PathOutcome::ParentNotFolder;
+            wanted = present.clone().unwrap_or(SealedState::Nothing);
+        }
         let report = |state: Option<&SealedState>| state.and_then(SealedState::node);
         paths.push(ReplayPath {
             path: RootPath { root: root.name.clone(), path: path.clone() },
@@ -156,5 +163,26 @@ fn settle<O: Objects + ?Sized>(
     {
         root.sealed = Some(additions.add(&SealedFiles::new(&states)));
     }
-    paths
+    Ok(paths)
+}
+
+/// Whether a captured or excluded file is where the path needs a folder.
+fn is_below_file<O: Objects + ?Sized>(
+    additions: &Additions<'_, O>,
+    after: &mut TreeCursor,
+    excluded: &Excluded,
+    path: &TreePath,
+) -> Result<bool, ObjectError> {
+    let mut next = path.parent();
+    while let Some(above) = next {
+        next = above.parent();
+        let is_file = match after.get(additions, &above)? {
+            Some(node) => !node.is_folder(),
+            None => excluded.at(&above.bytes()).is_some_and(|found| found.kind.is_none()),
+        };
+        if is_file {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

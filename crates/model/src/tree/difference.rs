@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Excluded, ExcludedPath, ExclusionReason, Node, SnapshotRoot, Tree, TreeEntry};
+use super::{Excluded, ExclusionReason, Node, SnapshotRoot, Tree, TreeEntry};
 use crate::content::ContentId;
 use crate::object::{ObjectError, Objects, load};
 use crate::path::{FileName, TreePath};
@@ -33,7 +33,7 @@ pub fn differences(
 
 /// Every path known to differ between two snapshots of a root. A path that one side excludes (for example
 /// because it was ignored) is unknown on that side: its absence from the tree does not mean that it did not
-/// exist.
+/// exist. Only a file or link in place of an excluded folder is known to be new.
 pub fn changes(
     objects: &(impl Objects + ?Sized),
     before: Option<&SnapshotRoot>,
@@ -45,7 +45,8 @@ pub fn changes(
 /// The differences between two snapshots of a root, as far as both sides are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotComparison {
-    /// The paths known to differ.
+    /// The paths known to differ. A path at which one side has a file or link, and the other an excluded folder, is
+    /// one of them, and its missing side stands for the folder.
     pub known: Vec<Difference>,
     /// The paths that one side captures and the other excludes, with the reason; for an excluded folder, only
     /// the folder. Their state on the excluding side is unknown.
@@ -72,13 +73,17 @@ pub fn compare(
         };
         match unknown {
             None => comparison.known.push(difference),
-            Some(ExcludedPath { path, reason }) => {
+            Some(excluded) => {
                 // The exclusion is of a captured path or of a folder above it.
-                let covering = TreePath::new(path).unwrap_or_else(|_| difference.path.clone());
-                if is_certain_change(&covering, *reason, &difference) {
+                let covering = TreePath::new(&excluded.path).unwrap_or_else(|_| difference.path.clone());
+                comparison.unknown.insert(covering.clone(), excluded.reason);
+                let mut captured = difference.before.iter().chain(&difference.after);
+                let is_new_kind = captured.any(|node| excluded.is_folder_instead_of(&difference.path, node));
+                if is_certain_change(&covering, excluded.reason, &difference) {
                     comparison.excluded.push(difference);
+                } else if is_new_kind {
+                    comparison.known.push(difference);
                 }
-                comparison.unknown.insert(covering, *reason);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of pure code, against simpler implementations and with adversarial input.
 
 mod diff;
+mod excluded;
 mod list_costs;
 mod list_hostile;
 mod list_properties;

@@ -59,7 +59,7 @@ impl World {
         on: OnConflict,
     ) -> ReplayResult {
         let steps: Vec<FileStep> = steps.iter().map(|&(from, to)| FileStep::new(from, to)).collect();
-        let way = ReplayPlan { back: Vec::new(), steps };
+        let way = ReplayPlan::of(steps);
         let mut additions = Additions::new(&self.memory);
         let replayed =
             replay(&mut additions, &self.load(present), &way, on, LABELS).expect("content is in memory");
@@ -181,7 +181,8 @@ fn restoring_makes_the_chosen_paths_exact() {
     let mut check = |only: &[&str], expected: Files<'_>| {
         let only: Vec<RootPath> = only.iter().map(|text| RootPath::main(path(text))).collect();
         let mut additions = Additions::new(&world.memory);
-        let restored = restore_paths(&mut additions, &present, &target, &only).expect("content is in memory");
+        let restored =
+            restore_paths(&mut additions, &present, &target, &only, &[]).expect("content is in memory");
         let new = additions.into_new();
         world.memory.insert_all(new);
         let expected: Vec<(String, String)> =
@@ -250,8 +251,8 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&files));
     let counted = Counted { memory: &world.memory, read: std::cell::Cell::new(0) };
     let step = FileStep::new;
-    let undo = ReplayPlan { back: Vec::new(), steps: vec![step(full, empty)] };
-    let redo = ReplayPlan { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
+    let undo = ReplayPlan::of(vec![step(full, empty)]);
+    let redo = ReplayPlan { back: vec![step(empty, full)], ..ReplayPlan::of(vec![step(empty, full)]) };
     for (present, way) in [(full, undo), (empty, redo)] {
         let mut additions = Additions::new(&counted);
         let present = load(&counted, present).expect("just created");
@@ -278,8 +279,11 @@ fn time_of_deep_folders(depth: usize) -> std::time::Duration {
     let mut world = World::default();
     let deep = format!("{}file", "d/".repeat(depth));
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&[(&deep, "1\n")]));
-    let undo = ReplayPlan { back: Vec::new(), steps: vec![FileStep::new(full, empty)] };
-    let redo = ReplayPlan { back: vec![FileStep::new(empty, full)], steps: vec![FileStep::new(empty, full)] };
+    let undo = ReplayPlan::of(vec![FileStep::new(full, empty)]);
+    let redo = ReplayPlan {
+        back: vec![FileStep::new(empty, full)],
+        ..ReplayPlan::of(vec![FileStep::new(empty, full)])
+    };
     let run = |_| {
         let started = std::time::Instant::now();
         for (present, way) in [(full, &undo), (empty, &redo)] {
@@ -319,11 +323,49 @@ fn a_step_between_folders_does_not_move_sealed_files() {
     let worktree = sealed(&mut world, SealedState::Nothing);
     let step = FileStep::between_folders(project, worktree);
     for (step, paths) in [(step, 0), (FileStep::new(project, worktree), 1)] {
-        let way = ReplayPlan { back: Vec::new(), steps: vec![step] };
+        let way = ReplayPlan::of(vec![step]);
         let mut additions = Additions::new(&world.memory);
         let present = world.load(project);
         let replayed =
             replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("content is in memory");
         assert_eq!(replayed.paths.len(), paths);
+    }
+}
+
+/// A snapshot of one file with these permissions.
+fn with_mode(world: &mut World, text: &str, mode: u16) -> ContentId {
+    let id = world.snapshot(&[("f", text)]);
+    let snapshot = world.load(id);
+    let mut additions = Additions::new(&world.memory);
+    let tree = snapshot.roots[0].tree;
+    let node = match resolve(&additions, tree, &path("f")).expect("content is in memory") {
+        Some(Node::File { content, size, .. }) => Some(Node::File { content, size, mode }),
+        other => other,
+    };
+    let tree =
+        graft(&mut additions, tree, &BTreeMap::from([(path("f"), node)])).expect("content is in memory");
+    let roots = vec![SnapshotRoot { tree, ..snapshot.roots[0].clone() }];
+    let id = additions.add(&Snapshot { roots });
+    let new = additions.into_new();
+    world.memory.insert_all(new);
+    id
+}
+
+#[test]
+fn permissions_that_both_sides_changed_are_a_conflict() {
+    for (texts, partly) in [(["1", "1"], false), (["1", "2"], true)] {
+        for (on_conflict, expected) in [(OnConflict::Keep, 0o600), (OnConflict::Take, 0o644)] {
+            let mut world = World::default();
+            let before = with_mode(&mut world, texts[0], 0o644);
+            let after = with_mode(&mut world, texts[1], 0o755);
+            let present = with_mode(&mut world, texts[1], 0o600);
+            let replayed = world.replay(present, &[(after, before)], on_conflict);
+            let kept = on_conflict == OnConflict::Keep;
+            let found = &replayed.paths[0];
+            assert!(matches!(found.how, PathOutcome::Conflict { kept: is, .. } if is == kept), "{found:?}");
+            assert_eq!(found.wanted.as_ref().and_then(Node::mode), Some(expected));
+            assert_eq!(found.wanted != found.present, partly || !kept, "{found:?}");
+            assert_eq!(world.files(&replayed.snapshot), [("f".to_owned(), texts[0].to_owned())]);
+        }
     }
 }

@@ -59,6 +59,10 @@ pub struct ImportSummary {
     /// where they were, and a jump to this version brings both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jump_to: Option<Version>,
+    /// Set where the thread is new here and has files: none of them was written, and a restore of this version brings
+    /// them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Version>,
 }
 
 /// Why nothing was imported.
@@ -301,12 +305,16 @@ impl<R: BufRead> Import<'_, '_, R> {
             None => None,
         };
         let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it contains no operation"))?;
+        let head = self.writing.last_operation(&row)?.operation;
+        let has_files = self.new_operations == head.version && head.last_file_operation.is_some();
+        let restore = has_files.then_some(head.version);
         Ok(ImportSummary {
             thread,
             title: row.summary.title.clone(),
             version: row.summary.version,
             new_operations: self.new_operations,
             jump_to,
+            restore,
         })
     }
 

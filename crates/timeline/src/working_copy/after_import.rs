@@ -91,7 +91,7 @@ fn files_around_import(
     let Some(without) = without.or(steps.last().map(|first| first.from)) else { return Ok(None) };
     steps.reverse();
     let present: Snapshot = load(additions, without)?;
-    let way = ReplayPlan { back: Vec::new(), steps };
+    let way = ReplayPlan::of(steps);
     let replayed = replay(additions, &present, &way, OnConflict::default(), LABELS)?;
     Ok(Some((additions.add(&replayed.snapshot), without)))
 }

@@ -9,8 +9,12 @@
 //! ```
 //!
 //! A file counts as emptied if all three are true: the system was restarted since the capture, the file had content then
-//! and is empty now, and its change time (which no program can set) is older than the capture. A file that the user
+//! and is empty now, and its change time (which no program can set) is shortly before the capture. A file that the user
 //! empties, before or after the power cut, has a newer change time and counts as the user's change.
+//!
+//! "Shortly", because a system writes a file to the disk within seconds: what is older than that cannot have been emptied
+//! by a power cut. If the change time is much older than the capture, the clock was wrong at the capture, and nothing is
+//! known about the order of the two.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -29,6 +33,9 @@ use super::report::PathReport;
 use super::status::SnapshotObjects;
 use super::{FileError, WorkingCopy};
 use crate::Timeline;
+
+/// How long written content may take to reach the disk. Linux starts writing after 30 seconds.
+const MAX_UNSYNCED: Duration = Duration::from_mins(2);
 
 impl Timeline {
     /// Files that a power cut emptied, with their outcomes, since the last call.
@@ -132,9 +139,8 @@ impl WorkingCopy {
         };
         let Ok(millis) = u64::try_from(captured.time.millis()) else { return false };
         let captured = UNIX_EPOCH + Duration::from_millis(millis);
-        OpenRoot::open(&root.path)
-            .ok()
-            .and_then(|open| empty_since(&open, &path.path))
-            .is_some_and(|touched| touched < captured)
+        OpenRoot::open(&root.path).ok().and_then(|open| empty_since(&open, &path.path)).is_some_and(
+            |touched| captured.duration_since(touched).is_ok_and(|age| !age.is_zero() && age <= MAX_UNSYNCED),
+        )
     }
 }

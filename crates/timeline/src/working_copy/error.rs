@@ -211,6 +211,16 @@ pub enum FileError {
     /// A tool or program is running in the folder.
     #[error("{0} is running in this folder; wait for it, or end its turn with `retake stop`")]
     Running(String),
+    /// A command of `retake exec` is running in the folder.
+    #[error(
+        "{program:?} of `retake exec` (process {process}) is running in this folder; wait for it, or end that process"
+    )]
+    CommandRuns {
+        /// The program.
+        program: String,
+        /// The process that waits for it.
+        process: u32,
+    },
     /// An additional root overlaps with another folder of Retake.
     #[error(
         "{} and {} share files, and Retake already captures the latter; name another folder",

@@ -35,6 +35,8 @@ pub(super) struct FilePlan {
     pub(super) replayed: ReplayResult,
     /// Paths that lose their setuid, setgid or sticky bit if they are created again.
     pub(super) mode_bits: BTreeSet<RootPath>,
+    /// Paths whose current content has no copy in the store and is renamed.
+    pub(super) uncaptured: BTreeSet<RootPath>,
     pub(super) objects: Vec<NewObject>,
 }
 
@@ -215,7 +217,9 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<AppliedF
         }
     }
     // Sealed files move last, because they are not moved back: a failure is the outcome of its path.
-    applied.paths.extend(move_sealed(timeline, &queries, intent, (&before, &after), &token)?);
+    let sealed = move_sealed(timeline, &queries, intent, (&before, &after), &token)?;
+    applied.paths.extend(sealed.paths);
+    applied.aside.extend(sealed.aside);
     Ok(applied)
 }
 

@@ -2,7 +2,9 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId, TurnId};
-use retake_model::intent::{CaptureTime, FolderIdentity, FolderRecord, FolderRun, WorktreeTake};
+use retake_model::intent::{
+    CaptureTime, FolderIdentity, FolderRecord, FolderRun, RunningCommand, WorktreeTake,
+};
 use retake_model::operation::{Actor, FileChange};
 use retake_model::state::ThreadState;
 use retake_store::{StoreError, WriteTransaction};
@@ -187,7 +189,10 @@ impl WorkingCopy {
     pub(super) fn check_idle(&self) -> Result<(), FileError> {
         for run in self.runs()? {
             if self.timeline.store.is_alive(run.turn)? {
-                return Err(FileError::Running(named(&run.actor)));
+                return Err(match run.command {
+                    Some(RunningCommand { program, process }) => FileError::CommandRuns { program, process },
+                    None => FileError::Running(named(&run.actor)),
+                });
             }
         }
         Ok(())

@@ -11,6 +11,7 @@
 //!
 //! Manual edits stay, as with any other move.
 
+use retake_model::content::ContentId;
 use retake_model::history::OperationLog as _;
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::replay::FileStep;
@@ -70,11 +71,40 @@ impl FolderChanges {
         steps
     }
 
+    /// Each change on the way, to report what they made excluded.
+    pub(super) fn passed(&self) -> Vec<FileStep> {
+        self.changes.iter().map(|files| FileStep::new(files.after, files.before)).collect()
+    }
+
     /// The changes that another run may have made.
     pub(super) fn shared(&self) -> Vec<FileStep> {
         let shared = self.changes.iter().filter(|files| files.shared.is_some());
         shared.map(|files| FileStep::new(files.after, files.before)).collect()
     }
+}
+
+/// The changes of a folder since a snapshot, newest first; `None` if the thread has no such snapshot of it.
+pub(super) fn changes_since(
+    queries: &Queries<'_>,
+    (thread, head): (i64, Version),
+    snapshot: ContentId,
+    here: FolderKind,
+) -> Result<Option<Vec<FileStep>>, StoreError> {
+    let mut changes = Vec::new();
+    for last_file_operation in FileOperationWalk::up_to(queries, thread, head)? {
+        let (_, files) = last_file_operation?;
+        if !here.holds(&files) {
+            continue;
+        }
+        if files.after == snapshot {
+            return Ok(Some(changes));
+        }
+        changes.push(FileStep::new(files.after, files.before));
+        if files.before == snapshot {
+            return Ok(Some(changes));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns whether an operation records manual edits.

@@ -77,7 +77,7 @@ impl WorkingCopy {
         let steps = match goal {
             Goal::Jump(version) if scope == Scope::Both => {
                 let changes = FolderChanges::since(queries, (row.number, head.version), version, here)?;
-                replay::ReplayPlan { back: Vec::new(), steps: changes.steps() }
+                replay::ReplayPlan { passed: changes.passed(), ..replay::ReplayPlan::of(changes.steps()) }
             }
             _ => route::steps_between(queries, row.number, head.version, (&way, scope), here)?,
         };

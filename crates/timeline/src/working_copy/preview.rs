@@ -142,7 +142,9 @@ impl PlannedRequest {
             }
             let paths = of_plan(&plan, None);
             let report = FileReport::new(observed.id, plan.wanted, paths, None);
-            files = Some(FileReport { preview: true, files_unknown, ..report.in_folder(working_copy) });
+            let aside = working_copy.aside_paths(&plan.uncaptured);
+            files =
+                Some(FileReport { preview: true, aside, files_unknown, ..report.in_folder(working_copy) });
         }
         let recorded = observed.as_ref().map(|(working_copy, observed, _)| (working_copy, &**observed));
         let worktree = self.preview_worktree(recorded)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use retake_model::content::ContentId;
 use retake_model::id::{ThreadId, TurnId};
-use retake_model::intent::{FolderRecord, FolderRun};
+use retake_model::intent::{FolderRecord, FolderRun, RunningCommand};
 use retake_model::object::{MemoryObjects, ObjectError, Objects, load};
 use retake_model::operation::{ConcurrentChange, FileChange, OperationKind, Version};
 use retake_model::tree::{Excluded, Snapshot, compare};
@@ -70,11 +70,12 @@ impl WorkingCopy {
         thread: ThreadId,
         caller: Caller,
         turn: TurnId,
+        command: Option<RunningCommand>,
     ) -> Result<RecordedChanges, FileError> {
         let recorded = self.record_changes(thread, Caller { turn: None, ..caller.clone() })?;
         let folder_state = FolderState::of(self);
         let take = folder_state.take(&self.timeline.read()?.state(thread)?);
-        let run = FolderRun { thread, take, turn, actor: caller.actor, paths: None };
+        let run = FolderRun { thread, take, turn, actor: caller.actor, paths: None, command };
         self.timeline
             .store
             .write(move |writing| Ok::<_, FileError>(folder_state.mark_running(writing, run)?))?;

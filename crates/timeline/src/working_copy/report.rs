@@ -6,6 +6,7 @@ use retake_model::content::ContentId;
 use retake_model::path::RootPath;
 use retake_model::replay::PathOutcome;
 use retake_model::tree::{Difference, Node};
+use retake_workspace::apply::SkipReason;
 use retake_workspace::folder::path_to_text;
 use serde::Serialize;
 
@@ -172,6 +173,9 @@ impl Outcome {
     }
 }
 
+/// Note on a removed file in whose place an excluded folder was.
+const FOLDER_LOST: &str = "there was a folder that is not captured, so that it does not come back";
+
 /// Reports of a plan, with the outcomes of its execution if given.
 pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outcome>>) -> Vec<PathReport> {
     plan.replayed
@@ -189,6 +193,9 @@ pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outco
                 (_, PathOutcome::NotCaptured(reason)) => Outcome::Skipped {
                     reason: format!("not captured on one side of the change ({})", reason.describe()),
                 },
+                (_, PathOutcome::ParentNotFolder) => {
+                    Outcome::Skipped { reason: SkipReason::InTheWay.to_string() }
+                }
                 (_, PathOutcome::NoRoot) => Outcome::Skipped {
                     reason: format!("the root {} is not part of this folder", planned.path.root),
                 },
@@ -197,12 +204,14 @@ pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outco
                 _ if planned.wanted.is_none() => Outcome::Removed,
                 _ => Outcome::Written,
             };
+            let was_folder =
+                matches!(planned.how, PathOutcome::ReplacedFolder(_)) && outcome == Outcome::Removed;
             let made_anew = is_recreated(planned.present.as_ref(), planned.wanted.as_ref());
             let lost = outcome.moved() && made_anew && plan.mode_bits.contains(&planned.path);
             PathReport {
                 path: planned.path.clone(),
                 outcome,
-                note: lost.then_some(mode_bits::MODE_BITS_LOST),
+                note: lost.then_some(mode_bits::MODE_BITS_LOST).or(was_folder.then_some(FOLDER_LOST)),
                 after: planned.wanted.clone(),
                 before: planned.present.clone(),
             }

@@ -11,15 +11,16 @@ use retake_model::tree::Snapshot;
 use retake_store::{Queries, WriteTransaction};
 
 use super::execute::{Compose, FilePlan};
-use super::jump::FolderChanges;
+use super::jump::{FolderChanges, changes_since};
 use super::mode_bits::paths_with_mode_bits;
 use super::moves::LABELS;
 use super::planning::PlannedRequest;
 use super::record_changes::changed_paths;
 use super::restore::check_paths;
 use super::route::shared_changes;
+use super::uncaptured::uncaptured_paths;
 use super::{FileError, PlanRequest, Scope, WorkingCopy};
-use crate::write::change::{ComposedOperation, Composer, Head, check_no_turn, stays_in_background};
+use crate::write::change::{ComposedOperation, Composer, Head, check_no_turn, head_of, stays_in_background};
 use crate::write::moves::Destination;
 use crate::{Caller, ChangeError, Command, Goal, Rules};
 
@@ -41,8 +42,8 @@ pub(super) enum PendingOperation {
 pub(super) enum FileSteps {
     /// Replays changes on the current files.
     Replay(replay::ReplayPlan),
-    /// Sets paths to their state in a snapshot: all of them if none is named.
-    Restore { snapshot: ContentId, paths: Vec<RootPath> },
+    /// Sets paths to their state in a snapshot: all of them if none is named. `passed` are the changes since.
+    Restore { snapshot: ContentId, paths: Vec<RootPath>, passed: Vec<FileStep> },
 }
 
 /// A resolved request.
@@ -76,14 +77,18 @@ impl PlannedRequest {
             }
             PlanRequest::Restore { snapshot, paths } => {
                 let (snapshot, paths) = (*snapshot, paths.clone());
-                (PendingOperation::Restore { snapshot }, FileSteps::Restore { snapshot, paths })
+                let (row, head) = head_of(queries, self.thread)?;
+                let changes =
+                    changes_since(queries, (row.number, head.version), snapshot, working_copy.here())?;
+                let passed = changes.unwrap_or_default();
+                (PendingOperation::Restore { snapshot }, FileSteps::Restore { snapshot, paths, passed })
             }
             PlanRequest::Change(command) => {
                 let (reversals, unknown) = working_copy.steps_of(queries, self.thread, command, present)?;
                 files_unknown = unknown;
                 shared.extend(reversals.iter().filter(|reversal| reversal.shared).map(|shared| shared.step));
                 let steps = reversals.into_iter().map(|reversal| reversal.step).collect();
-                let way = replay::ReplayPlan { back: Vec::new(), steps };
+                let way = replay::ReplayPlan::of(steps);
                 (PendingOperation::Change(command.clone()), FileSteps::Replay(way))
             }
             PlanRequest::Promote { take, .. } => {
@@ -240,15 +245,16 @@ pub(super) fn plan_files<O: Objects + ?Sized>(
     let mut additions = Additions::new(objects);
     let replayed = match steps {
         FileSteps::Replay(way) => replay::replay(&mut additions, present, way, on_conflict, LABELS)?,
-        FileSteps::Restore { snapshot, paths } => {
+        FileSteps::Restore { snapshot, paths, passed } => {
             let target: Snapshot = load(objects, *snapshot)?;
             check_paths(objects, paths, present, &target)?;
-            restore_paths(&mut additions, present, &target, paths)?
+            restore_paths(&mut additions, present, &target, paths, passed)?
         }
     };
     let wanted = additions.add(&replayed.snapshot);
     let mode_bits = paths_with_mode_bits(&additions, present, steps)?;
-    Ok(FilePlan { wanted, replayed, mode_bits, objects: additions.into_new() })
+    let uncaptured = uncaptured_paths(&additions, present, &replayed)?;
+    Ok(FilePlan { wanted, replayed, mode_bits, uncaptured, objects: additions.into_new() })
 }
 
 impl FilePlan {

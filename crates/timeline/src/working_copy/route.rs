@@ -47,7 +47,7 @@ pub(super) fn steps_between(
         }
         walk.pass(*step)?;
     }
-    Ok(ReplayPlan { back, steps })
+    Ok(ReplayPlan { back, ..ReplayPlan::of(steps) })
 }
 
 /// A take on one side of a switch, and the position of its chain at that time.

@@ -9,8 +9,6 @@
 //! Nothing here fails a move: a path whose bytes cannot be restored (the key is missing, the user changed it) is left
 //! unchanged and reported. See [`retake_model::sealed`].
 
-use std::collections::BTreeMap;
-
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::object::{Additions, NewObject, load};
 use retake_model::path::{RootPath, TreePath};
@@ -23,7 +21,7 @@ use retake_workspace::apply::{
 use retake_workspace::folder::path_from_text;
 use retake_workspace::snapshot::is_excluded;
 
-use super::execute::outcome;
+use super::execute::{AppliedFiles, outcome};
 use super::record_changes::CurrentFiles;
 use super::report::{Outcome, PathReport};
 use super::status::SnapshotObjects;
@@ -224,8 +222,8 @@ pub(super) fn move_sealed(
     intent: &StoredIntent,
     (before, after): (&Snapshot, &Snapshot),
     token: &Token,
-) -> Result<BTreeMap<RootPath, Outcome>, FileError> {
-    let mut outcomes = BTreeMap::new();
+) -> Result<AppliedFiles, FileError> {
+    let mut applied = AppliedFiles::default();
     for (name, folder) in &intent.intent.roots {
         let (old, new) = (sealed_of(queries, before.root(name))?, sealed_of(queries, after.root(name))?);
         let changed = sealed_changes(&old, &new);
@@ -238,21 +236,26 @@ pub(super) fn move_sealed(
             OpenRoot::open(&path_from_text(folder)).map_err(|error| ApplyError::from(Cause::Sync(error)))?;
         for (number, (path, from, to)) in changed.into_iter().enumerate() {
             let outcome = match wanted(queries, sealer.as_ref(), &path, &to) {
-                Ok(wanted) => outcome(replace_plain(&Replacement {
-                    root: &folder,
-                    path: &path,
-                    expected: &|found| is_state(sealer.as_ref().ok(), &from, found),
-                    wanted: &wanted,
-                    token,
-                    number,
-                    largest: MAX_SEALED,
-                })?),
+                Ok(wanted) => {
+                    let replaced = replace_plain(&Replacement {
+                        root: &folder,
+                        path: &path,
+                        expected: &|found| is_state(sealer.as_ref().ok(), &from, found),
+                        is_stored: !matches!(from, SealedState::NotStored { .. }),
+                        wanted: &wanted,
+                        token,
+                        number,
+                        largest: MAX_SEALED,
+                    })?;
+                    applied.aside.extend(replaced.aside);
+                    outcome(replaced.outcome)
+                }
                 Err(error) => Outcome::Skipped { reason: error.to_string() },
             };
-            outcomes.insert(RootPath { root: name.clone(), path }, outcome);
+            applied.paths.insert(RootPath { root: name.clone(), path }, outcome);
         }
     }
-    Ok(outcomes)
+    Ok(applied)
 }
 
 /// The wanted content of a path.

@@ -78,7 +78,7 @@ impl WorkingCopy {
         }
         let heir = self.active_after(queries, &state, &Command::DeleteTake { take })?;
         let steps = plan::steps_to_take(queries, row.number, &head, heir, present)?;
-        let way = ReplayPlan { back: Vec::new(), steps: steps.unwrap_or_default() };
+        let way = ReplayPlan::of(steps.unwrap_or_default());
         let files: Snapshot = load(queries, present)?;
         if plan_files(queries, &files, &FileSteps::Replay(way), OnConflict::default())?.moving() == 0 {
             return Ok(());
@@ -203,8 +203,7 @@ pub(crate) fn files_of_new_take<O: Objects + ?Sized>(
     let Some(entry) = entry else { return Ok(Some(files)) };
     let end = TakeEnd { thread, version: head.version, take, files };
     let Some(reversals) = reversals_to_entry(queries, end, entry)? else { return Ok(Some(files)) };
-    let way =
-        ReplayPlan { back: Vec::new(), steps: reversals.iter().map(|reversal| reversal.step).collect() };
+    let way = ReplayPlan::of(reversals.iter().map(|reversal| reversal.step).collect());
     let present: Snapshot = load(additions, files)?;
     let replayed = replay(additions, &present, &way, OnConflict::default(), LABELS)?;
     Ok(Some(additions.add(&replayed.snapshot)))

@@ -85,7 +85,8 @@ impl WorkingCopy {
                 let (folder_state, clock, rules) =
                     (FolderState::of(self), self.timeline.clock.clone(), self.timeline.rules);
                 let paths = named.map(|paths| paths.iter().map(|path| path.bytes().into()).collect());
-                let run = FolderRun { thread, take, turn: advance.turn, actor: caller.actor.clone(), paths };
+                let (turn, actor) = (advance.turn, caller.actor.clone());
+                let run = FolderRun { thread, take, turn, actor, paths, command: None };
                 let done = self.timeline.store.write(move |writing| -> Result<ChangeOutcome, FileError> {
                     let at = Head::of(writing, thread, &caller)?;
                     // The tool would change the files of another take.

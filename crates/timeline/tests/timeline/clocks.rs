@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use crate::exchange::{elsewhere, export, import};
 use crate::support::{PROJECT, World};
+use retake_model::entry::EntryVersion;
 use retake_model::time::Timestamp;
-use retake_timeline::{Caller, Clock, Command, ImportMode, NewThread, Rules, SeededClock, Timeline};
+use retake_timeline::{
+    Caller, Clock, Command, ImportMode, InsertPosition, NewThread, Rules, SeededClock, Timeline,
+};
 
 /// A clock that does not advance.
 struct Stopped(i64, SeededClock);
@@ -42,4 +45,32 @@ fn a_clock_before_1970_or_after_9999_damages_nothing() {
         let (_folder, other) = elsewhere();
         import(export(&world.timeline, thread), &other, ImportMode::Same).expect("an import");
     }
+}
+
+#[test]
+fn a_wrong_time_of_one_operation_does_not_date_those_after_it() {
+    let (now, year) = (1_800_000_000_000, 365 * 24 * 60 * 60 * 1000);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let open = |millis| {
+        let clock = Arc::new(Stopped(millis, SeededClock::new(millis as u64)));
+        Timeline::open_with(folder.path(), Rules::default(), clock).expect("a store")
+    };
+    let new = NewThread::in_project(PROJECT).titled("Fix");
+    let thread = open(now).create_thread(new, Caller::human()).expect("a thread").thread;
+    let say = |timeline: &Timeline| {
+        let take = timeline.read().expect("a reader").state(thread).expect("a state").active;
+        let entry = EntryVersion::from_text("User", "one", timeline.now());
+        let command = Command::AddEntries { take, at: InsertPosition::End, entries: vec![entry.into()] };
+        timeline.change(thread, command, Caller::human()).expect("a change");
+        timeline.read().expect("a reader").head(thread).expect("a head").operation
+    };
+    let ahead = say(&open(now + year));
+    let right = say(&open(now + 1_000));
+    assert_eq!((ahead.version, ahead.time.millis()), (2, now + year));
+    assert_eq!((right.version, right.time.millis()), (3, now + 1_000));
+    let timeline = open(now + 2_000);
+    let row = timeline.read().expect("a reader").thread(thread).expect("a thread");
+    assert_eq!(row.summary.updated.millis(), now + 1_000);
+    let verified = timeline.store().verify(&mut |_| {}).expect("verified");
+    assert!(verified.is_clean(), "{:?}", verified.problems);
 }

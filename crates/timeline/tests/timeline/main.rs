@@ -9,6 +9,7 @@ mod deleted_threads;
 mod drafts;
 mod entries;
 mod exchange;
+mod excluded_paths;
 mod files;
 mod files_of_entries;
 mod files_of_takes;

@@ -4,7 +4,7 @@
 use retake_model::entry::EntryVersion;
 use retake_model::history::link_change;
 use retake_model::id::TurnId;
-use retake_model::intent::Intent;
+use retake_model::intent::{Intent, RunningCommand};
 use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
 use retake_timeline::{
     Caller, ChangeError, Command, FileError, Goal, InsertPosition, MoveOptions, PlanRequest, RecordedChanges,
@@ -27,7 +27,7 @@ impl<'world> Exec<'world> {
         let turn = TurnId::generate(&mut world.world.timeline.fresh());
         let alive = world.world.timeline.store().lock_alive(turn).expect("it is alive");
         let exec = Self { world, turn, _alive: alive };
-        world.working_copy.mark_running(world.world.thread, exec.caller(), turn).expect("it begins");
+        world.working_copy.mark_running(world.world.thread, exec.caller(), turn, None).expect("it begins");
         exec
     }
 
@@ -200,7 +200,7 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
     let turn = TurnId::generate(&mut timeline.fresh());
     let _alive = timeline.store().lock_alive(turn).expect("it is alive");
     let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
-    world.working_copy.mark_running(thread, caller, turn).expect("it begins");
+    world.working_copy.mark_running(thread, caller, turn, None).expect("it begins");
     let outdated = plan.execute().expect_err("its files are not known yet");
     assert!(matches!(outdated, FileError::PlanOutdated), "{outdated}");
     let refused = world.working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default());
@@ -310,4 +310,24 @@ fn a_thread_or_take_whose_command_runs_is_not_removed() {
     world.write("late", "1");
     exec.end();
     world.world.done(Command::Delete);
+}
+
+#[test]
+fn a_command_reports_what_another_one_recorded_while_it_ran() {
+    let world = FileWorld::new();
+    let (turn, thread) = (TurnId::generate(&mut world.world.timeline.fresh()), world.world.thread);
+    let _alive = world.world.timeline.store().lock_alive(turn).expect("it is alive");
+    let caller = || Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
+    let command = RunningCommand { program: "sh".to_owned(), process: 7 };
+    let began = world.working_copy.mark_running(thread, caller(), turn, Some(command)).expect("it begins");
+    world.write("first", "1");
+    world.write("gone", "1");
+    world.record_changes();
+    let refused = world.try_go(Goal::Jump(1), MoveOptions::default()).expect_err("it runs");
+    assert!(matches!(&refused, FileError::CommandRuns { process: 7, .. }), "{refused}");
+    world.remove("gone");
+    world.write("last", "1");
+    let recorded = world.working_copy.record_run(thread, caller(), began.version).expect("it is recorded");
+    let paths: Vec<String> = recorded.files.paths.iter().map(|path| path.path.to_string()).collect();
+    assert_eq!(paths, ["first", "last"]);
 }

@@ -165,7 +165,7 @@ fn the_first_undo_of_a_thread_takes_the_files_of_a_tool_that_died_with_it() {
     let turn = TurnId::generate(&mut world.world.timeline.fresh());
     let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
     let alive = world.world.timeline.store().lock_alive(turn).expect("a liveness lock");
-    world.working_copy.mark_running(thread, caller, turn).expect("it begins");
+    world.working_copy.mark_running(thread, caller, turn, None).expect("it begins");
     assert!(world.world.read().head(thread).expect("a head").operation.last_file_operation.is_none());
     world.write("made", "by the tool\n");
     let refused = world.working_copy.go(thread, UNDO, Caller::human(), MoveOptions::default());

@@ -8,6 +8,8 @@
 //!   .retake-tmp-TOKEN-b3    complete and synced ◄── swap ──► .env      check the removed file; if unexpected, swap again
 //! ```
 //!
+//! What has no copy in the store (a large file, a link, a folder) is renamed to `NAME.retake-aside` instead of deleted.
+//!
 //! Repeating the request after a crash finds its own temporary files and finishes.
 
 use std::fs::File;
@@ -19,6 +21,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::rename::{EntryLocation, SwapOutcome};
+use super::set_aside::{beside, put_aside};
 use super::stage::write_all;
 use super::walk::Walker;
 use super::{ApplyError, Cause, ErrorClass, OpenRoot, Outcome, SkipReason, Token, classify};
@@ -53,6 +56,8 @@ pub struct Replacement<'a> {
     pub path: &'a TreePath,
     /// Returns whether the existing file may be replaced.
     pub expected: &'a dyn Fn(&StampedFile) -> bool,
+    /// Whether the store has a copy of the existing file, so that it may be deleted.
+    pub is_stored: bool,
     /// The wanted file, or none.
     pub wanted: &'a PlainFile,
     /// Names the temporary files, together with `number`.
@@ -61,6 +66,15 @@ pub struct Replacement<'a> {
     pub number: usize,
     /// Size limit for reading.
     pub largest: u64,
+}
+
+/// The outcome of a replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The outcome of the path.
+    pub outcome: Outcome,
+    /// The new path of what was there, if it was renamed.
+    pub aside: Option<String>,
 }
 
 /// Reads a file of up to `largest` bytes.
@@ -127,18 +141,23 @@ enum ReplaceError {
 /// Writes or deletes a file, unless someone has changed it. Changes are durable when this returns. The outcome reports
 /// why a path was left unchanged; an error means that the state on disk is unknown and that the request must be
 /// repeated.
-pub fn replace_plain(replacement: &Replacement<'_>) -> Result<Outcome, ApplyError> {
-    match try_replace(replacement) {
-        Ok(outcome) => Ok(outcome),
-        Err(ReplaceError::Before(errno)) => Ok(Outcome::Skipped(match classify(errno) {
+pub fn replace_plain(replacement: &Replacement<'_>) -> Result<Replaced, ApplyError> {
+    let mut aside = None;
+    let outcome = match try_replace(replacement, &mut aside) {
+        Ok(outcome) => outcome,
+        Err(ReplaceError::Before(errno)) => Outcome::Skipped(match classify(errno) {
             ErrorClass::Skip(skip) => skip,
             ErrorClass::Fatal(_) => SkipReason::NotWritten,
-        })),
-        Err(ReplaceError::Midway(errno)) => Err(Cause::Sync(errno.into()).into()),
-    }
+        }),
+        Err(ReplaceError::Midway(errno)) => return Err(Cause::Sync(errno.into()).into()),
+    };
+    Ok(Replaced { outcome, aside: aside.map(|name| beside(replacement.path, &name)) })
 }
 
-fn try_replace(replacement: &Replacement<'_>) -> Result<Outcome, ReplaceError> {
+fn try_replace(
+    replacement: &Replacement<'_>,
+    put_aside: &mut Option<Vec<u8>>,
+) -> Result<Outcome, ReplaceError> {
     let Replacement { root, path, wanted, .. } = replacement;
     let mut walker = Walker::new(root.as_fd());
     if !matches!(wanted, PlainFile::Nothing) {
@@ -150,7 +169,7 @@ fn try_replace(replacement: &Replacement<'_>) -> Result<Outcome, ReplaceError> {
         }
         other => other.map_err(ReplaceError::Before)?,
     };
-    let moving = ReplaceStep { replacement, folder, name: path.name().bytes() };
+    let mut moving = ReplaceStep { replacement, folder, name: path.name().bytes(), put_aside };
     moving.clear_up()?;
     let found = moving.read(moving.name);
     if found.0 == **wanted {
@@ -175,6 +194,8 @@ struct ReplaceStep<'a> {
     replacement: &'a Replacement<'a>,
     folder: BorrowedFd<'a>,
     name: &'a [u8],
+    /// The new name of what was there, if it was renamed.
+    put_aside: &'a mut Option<Vec<u8>>,
 }
 
 impl ReplaceStep<'_> {
@@ -194,6 +215,17 @@ impl ReplaceStep<'_> {
         }
     }
 
+    /// Deletes what was at the path and is at a temporary one now, or renames it if there is no copy of it.
+    fn discard(&mut self, temporary: &[u8]) -> Result<(), ReplaceError> {
+        if self.replacement.is_stored || self.read(temporary).0 == PlainFile::Nothing {
+            return self.unlink(temporary);
+        }
+        let entry = EntryLocation { folder: self.folder, name: temporary };
+        let name = put_aside(self.replacement.root, entry, self.name).map_err(ReplaceError::Midway)?;
+        *self.put_aside = Some(name);
+        Ok(())
+    }
+
     /// Removes the temporary file and reports that nothing was changed.
     fn give_up<T>(&self, aside: &[u8], errno: Errno) -> Result<T, ReplaceError> {
         self.unlink(aside).and(Err(ReplaceError::Before(errno)))
@@ -204,15 +236,15 @@ impl ReplaceStep<'_> {
     }
 
     /// Cleans up after a crash. A removed file that matches neither side is moved back.
-    fn clear_up(&self) -> Result<(), ReplaceError> {
+    fn clear_up(&mut self) -> Result<(), ReplaceError> {
         self.unlink(&self.temporary('a'))?;
         let aside = self.temporary('b');
         let left = self.read(&aside);
-        if left.0 == PlainFile::Nothing
-            || left.0 == *self.replacement.wanted
-            || (self.replacement.expected)(&left)
-        {
+        if left.0 == PlainFile::Nothing || left.0 == *self.replacement.wanted {
             return self.unlink(&aside);
+        }
+        if (self.replacement.expected)(&left) {
+            return self.discard(&aside);
         }
         let renames = &self.replacement.root.renames;
         match self.read(self.name).0 {
@@ -241,7 +273,7 @@ impl ReplaceStep<'_> {
         written.or_else(|errno| self.give_up(&writing, errno))
     }
 
-    fn bring(&self, found: &PlainFile) -> Result<Outcome, ReplaceError> {
+    fn bring(&mut self, found: &PlainFile) -> Result<Outcome, ReplaceError> {
         let aside = self.temporary('b');
         let (new, target) = (self.place(&aside), self.place(self.name));
         let renames = &self.replacement.root.renames;
@@ -259,6 +291,9 @@ impl ReplaceStep<'_> {
                 renames.swap(new, target).map_err(ReplaceError::Midway)?;
                 return self.unlink(&aside).map(|()| Outcome::Kept(super::DiskNode::Special));
             }
+            Ok(SwapOutcome::Unknown) if !self.replacement.is_stored => {
+                return self.give_up(&aside, Errno::NOTSUP);
+            }
             Ok(SwapOutcome::Unknown) => {
                 return match rustix::fs::renameat(self.folder, &*aside, self.folder, self.name) {
                     Ok(()) => Ok(Outcome::Written),
@@ -267,15 +302,15 @@ impl ReplaceStep<'_> {
             }
             Err(errno) => return self.give_up(&aside, errno),
         }
-        self.unlink(&aside).map(|()| Outcome::Written)
+        self.discard(&aside).map(|()| Outcome::Written)
     }
 
-    fn remove(&self) -> Result<Outcome, ReplaceError> {
+    fn remove(&mut self) -> Result<Outcome, ReplaceError> {
         let aside = self.temporary('b');
         let renames = &self.replacement.root.renames;
         renames.put(self.place(self.name), self.place(&aside)).map_err(ReplaceError::Before)?;
         if (self.replacement.expected)(&self.read(&aside)) {
-            return self.unlink(&aside).map(|()| Outcome::Removed);
+            return self.discard(&aside).map(|()| Outcome::Removed);
         }
         renames.put(self.place(&aside), self.place(self.name)).map_err(ReplaceError::Midway)?;
         Ok(Outcome::Kept(super::DiskNode::Special))

@@ -62,12 +62,14 @@ fn move_one(root: &OpenRoot, step: &Difference) -> Result<Option<Vec<u8>>, Errno
     if inspect(folder, name, |_| None).is_ok_and(|seen| seen.found.matches(step.after.as_ref())) {
         return Ok(None);
     }
-    let stem = &name[..name.len().min(MAX_NAME - SUFFIX.len() - 5)];
-    for number in 1..=MAX_TRIES {
-        let suffix = if number == 1 { SUFFIX.to_owned() } else { format!("{SUFFIX}-{number}") };
-        let aside = [stem, suffix.as_bytes()].concat();
-        match root.renames.put(EntryLocation { folder, name }, EntryLocation { folder, name: &aside }) {
-            Ok(()) => return Ok(Some(aside)),
+    put_aside(root, EntryLocation { folder, name }, name).map(Some)
+}
+
+/// Renames an entry to the first free name for what was at `name`, in the same folder.
+pub(super) fn put_aside(root: &OpenRoot, entry: EntryLocation<'_>, name: &[u8]) -> Result<Vec<u8>, Errno> {
+    for aside in aside_names(name) {
+        match root.renames.put(entry, EntryLocation { folder: entry.folder, name: &aside }) {
+            Ok(()) => return Ok(aside),
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
@@ -75,13 +77,36 @@ fn move_one(root: &OpenRoot, step: &Difference) -> Result<Option<Vec<u8>>, Errno
     Err(Errno::EXIST)
 }
 
+fn aside_names(name: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let stem = name[..name.len().min(MAX_NAME - SUFFIX.len() - 5)].to_vec();
+    (1..=MAX_TRIES).map(move |number| {
+        let suffix = if number == 1 { SUFFIX.to_owned() } else { format!("{SUFFIX}-{number}") };
+        [&stem[..], suffix.as_bytes()].concat()
+    })
+}
+
+/// The path to which a move would rename the entry at a path; `None` if there is none, or none that it could rename.
+pub fn aside_path(root: &OpenRoot, path: &TreePath) -> Option<String> {
+    let mut walker = Walker::new(root.as_fd());
+    let folder = walker.folder(path.parents()).ok()?;
+    let exists = |name: &[u8]| rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    if !exists(path.name().bytes()) {
+        return None;
+    }
+    let aside = aside_names(path.name().bytes()).find(|name| !exists(name))?;
+    Some(beside(path, &aside))
+}
+
+/// The text of another name in the folder of a path.
+pub(super) fn beside(path: &TreePath, name: &[u8]) -> String {
+    let folder = path.parent().map(|folder| format!("{folder}/")).unwrap_or_default();
+    format!("{folder}{}", String::from_utf8_lossy(name))
+}
+
 impl AsideFiles {
     /// Paths of the files after the move, for the report.
     pub fn into_leftovers(self) -> impl Iterator<Item = Leftover> {
-        self.0.into_iter().map(|(path, name)| {
-            let folder = path.parent().map(|folder| format!("{folder}/")).unwrap_or_default();
-            Leftover { file: format!("{folder}{}", String::from_utf8_lossy(&name)), path: Some(path) }
-        })
+        self.0.into_iter().map(|(path, name)| Leftover { file: beside(&path, &name), path: Some(path) })
     }
 
     /// Moves the files back. Returns the paths where that failed.

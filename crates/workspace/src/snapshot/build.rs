@@ -5,10 +5,12 @@ use std::ffi::CString;
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::object::NewObject;
 use retake_model::path::FileName;
-use retake_model::tree::{Excluded, ExcludedPath, ExclusionReason, Node, SnapshotRoot, Tree, TreeEntry};
+use retake_model::tree::{
+    Excluded, ExcludedKind, ExcludedPath, ExclusionReason, Node, SnapshotRoot, Tree, TreeEntry,
+};
 
 use super::SnapshotError;
-use super::cache::{Cache, CacheData, CacheWriter, CachedEntry, Folder};
+use super::cache::{Cache, CacheData, CacheWriter, CachedEntry, Exclusion, Folder};
 use super::partial::Watches;
 use super::walk::{Chunk, Entry, EntryKind, FolderResult, WalkResult, WalkedFolder};
 use super::watched_tree::{Patch, WatchedTree};
@@ -29,7 +31,7 @@ pub(super) struct BuiltRoot {
 #[derive(Clone, Copy)]
 enum FolderOutcome {
     Folder { tree: ContentId, mode: u16 },
-    Excluded(ExclusionReason),
+    Excluded(Exclusion),
     Gone,
 }
 
@@ -114,7 +116,7 @@ impl<'walk> Builder<'walk> {
         for (number, chunks) in chunks.into_iter().enumerate().rev() {
             builder.outcomes[number] = match &folders[number] {
                 FolderResult::Gone => FolderOutcome::Gone,
-                FolderResult::Excluded(reason) => FolderOutcome::Excluded(*reason),
+                FolderResult::Excluded(reason) => FolderOutcome::Excluded(Exclusion::of_folder(*reason)),
                 FolderResult::Unchanged { index, path } => builder.unchanged_folder(*index, path),
                 FolderResult::Walked(here) => builder.folder(number, here, chunks),
             };
@@ -156,7 +158,8 @@ impl<'walk> Builder<'walk> {
         if known.stat.has_special_bits() {
             self.exclude_mode_bits(path);
         }
-        watched_tree.excluded_below(index, path, &mut |path, name, reason| self.exclude(path, name, reason));
+        watched_tree
+            .excluded_below(index, path, &mut |path, name, exclusion| self.exclude(path, name, exclusion));
         FolderOutcome::Folder { tree: known.tree, mode: known.stat.permissions() }
     }
 
@@ -172,8 +175,8 @@ impl<'walk> Builder<'walk> {
         {
             if chunks.iter().any(|chunk| chunk.has_excluded) {
                 for (name, entry) in self.cache.map(|cache| cache.entries(known)).unwrap_or_default() {
-                    if let Some(reason) = entry.exclusion_reason() {
-                        self.exclude(&here.path, name.to_bytes(), reason);
+                    if let Some(exclusion) = entry.exclusion() {
+                        self.exclude(&here.path, name.to_bytes(), exclusion);
                     }
                 }
             }
@@ -188,21 +191,25 @@ impl<'walk> Builder<'walk> {
                 Ok(Some(node)) => match FileName::new(name) {
                     Ok(file) => {
                         if matches!(&entry.kind, EntryKind::File { stat, .. } if stat.has_special_bits()) {
-                            self.exclude(&here.path, name, ExclusionReason::ModeBits);
+                            self.exclude(&here.path, name, Exclusion::of_mode_bits());
                         }
                         tree.push(TreeEntry { name: file, node });
                     }
                     // Names were checked before; exclude an invalid one all the same.
-                    Err(_) => self.exclude(&here.path, name, ExclusionReason::InvalidName),
+                    Err(_) => {
+                        let kind = node.is_folder().then_some(ExcludedKind::Folder);
+                        let reason = ExclusionReason::InvalidName;
+                        self.exclude(&here.path, name, Exclusion { reason, by_name: true, kind });
+                    }
                 },
                 Ok(None) => {}
-                Err(reason) => self.exclude(&here.path, name, reason),
+                Err(exclusion) => self.exclude(&here.path, name, exclusion),
             }
         }
         if let Some(reason) = here.default_reason.filter(|_| tree.is_empty()) {
             // Walked because it might contain included files, but it contains none.
             self.excluded_paths.truncate(before);
-            return FolderOutcome::Excluded(reason);
+            return FolderOutcome::Excluded(Exclusion::of_folder(reason));
         }
         self.entries[number] = Some(entries);
         let bytes = encode(&Tree::new(tree));
@@ -259,7 +266,7 @@ impl<'walk> Builder<'walk> {
                         Some(&number) => EntryKind::Folder { number },
                         None => continue,
                     },
-                    CachedEntry::Excluded { reason, by_name } => EntryKind::Excluded { reason, by_name },
+                    CachedEntry::Excluded(exclusion) => EntryKind::Excluded(exclusion),
                 };
                 entries.push(Entry { name: CString::from(*name), kind });
             }
@@ -268,7 +275,7 @@ impl<'walk> Builder<'walk> {
     }
 
     /// The tree node of an entry, or the reason to exclude it.
-    fn node(&self, entry: &Entry) -> Result<Option<Node>, ExclusionReason> {
+    fn node(&self, entry: &Entry) -> Result<Option<Node>, Exclusion> {
         Ok(Some(match &entry.kind {
             EntryKind::File { stat, content } => {
                 Node::File { content: *content, size: stat.size, mode: stat.permissions() }
@@ -276,24 +283,26 @@ impl<'walk> Builder<'walk> {
             EntryKind::Link { target, .. } => Node::Link { target: target.clone() },
             EntryKind::Folder { number } => match self.outcomes[*number as usize] {
                 FolderOutcome::Folder { tree, mode } => Node::Folder { tree, mode },
-                FolderOutcome::Excluded(reason) => return Err(reason),
+                FolderOutcome::Excluded(exclusion) => return Err(exclusion),
                 FolderOutcome::Gone => return Ok(None),
             },
-            EntryKind::Excluded { reason, .. } => return Err(*reason),
+            EntryKind::Excluded(exclusion) => return Err(*exclusion),
         }))
     }
 
-    fn exclude(&mut self, folder: &[u8], name: &[u8], reason: ExclusionReason) {
+    fn exclude(&mut self, folder: &[u8], name: &[u8], exclusion: Exclusion) {
         let path = [folder.strip_prefix(b"/").unwrap_or_default(), name];
         let path = if path[0].is_empty() { name.to_vec() } else { path.join(&b'/') };
-        self.excluded_paths.push(ExcludedPath { path, reason });
+        let Exclusion { reason, kind, .. } = exclusion;
+        self.excluded_paths.push(ExcludedPath { path, reason, kind });
     }
 
     /// Records that a folder is captured without its special bits. The root's own bits do not matter: it is not an
     /// entry of a tree.
     fn exclude_mode_bits(&mut self, folder: &[u8]) {
         if let Some(path) = folder.strip_prefix(b"/").filter(|path| !path.is_empty()) {
-            self.excluded_paths.push(ExcludedPath { path: path.to_vec(), reason: ExclusionReason::ModeBits });
+            let Exclusion { reason, kind, .. } = Exclusion::of_mode_bits();
+            self.excluded_paths.push(ExcludedPath { path: path.to_vec(), reason, kind });
         }
     }
 
@@ -426,15 +435,11 @@ impl<'walk> Builder<'walk> {
             EntryKind::Folder { number } => {
                 match (numbers[*number as usize], self.outcomes[*number as usize]) {
                     (Some(index), _) => CachedEntry::Folder { index },
-                    (None, FolderOutcome::Excluded(reason)) => {
-                        CachedEntry::Excluded { reason, by_name: false }
-                    }
+                    (None, FolderOutcome::Excluded(exclusion)) => CachedEntry::Excluded(exclusion),
                     (None, _) => return None,
                 }
             }
-            EntryKind::Excluded { reason, by_name } => {
-                CachedEntry::Excluded { reason: *reason, by_name: *by_name }
-            }
+            EntryKind::Excluded(exclusion) => CachedEntry::Excluded(*exclusion),
         })
     }
 }

@@ -14,7 +14,7 @@ mod file;
 mod format;
 
 pub(super) use file::{CacheData, CacheFile};
-pub(super) use format::{CacheWriter, CachedEntry, Folder};
+pub(super) use format::{CacheWriter, CachedEntry, Exclusion, Folder};
 
 use std::ffi::CStr;
 

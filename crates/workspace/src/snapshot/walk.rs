@@ -25,7 +25,7 @@ use rustix::io::Errno;
 
 use self::entries::{EntryOutcome, entry_from, names_from_cache};
 use super::SnapshotError;
-use super::cache::{Cache, CachedEntry, Folder};
+use super::cache::{Cache, CachedEntry, Exclusion, Folder};
 use super::listing::list;
 use super::other_folders::OtherFolders;
 use super::progress::Counter;
@@ -105,6 +105,7 @@ struct OpenFolder<'walk> {
 /// A name and the decision about it.
 struct Candidate<'walk> {
     name: Cow<'walk, CStr>,
+    is_folder: bool,
     decision: Decision,
     cached: Option<CachedEntry<'walk>>,
 }
@@ -342,7 +343,7 @@ impl<'walk> Walk<'walk> {
             let decision = rules.decide(&self.context, listed.name.to_bytes(), &full, listed.is_folder);
             let found = known.binary_search_by(|(name, _)| (*name).cmp(listed.name.as_c_str()));
             let cached = found.ok().map(|found| known[found].1);
-            Candidate { name: Cow::Owned(listed.name), decision, cached }
+            Candidate { name: Cow::Owned(listed.name), is_folder: listed.is_folder, decision, cached }
         };
         Ok(list(folder)?.into_iter().map(decide).collect())
     }
@@ -434,8 +435,8 @@ impl<'walk> Walk<'walk> {
             }
         };
         let left = match &looked {
-            EntryOutcome::Other(kind) => matches!(kind, EntryKind::Excluded { .. }),
-            EntryOutcome::Same => name.cached.is_some_and(|cached| cached.exclusion_reason().is_some()),
+            EntryOutcome::Other(kind) => matches!(kind, EntryKind::Excluded(_)),
+            EntryOutcome::Same => name.cached.is_some_and(|cached| cached.exclusion().is_some()),
             EntryOutcome::Gone => false,
         };
         chunk.has_excluded |= left;

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use retake_model::content::ContentId;
 use retake_model::tree::ExclusionReason;
 
+use super::cache::Exclusion;
 use super::rules::Fingerprint;
 use super::stat::Stat;
 
@@ -69,5 +70,5 @@ pub(super) enum EntryKind {
     File { stat: Stat, content: ContentId },
     Link { stat: Stat, target: Vec<u8> },
     Folder { number: u32 },
-    Excluded { reason: ExclusionReason, by_name: bool },
+    Excluded(Exclusion),
 }

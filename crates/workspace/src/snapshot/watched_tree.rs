@@ -10,9 +10,8 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_model::content::ContentId;
-use retake_model::tree::ExclusionReason;
 
-use super::cache::{Cache, CachedEntry};
+use super::cache::{Cache, CachedEntry, Exclusion};
 
 /// One root as of the last snapshot.
 pub(crate) struct WatchedTree {
@@ -119,19 +118,19 @@ impl WatchedTree {
         &self,
         index: u32,
         path: &[u8],
-        visit: &mut impl FnMut(&[u8], &[u8], ExclusionReason),
+        visit: &mut impl FnMut(&[u8], &[u8], Exclusion),
     ) {
         if !self.sums.get(index as usize).is_some_and(|sum| sum.has_excluded) {
             return;
         }
         let Some(folder) = self.cache.folder(index) else { return };
         for (name, entry) in self.cache.entries(folder) {
-            if let Some(reason) = entry.exclusion_reason() {
-                visit(path, name.to_bytes(), reason);
+            if let Some(exclusion) = entry.exclusion() {
+                visit(path, name.to_bytes(), exclusion);
             }
             if let CachedEntry::Folder { index } = entry {
                 if self.cache.folder(index).is_some_and(|folder| folder.stat.has_special_bits()) {
-                    visit(path, name.to_bytes(), ExclusionReason::ModeBits);
+                    visit(path, name.to_bytes(), Exclusion::of_mode_bits());
                 }
                 self.excluded_below(index, &[path, b"/", name.to_bytes()].concat(), visit);
             }
@@ -182,7 +181,7 @@ impl WatchedTree {
         let mut sum = SubtreeTotals { parent: self.parent(index), ..SubtreeTotals::default() };
         let mut stale = !folder.settled;
         for (name, entry) in self.cache.entries(folder) {
-            sum.has_excluded |= entry.exclusion_reason().is_some();
+            sum.has_excluded |= entry.exclusion().is_some();
             match entry {
                 CachedEntry::File { stat, settled, .. } => {
                     sum.files += 1;
@@ -202,7 +201,7 @@ impl WatchedTree {
                     sum.bytes += below.bytes;
                     sum.has_excluded |= below.has_excluded;
                 }
-                CachedEntry::Excluded { by_name, .. } => {
+                CachedEntry::Excluded(Exclusion { by_name, .. }) => {
                     // An entry excluded by its type may change without an event: a mount, an excluded folder. So may
                     // the rules that a nested repository has in its git folder.
                     stale |= !by_name || (index != 0 && name == c".git");

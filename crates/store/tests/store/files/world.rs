@@ -94,6 +94,7 @@ pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
     let excluded = Excluded(vec![ExcludedPath {
         path: format!("{}.env", files.len()).into(),
         reason: ExclusionReason::Secret,
+        kind: None,
     }]);
     let excluded = add(&mut objects, &excluded);
     let root = SnapshotRoot {

@@ -202,8 +202,9 @@ impl<'writing, 'transaction> Composer<'_, 'writing, 'transaction> {
             kind,
             turn,
             actor: caller.actor.clone(),
-            // A clock that was set back must not make the log run backwards.
-            time: self.clock.now().max(last.operation.time),
+            // Versions are the order of the log. A time is only what the clock said, so that one operation with a
+            // wrong time does not date those after it.
+            time: self.clock.now(),
             place,
             environment: caller.environment.as_ref().map(|around| additions.add(around)),
             files: None,

@@ -11,7 +11,7 @@ use retake_store::{Permissions, Store};
 
 use crate::snapshot::workspace::Root;
 
-const MAGIC: &[u8; 8] = b"rtkstat2";
+const MAGIC: &[u8; 8] = b"rtkstat3";
 const CHECKSUM_BYTES: usize = 32;
 /// Erasures, device, inode, snapshot, flag and id of the excluded paths, folders.
 const HEADER_BYTES: usize = 8 + 8 + 8 + 32 + 1 + 32 + 4;

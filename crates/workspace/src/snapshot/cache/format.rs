@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use retake_model::content::ContentId;
-use retake_model::tree::ExclusionReason;
+use retake_model::tree::{ExcludedKind, ExclusionReason};
 
 use crate::snapshot::rules::Fingerprint;
 use crate::snapshot::stat::Stat;
@@ -31,37 +31,46 @@ pub(in crate::snapshot) struct Folder {
 /// A cached entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::snapshot) enum CachedEntry<'cache> {
-    File {
-        stat: Stat,
-        settled: bool,
-        content: ContentId,
-    },
-    Link {
-        stat: Stat,
-        settled: bool,
-        target: &'cache [u8],
-    },
-    Folder {
-        index: u32,
-    },
-    /// Excluded, by its name alone or by its type and content.
-    Excluded {
-        reason: ExclusionReason,
-        by_name: bool,
-    },
+    File { stat: Stat, settled: bool, content: ContentId },
+    Link { stat: Stat, settled: bool, target: &'cache [u8] },
+    Folder { index: u32 },
+    Excluded(Exclusion),
+}
+
+/// Why an entry is excluded, or captured only in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::snapshot) struct Exclusion {
+    pub(in crate::snapshot) reason: ExclusionReason,
+    /// By its name alone, rather than by its type and content.
+    pub(in crate::snapshot) by_name: bool,
+    pub(in crate::snapshot) kind: Option<ExcludedKind>,
+}
+
+impl Exclusion {
+    /// The exclusion of a folder that was opened.
+    pub(in crate::snapshot) fn of_folder(reason: ExclusionReason) -> Self {
+        Self { reason, by_name: false, kind: Some(ExcludedKind::Folder) }
+    }
+
+    /// The special mode bits of a captured entry.
+    pub(in crate::snapshot) fn of_mode_bits() -> Self {
+        Self { reason: ExclusionReason::ModeBits, by_name: false, kind: None }
+    }
 }
 
 impl CachedEntry<'_> {
     /// Why the entry is excluded, or captured only in part.
-    pub(in crate::snapshot) fn exclusion_reason(&self) -> Option<ExclusionReason> {
+    pub(in crate::snapshot) fn exclusion(&self) -> Option<Exclusion> {
         match self {
-            Self::Excluded { reason, .. } => Some(*reason),
-            Self::File { stat, .. } if stat.has_special_bits() => Some(ExclusionReason::ModeBits),
+            Self::Excluded(exclusion) => Some(*exclusion),
+            Self::File { stat, .. } if stat.has_special_bits() => Some(Exclusion::of_mode_bits()),
             Self::File { .. } | Self::Link { .. } | Self::Folder { .. } => None,
         }
     }
 }
 
+/// Marks an excluded folder, in the byte of the reason.
+const FOLDER: u8 = 0x80;
 /// Size of a folder in the table.
 const FOLDER_BYTES: usize = 8 + 8 + 8 + 4 + 1 + 32 + 16 + 16 + 16 + 4 + 4;
 
@@ -98,9 +107,9 @@ impl CacheWriter {
                 bytes.push(4);
                 bytes.extend(index.to_le_bytes());
             }
-            CachedEntry::Excluded { reason, by_name } => {
+            CachedEntry::Excluded(Exclusion { reason, by_name, kind }) => {
                 bytes.push(6 | u8::from(*by_name));
-                bytes.push(*reason as u8);
+                bytes.push(*reason as u8 | if kind.is_some() { FOLDER } else { 0 });
             }
         }
     }
@@ -201,7 +210,12 @@ pub(super) fn entries<'cache>(
                 CachedEntry::Link { stat, settled: sign & 1 == 1, target: bytes.take(length)? }
             }
             4 => CachedEntry::Folder { index: bytes.short()? },
-            6 => CachedEntry::Excluded { reason: reason(bytes.byte()?)?, by_name: sign & 1 == 1 },
+            6 => {
+                let byte = bytes.byte()?;
+                let kind = (byte & FOLDER != 0).then_some(ExcludedKind::Folder);
+                let reason = reason(byte & !FOLDER)?;
+                CachedEntry::Excluded(Exclusion { reason, by_name: sign & 1 == 1, kind })
+            }
             _ => return None,
         };
         entries.push((name, entry));

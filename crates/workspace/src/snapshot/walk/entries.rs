@@ -1,11 +1,15 @@
 //! From names to entries: candidates out of the cache, and the outcome of checking one.
 
-use super::{Cache, CachedEntry, Candidate, Cow, Decision, Entry, EntryKind, ExclusionReason, Folder};
+use retake_model::tree::ExcludedKind;
+
+use super::{
+    Cache, CachedEntry, Candidate, Cow, Decision, Entry, EntryKind, Exclusion, ExclusionReason, Folder,
+};
 
 /// Names of a folder from the cache.
 pub(super) fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> Vec<Candidate<'walk>> {
     let decided = |entry: &CachedEntry<'_>| match entry {
-        CachedEntry::Excluded { reason, by_name: true } => Decision::Exclude(*reason),
+        CachedEntry::Excluded(exclusion) if exclusion.by_name => Decision::Exclude(exclusion.reason),
         _ => Decision::Capture,
     };
     let entries = cache.entries(folder).into_iter();
@@ -13,6 +17,11 @@ pub(super) fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> V
         .map(|(name, entry)| Candidate {
             name: Cow::Borrowed(name),
             decision: decided(&entry),
+            is_folder: match entry {
+                CachedEntry::Folder { .. } => true,
+                CachedEntry::Excluded(exclusion) => exclusion.kind == Some(ExcludedKind::Folder),
+                CachedEntry::File { .. } | CachedEntry::Link { .. } => false,
+            },
             cached: Some(entry),
         })
         .collect()
@@ -27,10 +36,11 @@ pub(super) enum EntryOutcome {
 
 impl Candidate<'_> {
     pub(super) fn excluded_entry(&self, reason: ExclusionReason, by_name: bool) -> EntryOutcome {
-        if self.cached == Some(CachedEntry::Excluded { reason, by_name }) {
+        let exclusion = Exclusion { reason, by_name, kind: self.is_folder.then_some(ExcludedKind::Folder) };
+        if self.cached == Some(CachedEntry::Excluded(exclusion)) {
             EntryOutcome::Same
         } else {
-            EntryOutcome::Other(EntryKind::Excluded { reason, by_name })
+            EntryOutcome::Other(EntryKind::Excluded(exclusion))
         }
     }
 }
@@ -44,7 +54,7 @@ pub(super) fn entry_from<'number>(
         CachedEntry::File { stat, content, .. } => EntryKind::File { stat, content },
         CachedEntry::Link { stat, target, .. } => EntryKind::Link { stat, target: target.to_vec() },
         CachedEntry::Folder { .. } => EntryKind::Folder { number: *folders.next()? },
-        CachedEntry::Excluded { reason, by_name } => EntryKind::Excluded { reason, by_name },
+        CachedEntry::Excluded(exclusion) => EntryKind::Excluded(exclusion),
     };
     Some(Entry { name: name.name.clone().into_owned(), kind })
 }
