@@ -187,7 +187,7 @@ impl Run {
         let new = NewThread { title: title.clone(), private, ..NewThread::in_project(self.project) };
         let real = self.timeline.create_thread(new, apply::caller(&asking));
         let reference = self.world.title_for_new(title.as_deref());
-        let Ok((done, title)) = agree(real, reference)? else {
+        let Agreement::Done(done, title) = agree(real, reference)? else {
             self.summary.refused += 1;
             return Ok(());
         };
