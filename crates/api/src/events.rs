@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use retake_agent::TurnEvent;
+use retake_agent::{Cancel, TurnEvent};
 use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::turn::PartialAnswer;
 use retake_store::runtime::{RuntimeDatabase, RuntimeStamp};
@@ -55,6 +55,8 @@ pub(crate) struct EventBus {
     newest: watch::Sender<i64>,
     token: watch::Sender<Option<[u8; 32]>>,
     live: LiveEvents,
+    /// Set when the streams have to end.
+    over: Cancel,
     auth: Arc<Auth>,
 }
 
@@ -109,8 +111,14 @@ impl EventBus {
             newest: watch::Sender::new(newest),
             token: watch::Sender::new(None),
             live: LiveEvents::default(),
+            over: Cancel::new(),
             auth,
         })
+    }
+
+    /// Ends all streams, after the events that they have not sent yet.
+    pub(crate) fn close(&self) {
+        self.over.set();
     }
 
     /// Publishes an event of a turn.

@@ -7,7 +7,7 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_timeline::{Command, NewThread, Rules, Timeline, Unit};
 
-use super::apply::{self, KnownIds, StepOutcome, agree};
+use super::apply::{self, Agreement, KnownIds, StepOutcome, agree};
 use super::clock::ManualClock;
 use super::compare::{Checker, closely, same_state};
 use super::fault::ModelFault;
