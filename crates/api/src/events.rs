@@ -3,7 +3,7 @@
 //! ```text
 //!   the log ──► one thread polls it ──► recent events, encoded once ──┐
 //!   (any process)                                                     ├─► stream, stream, stream
-//!   turns of this server ──► live events ─────────────────────────────┘
+//!   turns of this server, watched folders ──► live events ────────────┘
 //!                                    a stream that is behind reads the log itself
 //! ```
 //!
@@ -33,6 +33,7 @@ use live::{LiveEvent, LiveEvents};
 pub(crate) use stream::{StreamRequest, open};
 
 use crate::auth::Auth;
+use crate::folders::FolderEventMessage;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
@@ -123,15 +124,25 @@ impl EventBus {
 
     /// Publishes an event of a turn.
     pub(crate) fn publish(&self, message: &TurnEventMessage<'_>) {
-        self.send_live(message.thread, message);
+        self.send_live(Some(message.thread), "turn", message);
     }
 
-    fn send_live(&self, thread: ThreadId, message: &impl Serialize) {
-        if !self.live.has_listeners() {
+    /// Publishes a change of a watched folder.
+    pub(crate) fn publish_folder(&self, message: &FolderEventMessage) {
+        self.send_live(None, "folder", message);
+    }
+
+    /// Whether a stream is open.
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.live.has_listeners()
+    }
+
+    fn send_live(&self, thread: Option<ThreadId>, kind: &str, message: &impl Serialize) {
+        if !self.has_listeners() {
             return;
         }
         let Ok(data) = serde_json::to_string(message) else { return };
-        self.live.send(LiveEvent { thread, text: format!("event: turn\ndata: {data}\n\n") });
+        self.live.send(LiveEvent { thread, text: format!("event: {kind}\ndata: {data}\n\n") });
     }
 
     /// Position of the newest event.
@@ -274,13 +285,14 @@ impl LogFollower {
             // Keeps the list of threads warm for the next request.
             service.timeline.threads_page(&ThreadFilter::default(), None, 1)?;
             self.poll_other_processes(service)?;
+            service.folders.poll(event_bus);
         }
         Ok(())
     }
 
     /// Publishes partial answers of turns in other processes.
     fn poll_other_processes(&mut self, service: &Service) -> Result<(), Problem> {
-        if !service.event_bus.live.has_listeners() {
+        if !service.event_bus.has_listeners() {
             return Ok(());
         }
         let stamp = Some(self.runtime_database.stamp()?);
@@ -298,7 +310,7 @@ impl LogFollower {
                 let (thread, take, turn) = (running.thread, running.take, running.turn);
                 let (entry, blocks) = (partial.entry, partial.blocks.as_slice());
                 let message = PartialAnswerMessage { thread, take, turn, event: "partial", entry, blocks };
-                service.event_bus.send_live(thread, &message);
+                service.event_bus.send_live(Some(thread), "turn", &message);
             }
             partials.push((running.take, partial));
         }

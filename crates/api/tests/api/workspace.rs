@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use retake_model::environment::Environment;
 use retake_model::id::TurnId;
@@ -12,7 +13,7 @@ use retake_workspace::snapshot::Options;
 use serde_json::{Value, json};
 
 use crate::http::Client;
-use crate::world::World;
+use crate::world::{World, until};
 
 fn write(folder: &Path, name: &str, text: &str) {
     fs::create_dir_all(folder.join(name).parent().expect("a folder")).expect("our folder");
@@ -579,4 +580,41 @@ fn a_version_is_saved_without_files_only_where_the_folder_is_missing() {
     assert_eq!(client.get(&format!("/v1/threads/{thread}")).done()["version"], version, "nothing was saved");
     std::fs::remove_file(&elsewhere).expect("it goes");
     save("without a folder").done();
+}
+
+#[test]
+fn changes_of_a_folder_are_announced_to_streams_and_shown_by_its_status() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Watched");
+    write(&world.project(), "a.txt", "one\n");
+    snapshot(&client, &thread, json!({}));
+    let path = format!("/v1/workspace/status?thread={thread}");
+    let status = || client.get(&path).done();
+    assert_eq!(status()["files"]["changed_count"], 0, "{}", status());
+    // A folder concerns every stream, whatever its thread, and also without events of turns.
+    let mut events = client.request("GET", &format!("/v1/events?thread={thread}&turns=false")).open();
+    for (number, edit) in [
+        (1, &(|| write(&world.project(), "a.txt", "two\n")) as &dyn Fn()),
+        (2, &|| write(&world.project(), "new/deep/b.txt", "new\n")),
+        (2, &|| write(&world.project(), "new/deep/b.txt", "changed\n")),
+        (1, &|| fs::remove_dir_all(world.project().join("new")).expect("it is there")),
+    ] {
+        edit();
+        let event = loop {
+            let event = events.next(Duration::from_secs(20)).expect("it is announced");
+            if event.kind == "folder" {
+                break event.data;
+            }
+        };
+        assert_eq!((&event["thread"], event["project"].is_string()), (&Value::Null, true), "{event}");
+        until("the status shows it", || status()["files"]["changed_count"] == number);
+        // One edit may take several events, and the next one must not get one of them.
+        std::thread::sleep(Duration::from_millis(700));
+        while events.next(Duration::from_millis(1)).is_some() {}
+    }
+    assert_eq!(status()["files"]["changed"][0]["path"], "a.txt");
+    fs::remove_dir_all(world.project()).expect("our folder");
+    until("the status shows that it is gone", || status()["exists"] == false);
 }
