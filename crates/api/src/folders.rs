@@ -1,7 +1,8 @@
-//! Watches over the folders whose status clients request.
+//! Watches over the folders that clients read.
 //!
 //! ```text
-//!   GET workspace/status ──► the folder's watch ──► nothing changed: the last observation; else a walk of what changed
+//!   GET workspace/status,
+//!   files at `folder` ─────► the folder's watch ──► nothing changed: the last observation; else a walk of what changed
 //!                                   ▲
 //!   the thread that follows the log ┴─ polls it ──► changed: event `folder` ──► streams ──► clients request the status again
 //! ```
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
 use retake_timeline::{FileError, FolderStatus, WorkingCopy};
 use retake_workspace::git::GitFacts;
@@ -66,6 +68,17 @@ impl Folders {
         let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
         let status = working_copy.watched_status(&mut watch, most);
         (status, watch.git(working_copy.path()))
+    }
+
+    /// The recorded files of a folder, if it still has them.
+    pub(crate) fn recorded_files(
+        &self,
+        working_copy: &WorkingCopy,
+        thread: ThreadId,
+    ) -> Result<Option<ContentId>, FileError> {
+        let watch = self.watch(working_copy);
+        let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+        working_copy.recorded_files(thread, &mut watch)
     }
 
     fn watch(&self, working_copy: &WorkingCopy) -> Arc<Mutex<FolderWatch>> {

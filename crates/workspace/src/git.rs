@@ -77,7 +77,8 @@ pub(crate) fn observe_remembering(folder: &Path, memo: &mut DirtyMemo) -> GitFac
     };
     let head = refs::head(&repository.git, &repository.common);
     // Only the files of the folder itself are watched, not those of a larger work tree.
-    let stamp = repository.root.clone().filter(|root| folder.canonicalize().is_ok_and(|folder| folder == *root));
+    let stamp =
+        repository.root.clone().filter(|root| folder.canonicalize().is_ok_and(|folder| folder == *root));
     let stamp = stamp.map(|root| (root, head.commit.clone(), index_stamp(&repository.git)));
     let dirty = match (&memo.0, &stamp) {
         (Some((known, dirty)), Some(stamp)) if known == stamp => *dirty,

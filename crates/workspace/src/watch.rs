@@ -4,7 +4,7 @@
 //! ```text
 //!   first ───► full walk; sets a watch on each captured folder before reading it ◄──┐
 //!                   │                                                               │ events lost, a root moved,
-//!   next ────► events from the queue ──► none: the last observation                 │ content erased, a minute over
+//!   next ────► events from the queue ──► none yet: what the full walk found         │ content erased, a minute over
 //!                   │                                                               │
 //!                   └─────────────────► changed folders since the full walk ────────┘
 //!                                          └──► walk: only those and their parents; the rest as the full walk found it
@@ -142,7 +142,11 @@ impl FolderWatch {
     }
 
     /// The current files of a workspace, without storing anything.
-    pub fn observe(&mut self, store: &Store, workspace: &Workspace) -> Result<Arc<Observation>, SnapshotError> {
+    pub fn observe(
+        &mut self,
+        store: &Store,
+        workspace: &Workspace,
+    ) -> Result<Arc<Observation>, SnapshotError> {
         if self.roots != workspace.roots() {
             self.roots = workspace.roots().to_vec();
             self.state = State::Fresh;
@@ -178,7 +182,11 @@ impl FolderWatch {
         git::observe_remembering(folder, &mut self.dirty)
     }
 
-    fn observe_all(&mut self, store: &Store, workspace: &Workspace) -> Result<Arc<Observation>, SnapshotError> {
+    fn observe_all(
+        &mut self,
+        store: &Store,
+        workspace: &Workspace,
+    ) -> Result<Arc<Observation>, SnapshotError> {
         self.dirty.forget();
         let Some(events) = Events::begin(self.limits) else {
             self.state = State::Failed(Instant::now());
@@ -261,9 +269,11 @@ impl std::fmt::Debug for FolderWatch {
 }
 
 impl ActiveWatch {
-    /// Returns whether the last observation still holds.
+    /// Returns whether the full walk still holds: no folder has changed since, and none has to be checked without an event.
+    /// Only the full walk knows of all entries that may change without an event.
     fn is_settled(&self) -> bool {
-        !self.has_changed && self.roots.iter().all(|(watched_tree, _)| !watched_tree.has_stale())
+        let is_same = |(tree, changed): &(WatchedTree, HashSet<u32>)| changed.is_empty() && !tree.has_stale();
+        !self.has_changed && self.roots.iter().all(is_same)
     }
 
     /// Reads the events. Returns whether there were any, and whether they are complete.

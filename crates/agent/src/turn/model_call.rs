@@ -150,7 +150,9 @@ impl Driver<'_> {
                 self.record_answer((entry, request), &answer, limit)?;
                 Asked::Done
             }
-            Received::Failure(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
+            Received::Failure(error)
+                if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() =>
+            {
                 Asked::TooLong(Fault::from(&error))
             }
             Received::Failure(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {

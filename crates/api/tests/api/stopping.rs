@@ -105,7 +105,7 @@ fn acknowledged_changes_survive() {
                 }
             });
         }
-        std::thread::sleep(Duration::from_millis(400));
+        until("enough is written", || acknowledged.lock().expect("no panic").len() > 40);
         let took = server.stop();
         assert!(took < SOON, "it took {took:?} to stop under load");
     });

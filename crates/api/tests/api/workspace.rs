@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use retake_model::environment::Environment;
 use retake_model::id::TurnId;
@@ -13,20 +12,20 @@ use retake_workspace::snapshot::Options;
 use serde_json::{Value, json};
 
 use crate::http::Client;
-use crate::world::{World, until};
+use crate::world::World;
 
-fn write(folder: &Path, name: &str, text: &str) {
+pub(crate) fn write(folder: &Path, name: &str, text: &str) {
     fs::create_dir_all(folder.join(name).parent().expect("a folder")).expect("our folder");
     fs::write(folder.join(name), text).expect("our folder");
 }
 
-fn snapshot(client: &Client, thread: &str, more: Value) -> Value {
+pub(crate) fn snapshot(client: &Client, thread: &str, more: Value) -> Value {
     let mut body = json!({"thread": thread});
     body.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
     client.post("/v1/snapshots", &body).done()
 }
 
-fn texts<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+pub(crate) fn texts<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
     let items = list.as_array().unwrap_or_else(|| panic!("a list: {list}"));
     items.iter().map(|item| item[field].as_str().unwrap_or_else(|| panic!("{field}: {item}"))).collect()
 }
@@ -580,41 +579,4 @@ fn a_version_is_saved_without_files_only_where_the_folder_is_missing() {
     assert_eq!(client.get(&format!("/v1/threads/{thread}")).done()["version"], version, "nothing was saved");
     std::fs::remove_file(&elsewhere).expect("it goes");
     save("without a folder").done();
-}
-
-#[test]
-fn changes_of_a_folder_are_announced_to_streams_and_shown_by_its_status() {
-    let world = World::new();
-    let server = world.serve();
-    let client = server.client();
-    let thread = client.thread("Watched");
-    write(&world.project(), "a.txt", "one\n");
-    snapshot(&client, &thread, json!({}));
-    let path = format!("/v1/workspace/status?thread={thread}");
-    let status = || client.get(&path).done();
-    assert_eq!(status()["files"]["changed_count"], 0, "{}", status());
-    // A folder concerns every stream, whatever its thread, and also without events of turns.
-    let mut events = client.request("GET", &format!("/v1/events?thread={thread}&turns=false")).open();
-    for (number, edit) in [
-        (1, &(|| write(&world.project(), "a.txt", "two\n")) as &dyn Fn()),
-        (2, &|| write(&world.project(), "new/deep/b.txt", "new\n")),
-        (2, &|| write(&world.project(), "new/deep/b.txt", "changed\n")),
-        (1, &|| fs::remove_dir_all(world.project().join("new")).expect("it is there")),
-    ] {
-        edit();
-        let event = loop {
-            let event = events.next(Duration::from_secs(20)).expect("it is announced");
-            if event.kind == "folder" {
-                break event.data;
-            }
-        };
-        assert_eq!((&event["thread"], event["project"].is_string()), (&Value::Null, true), "{event}");
-        until("the status shows it", || status()["files"]["changed_count"] == number);
-        // One edit may take several events, and the next one must not get one of them.
-        std::thread::sleep(Duration::from_millis(700));
-        while events.next(Duration::from_millis(1)).is_some() {}
-    }
-    assert_eq!(status()["files"]["changed"][0]["path"], "a.txt");
-    fs::remove_dir_all(world.project()).expect("our folder");
-    until("the status shows that it is gone", || status()["exists"] == false);
 }

@@ -226,7 +226,9 @@ impl<'context> TurnOutput<'context> {
                 self.line(&format!("{error}Interrupted.{error:#} The partial answer is saved."))?;
             }
             TurnEnd::ShutDown => {
-                self.line(&format!("{error}Stopped before the turn ended.{error:#} The partial answer is saved."))?;
+                self.line(&format!(
+                    "{error}Stopped before the turn ended.{error:#} The partial answer is saved."
+                ))?;
                 self.muted("`retake resume` continues this turn.")?;
             }
             TurnEnd::Failed => {

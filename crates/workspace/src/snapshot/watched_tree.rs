@@ -50,11 +50,8 @@ impl Marks {
 impl WatchedTree {
     /// State after a walk over the whole root.
     pub(super) fn new(cache: Cache) -> Self {
-        let mut watched_tree = Self {
-            sums: vec![SubtreeTotals::default(); cache.len()],
-            stale: HashSet::new(),
-            cache,
-        };
+        let mut watched_tree =
+            Self { sums: vec![SubtreeTotals::default(); cache.len()], stale: HashSet::new(), cache };
         // Children have higher numbers.
         for index in (0..watched_tree.cache.len() as u32).rev() {
             watched_tree.update_totals(index);
