@@ -1,12 +1,13 @@
 //! Cancellation of long work.
 //!
 //! ```text
-//!   Ctrl-C, a client, a driver ──► set ──┬─► is_set         between two steps
-//!                                        ├─► wait_timeout   instead of sleeping in a thread
-//!                                        └─► wait           instead of sleeping in a task
+//!   Ctrl-C, a client, a driver ──► set ──────┬─► is_set         between two steps
+//!   SIGTERM, the end of a server ─► shut_down┴─► wait_timeout   instead of sleeping in a thread
+//!                                            └─► wait           instead of sleeping in a task
 //! ```
 //!
-//! A flag stays set, so that late work sees it too. Each turn has its own.
+//! A flag stays set, so that late work sees it too. Each turn has its own. The first of the two reasons counts: a turn that
+//! the user stopped does not become one that waits to be resumed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -21,6 +22,7 @@ pub struct Cancel(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     set: AtomicBool,
+    shutting_down: AtomicBool,
     lock: Mutex<()>,
     threads: Condvar,
     tasks: Notify,
@@ -33,8 +35,25 @@ impl Cancel {
 
     /// Sets it and wakes all waiters.
     pub fn set(&self) {
+        self.set_because(false);
+    }
+
+    /// Sets it because the process has to exit: a turn can be resumed later.
+    pub fn shut_down(&self) {
+        self.set_because(true);
+    }
+
+    /// Whether it was set because the process has to exit.
+    pub fn is_shutting_down(&self) -> bool {
+        self.0.shutting_down.load(Ordering::SeqCst)
+    }
+
+    fn set_because(&self, shutting_down: bool) {
         // Under the lock, so that no thread checks the flag before this and sleeps after it.
         let guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_set() {
+            self.0.shutting_down.store(shutting_down, Ordering::SeqCst);
+        }
         self.0.set.store(true, Ordering::SeqCst);
         drop(guard);
         self.0.threads.notify_all();
@@ -88,6 +107,17 @@ mod tests {
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
+    }
+
+    #[test]
+    fn the_first_reason_counts() {
+        let (stopped, exiting) = (Cancel::new(), Cancel::new());
+        stopped.set();
+        stopped.shut_down();
+        exiting.shut_down();
+        exiting.set();
+        assert!(stopped.is_set() && !stopped.is_shutting_down());
+        assert!(exiting.is_set() && exiting.is_shutting_down());
     }
 
     #[test]

@@ -183,21 +183,20 @@ impl AgentRuntime {
         loop {
             let text =
                 self.conversation_text(summary_request.thread, take, end, room).map_err(TurnError::from)?;
-            let answer = match &self.backend {
-                ModelBackend::Offline => return Ok(plain_summary(&text, self.longest_summary())),
-                ModelBackend::Remote { .. } => self.ask_for_summary(&text, summary_request)?,
-            };
-            match answer {
+            if matches!(self.backend, ModelBackend::Offline) {
+                return Ok(plain_summary(&text, self.longest_summary()));
+            }
+            match self.ask_for_summary(&text, summary_request) {
                 Ok(answer) => {
                     let said = answer.blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n\n");
                     return Ok(cut_end(said, self.longest_summary()));
                 }
                 // Some languages have many more tokens per byte.
-                Err(error) if error.fault == Fault::TooLong && halved < 3 => {
+                Err(CompressError::Model(error)) if error.fault == Fault::TooLong && halved < 3 => {
                     halved += 1;
                     room /= 2;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -206,18 +205,19 @@ impl AgentRuntime {
         &self,
         text: &str,
         summary_request: &SummaryRequest<'_>,
-    ) -> Result<Result<Answer, CallError>, TurnError> {
+    ) -> Result<Answer, CompressError> {
         let SummaryRequest { thread, take, turn, settings, cancel } = *summary_request;
         let request = Request::single(self, settings, SYSTEM, text);
-        let runtime_database = self.timeline.store().runtime_database()?;
+        let runtime_database = self.timeline.store().runtime_database().map_err(TurnError::from)?;
         let turn = turn.unwrap_or_else(|| TurnId::generate(&mut self.timeline.fresh()));
         let trace = TraceWriter { runtime_database: &runtime_database, thread, take, turn };
-        trace.log(self.timeline.now(), &TraceRecord::Request { runtime: self, request: &request })?;
+        let log = |record| trace.log(self.timeline.now(), &record).map_err(TurnError::from);
+        log(TraceRecord::Request { runtime: self, request: &request })?;
         let began = Instant::now();
         let answer = self.backend.answer(&request, cancel, &mut |_| ());
         let millis = began.elapsed().as_millis() as u64;
-        trace.log(self.timeline.now(), &TraceRecord::Answer { runtime: self, answer: &answer, millis })?;
-        Ok(answer)
+        log(TraceRecord::Answer { runtime: self, answer: answer.as_ref(), millis })?;
+        Ok(answer?)
     }
 
     /// Maximum bytes of a summary: an eighth of the window at four bytes per token, to leave space for the

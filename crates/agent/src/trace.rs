@@ -25,7 +25,7 @@ pub(crate) struct TraceWriter<'a> {
 /// A trace record to write.
 pub(crate) enum TraceRecord<'a> {
     Request { runtime: &'a AgentRuntime, request: &'a Request },
-    Answer { runtime: &'a AgentRuntime, answer: &'a Result<Answer, CallError>, millis: u64 },
+    Answer { runtime: &'a AgentRuntime, answer: Result<&'a Answer, &'a CallError>, millis: u64 },
     Call { runtime: &'a AgentRuntime, call: &'a Call },
     Result { runtime: &'a AgentRuntime, call: &'a Call, output: &'a Output, millis: u64 },
 }

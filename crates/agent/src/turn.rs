@@ -226,7 +226,7 @@ impl AgentRuntime {
         driver.run(done.version, done.operation)
     }
 
-    /// Resumes a turn that failed or whose process was killed.
+    /// Resumes a turn that failed, or whose process exited or was killed.
     pub fn resume(
         &self,
         thread: ThreadId,
@@ -248,7 +248,7 @@ impl AgentRuntime {
         if take.agent.is_some() { Ok(()) } else { Err(TurnError::Nothing) }
     }
 
-    /// Closes a turn that failed or whose process was killed. Returns whether there was one.
+    /// Closes a turn that failed, or whose process exited or was killed. Returns whether there was one.
     pub fn close(&self, thread: ThreadId, take: TakeId) -> Result<bool, TurnError> {
         Ok(self.close_leftover(thread, take, self.lease(take)?)?.0)
     }

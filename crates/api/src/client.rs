@@ -112,6 +112,7 @@ impl Drop for InProcess {
     fn drop(&mut self) {
         self.stop.set();
         self.service.turns.end_all(self.service.admission.limits.shutdown_grace);
+        self.service.event_bus.close();
         if let Some(tail) = self.tail.take() {
             // A panic in the thread has been logged already.
             let _ = tail.join();

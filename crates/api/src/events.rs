@@ -3,7 +3,7 @@
 //! ```text
 //!   the log ──► one thread polls it ──► recent events, encoded once ──┐
 //!   (any process)                                                     ├─► stream, stream, stream
-//!   turns of this server ──► live events ─────────────────────────────┘
+//!   turns of this server, watched folders ──► live events ────────────┘
 //!                                    a stream that is behind reads the log itself
 //! ```
 //!
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use retake_agent::TurnEvent;
+use retake_agent::{Cancel, TurnEvent};
 use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::turn::PartialAnswer;
 use retake_store::runtime::{RuntimeDatabase, RuntimeStamp};
@@ -33,6 +33,7 @@ use live::{LiveEvent, LiveEvents};
 pub(crate) use stream::{StreamRequest, open};
 
 use crate::auth::Auth;
+use crate::folders::FolderEventMessage;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
@@ -55,6 +56,8 @@ pub(crate) struct EventBus {
     newest: watch::Sender<i64>,
     token: watch::Sender<Option<[u8; 32]>>,
     live: LiveEvents,
+    /// Set when the streams have to end.
+    over: Cancel,
     auth: Arc<Auth>,
 }
 
@@ -109,21 +112,37 @@ impl EventBus {
             newest: watch::Sender::new(newest),
             token: watch::Sender::new(None),
             live: LiveEvents::default(),
+            over: Cancel::new(),
             auth,
         })
     }
 
-    /// Publishes an event of a turn.
-    pub(crate) fn publish(&self, message: &TurnEventMessage<'_>) {
-        self.send_live(message.thread, message);
+    /// Ends all streams, after the events that they have not sent yet.
+    pub(crate) fn close(&self) {
+        self.over.set();
     }
 
-    fn send_live(&self, thread: ThreadId, message: &impl Serialize) {
-        if !self.live.has_listeners() {
+    /// Publishes an event of a turn.
+    pub(crate) fn publish(&self, message: &TurnEventMessage<'_>) {
+        self.send_live(Some(message.thread), "turn", message);
+    }
+
+    /// Publishes a change of a watched folder.
+    pub(crate) fn publish_folder(&self, message: &FolderEventMessage) {
+        self.send_live(None, "folder", message);
+    }
+
+    /// Whether a stream is open.
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.live.has_listeners()
+    }
+
+    fn send_live(&self, thread: Option<ThreadId>, kind: &str, message: &impl Serialize) {
+        if !self.has_listeners() {
             return;
         }
         let Ok(data) = serde_json::to_string(message) else { return };
-        self.live.send(LiveEvent { thread, text: format!("event: turn\ndata: {data}\n\n") });
+        self.live.send(LiveEvent { thread, text: format!("event: {kind}\ndata: {data}\n\n") });
     }
 
     /// Position of the newest event.
@@ -266,13 +285,14 @@ impl LogFollower {
             // Keeps the list of threads warm for the next request.
             service.timeline.threads_page(&ThreadFilter::default(), None, 1)?;
             self.poll_other_processes(service)?;
+            service.folders.poll(event_bus);
         }
         Ok(())
     }
 
     /// Publishes partial answers of turns in other processes.
     fn poll_other_processes(&mut self, service: &Service) -> Result<(), Problem> {
-        if !service.event_bus.live.has_listeners() {
+        if !service.event_bus.has_listeners() {
             return Ok(());
         }
         let stamp = Some(self.runtime_database.stamp()?);
@@ -290,7 +310,7 @@ impl LogFollower {
                 let (thread, take, turn) = (running.thread, running.take, running.turn);
                 let (entry, blocks) = (partial.entry, partial.blocks.as_slice());
                 let message = PartialAnswerMessage { thread, take, turn, event: "partial", entry, blocks };
-                service.event_bus.send_live(thread, &message);
+                service.event_bus.send_live(Some(thread), "turn", &message);
             }
             partials.push((running.take, partial));
         }

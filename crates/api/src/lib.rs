@@ -8,7 +8,8 @@
 //!   auth          token, browser sessions, hosts        endpoint   the description of a route
 //!   routes        the routes                            document   OpenAPI
 //!   events        the event stream                      turns      turns that run in this server
-//!   idempotency   requests with a key run once          problem    errors
+//!   folders       watches over folders                  problem    errors
+//!   idempotency   requests with a key run once
 //!   client        the API without a socket, for tests
 //! ```
 
@@ -20,6 +21,7 @@ mod document;
 mod download;
 mod endpoint;
 mod events;
+mod folders;
 mod idempotency;
 mod limits;
 mod metrics;

@@ -57,6 +57,8 @@ impl From<ServeError> for Failure {
     }
 }
 
+/// Time for turns to end before the streams do.
+const TURN_GRACE: Duration = Duration::from_secs(1);
 /// Time for the last responses to reach their clients.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
@@ -145,7 +147,10 @@ async fn listen(
     }
     drop(listener);
     info!("stopping");
-    let ending = service.turns.cancel_all();
+    let ending = service.turns.shut_down_all();
+    // Streams end after the turns, so that they deliver their last events.
+    let _ = tokio::time::timeout(TURN_GRACE, service.turns.nothing()).await;
+    service.event_bus.close();
     // Do not wait for connections without a request.
     let answered = async {
         service.admission.in_flight.nothing().await;

@@ -22,6 +22,7 @@ use crate::auth::{Auth, Hosts, TokenFile};
 use crate::dispatch::Admission;
 use crate::document::Document;
 use crate::events::EventBus;
+use crate::folders::Folders;
 use crate::idempotency::RequestOwner;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -62,6 +63,7 @@ pub(crate) struct Service {
     pub(crate) runtime_database: RuntimeDatabase,
     pub(crate) agent: AgentOptions,
     pub(crate) projects: Projects,
+    pub(crate) folders: Folders,
     pub(crate) auth: Arc<Auth>,
     pub(crate) admission: Admission,
     pub(crate) request_owner: RequestOwner,
@@ -90,6 +92,7 @@ impl Service {
             runtime_database: timeline.store().runtime_database()?,
             agent: AgentOptions { setup, provider_environment },
             projects: Projects::new(timeline.clone(), folder),
+            folders: Folders::default(),
             admission: Admission::new(limits, timeline.random_u64()),
             request_owner: RequestOwner::new(&timeline)?,
             turns: Arc::new(RunningTurns::new(Arc::clone(&event_bus), Arc::clone(&metrics))),

@@ -16,6 +16,9 @@ use crate::events::{EventBus, TurnEventMessage};
 use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
 
+/// Poll interval while waiting for turns to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
 /// The turns of this server.
 pub(crate) struct RunningTurns {
     running: Mutex<TurnTable>,
@@ -92,22 +95,29 @@ impl RunningTurns {
         self.lock().turns.contains_key(&turn)
     }
 
-    /// Interrupts all turns and refuses new ones; returns how many there are.
-    pub(crate) fn cancel_all(&self) -> usize {
+    /// Stops all turns, so that they can be resumed, and refuses new ones; returns how many there are.
+    pub(crate) fn shut_down_all(&self) -> usize {
         let mut running = self.lock();
         running.stopping = true;
-        running.cancels.iter().for_each(|(cancel, _)| cancel.set());
+        running.cancels.iter().for_each(|(cancel, _)| cancel.shut_down());
         running.turns.len()
     }
 
-    /// Interrupts all turns, and waits until that is on disk or the timeout expires.
+    /// Waits until no turn is running.
+    pub(crate) async fn nothing(&self) {
+        while !self.lock().turns.is_empty() {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Stops all turns, and waits until that is on disk or the timeout expires.
     pub(crate) fn end_all(&self, timeout: Duration) {
-        self.cancel_all();
+        self.shut_down_all();
         let until = Instant::now() + timeout;
         let cancels = std::mem::take(&mut self.lock().cancels);
         for (_, thread) in cancels {
             while !thread.is_finished() && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(POLL_INTERVAL);
             }
             if thread.is_finished() {
                 // A panic has been logged; the next start closes the turn.

@@ -158,5 +158,7 @@ pub(crate) fn exit(outcome: &TurnOutcome) -> std::process::ExitCode {
         TurnEnd::Failed => std::process::ExitCode::FAILURE,
         // The exit code that shells report for a program ended by Ctrl-C.
         TurnEnd::Interrupted => std::process::ExitCode::from(130),
+        // The same for SIGTERM.
+        TurnEnd::ShutDown => std::process::ExitCode::from(143),
     }
 }

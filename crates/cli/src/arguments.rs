@@ -159,7 +159,7 @@ pub(crate) enum Command {
     /// Retry a message in a new take.
     #[command(display_order = 3)]
     Retry(commands::retry::Arguments),
-    /// Resume a turn that failed or whose process was killed.
+    /// Resume a turn that failed, or whose process exited or was killed.
     #[command(display_order = 4)]
     Resume(commands::resume::Arguments),
     /// Stop the running turn of a take, from any terminal.

@@ -36,7 +36,7 @@
 //! - *A call is closed in the same operation as the state change* where possible. If a crash comes between
 //!   the two, the call has no result, and [`crate::projection`] reports it to the model as interrupted.
 //! - *Shutting down closes open calls* and records that the turn is unfinished. Resuming calls the model,
-//!   which sees the interrupted calls.
+//!   which sees the interrupted calls. The user can also end such a turn.
 
 mod retry;
 mod step;
@@ -368,6 +368,8 @@ pub enum TurnEnd {
     Interrupted,
     /// A fault needs the user's attention; the turn can be resumed.
     Failed,
+    /// The process exits; the turn can be resumed.
+    ShutDown,
 }
 
 impl Agent {

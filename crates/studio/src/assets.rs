@@ -36,6 +36,7 @@ pub(crate) const MODULES: &[(&str, &str)] = modules![
     "draft.js",
     "editing.js",
     "events.js",
+    "folder.js",
     "input.js",
     "live.js",
     "moves.js",

@@ -1,7 +1,9 @@
 //! Common elements of pages.
 
 use maud::{DOCTYPE, Markup, html};
+use retake_model::replay::OnConflict;
 use retake_model::time::Timestamp;
+use retake_surface::Choice;
 
 use crate::assets::MODULES;
 
@@ -44,13 +46,18 @@ pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> 
 
 /// The choice for files with conflicts.
 fn choice() -> Markup {
-    let ways =
-        [("keep", "Keep current"), ("take", "Restore old"), ("mark", "Write both with conflict markers")];
+    let label = |conflicts| match conflicts {
+        OnConflict::Keep => "Keep current",
+        OnConflict::Take => "Restore old",
+        OnConflict::Mark => "Write both with conflict markers",
+    };
     html! {
         fieldset {
             legend { "You changed these files since" }
-            @for (value, label) in ways {
-                label class="check" { input type="radio" name="conflicts" value=(value) checked[value == "keep"]; (label) }
+            @for (conflicts, name, _) in OnConflict::CHOICES {
+                label class="check" {
+                    input type="radio" name="conflicts" value=(name) checked[*conflicts == OnConflict::default()]; (label(*conflicts))
+                }
             }
         }
     }

@@ -62,6 +62,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     };
     Ok(html! {
         div id="files" data-live="files" data-until=[query.drawn_until(last)] {
+            // Filled by the page, because the folder is read only by the API.
+            @if query.before.is_none() { p id="folder-changes" class="facts" role="status" {} }
             @if drawn.is_empty() && more.is_none() && query.before.is_none() {
                 p class="quiet" {
                     "No files have changed yet. Changes by turns, tools and yourself in the project's folder appear here line by \

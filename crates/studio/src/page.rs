@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
+use retake_surface::{Approve, Choice};
 use retake_timeline::Reader;
 
 use crate::conversation::{filtered, take_of, whole};
@@ -251,10 +252,9 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
                     label { span class="hidden" { "Approval" }
                         select id="approve" title="What tools may do without approval" {
                             option value="" { "Tools: as configured" }
-                            option value="ask" { "Tools: ask before changes" }
-                            option value="edits" { "Tools: write files" }
-                            option value="all" { "Tools: allow everything" }
-                            option value="none" { "Tools: read only" }
+                            @for (approve, name, _) in Approve::CHOICES {
+                                option value=(name) { "Tools: " (approval_label(*approve)) }
+                            }
                         }
                     }
                     label class="attach" title="Attach a picture or PDF; you can also paste or drop it" {
@@ -268,5 +268,14 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
                 }
             }
         }
+    }
+}
+
+fn approval_label(approve: Approve) -> &'static str {
+    match approve {
+        Approve::Ask => "ask before changes",
+        Approve::Edits => "write files",
+        Approve::All => "allow everything",
+        Approve::None => "read only",
     }
 }

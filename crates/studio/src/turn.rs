@@ -26,7 +26,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
         Some(AgentState::Failed { message, .. }) => Some(message.clone()),
         _ => None,
     };
-    let left = take.agent.is_some() && !running;
+    let left = take.agent.as_ref().filter(|_| !running).map(|agent| match agent.state {
+        AgentState::ShuttingDown { .. } => "The server or program that ran it was stopped.",
+        _ => "The process was killed.",
+    });
     let record = studio.runtime_database.turn(take.id)?.filter(|_| running);
     let state = record.zip(take.agent.clone()).map(|(record, agent)| record.agent(agent).state.kind());
     let letters = if running { studio.runtime_database.messages(take.id)? } else { Vec::new() };
@@ -64,10 +67,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
                         (interrupt(thread, take.id, "Dismiss"))
                     }
                 }
-            } @else if left {
+            } @else if let Some(why) = left {
                 section class="question" role="alert" {
                     h2 { "A turn is unfinished" }
-                    p { "The process was killed. Tools that were running are not run again." }
+                    p { (why) " Tools that were running are not run again." }
                     p class="acts" {
                         button type="button" class="primary" data-act="resume" { "Resume" }
                         (interrupt(thread, take.id, "Dismiss"))

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use retake_model::time::Timestamp;
 use retake_store::Store;
 use retake_workspace::snapshot::{CapturedSnapshot, Workspace, snapshot};
-use retake_workspace::watch::{Watcher, snapshot_watched};
+use retake_workspace::watch::FolderWatch;
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
@@ -69,21 +69,21 @@ fn main() {
         line(&format!("{count} changed"), median(&mut own), median(&mut gits), Some(median(&mut floor)));
     }
 
-    let mut watcher = Watcher::new(&workspace);
-    let first = time(|| keep_watched(&store, &workspace, &mut watcher));
+    let mut watch = FolderWatch::new();
+    let first = time(|| observe(&store, &workspace, &mut watch));
     println!("watches set  retake {first:>10.1?}");
     for count in [0, 1, 100] {
         let (mut own, mut gits, mut floor) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {
             change(&files, count, &format!("watched {round}"));
             floor.push(time(|| lstat_walk(&root)));
-            own.push(time(|| keep_watched(&store, &workspace, &mut watcher)));
+            own.push(time(|| observe(&store, &workspace, &mut watch)));
             gits.push(time(|| git.snapshot()));
         }
         line(&format!("watched, {count}"), median(&mut own), median(&mut gits), Some(median(&mut floor)));
         let whole = snapshot(&store, &workspace).expect("a snapshot");
-        let narrowed = snapshot_watched(&store, &workspace, &mut watcher).expect("a snapshot");
-        assert_eq!(whole.id, narrowed.id, "a watcher finds what a walk over everything finds");
+        let narrowed = watch.observe(&store, &workspace).expect("an observation");
+        assert_eq!(whole.id, narrowed.id, "a watch finds what a walk over everything finds");
     }
     println!("  peak memory {} MB", peak_memory() / 1000);
 }
@@ -99,8 +99,8 @@ fn change(files: &[PathBuf], count: usize, what: &str) {
     std::thread::sleep(Duration::from_millis(50));
 }
 
-fn keep_watched(store: &Store, workspace: &Workspace, watcher: &mut Watcher) {
-    finish(store, snapshot_watched(store, workspace, watcher).expect("a snapshot"));
+fn observe(store: &Store, workspace: &Workspace, watch: &mut FolderWatch) {
+    let _ = watch.observe(store, workspace).expect("an observation");
 }
 
 fn keep(store: &Store, workspace: &Workspace) {

@@ -26,6 +26,8 @@ mod staged;
 mod untracked;
 mod url;
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub(crate) use outer_ignore_rules::outer_ignore_rules;
@@ -49,13 +51,40 @@ pub struct GitFacts {
     pub dirty: Option<bool>,
 }
 
+/// Whether a work tree has changes, remembered for callers that notice changes of its files.
+#[derive(Debug, Default)]
+pub(crate) struct DirtyMemo(Option<(DirtyStamp, Option<bool>)>);
+
+/// What the answer depends on besides the files: the top of the work tree, the commit, and the index.
+type DirtyStamp = (PathBuf, Option<String>, Option<[i64; 4]>);
+
+impl DirtyMemo {
+    /// Forgets the answer, because files may have changed.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// Reads the git facts about a folder.
 pub fn observe(folder: &Path) -> GitFacts {
+    observe_remembering(folder, &mut DirtyMemo::default())
+}
+
+/// Like [`observe`], without comparing the files again if they and the index are those of the last answer.
+pub(crate) fn observe_remembering(folder: &Path, memo: &mut DirtyMemo) -> GitFacts {
     let Some(repository) = locate::locate(folder) else {
         return GitFacts::default();
     };
     let head = refs::head(&repository.git, &repository.common);
-    let dirty = dirty::dirty(&repository, &head);
+    // Only the files of the folder itself are watched, not those of a larger work tree.
+    let stamp =
+        repository.root.clone().filter(|root| folder.canonicalize().is_ok_and(|folder| folder == *root));
+    let stamp = stamp.map(|root| (root, head.commit.clone(), index_stamp(&repository.git)));
+    let dirty = match (&memo.0, &stamp) {
+        (Some((known, dirty)), Some(stamp)) if known == stamp => *dirty,
+        _ => dirty::dirty(&repository, &head),
+    };
+    memo.0 = stamp.map(|stamp| (stamp, dirty));
     GitFacts {
         branch: head.branch,
         commit: head.commit,
@@ -63,6 +92,13 @@ pub fn observe(folder: &Path) -> GitFacts {
         dirty,
         root: repository.root,
     }
+}
+
+/// Stamp of the index file; `None` if there is none.
+fn index_stamp(git: &Path) -> Option<[i64; 4]> {
+    let found = fs::metadata(git.join("index")).ok()?;
+    let changed = found.ctime().wrapping_mul(1_000_000_000).wrapping_add(found.ctime_nsec());
+    Some([found.ino() as i64, found.size() as i64, found.mtime_nsec(), changed])
 }
 
 /// Remote of a folder's repository, without the cost of [`observe`].

@@ -51,9 +51,9 @@ pub use captured::{CapturedSnapshot, StoreSnapshotError};
 pub use excluded::is_excluded;
 pub use known_files::KnownFiles;
 pub use options::{DEFAULT_LARGEST_FILE, Options, SECRETS};
-pub(crate) use partial::{WatchedSnapshot, Watches, erasures, snapshot_all, snapshot_changed};
+pub(crate) use partial::{Watches, erasures, observe_all, observe_changed};
 pub use progress::Progress;
-pub(crate) use watched_tree::{Patch, WatchedTree};
+pub(crate) use watched_tree::WatchedTree;
 pub use workspace::{OpenError, Root, Workspace, check_folder};
 
 use std::collections::HashSet;
@@ -129,7 +129,13 @@ pub fn observe(store: &Store, workspace: &Workspace) -> Result<Observation, Snap
     let builder = SnapshotBuilder::begin(store, Purpose::Observe)?;
     let counter = Counter::new(&|_| ControlFlow::Continue(()));
     let (taken, _) = snapshot_roots(builder, workspace, &counter, walk::WatchContext::default())?;
-    Ok(Observation { id: taken.id, snapshot: taken.snapshot, objects: taken.objects, epoch: taken.epoch })
+    Ok(taken.into())
+}
+
+impl From<CapturedSnapshot> for Observation {
+    fn from(taken: CapturedSnapshot) -> Self {
+        Self { id: taken.id, snapshot: taken.snapshot, objects: taken.objects, epoch: taken.epoch }
+    }
 }
 
 /// Result of the walk over one root: the cache that it used, and the watches that it set.

@@ -240,7 +240,7 @@ impl<'a> Driver<'a> {
                 Action::RunHook => self.run_hook()?,
                 Action::Wait { millis } => self.wait_for_retry(millis)?,
                 Action::EndTurn { how } => return Ok(how),
-                Action::Quit => return Ok(TurnEnd::Interrupted),
+                Action::Quit => return Ok(TurnEnd::ShutDown),
                 // Stopped work has stopped by the time its end is published, and whatever was closed was
                 // closed in the same operation.
                 Action::StopModel
@@ -305,7 +305,7 @@ impl<'a> Driver<'a> {
                 Action::CloseCall { call } => entries.push(self.closed(call)),
                 Action::CloseHook => entries.push(self.closed_hook()),
                 // A message must not come between the results of one answer.
-                Action::CallModel | Action::EndTurn { how: TurnEnd::Interrupted } => {
+                Action::CallModel | Action::EndTurn { how: TurnEnd::Interrupted } | Action::Quit => {
                     entries.extend(self.take_steering_entries());
                 }
                 _ => {}
@@ -371,9 +371,14 @@ impl<'a> Driver<'a> {
         self.advance(Event::RetryDue, Vec::new(), TurnStep::CalledAgain, Actor::Agent)
     }
 
-    /// Ends the turn at the user's request.
+    /// Ends the turn at the user's request, or leaves it to be resumed because the process has to exit.
     pub(super) fn interrupt(&mut self, entries: Vec<NewEntry>) -> Result<(), TurnError> {
-        self.advance(Event::Interrupted, entries, TurnStep::Interrupted, Actor::Human)
+        let (event, actor) = if self.cancel.is_shutting_down() {
+            (Event::ShutDown, Actor::Agent)
+        } else {
+            (Event::Interrupted, Actor::Human)
+        };
+        self.advance(event, entries, TurnStep::Interrupted, actor)
     }
 
     /// Ends the attempt after a failure.

@@ -46,7 +46,8 @@ impl Machine {
 
     /// The transition for an event. It takes effect when it is accepted.
     pub(super) fn propose(&self, event: Event, context: &StepContext<'_>) -> Transition {
-        let replaces_queue = matches!(event, Event::Interrupted | Event::Faulted { .. } | Event::Resumed);
+        let replaces_queue =
+            matches!(event, Event::Interrupted | Event::ShutDown | Event::Faulted { .. } | Event::Resumed);
         let (state, actions) = step(&self.state, event, context);
         Transition { state, actions, replaces_queue }
     }

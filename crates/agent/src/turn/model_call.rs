@@ -42,6 +42,21 @@ enum Asked {
     ThoughtsRefused,
 }
 
+/// What arrived for a request.
+enum Received {
+    Answer(Answer),
+    Failure(CallError),
+}
+
+impl Received {
+    fn as_result(&self) -> Result<&Answer, &CallError> {
+        match self {
+            Self::Answer(answer) => Ok(answer),
+            Self::Failure(error) => Err(error),
+        }
+    }
+}
+
 /// The outcome of a compaction.
 enum Compaction {
     Done,
@@ -120,28 +135,30 @@ impl Driver<'_> {
         self.session
             .trace()
             .log(self.runtime.timeline.now(), &TraceRecord::Request { runtime: self.runtime, request })?;
-        let answer = self.listen(request, entry)?;
+        let received = self.listen(request, entry)?;
         let millis = began.elapsed().as_millis() as u64;
         self.session.trace().log(
             self.runtime.timeline.now(),
-            &TraceRecord::Answer { runtime: self.runtime, answer: &answer, millis },
+            &TraceRecord::Answer { runtime: self.runtime, answer: received.as_result(), millis },
         )?;
         let partial = self.session.record.partial.take().is_some();
         let kept = self.session.record.state.take().is_some() || partial;
-        let asked = match answer {
-            Ok(mut answer) => {
+        let asked = match received {
+            Received::Answer(mut answer) => {
                 let limit = stops::output_limit(&request.body);
                 stops::mark_cut_call(&mut answer, limit);
                 self.record_answer((entry, request), &answer, limit)?;
                 Asked::Done
             }
-            Err(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
+            Received::Failure(error)
+                if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() =>
+            {
                 Asked::TooLong(Fault::from(&error))
             }
-            Err(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {
+            Received::Failure(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {
                 Asked::ThoughtsRefused
             }
-            Err(error) => {
+            Received::Failure(error) => {
                 self.record_failure(Some((entry, request)), error)?;
                 Asked::Done
             }
@@ -193,7 +210,7 @@ impl Driver<'_> {
     }
 
     /// Reads the answer to its end.
-    fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Result<Answer, CallError>, TurnError> {
+    fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Received, TurnError> {
         let began = self.runtime.timeline.now();
         let (sender, receiver) = mpsc::sync_channel::<Delta>(PIECES);
         let cancel = self.cancel.clone();
@@ -240,7 +257,8 @@ impl Driver<'_> {
                 }
             }
             let answer = call.join().unwrap_or_else(|_| Err(panicked()));
-            listening.map(|()| answer)
+            listening?;
+            Ok(answer.map_or_else(Received::Failure, Received::Answer))
         })
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retake_agent::{Cancel, CompressOptions, KeepRecent, ResumeRequest, TurnError, TurnEvent};
-use retake_model::agent::TurnEnd;
+use retake_model::agent::{AgentState, TurnEnd};
 use retake_testing::fault_server::{Script, ScriptStep};
 use serde_json::json;
 
@@ -93,6 +93,41 @@ fn an_interrupt_ends_a_stalled_answer_and_keeps_the_partial_answer() {
     let entries = world.entries();
     assert_eq!(entries.len(), 2);
     assert!(entries[1].text().starts_with("Wait"), "{:?}", entries[1].text());
+    world.check_rest();
+}
+
+#[test]
+fn a_shutdown_leaves_the_turn_to_be_resumed() {
+    let world = World::new(vec![
+        calls(&[("s", "shell", json!({"command": "echo once >> ran.txt; sleep 30"}))]),
+        text("After."),
+    ]);
+    let cancel = Cancel::new();
+    let mut witness = RecordingObserver::default();
+    let setter = cancel.clone();
+    *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
+        if matches!(event, TurnEvent::ToolProgress { .. } | TurnEvent::ToolStarted { .. }) {
+            setter.shut_down();
+        }
+    }));
+    let outcome = world.run_with("run it", &cancel, &mut witness).expect("the turn runs");
+    assert_eq!(outcome.how, TurnEnd::ShutDown);
+    let agent = || {
+        let reader = world.runtime.timeline.read().expect("a store");
+        let state = reader.state(world.thread).expect("a thread");
+        let take = state.take(&reader.queries(), world.take()).expect("readable").expect("a take");
+        take.agent.map(|agent| agent.state)
+    };
+    assert_eq!(agent(), Some(AgentState::ShuttingDown { unfinished: true }));
+    let mut witness = RecordingObserver::default();
+    let outcome = world
+        .runtime
+        .resume(world.thread, world.take(), ResumeRequest::default(), &Cancel::new(), &mut witness)
+        .expect("the turn resumes");
+    assert_eq!((outcome.how, agent()), (TurnEnd::Completed, None));
+    let result = &world.last_messages()[2]["content"][0];
+    assert_eq!(result["is_error"], json!(true), "the model learns that the call was interrupted: {result}");
+    world.check_requests();
     world.check_rest();
 }
 

@@ -345,6 +345,13 @@ mod tests {
     }
 
     #[test]
+    fn serde_alone_does_neither() {
+        // Once it does, this module can go.
+        assert!(serde_json::from_str::<u64>("3.0").is_err());
+        assert!(serde_json::from_str::<Inner>(r#"["a"]"#).is_ok());
+    }
+
+    #[test]
     fn raw_values_stay_unchanged() {
         for text in ["1.0", "1e400", r#"{"b":1,"a":[ 2.0 ]}"#] {
             let raw: Box<RawValue> = from_slice(text.as_bytes()).expect("JSON");

@@ -1,4 +1,4 @@
-//! Live events of running turns, for the streams that are open now.
+//! Live events of running turns and watched folders, for the streams that are open now.
 //!
 //! Each stream has a queue of its own, limited in number and in bytes. A stream that reads slowly loses the oldest
 //! of its events, which the numbers of events show, and costs the others nothing.
@@ -16,7 +16,8 @@ const MAX_PENDING_BYTES: usize = 1 << 20;
 
 /// A live event, encoded.
 pub(crate) struct LiveEvent {
-    pub(crate) thread: ThreadId,
+    /// The thread; `None` if every stream gets it.
+    pub(crate) thread: Option<ThreadId>,
     pub(crate) text: String,
 }
 
@@ -111,7 +112,7 @@ mod tests {
     fn live(number: usize, bytes: usize) -> LiveEvent {
         let number = number.to_string();
         let text = "0".repeat(bytes.saturating_sub(number.len())) + &number;
-        LiveEvent { thread: ThreadId::from_key([1; 16]), text }
+        LiveEvent { thread: Some(ThreadId::from_key([1; 16])), text }
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
-use retake_agent::Cancel;
 use retake_model::id::ThreadId;
 use retake_timeline::Timeline;
 use tokio::sync::mpsc;
@@ -49,7 +48,6 @@ pub(crate) fn open(service: &Service, token: [u8; 32], following: StreamRequest)
     let mut stream = Stream {
         timeline: service.timeline.clone(),
         event_bus: Arc::clone(&service.event_bus),
-        stop: service.stop.clone(),
         write_timeout: service.admission.limits.write_timeout,
         sender,
         after,
@@ -68,7 +66,6 @@ pub(crate) fn open(service: &Service, token: [u8; 32], following: StreamRequest)
 struct Stream {
     timeline: Timeline,
     event_bus: Arc<EventBus>,
-    stop: Cancel,
     write_timeout: Duration,
     sender: mpsc::Sender<Bytes>,
     after: i64,
@@ -84,7 +81,6 @@ impl Stream {
         let event_bus = Arc::clone(&self.event_bus);
         let (mut newest, mut token) = (event_bus.newest.subscribe(), event_bus.token.subscribe());
         let live = event_bus.live.listen();
-        let stop = self.stop.clone();
         // A client that loses the connection at once knows where to resume.
         let hello = format!("retry: 1000\nid: {}\nevent: hello\ndata: {{\"after\":{0}}}\n\n", self.after);
         let mut state = self.send(hello.into()).await;
@@ -95,14 +91,16 @@ impl Stream {
                 break;
             }
             state = tokio::select! {
-                () = stop.wait() => Err(StreamEnded),
+                // The end comes last: the last events of turns say how the server left them.
+                biased;
                 changed = newest.changed() => changed.map_err(|_| StreamEnded),
                 changed = token.changed() => changed.map_err(|_| StreamEnded),
-                heard = live.next(), if self.following.turns => {
+                heard = live.next() => {
                     // Missed text is in the entry that it becomes.
-                    if self.wants(heard.thread) { self.send(heard.text.clone().into()).await } else { Ok(()) }
+                    if heard.thread.is_none_or(|thread| self.following.turns && self.wants(thread)) { self.send(heard.text.clone().into()).await } else { Ok(()) }
                 }
                 () = self.sender.closed() => Err(StreamEnded),
+                () = event_bus.over.wait() => Err(StreamEnded),
                 () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => self.send(Bytes::from_static(b": alive\n\n")).await,
             };
         }

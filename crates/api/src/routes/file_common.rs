@@ -83,9 +83,13 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         };
         drop(reader);
         let look = move || -> Result<_, Problem> {
+            let working_copy = self.service.working_copy_at(thread, take)?;
+            if let Some(recorded) = self.service.folders.recorded_files(&working_copy, thread)? {
+                return Ok(recorded);
+            }
             // Reading expects no version, because it records the user's edits in any case.
             let caller = retake_timeline::Caller { expected: None, ..self.caller(thread)? };
-            Ok(self.service.working_copy_at(thread, take)?.record_changes(thread, caller)?.snapshot)
+            Ok(working_copy.record_changes(thread, caller)?.snapshot)
         };
         Ok(RevisionResolver::new(&self.service.timeline, row, here, Box::new(look)))
     }

@@ -46,7 +46,8 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "Show the status of a workspace",
             "Of a project's folder or of a worktree: its git status, changes since the last snapshot, worktrees, and running \
-             turns. Records nothing.",
+             turns. Records nothing. While nothing changes in the folder, a repeated request reads none of its files; a `folder` \
+             event announces changes.",
         ),
     ]
 }
@@ -231,11 +232,12 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
     let known = reader.queries().project(project)?;
     let (git, files, files_error) = match &working_copy {
         Ok(working_copy) => {
-            let (files, files_error) = match working_copy.status(MAX_PATHS) {
-                Ok(files) => (Some(files), None),
-                Err(error) => (None, Some(Problem::from(error).message)),
-            };
-            (Some(GitStatus::at(working_copy.path())), files, files_error)
+            let (files, facts) = service.folders.status(working_copy, MAX_PATHS);
+            let git = GitStatus::of_facts(working_copy.path(), facts);
+            match files {
+                Ok(files) => (Some(git), Some(files), None),
+                Err(error) => (Some(git), None, Some(Problem::from(error).message)),
+            }
         }
         // The folder may exist although its files cannot be read.
         Err(problem) => {

@@ -18,7 +18,8 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Stream events",
             "Server-sent events of all processes. `operation` events have ids: send the last one in `Last-Event-ID` or `after` \
              to resume without gaps or repetitions. `turn` events carry model text and tool progress as they arrive, \
-             without ids.",
+             without ids. A `folder` event, without an id, names a folder that changed since its status was requested from this \
+             server; every stream gets it.",
         ),
         get("/health", health).monitoring().about(GROUP, "Check the health of the server", ""),
         raw("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics).monitoring().about(

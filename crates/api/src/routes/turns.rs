@@ -66,11 +66,11 @@ pub(super) fn all() -> Vec<Endpoint> {
         post("/v1/threads/{thread}/turn/interrupt", interrupt).unversioned().about(
             GROUP,
             "Interrupt a turn",
-            "Keeps the partial response. Also closes a turn whose process was killed.",
+            "Keeps the partial response. Also closes a turn whose process exited or was killed.",
         ),
         post("/v1/threads/{thread}/turn/resume", resume).answers_accepted().about(
             GROUP,
-            "Resume a turn that failed or whose process was killed",
+            "Resume a turn that failed, or whose process exited or was killed",
             "A tool that was running is not run again: its result says that it was interrupted.",
         ),
         get("/v1/turns", list).about(GROUP, "List running turns", "In all processes, and turns that a crash left unfinished."),

@@ -9,7 +9,7 @@ use retake_model::environment::{Environment, recorded_environment};
 use retake_model::id::{ProjectId, ThreadId};
 use retake_timeline::{Caller, ProjectError, Timeline};
 use retake_workspace::folder::path_to_text;
-use retake_workspace::git;
+use retake_workspace::git::{self, GitFacts};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -120,6 +120,10 @@ impl GitStatus {
         Self::of(environment_at(folder))
     }
 
+    pub(crate) fn of_facts(folder: &Path, facts: GitFacts) -> Self {
+        Self::of(environment_with(folder, facts))
+    }
+
     fn of(found: Environment) -> Self {
         Self {
             path: found.workspace_root,
@@ -132,7 +136,10 @@ impl GitStatus {
 }
 
 pub(crate) fn environment_at(folder: &Path) -> Environment {
-    let facts = git::observe(folder);
+    environment_with(folder, git::observe(folder))
+}
+
+fn environment_with(folder: &Path, facts: GitFacts) -> Environment {
     let path = path_to_text(folder);
     Environment {
         workspace_root: Some(path.clone()),

@@ -18,6 +18,7 @@ mod contested;
 mod drafts;
 mod entries;
 mod events;
+mod folders;
 mod hooks;
 mod keys;
 mod limits;

@@ -1,4 +1,4 @@
-//! Shutdown: acknowledged changes are stored, running turns are recorded as interrupted, and no client waits.
+//! Shutdown: acknowledged changes are stored, running turns can be resumed, and no client waits.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ fn said(entries: &[Value]) -> String {
 }
 
 #[test]
-fn turns_that_run_are_recorded_as_interrupted() {
+fn turns_that_run_are_left_to_be_resumed() {
     let check = |prompt: &str, approve: &str, begun: fn(&Value) -> bool| {
         let world = World::new();
         let server = world.serve();
@@ -30,13 +30,21 @@ fn turns_that_run_are_recorded_as_interrupted() {
         let body = json!({"prompt": prompt, "approve": approve});
         client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
         until("the turn is under way", || begun(&client.turn(&thread)));
+        let mut events = client.events(client.sequence());
+        assert_eq!(events.next(SOON).expect("a greeting").kind, "hello");
         let took = server.stop();
         assert!(took < SOON, "{prompt}: it took {took:?} to stop");
+        let states: Vec<Value> = std::iter::from_fn(|| events.next(SOON))
+            .filter(|event| event.kind == "turn" && event.data["event"] == "state")
+            .map(|event| event.data["state"].clone())
+            .collect();
+        assert_eq!(states.last(), Some(&json!("shutting_down")), "{prompt}: {states:?}");
         let server = world.serve();
         let client = server.client();
         let turn = client.turn(&thread);
         assert_eq!(turn["running"], false, "{prompt}: {turn}");
-        assert!(turn["agent"].is_null(), "{prompt}: nothing is left unfinished: {turn}");
+        assert_eq!(turn["agent"]["state"], "shutting_down", "{prompt}: {turn}");
+        assert_eq!(turn["agent"]["unfinished"], true, "{prompt}: {turn}");
         let entries = client.entries(&thread);
         assert!(said(&entries).contains(prompt), "{prompt}: what was asked is there");
         let history = client.get(&format!("/v1/threads/{thread}/history")).text();
@@ -44,7 +52,7 @@ fn turns_that_run_are_recorded_as_interrupted() {
             history.contains("interrupted") || said(&entries).contains("interrupted"),
             "{prompt}: {history}"
         );
-        // It is a turn like any other: the next turn starts, and undo reverts both.
+        // It is a turn like any other: the next turn starts and closes it, and undo reverts both.
         client.prompt(&thread, "say on");
         client.idle(&thread);
         client.post(&format!("/v1/threads/{thread}/undo"), &json!({"steps": 2})).done();
@@ -97,7 +105,7 @@ fn acknowledged_changes_survive() {
                 }
             });
         }
-        std::thread::sleep(Duration::from_millis(400));
+        until("enough is written", || acknowledged.lock().expect("no panic").len() > 40);
         let took = server.stop();
         assert!(took < SOON, "it took {took:?} to stop under load");
     });
@@ -195,8 +203,36 @@ fn a_silent_model_does_not_delay_shutdown() {
     }
     let server = world.serve();
     let client = server.client();
-    assert!(client.turn(&talking)["agent"].is_null(), "{}", client.turn(&talking));
+    assert_eq!(client.turn(&talking)["agent"]["state"], "shutting_down", "{}", client.turn(&talking));
     assert_eq!(client.entries(&compressing).len(), 40, "nothing was compressed");
+}
+
+#[test]
+fn the_turn_of_a_stopped_server_can_be_resumed_or_closed() {
+    for go_on in [true, false] {
+        let world = World::new();
+        let server = world.serve();
+        let client = server.client();
+        let thread = client.thread("Stopped");
+        client.prompt(&thread, "create first.txt with one then wait 2 then create second.txt with two");
+        until("the answer comes", || !client.turn(&thread)["partial"].is_null());
+        server.stop();
+        let server = world.serve();
+        let client = server.client();
+        if go_on {
+            let body = json!({"approve": "edits"});
+            client.post(&format!("/v1/threads/{thread}/turn/resume"), &body).done();
+            client.idle(&thread);
+            assert!(world.read("second.txt").is_some());
+        } else {
+            let closed = client.post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({})).done();
+            assert_eq!(closed["closed"], true);
+        }
+        assert!(client.turn(&thread)["agent"].is_null(), "{}", client.turn(&thread));
+        client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+        assert_eq!((world.read("first.txt"), world.read("second.txt")), (None, None));
+        assert!(client.entries(&thread).is_empty());
+    }
 }
 
 #[test]

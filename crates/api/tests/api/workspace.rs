@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 use crate::http::Client;
 use crate::world::World;
 
-fn write(folder: &Path, name: &str, text: &str) {
+pub(crate) fn write(folder: &Path, name: &str, text: &str) {
     fs::create_dir_all(folder.join(name).parent().expect("a folder")).expect("our folder");
     fs::write(folder.join(name), text).expect("our folder");
 }
 
-fn snapshot(client: &Client, thread: &str, more: Value) -> Value {
+pub(crate) fn snapshot(client: &Client, thread: &str, more: Value) -> Value {
     let mut body = json!({"thread": thread});
     body.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
     client.post("/v1/snapshots", &body).done()
 }
 
-fn texts<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+pub(crate) fn texts<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
     let items = list.as_array().unwrap_or_else(|| panic!("a list: {list}"));
     items.iter().map(|item| item[field].as_str().unwrap_or_else(|| panic!("{field}: {item}"))).collect()
 }

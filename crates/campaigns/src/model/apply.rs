@@ -54,8 +54,8 @@ pub fn change(
     let reference = world.change(index, command, asking, &mut lesson);
     lesson.finish()?;
     let (done, changed) = match agree(real, reference)? {
-        Ok(both) => both,
-        Err(refused) => return Ok(StepOutcome { refused: Some(refused), also: Vec::new() }),
+        Agreement::Done(done, changed) => (done, changed),
+        Agreement::Refused(refused) => return Ok(StepOutcome { refused: Some(refused), also: Vec::new() }),
     };
     same("changed", &done.changed(), &changed)?;
     same("version", &done.version, &(world.threads[index].version() as u64))?;
@@ -81,11 +81,11 @@ pub fn promote(
     let into = real.as_ref().map_or(ThreadId::from_bytes([0; 16]), |promoted| promoted.promoted.thread);
     let reference = world.promote(index, take, title, asking, into);
     match agree(real, reference)? {
-        Ok((promoted, ())) => {
+        Agreement::Done(promoted, ()) => {
             same("version", &promoted.source.version, &(world.threads[index].version() as u64))?;
             Ok(StepOutcome { refused: None, also: vec![into] })
         }
-        Err(refused) => Ok(StepOutcome { refused: Some(refused), also: Vec::new() }),
+        Agreement::Refused(refused) => Ok(StepOutcome { refused: Some(refused), also: Vec::new() }),
     }
 }
 
@@ -128,22 +128,25 @@ pub fn jump(
     let thread = world.threads[index].id;
     let real = timeline.go_in(thread, asking.worktree, Goal::Jump(version as u64), caller(asking));
     let reference = world.jump(index, version, asking);
-    let answer = agree(real, reference)?;
-    if let Ok((real, changed)) = &answer {
-        same("changed by a jump", &real.done.changed(), &changed.is_some())?;
-    }
-    moved(world, index, asking, answer.map(|(real, also)| (real, also.unwrap_or_default())))
+    let answer = match agree(real, reference)? {
+        Agreement::Done(real, changed) => {
+            same("changed by a jump", &real.done.changed(), &changed.is_some())?;
+            Agreement::Done(real, changed.unwrap_or_default())
+        }
+        Agreement::Refused(refused) => Agreement::Refused(refused),
+    };
+    moved(world, index, asking, answer)
 }
 
 fn moved(
     world: &World,
     index: usize,
     asking: &RequestContext,
-    answer: Result<(HistoryMove, Vec<ThreadId>), ExpectedRefusal>,
+    answer: Agreement<HistoryMove, Vec<ThreadId>>,
 ) -> Result<StepOutcome, BoxError> {
     let (real, also) = match answer {
-        Ok(both) => both,
-        Err(refused) => return Ok(StepOutcome { refused: Some(refused), also: Vec::new() }),
+        Agreement::Done(real, also) => (real, also),
+        Agreement::Refused(refused) => return Ok(StepOutcome { refused: Some(refused), also: Vec::new() }),
     };
     let thread = &world.threads[index];
     // Their order does not matter.
@@ -157,16 +160,24 @@ fn moved(
     Ok(StepOutcome { refused: None, also })
 }
 
+/// What the program and the reference model agree on.
+pub enum Agreement<R, N> {
+    /// Both did it, with these results.
+    Done(R, N),
+    /// Both refused it.
+    Refused(ExpectedRefusal),
+}
+
 /// Returns both results or the common refusal; fails if the two disagree.
 pub fn agree<R, N>(
     real: Result<R, ChangeError>,
     reference: Result<N, ExpectedRefusal>,
-) -> Result<Result<(R, N), ExpectedRefusal>, BoxError> {
+) -> Result<Agreement<R, N>, BoxError> {
     match (real, reference) {
-        (Ok(real), Ok(reference)) => Ok(Ok((real, reference))),
+        (Ok(real), Ok(reference)) => Ok(Agreement::Done(real, reference)),
         (Err(error), Err(refused)) => {
             same("refusal", &meaning(&error)?, &refused)?;
-            Ok(Err(refused))
+            Ok(Agreement::Refused(refused))
         }
         (Ok(_), Err(refused)) => Err(format!("was done, and should be refused: {refused:?}").into()),
         (Err(error), Ok(_)) => Err(format!("was refused, and should be done: {error}").into()),

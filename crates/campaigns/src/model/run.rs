@@ -7,7 +7,7 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_timeline::{Command, NewThread, Rules, Timeline, Unit};
 
-use super::apply::{self, KnownIds, StepOutcome, agree};
+use super::apply::{self, Agreement, KnownIds, StepOutcome, agree};
 use super::clock::ManualClock;
 use super::compare::{Checker, closely, same_state};
 use super::fault::ModelFault;
@@ -187,7 +187,7 @@ impl Run {
         let new = NewThread { title: title.clone(), private, ..NewThread::in_project(self.project) };
         let real = self.timeline.create_thread(new, apply::caller(&asking));
         let reference = self.world.title_for_new(title.as_deref());
-        let Ok((done, title)) = agree(real, reference)? else {
+        let Agreement::Done(done, title) = agree(real, reference)? else {
             self.summary.refused += 1;
             return Ok(());
         };

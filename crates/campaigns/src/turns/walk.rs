@@ -9,6 +9,7 @@ use retake_agent::{
     Cancel, CompressError, CompressOptions, KeepRecent, ResumeRequest, RetryRequest, TurnError, TurnOutcome,
     TurnRequest,
 };
+use retake_model::agent::{AgentState, TurnEnd};
 use retake_model::command::{CommandError, Prompt};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::{EntryId, TakeId};
@@ -49,7 +50,9 @@ pub struct TurnsSummary {
     pub completed: u64,
     /// Turns that were stopped, or undone while they ran.
     pub stopped: u64,
-    /// Of these, turns stopped while a tool printed continuously.
+    /// Turns left to be resumed because the process had to exit.
+    pub shut_down: u64,
+    /// Of the stopped ones, turns stopped while a tool printed continuously.
     pub stopped_while_printing: u64,
     /// Turns stopped while they compressed themselves.
     pub summaries_stopped: u64,
@@ -84,6 +87,7 @@ impl TurnsSummary {
             ("forks", self.forks, 3),
             ("takes made beside a turn", self.beside, 1),
             ("moves", self.moves, 6),
+            ("shutdowns", self.shut_down, 1),
             ("stops while a tool printed", self.stopped_while_printing, 1),
             ("summaries that were disturbed", summaries, 2),
         ];
@@ -271,7 +275,8 @@ impl TurnCampaign {
             }
             _ if noisy => Interruption::StopNoise,
             _ if disturbed.is_some() => Interruption::None,
-            0 | 1 => Interruption::Interrupt,
+            0 => Interruption::Interrupt,
+            1 => Interruption::ShutDown,
             2 => Interruption::Steer,
             3 => Interruption::Undo,
             4 | 5 if self.takes + 1 < MAX_TAKES => Interruption::NewTake { fork: self.rng.once_in(2) },
@@ -406,11 +411,17 @@ impl TurnCampaign {
         before: &Folder,
         ended: &[(String, retake_model::agent::ToolOutcome)],
     ) -> Result<StepReport, CampaignError> {
-        use retake_model::agent::TurnEnd;
         match outcome {
             Ok(outcome) => match outcome.how {
                 TurnEnd::Completed => self.counts.completed += 1,
                 TurnEnd::Interrupted => self.counts.stopped += 1,
+                TurnEnd::ShutDown => {
+                    self.counts.shut_down += 1;
+                    let agent = self.world.active()?.agent.map(|agent| agent.state);
+                    if agent != Some(AgentState::ShuttingDown { unfinished: true }) {
+                        return wrong(name, format!("it cannot be resumed after a shutdown: {agent:?}"));
+                    }
+                }
                 TurnEnd::Failed => self.counts.failed += 1,
             },
             Err(TurnError::Gone) if undone => self.counts.stopped += 1,

@@ -179,6 +179,8 @@ pub(super) enum Interruption {
     None,
     /// Stops it.
     Interrupt,
+    /// Stops it because the process has to exit.
+    ShutDown,
     /// Sends a message.
     Steer,
     /// Undoes it while it runs.
@@ -232,6 +234,7 @@ impl TurnObserver for InterferingObserver<'_> {
         match std::mem::replace(&mut self.interruption, Interruption::None) {
             Interruption::None | Interruption::StopNoise | Interruption::ClaimStop => {}
             Interruption::Interrupt => self.cancel.set(),
+            Interruption::ShutDown => self.cancel.shut_down(),
             Interruption::Steer => {
                 // The turn may be over by now.
                 if let Ok(sender) = TurnHandle::new(&self.world.runtime.timeline) {

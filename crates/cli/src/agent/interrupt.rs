@@ -1,4 +1,5 @@
-//! Ctrl-C while a turn runs: the first press stops the turn, the second ends the program.
+//! Signals while a turn runs: Ctrl-C ends the turn, SIGTERM and the end of the terminal leave it to be resumed. A second signal
+//! ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,13 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use retake_agent::Cancel;
+use signal_hook::consts::SIGINT;
 use signal_hook::{SigId, flag, low_level};
 
 use crate::ui::signals::{SignalHold, TERMINATION_SIGNALS};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
-/// While this value is alive, Ctrl-C stops the turn instead of ending the program.
+/// While this value is alive, signals stop the turn instead of ending the program.
 pub(crate) struct InterruptGuard {
     cancel: Cancel,
     over: Arc<AtomicBool>,
@@ -22,22 +24,26 @@ pub(crate) struct InterruptGuard {
 
 impl InterruptGuard {
     pub(crate) fn new() -> std::io::Result<Self> {
-        let (pressed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let flag = || Arc::new(AtomicBool::new(false));
+        let (received, exiting, over) = (flag(), flag(), flag());
         let held = SignalHold::new()?;
         let mut signals = Vec::new();
-        // Closing the terminal stops the turn, as Ctrl-C does.
         for signal in TERMINATION_SIGNALS {
-            // The order matters: the second press must find the flag set by the first.
-            signals.push(flag::register_conditional_shutdown(signal, 130, Arc::clone(&pressed))?);
-            signals.push(flag::register(signal, Arc::clone(&pressed))?);
+            // The order matters: the second signal must find the flag set by the first, and whoever sees that flag must see
+            // the reason.
+            signals.push(flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&received))?);
+            if signal != SIGINT {
+                signals.push(flag::register(signal, Arc::clone(&exiting))?);
+            }
+            signals.push(flag::register(signal, Arc::clone(&received))?);
         }
         let cancel = Cancel::new();
         let (watched, ended) = (cancel.clone(), Arc::clone(&over));
         thread::spawn(move || {
             while !ended.load(Ordering::SeqCst) {
-                if pressed.load(Ordering::SeqCst) {
-                    watched.set();
-                    return;
+                if received.load(Ordering::SeqCst) {
+                    let exits = exiting.load(Ordering::SeqCst);
+                    return if exits { watched.shut_down() } else { watched.set() };
                 }
                 thread::sleep(POLL_INTERVAL);
             }

@@ -225,6 +225,12 @@ impl<'context> TurnOutput<'context> {
             TurnEnd::Interrupted => {
                 self.line(&format!("{error}Interrupted.{error:#} The partial answer is saved."))?;
             }
+            TurnEnd::ShutDown => {
+                self.line(&format!(
+                    "{error}Stopped before the turn ended.{error:#} The partial answer is saved."
+                ))?;
+                self.muted("`retake resume` continues this turn.")?;
+            }
             TurnEnd::Failed => {
                 let message =
                     sanitize(message.unwrap_or("something went wrong"), LineBreaks::Keep).into_owned();

@@ -4,13 +4,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use retake_agent::TurnRequest;
+use retake_agent::{TurnOutcome, TurnRequest};
+use retake_model::agent::TurnEnd;
 use retake_model::command::{Prompt, check_prompt};
 use retake_model::entry::EntryVersion;
 use retake_timeline::ChangeError;
 
 use super::run::TurnTarget;
-use crate::agent::AgentFlags;
+use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -60,19 +61,21 @@ impl Arguments {
                 )?,
                 Some(command) => other(context, command, self.target.thread.as_deref())?,
                 None if line.is_empty() => {}
-                None => {
-                    if let Err(failure) = self.turn(context, line) {
+                None => match self.turn(context, line) {
+                    Ok(outcome) if outcome.how == TurnEnd::ShutDown => return Ok(exit(&outcome)),
+                    Ok(_) => {}
+                    Err(failure) => {
                         // An error with one message does not end the chat.
                         let style = context.styles.error;
                         let text = sanitize(&failure.message, LineBreaks::Keep).into_owned();
                         writeln!(stderr(context.general.color), "{style}error:{style:#} {text}")?;
                     }
-                }
+                },
             }
         }
     }
 
-    fn turn(&mut self, context: &Context, text: &str) -> Result<(), Failure> {
+    fn turn(&mut self, context: &Context, text: &str) -> Result<TurnOutcome, Failure> {
         let target = TurnTarget::find(context, &self.target, false)?;
         if self.at_start_commit {
             target.check_start_commit(context)?;
@@ -96,8 +99,7 @@ impl Arguments {
         let (thread, take) = (resolved.thread.summary.id, resolved.take.id);
         context.run_watched((thread, Some(take)), |cancel, observer| {
             runtime.run(thread, take, beginning, cancel, observer)
-        })?;
-        Ok(())
+        })
     }
 }
 

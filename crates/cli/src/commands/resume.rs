@@ -11,7 +11,7 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Resume a turn that failed or whose process was killed.
+/// Resume a turn that failed, or whose process exited or was killed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -9,7 +9,7 @@ use crate::arguments::{TakeTarget, Target};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Stop the running turn of a take, from any terminal, or close one whose process was killed.
+/// Stop the running turn of a take, from any terminal, or close one whose process exited or was killed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

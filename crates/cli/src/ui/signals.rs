@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   nothing under way      SIGHUP, SIGINT and SIGTERM end the program, as by default
-//!   a turn runs            they end the turn (`agent/interrupt.rs`)
+//!   a turn runs            they stop the turn (`agent/interrupt.rs`)
 //!   a pager, an editor or  SIGINT is for that program; SIGHUP and SIGTERM are passed on to it, the terminal is put
 //!   a command has it       back as it was, and then the program ends by the same signal
 //! ```

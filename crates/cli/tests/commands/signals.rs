@@ -109,6 +109,29 @@ fn chat_ends_by_a_signal_at_the_prompt_after_a_turn() {
     }
 }
 
+#[test]
+fn sigterm_and_a_closed_terminal_leave_a_turn_to_be_resumed_and_ctrl_c_ends_it() {
+    for (arguments, signal, resumable) in [
+        (&["run", "wait 60"][..], Signal::TERM, true),
+        (&["run", "wait 60"], Signal::HUP, true),
+        (&["run", "wait 60"], Signal::INT, false),
+        (&["chat"], Signal::TERM, true),
+    ] {
+        let sandbox = Sandbox::new();
+        let mut terminal = Terminal::start(&sandbox, arguments, &[]);
+        if arguments[0] == "chat" {
+            terminal.wait_for("›", 1);
+            terminal.type_line("wait 60");
+        }
+        wait_until("the turn runs", || sandbox.run(&["steer", "and then stop"]).code == 0);
+        terminal.signal(signal);
+        assert!(terminal.ends(), "{arguments:?}: {signal:?} has no effect");
+        let closed = sandbox.run(&["stop", "--json"]);
+        assert_eq!(closed.code == 0, resumable, "{arguments:?} {signal:?}: {}", closed.stdout);
+        assert_eq!(sandbox.run(&["resume"]).code, 3, "{arguments:?} {signal:?}: it is closed now");
+    }
+}
+
 /// A pager that disables echo, prints its process id, and does not read.
 const PAGER: &str = "sh -c 'stty -echo </dev/tty; echo $$ > \"$HOME/pager\"; exec sleep 60'";
 

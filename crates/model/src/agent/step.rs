@@ -21,6 +21,9 @@ pub fn step(state: &AgentState, event: Event, context: &StepContext<'_>) -> Tran
         return match event {
             Event::Resumed if *unfinished => call(1),
             Event::Resumed => (AgentState::Waiting, Vec::new()),
+            Event::Interrupted if *unfinished => {
+                (AgentState::Waiting, vec![Action::EndTurn { how: TurnEnd::Interrupted }])
+            }
             _ => stay(),
         };
     }

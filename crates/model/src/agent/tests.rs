@@ -189,6 +189,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("retrying", "shut down", "ShuttingDown unfinished; Quit"),
     ("leaving", "resumed", "Waiting"),
     ("leaving a turn", "resumed", "Calling 1; CallModel"),
+    ("leaving a turn", "interrupted", "Waiting; End Interrupted"),
 ];
 
 #[test]

@@ -83,7 +83,7 @@ pub enum TurnStep {
         #[n(0)]
         message: String,
     },
-    /// The user stopped it, or the process was killed.
+    /// The user stopped it, or the process exited or was killed.
     #[n(7)]
     Interrupted,
     /// The turn was resumed.

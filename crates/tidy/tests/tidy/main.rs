@@ -26,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("surface", &["model", "store", "workspace", "timeline", "agent"]),
     ("api", &["model", "store", "workspace", "timeline", "agent", "surface"]),
     ("render", &["model", "timeline"]),
-    ("studio", &["model", "store", "timeline", "agent", "render"]),
+    ("studio", &["model", "store", "timeline", "agent", "surface", "render"]),
     ("hub", &["model", "sync"]),
     // Equipment of tests; not shipped. Other crates use it as a dev-dependency only.
     ("testing", &["model", "store", "timeline", "agent"]),

@@ -125,7 +125,7 @@ impl WorkingCopy {
     }
 
     /// The current boot, if the files were captured in another one.
-    fn new_boot(&self) -> Result<Option<String>, FileError> {
+    pub(super) fn new_boot(&self) -> Result<Option<String>, FileError> {
         let Some(boot) = self.timeline.clock.boot() else { return Ok(None) };
         let captured =
             self.timeline.read()?.queries().folder(self.folder)?.and_then(|record| record.captured);

@@ -11,7 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
-use retake_model::id::{ProjectId, TakeId, ThreadId};
+use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
 use retake_workspace::folder::path_from_text;
 use retake_workspace::snapshot::{Options, Workspace};
 
@@ -55,6 +55,11 @@ impl WorkingCopy {
     /// The folder, without its additional roots.
     pub fn path(&self) -> &Path {
         &self.workspace.main().path
+    }
+
+    /// The id of the folder.
+    pub fn folder(&self) -> FolderId {
+        self.folder
     }
 
     /// The project of the folder.

@@ -10,6 +10,7 @@ use retake_model::operation::{ConcurrentChange, FileChange, OperationKind, Versi
 use retake_model::tree::{Excluded, Snapshot, compare};
 use retake_store::WriteTransaction;
 use retake_workspace::folder::path_to_text;
+use retake_workspace::watch::FolderWatch;
 use retake_workspace::{leftover, snapshot};
 use serde::Serialize;
 
@@ -118,6 +119,36 @@ impl WorkingCopy {
             })?;
             Ok(done)
         })
+    }
+
+    /// The recorded files, if a watched folder still has them and recording would change nothing.
+    pub fn recorded_files(
+        &self,
+        thread: ThreadId,
+        watch: &mut FolderWatch,
+    ) -> Result<Option<ContentId>, FileError> {
+        self.check_thread(thread)?;
+        if self.new_boot()?.is_some() {
+            return Ok(None);
+        }
+        let taken = watch.observe(&self.timeline.store, &self.workspace)?;
+        let sealed = self.add_sealed(taken.id, &taken.snapshot, &taken.objects)?;
+        let reader = self.timeline.read()?;
+        let queries = reader.queries();
+        let is_recorded =
+            queries.folder(self.folder)?.is_some_and(|known| self.is_recorded(&known, sealed.id));
+        let is_moving = queries.intent_for_folder(self.folder)?.is_some();
+        Ok((is_recorded && !is_moving).then_some(sealed.id))
+    }
+
+    /// Whether the record of the folder names exactly these files.
+    fn is_recorded(&self, known: &FolderRecord, snapshot: ContentId) -> bool {
+        // A recorded run may have ended, which then has to be recorded.
+        let identified = known.root_identities.as_ref().map_or(0, Vec::len) + 1 == known.roots.len();
+        known.snapshot == Some(snapshot)
+            && known.roots == self.roots()
+            && known.running.is_none()
+            && identified
     }
 
     fn record_as(
@@ -248,15 +279,7 @@ impl FolderSession<'_> {
     ) -> Result<Option<Version>, FileError> {
         let reader = self.working_copy.timeline.read()?;
         let known = reader.queries().folder(self.working_copy.folder)?;
-        let just_so = |known: &FolderRecord| {
-            // A recorded run may have ended, which then has to be recorded.
-            let identified = known.root_identities.as_ref().map_or(0, Vec::len) + 1 == known.roots.len();
-            known.snapshot == Some(snapshot)
-                && known.roots == self.working_copy.roots()
-                && known.running.is_none()
-                && identified
-        };
-        if !known.is_some_and(|known| just_so(&known)) {
+        if !known.is_some_and(|known| self.working_copy.is_recorded(&known, snapshot)) {
             return Ok(None);
         }
         let head = reader.head(thread)?.operation;

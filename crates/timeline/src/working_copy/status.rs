@@ -1,11 +1,12 @@
-//! Reports the status of the folder: changes since they were last recorded. Records nothing and never blocks.
+//! Reports the status of the folder: changes since they were last recorded. Records nothing and never waits for a lock.
 
 use std::sync::Arc;
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::{MemoryObjects, NewObject, ObjectError, Objects};
 use retake_store::Queries;
-use retake_workspace::snapshot;
+use retake_workspace::snapshot::{Observation, observe};
+use retake_workspace::watch::FolderWatch;
 use serde::Serialize;
 
 use super::record_changes::changed_paths;
@@ -35,7 +36,15 @@ const MAX_EXCLUDED: usize = 100;
 impl WorkingCopy {
     /// The status of the folder, with at most `most` changed paths.
     pub fn status(&self, most: usize) -> Result<FolderStatus, FileError> {
-        let taken = snapshot::observe(&self.timeline.store, &self.workspace)?;
+        self.status_of(&observe(&self.timeline.store, &self.workspace)?, most)
+    }
+
+    /// The same with a watch over the folder, which walks only what changed since the last call.
+    pub fn watched_status(&self, watch: &mut FolderWatch, most: usize) -> Result<FolderStatus, FileError> {
+        self.status_of(&*watch.observe(&self.timeline.store, &self.workspace)?, most)
+    }
+
+    fn status_of(&self, taken: &Observation, most: usize) -> Result<FolderStatus, FileError> {
         let reader = self.timeline.read()?;
         let queries = reader.queries();
         if queries.erasure_epoch() != taken.epoch {
@@ -43,7 +52,7 @@ impl WorkingCopy {
         }
         let last = queries.folder(self.folder)?.and_then(|record| record.snapshot);
         let sealed = self.add_sealed(taken.id, &taken.snapshot, &taken.objects)?;
-        let objects = [taken.objects, sealed.objects].concat();
+        let objects = [taken.objects.as_slice(), &sealed.objects].concat();
         let objects = SnapshotObjects::new(&objects, &queries);
         let captured = captured(&objects, sealed.id, &sealed.snapshot, MAX_EXCLUDED)?;
         let mut changed = match last.filter(|last| *last != sealed.id) {

@@ -13,7 +13,7 @@ use super::SnapshotError;
 use super::cache::{Cache, CacheData, CacheWriter, CachedEntry, Exclusion, Folder};
 use super::partial::Watches;
 use super::walk::{Chunk, Entry, EntryKind, FolderResult, WalkResult, WalkedFolder};
-use super::watched_tree::{Patch, WatchedTree};
+use super::watched_tree::WatchedTree;
 use super::workspace::Root;
 
 /// A complete root.
@@ -25,6 +25,15 @@ pub(super) struct BuiltRoot {
     pub(super) cache_data: Option<CacheData>,
     /// The watches that were set, each with the number of its folder in the new cache data, or else in the old cache.
     pub(super) watches: Watches,
+}
+
+/// A root of which only the changed folders were walked.
+pub(super) struct ChangedRoot {
+    pub(super) root: SnapshotRoot,
+    /// Objects that neither the store nor the full walk has.
+    pub(super) objects: Vec<NewObject>,
+    /// The watches that were set, and whether their folders are captured.
+    pub(super) watches: Vec<(i32, bool)>,
 }
 
 /// Outcome of a folder.
@@ -64,24 +73,28 @@ pub(super) fn build(
     Ok(BuiltRoot { root: builder.root(root, tree, excluded), objects: builder.objects, cache_data, watches })
 }
 
-/// Builds a root of which only a part was walked, and the patch for the watched tree.
-pub(super) fn patch(
+/// Builds a root of which only the changed folders were walked.
+pub(super) fn build_changed(
     root: &Root,
     walked: WalkResult,
     watched_tree: &WatchedTree,
-) -> Result<(BuiltRoot, Patch), SnapshotError> {
+) -> Result<ChangedRoot, SnapshotError> {
     let (mut builder, folders) = Builder::trees(walked, Some(watched_tree.cache()), Some(watched_tree));
     let (tree, excluded) = builder.top(root)?;
-    let (patch, numbers) = builder.patch(&folders, excluded);
-    let watches = watches(&folders, &numbers).collect();
+    let captured: Vec<bool> =
+        builder.outcomes.iter().map(|outcome| matches!(outcome, FolderOutcome::Folder { .. })).collect();
+    let watches = watches(&folders, &captured).collect();
     let root = builder.root(root, tree, excluded);
-    Ok((BuiltRoot { root, objects: builder.objects, cache_data: None, watches }, patch))
+    Ok(ChangedRoot { root, objects: builder.objects, watches })
 }
 
-/// The watches that were set, with the cache number of their folders, if any.
-fn watches(folders: &[FolderResult], numbers: &[Option<u32>]) -> impl Iterator<Item = (i32, Option<u32>)> {
-    folders.iter().zip(numbers).filter_map(|(found, number)| match found {
-        FolderResult::Walked(here) => Some((here.watch?, *number)),
+/// The watches that were set, each with what is known about its folder.
+fn watches<'found, T: Copy>(
+    folders: &'found [FolderResult],
+    facts: &'found [T],
+) -> impl Iterator<Item = (i32, T)> + 'found {
+    folders.iter().zip(facts).filter_map(|(found, fact)| match found {
+        FolderResult::Walked(here) => Some((here.watch?, *fact)),
         _ => None,
     })
 }
@@ -352,36 +365,6 @@ impl<'walk> Builder<'walk> {
         }
         let cache_data = written.finish().map(|(body, folders)| CacheData { body, folders, excluded });
         (cache_data, numbers)
-    }
-
-    /// The patch for the watched tree.
-    fn patch(&self, folders: &[FolderResult], excluded: Option<ContentId>) -> (Patch, Vec<Option<u32>>) {
-        let mut next = self.cache.map_or(0, Cache::len) as u32;
-        let mut numbers = vec![None; folders.len()];
-        for (number, found) in folders.iter().enumerate() {
-            if let (FolderResult::Walked(_) | FolderResult::Unchanged { .. }, FolderOutcome::Folder { .. }) =
-                (found, self.outcomes[number])
-            {
-                numbers[number] = cached(found).or_else(|| {
-                    next += 1;
-                    Some(next - 1)
-                });
-            }
-        }
-        let mut written = CacheWriter::default();
-        let (mut changed, mut walked) = (Vec::new(), Vec::new());
-        for (number, found) in folders.iter().enumerate() {
-            let (FolderResult::Walked(here), Some(index)) = (found, numbers[number]) else { continue };
-            walked.push(index);
-            if self.entries[number].is_some() {
-                changed.push(index);
-                self.write(number, here, &numbers, &mut written);
-            }
-        }
-        // Children before their parents, whose totals include them.
-        walked.reverse();
-        let body = written.finish().map(|(body, _)| body);
-        (Patch { body, changed, walked, excluded }, numbers)
     }
 
     fn write(&self, number: usize, here: &WalkedFolder, numbers: &[Option<u32>], written: &mut CacheWriter) {

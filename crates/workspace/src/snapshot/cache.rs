@@ -77,27 +77,6 @@ impl Cache {
         self.folders.len()
     }
 
-    /// Size in bytes.
-    pub(super) fn size(&self) -> usize {
-        self.body.len()
-    }
-
-    /// Replaces or appends folders. The bytes of replaced folders remain as waste.
-    pub(super) fn replace(&mut self, body: &[u8], indexes: &[u32]) -> Option<()> {
-        let base = self.body.len();
-        let mut folders = format::folders(body, indexes.len() as u32, self.device)?;
-        self.body.extend(body);
-        for (folder, index) in folders.drain(..).zip(indexes) {
-            let (folder, index) = (folder.moved(base), *index as usize);
-            if index == self.folders.len() {
-                self.folders.push(folder);
-            } else {
-                *self.folders.get_mut(index)? = folder;
-            }
-        }
-        Some(())
-    }
-
     /// A copy of the data.
     pub(super) fn cache_data(&self) -> CacheData {
         CacheData { body: self.body.clone(), folders: self.folders.len() as u32, excluded: self.excluded }

@@ -1,8 +1,6 @@
 //! A snapshot that is captured and not stored yet.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use retake_model::content::ContentId;
 use retake_model::object::NewObject;
@@ -30,8 +28,6 @@ pub struct CapturedSnapshot {
     /// Erasure counter of the store when it was taken.
     pub epoch: i64,
     cache_updates: Vec<(CacheFile, Option<CacheData>)>,
-    /// Set once it is stored: only then may a watcher rely on it.
-    is_stored_flag: Arc<AtomicBool>,
 }
 
 /// Why a snapshot was not stored.
@@ -54,12 +50,7 @@ impl CapturedSnapshot {
         epoch: i64,
         cache_updates: Vec<(CacheFile, Option<CacheData>)>,
     ) -> Self {
-        Self { id, snapshot, objects, packed, epoch, cache_updates, is_stored_flag: Arc::default() }
-    }
-
-    /// Flag that is set once the snapshot is stored.
-    pub(super) fn is_stored_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_stored_flag)
+        Self { id, snapshot, objects, packed, epoch, cache_updates }
     }
 
     /// Returns whether the store already has all of it.
@@ -82,7 +73,6 @@ impl CapturedSnapshot {
     /// Saves the stat cache, so that the next snapshot skips unchanged files. Call this only after the commit. A
     /// failure only costs time.
     pub fn save_cache(&self) -> io::Result<()> {
-        self.is_stored_flag.store(true, Ordering::Release);
         for (cache_file, cache_data) in &self.cache_updates {
             if let Some(cache_data) = cache_data {
                 cache_data.save(cache_file, self.epoch, self.id)?;

@@ -1,28 +1,31 @@
-//! Snapshots with a watcher: a full walk that sets watches, and a partial walk of changed folders.
+//! Observations with a watch: a full walk that sets watches, and a partial walk of changed folders.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use retake_store::Store;
 
 use super::progress::Counter;
 use super::walk::{WatchContext, walk};
-use super::watched_tree::{Patch, WatchedTree};
-use super::{CapturedSnapshot, SnapshotBuilder, SnapshotError, Workspace, build, snapshot_roots};
+use super::watched_tree::WatchedTree;
+use super::{Observation, SnapshotBuilder, SnapshotError, Workspace, build, snapshot_roots};
 use crate::watch::Events;
 
 /// Watches, each with the number of its folder, if the watched tree contains it.
 pub(crate) type Watches = Vec<(i32, Option<u32>)>;
 
-/// A snapshot with the data for the watcher, valid once it is stored.
-pub(crate) struct WatchedSnapshot<T> {
-    pub(crate) taken: CapturedSnapshot,
-    /// Set when the snapshot was stored and its cache saved.
-    pub(crate) is_stored_flag: Arc<AtomicBool>,
-    /// For each root: the new state or patch, and the watches that were set.
-    pub(crate) roots: Vec<(T, Watches)>,
+/// What a full walk found.
+pub(crate) struct FullObservation {
+    pub(crate) observation: Observation,
+    /// For each root, what later walks compare with, and the watches that were set.
+    pub(crate) roots: Vec<(Option<WatchedTree>, Watches)>,
+}
+
+/// What a walk of changed folders found.
+pub(crate) struct PartialObservation {
+    pub(crate) observation: Observation,
+    /// The watches that were set, and whether their folders are captured.
+    pub(crate) watches: Vec<(i32, bool)>,
 }
 
 /// Erasure counter of the store: the state in memory is valid only while it stays the same.
@@ -31,12 +34,12 @@ pub(crate) fn erasures(store: &Store) -> Result<i64, SnapshotError> {
 }
 
 /// Walks everything and sets a watch on each folder before reading it. A root without reusable state gets none.
-pub(crate) fn snapshot_all(
+pub(crate) fn observe_all(
     store: &Store,
     workspace: &Workspace,
     events: &Events,
-) -> Result<WatchedSnapshot<Option<WatchedTree>>, SnapshotError> {
-    let builder = SnapshotBuilder::begin(store, super::Purpose::Store)?;
+) -> Result<FullObservation, SnapshotError> {
+    let builder = SnapshotBuilder::begin(store, super::Purpose::Observe)?;
     let counter = Counter::new(&|_| ControlFlow::Continue(()));
     let watched = WatchContext { events: Some(events), marks: None };
     let (taken, all) = snapshot_roots(builder, workspace, &counter, watched)?;
@@ -48,32 +51,31 @@ pub(crate) fn snapshot_all(
         });
         (cache.map(WatchedTree::new), left.watches)
     });
-    Ok(WatchedSnapshot { roots: roots.collect(), is_stored_flag: taken.is_stored_flag(), taken })
+    Ok(FullObservation { roots: roots.collect(), observation: taken.into() })
 }
 
-/// Walks only the changed folders of each root; the rest comes from memory.
-pub(crate) fn snapshot_changed(
+/// Walks only the changed folders of each root; the rest is as the full walk found it.
+pub(crate) fn observe_changed(
     store: &Store,
     workspace: &Workspace,
     events: &Events,
     roots: &[(WatchedTree, HashSet<u32>)],
-) -> Result<WatchedSnapshot<Patch>, SnapshotError> {
-    let mut builder = SnapshotBuilder::begin(store, super::Purpose::Store)?;
+) -> Result<PartialObservation, SnapshotError> {
+    let mut builder = SnapshotBuilder::begin(store, super::Purpose::Observe)?;
     let counter = Counter::new(&|_| ControlFlow::Continue(()));
-    let mut patches = Vec::new();
+    let mut watches = Vec::new();
     for (root, (watched_tree, changed_folders)) in workspace.roots().iter().zip(roots) {
         builder.check(root)?;
         let marks = watched_tree.marks(changed_folders);
         let watched = WatchContext { events: Some(events), marks: Some(&marks) };
         let cache = Some(watched_tree.cache());
         let walked = walk(root, workspace.options(), cache, &builder.sink, &counter, watched)?;
-        let (built, patch) = build::patch(root, walked, watched_tree)?;
+        let built = build::build_changed(root, walked, watched_tree)?;
         builder.objects.extend(built.objects);
         builder.snapshot.roots.push(built.root);
-        patches.push((patch, built.watches));
+        watches.extend(built.watches);
     }
     let known = roots.first().map(|(watched_tree, _)| watched_tree.cache().snapshot);
     let (id, bytes) = builder.encode_snapshot();
-    let taken = builder.finish(id, bytes, known)?;
-    Ok(WatchedSnapshot { roots: patches, is_stored_flag: taken.is_stored_flag(), taken })
+    Ok(PartialObservation { observation: builder.finish(id, bytes, known)?.into(), watches })
 }

@@ -42,7 +42,7 @@ use crate::watch::Events;
 /// Names per chunk: the workers share large folders.
 const CHUNK_SIZE: usize = 256;
 
-/// Watcher of a walk; none by default.
+/// The watch that a walk serves; none by default.
 #[derive(Clone, Copy, Default)]
 pub(super) struct WatchContext<'walk> {
     /// Sets a watch on each walked folder.

@@ -1,26 +1,21 @@
-//! In-memory state of a watcher between two snapshots of a root: the stat cache and totals over it.
+//! What a full walk found in a root, for the partial walks after it: the stat cache and totals over it.
 //!
 //! ```text
-//!   cache: folders ──► entries      a changed folder is appended, and its row points there
+//!   cache: folders ──► entries
 //!   totals: parent, files and bytes below, anything excluded below, must be walked again
 //! ```
-//!
-//! A folder keeps its number while it has the same name, so that a watch can refer to it.
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::content::ContentId;
 
 use super::cache::{Cache, CachedEntry, Exclusion};
 
-/// One root as of the last snapshot.
+/// One root as of the last full walk.
 pub(crate) struct WatchedTree {
     cache: Cache,
     sums: Vec<SubtreeTotals>,
     /// Folders to walk again even without an event.
     stale: HashSet<u32>,
-    /// Size of the cache before anything was replaced.
-    compact: usize,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -29,16 +24,6 @@ struct SubtreeTotals {
     files: u64,
     bytes: u64,
     has_excluded: bool,
-}
-
-/// Changes that a snapshot makes to the watched tree.
-pub(crate) struct Patch {
-    /// Changed folders in cache format; `None` if the format cannot represent them.
-    pub(super) body: Option<Vec<u8>>,
-    pub(super) changed: Vec<u32>,
-    /// All walked folders, children before parents.
-    pub(super) walked: Vec<u32>,
-    pub(super) excluded: Option<ContentId>,
 }
 
 /// Folders that a walk must visit.
@@ -64,12 +49,8 @@ impl Marks {
 impl WatchedTree {
     /// State after a walk over the whole root.
     pub(super) fn new(cache: Cache) -> Self {
-        let mut watched_tree = Self {
-            sums: vec![SubtreeTotals::default(); cache.len()],
-            stale: HashSet::new(),
-            compact: cache.size(),
-            cache,
-        };
+        let mut watched_tree =
+            Self { sums: vec![SubtreeTotals::default(); cache.len()], stale: HashSet::new(), cache };
         // Children have higher numbers.
         for index in (0..watched_tree.cache.len() as u32).rev() {
             watched_tree.update_totals(index);
@@ -103,9 +84,9 @@ impl WatchedTree {
         self.sums.get(index as usize).map_or(0, |sum| sum.parent)
     }
 
-    /// Returns whether so much was replaced that the state should be rebuilt.
-    pub(crate) fn needs_compaction(&self) -> bool {
-        self.cache.size() > 2 * self.compact + 4 * 1024 * 1024
+    /// Returns whether some folders have to be walked even without an event.
+    pub(crate) fn has_stale(&self) -> bool {
+        !self.stale.is_empty()
     }
 
     /// Files and bytes in and below a folder.
@@ -133,45 +114,6 @@ impl WatchedTree {
                     visit(path, name.to_bytes(), Exclusion::of_mode_bits());
                 }
                 self.excluded_below(index, &[path, b"/", name.to_bytes()].concat(), visit);
-            }
-        }
-    }
-
-    /// Applies the changes of a snapshot. Returns the folders that are gone; `None` if the state is no longer usable.
-    pub(crate) fn apply_patch(&mut self, patch: &Patch, snapshot: ContentId) -> Option<Vec<u32>> {
-        let mut before = HashSet::new();
-        for index in &patch.changed {
-            self.below(*index, &mut |below| {
-                before.insert(below);
-            });
-        }
-        self.cache.replace(patch.body.as_ref()?, &patch.changed)?;
-        self.cache.snapshot = snapshot;
-        self.cache.excluded = patch.excluded;
-        self.sums.resize(self.cache.len(), SubtreeTotals::default());
-        for index in &patch.walked {
-            self.update_totals(*index);
-        }
-        for index in &patch.changed {
-            self.below(*index, &mut |below| {
-                before.remove(&below);
-            });
-        }
-        let mut gone: Vec<u32> = before.into_iter().collect();
-        let mut next = 0;
-        while let Some(index) = gone.get(next).copied() {
-            self.stale.remove(&index);
-            self.below(index, &mut |below| gone.push(below));
-            next += 1;
-        }
-        Some(gone)
-    }
-
-    fn below(&self, index: u32, visit: &mut impl FnMut(u32)) {
-        let Some(folder) = self.cache.folder(index) else { return };
-        for (_, entry) in self.cache.entries(folder) {
-            if let CachedEntry::Folder { index } = entry {
-                visit(index);
             }
         }
     }
@@ -211,8 +153,6 @@ impl WatchedTree {
         self.sums[index as usize] = sum;
         if stale {
             self.stale.insert(index);
-        } else {
-            self.stale.remove(&index);
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Snapshots with a watcher equal those of a full walk.
+//! Observations with a watch equal snapshots of a full walk.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,24 +8,35 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{Place, commit, settle};
-use retake_store::Store;
-use retake_workspace::snapshot::{CapturedSnapshot, Workspace, snapshot};
-use retake_workspace::watch::{Limits, Watcher, snapshot_watched};
+use crate::support::{Place, read_tree, settle};
+use retake_model::content::{ContentId, Kind};
+use retake_model::object::{MemoryObjects, ObjectError, Objects};
+use retake_store::{Queries, Store};
+use retake_workspace::snapshot::{Observation, Workspace, snapshot};
+use retake_workspace::watch::{FolderWatch, Limits};
 
 type Edit = fn(&Path) -> std::io::Result<()>;
 
-/// A folder with a watcher, and a second store whose snapshots walk everything.
+/// A watched folder, and a second store whose snapshots walk everything.
 struct Watched {
     place: Place,
     workspace: Workspace,
-    watcher: Watcher,
+    watch: FolderWatch,
     other: Store,
+}
+
+/// The objects of an observation on top of those of the store.
+struct Observed<'store>(MemoryObjects, Queries<'store>);
+
+impl Objects for Observed<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
+        self.0.bytes(kind, id).or_else(|_| self.1.bytes(kind, id))
+    }
 }
 
 impl Watched {
     fn new() -> Self {
-        // A full walk would hide changes that the watcher misses.
+        // A full walk would hide changes that the watch misses.
         Self::with(Limits { trust: Duration::from_hours(1), ..Limits::default() })
     }
 
@@ -32,27 +44,28 @@ impl Watched {
         let place = Place::new();
         let workspace = place.workspace();
         let other = Store::open(&place.temporary.path().join("other")).expect("a new store");
-        Self { watcher: Watcher::with_limits(&workspace, limits), place, workspace, other }
+        Self { watch: FolderWatch::with_limits(limits), place, workspace, other }
     }
 
     fn root(&self) -> &Path {
         &self.place.root
     }
 
-    fn take(&mut self) -> CapturedSnapshot {
-        snapshot_watched(&self.place.store, &self.workspace, &mut self.watcher).expect("a snapshot")
+    fn observe(&mut self) -> Arc<Observation> {
+        self.watch.observe(&self.place.store, &self.workspace).expect("an observation")
     }
 
-    /// Takes a snapshot, compares it with one of a full walk, and stores it.
+    /// Compares an observation with a snapshot of a full walk. All its content must be readable.
     #[track_caller]
-    fn check(&mut self, what: &str) -> Arc<CapturedSnapshot> {
-        let taken = self.take();
+    fn check(&mut self, what: &str) {
+        let observed = self.observe();
         let whole = snapshot(&self.other, &self.workspace).expect("a snapshot");
-        assert_eq!(taken.snapshot, whole.snapshot, "{what}");
-        let taken = commit(&self.place.store, taken);
-        // All content must be readable: content from memory was stored before.
-        let _ = self.place.held(&taken);
-        taken
+        assert_eq!((observed.id, &observed.snapshot), (whole.id, &whole.snapshot), "{what}");
+        let mut new = MemoryObjects::default();
+        new.insert_all(observed.objects.iter().cloned());
+        let reading = self.place.store.read().expect("a read transaction");
+        let objects = Observed(new, reading.queries());
+        read_tree(&objects, observed.snapshot.roots[0].tree, "", &mut BTreeMap::new());
     }
 }
 
@@ -115,7 +128,8 @@ fn every_kind_of_change_is_seen() {
             watched.check(what);
             watched.check(what);
         }
-        assert!(watched.watcher.is_watching());
+        assert!(watched.watch.is_watching());
+        let _ = watched.place.keep();
     }
     fs::write(root.join("slow/a/2/.git/info/exclude"), "12\n").expect("a file that is not watched");
     watched.check("changed rules of a repository inside");
@@ -134,20 +148,71 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_is_not_stored_is_not_gone_by() {
+fn nothing_is_read_while_nothing_changes() {
     let mut watched = Watched::new();
     watched.place.write("a/file", "one");
-    watched.check("the first");
+    watched.place.write("ignored/file", "one");
+    watched.place.write(".gitignore", "ignored\n");
     settle();
+    let first = watched.observe();
+    assert!(!watched.watch.poll());
+    assert!(Arc::ptr_eq(&first, &watched.observe()));
+    // Recording the files does not change them.
+    let _ = watched.place.keep();
+    watched.place.write("ignored/file", "two");
+    assert!(!watched.watch.poll());
+    assert!(Arc::ptr_eq(&first, &watched.observe()));
     watched.place.write("a/file", "two");
-    drop(watched.take());
-    let again = watched.take();
-    assert!(!again.is_stored(), "the change was never stored");
-    drop(again);
-    watched.check("stored at last");
+    assert!(watched.watch.poll(), "a change is noticed");
+    assert!(!watched.watch.poll(), "once");
     settle();
-    watched.check("settled");
-    assert!(watched.take().is_stored());
+    let second = watched.observe();
+    assert_ne!(first.id, second.id);
+    assert_eq!(second.id, watched.observe().id);
+    // A folder that appeared after the full walk is watched too.
+    watched.place.write("new/deep/file", "one");
+    assert!(watched.watch.poll());
+    watched.check("a new folder");
+    settle();
+    watched.place.write("new/deep/file", "two");
+    assert!(watched.watch.poll());
+    watched.check("a change in it");
+}
+
+#[test]
+fn git_facts_are_those_of_a_fresh_read() {
+    let git = |root: &Path, arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
+        let output = command.current_dir(root).output().expect("git runs");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    };
+    let mut watched = Watched::new();
+    watched.place.write("a/file", "one");
+    let root = watched.root().to_owned();
+    git(&root, &["init", "-q", "-b", "main"]);
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-qm", "one"]);
+    settle();
+    let check = |watched: &mut Watched, what: &str, dirty: bool| {
+        let _ = watched.observe();
+        let facts = watched.watch.git(&root);
+        assert_eq!(facts, retake_workspace::git::observe(&root), "{what}");
+        assert_eq!(facts.dirty, Some(dirty), "{what}");
+    };
+    check(&mut watched, "clean", false);
+    check(&mut watched, "still clean", false);
+    watched.place.write("a/file", "two!");
+    check(&mut watched, "changed", true);
+    git(&root, &["add", "."]);
+    check(&mut watched, "staged", true);
+    git(&root, &["commit", "-qm", "two"]);
+    check(&mut watched, "committed", false);
+    git(&root, &["reset", "-q", "--soft", "HEAD~1"]);
+    check(&mut watched, "another commit", true);
+    git(&root, &["reset", "-q", "--hard"]);
+    watched.place.write("b/new", "untracked");
+    check(&mut watched, "untracked", true);
 }
 
 #[test]
@@ -164,7 +229,7 @@ fn limits_lead_to_a_walk_over_everything() {
             }
             watched.check("many changes");
         }
-        assert_eq!(watched.watcher.is_watching(), limits.watches > 3);
+        assert_eq!(watched.watch.is_watching(), limits.watches > 3);
     }
 }
 
@@ -187,6 +252,33 @@ fn a_queue_that_overflowed_is_noticed() {
 }
 
 #[test]
+fn watches_are_set_again_after_that_failed() {
+    let limits = Limits { watches: 3, retry: Duration::ZERO, ..Limits::default() };
+    let mut watched = Watched::with(limits);
+    for name in ["a/1", "b/1", "c/1", "d/1"] {
+        watched.place.write(name, "one");
+    }
+    watched.check("too many folders");
+    assert!(!watched.watch.is_watching() && !watched.watch.poll());
+    fs::remove_dir_all(watched.root().join("c")).expect("it is there");
+    fs::remove_dir_all(watched.root().join("d")).expect("it is there");
+    watched.check("few enough");
+    assert!(watched.watch.is_watching());
+}
+
+#[test]
+fn a_removed_folder_ends_the_watch() {
+    let mut watched = Watched::new();
+    watched.place.write("a", "one");
+    watched.check("the first");
+    fs::remove_dir_all(watched.root()).expect("it is there");
+    assert!(watched.watch.poll(), "it is noticed");
+    assert!(!watched.watch.is_watching());
+    assert!(watched.watch.observe(&watched.place.store, &watched.workspace).is_err());
+    assert!(!watched.watch.is_watching() && !watched.watch.poll());
+}
+
+#[test]
 fn a_moved_root_is_not_confused_with_another() {
     let mut watched = Watched::new();
     watched.place.write("a", "one");
@@ -194,7 +286,7 @@ fn a_moved_root_is_not_confused_with_another() {
     let aside = watched.root().with_file_name("aside");
     fs::rename(watched.root(), &aside).expect("a move");
     fs::create_dir(watched.root()).expect("another folder");
-    let refused = snapshot_watched(&watched.place.store, &watched.workspace, &mut watched.watcher);
+    let refused = watched.watch.observe(&watched.place.store, &watched.workspace);
     assert!(refused.is_err());
     fs::remove_dir(watched.root()).expect("it is empty");
     fs::rename(&aside, watched.root()).expect("back");
@@ -212,7 +304,8 @@ fn random_edits_are_all_seen() {
                 edit(watched.root(), &mut random);
             }
             match random.below(8) {
-                0 => drop(watched.take()),
+                0 => drop(watched.place.keep()),
+                2 => drop(watched.observe()),
                 1 => settle(),
                 _ => {}
             }

@@ -105,7 +105,7 @@ fn print_address(context: &Context, address: SocketAddr, link: &str) -> Result<(
         writeln!(out, "Listening on {strong}{place}{strong:#}")?;
         writeln!(out, "  in a browser   {place}{link}  {muted}(single-use, valid for ten minutes){muted:#}")?;
         writeln!(out, "  for programs   Authorization: Bearer $(retake serve token)")?;
-        writeln!(out, "{muted}Ctrl-C stops the server; running turns are recorded as interrupted.{muted:#}")?;
+        writeln!(out, "{muted}Ctrl-C stops the server; running turns can be resumed.{muted:#}")?;
         out.flush()
     })
 }

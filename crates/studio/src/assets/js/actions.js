@@ -7,6 +7,7 @@ import { approval, fillDraft } from "./draft.js";
 import {
   discardEdit, discardInsert, editableText, editEntry, entryId, entryOf, insertAfter, readEntry,
 } from "./editing.js";
+import { showFolder } from "./folder.js";
 import { move, openResult } from "./moves.js";
 import { page, take, takeRoute, threadRoute, withTake } from "./page.js";
 import { followActiveTake, partAddress, refreshAll, refreshPart, showPart } from "./refresh.js";
@@ -98,4 +99,5 @@ async function showPanel(address) {
   if (!panel) return location.assign(address);
   bodyClasses.add("show-right");
   await showPart(address, part => panel.replaceChildren(part));
+  showFolder();
 }

@@ -2,6 +2,7 @@
 
 import { bodyClasses } from "./dom.js";
 import { saveUnsavedDraft } from "./draft.js";
+import { showFolder } from "./folder.js";
 import { showTurnEvent } from "./live.js";
 import { thread } from "./page.js";
 import { refreshAll, refreshPart } from "./refresh.js";
@@ -29,6 +30,7 @@ export function followEvents(after) {
     }, 30);
   });
   handle("turn", showTurnEvent);
+  handle("folder", showFolder);
   handle("purged", refreshTree);
   stream.onopen = () => {
     // A turn that ended with its server left no operation.

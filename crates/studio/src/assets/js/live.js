@@ -19,6 +19,7 @@ const stateLabels = {
   processing: "receiving the answer",
   executing: "running tools",
   post_tools: "running the hook after tools",
+  shutting_down: "shutting down",
 };
 
 function paint() {

@@ -7,6 +7,7 @@ import {
 import { all, byId, element, focused, one, query } from "./dom.js";
 import { draft, moveDraftTo, showDraftOfServer } from "./draft.js";
 import { editorOf, entryId, showConflict } from "./editing.js";
+import { showFolder } from "./folder.js";
 import { clearLive, clearLiveIfDone, showTurnControls } from "./live.js";
 import { page, pastVersion, take } from "./page.js";
 import { restoreUnsaved } from "./unsaved.js";
@@ -112,6 +113,7 @@ async function redrawPart(name) {
   if (hadFocus) (byId(active.id) ?? one(`[data-act="${active.dataset.act}"]`, fresh) ?? draft)?.focus();
   restoreUnsaved(fresh);
   if (name === "turn") showTurn();
+  if (name === "files") showFolder();
 }
 
 /** Updates what depends on the state of the turn: buttons, streamed text, draft. */

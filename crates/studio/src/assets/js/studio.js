@@ -1,13 +1,14 @@
 // Entry point. The server renders the pages; these modules send requests, follow events, and redraw what changed.
 //
 //   input.js ──► actions.js ──► moves.js, editing.js, draft.js ──► api.js ──► /v1/…
-//   events.js ──► refresh.js, live.js ──► conversation.js           fetch ──► /studio/…
+//   events.js ──► refresh.js, live.js, folder.js ──► conversation.js  fetch ──► /studio/…
 
 import "./input.js";
 import { conversation, fill, isAtEnd, resizeSpacers, scrollToEnd } from "./conversation.js";
 import { byId } from "./dom.js";
 import { draft, startDraft } from "./draft.js";
 import { followEvents } from "./events.js";
+import { showFolder } from "./folder.js";
 import { fact, thread } from "./page.js";
 import { showTurn } from "./refresh.js";
 import { showTimes } from "./times.js";
@@ -15,7 +16,10 @@ import { restoreUnsaved } from "./unsaved.js";
 
 restoreUnsaved(document);
 setInterval(() => showTimes(), 30_000);
-if (thread) followEvents(fact("sequence"));
+if (thread) {
+  followEvents(fact("sequence"));
+  showFolder();
+}
 if (conversation) startConversation();
 if (draft) {
   showTurn();

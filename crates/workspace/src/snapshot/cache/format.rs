@@ -151,11 +151,6 @@ impl Folder {
     ) -> Self {
         Self { stat, settled, tree, outer, rules, stamp, at: 0, count: 0 }
     }
-
-    /// The same folder at another offset.
-    pub(super) fn moved(self, by: usize) -> Self {
-        Self { at: self.at + by, ..self }
-    }
 }
 
 /// Parses the table of folders.
