@@ -164,13 +164,20 @@ impl StoreError {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match error.sqlite_error_code() {
-            Some(DiskFull) => Self::DiskFull,
+            _ if is_full_disk(&error) => Self::DiskFull,
             Some(DatabaseCorrupt | NotADatabase) => Self::Damaged(error.to_string()),
             _ => Self::Database(error),
         }
     }
+}
+
+/// Whether a disk is full. SQLite reports that as an I/O error where it makes room for the index of the write-ahead log,
+/// which every first reader needs.
+fn is_full_disk(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_FULL, SQLITE_IOERR_SHMSIZE};
+    error.sqlite_error().is_some_and(|code| [SQLITE_FULL, SQLITE_IOERR_SHMSIZE].contains(&code.extended_code))
 }
 
 impl From<StoreError> for retake_model::object::ObjectError {

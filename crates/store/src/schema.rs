@@ -138,6 +138,23 @@ mod tests {
         assert_eq!(fingerprint(&connection).expect("readable"), FINGERPRINT);
     }
 
+    /// A salvage finds the tables where a new store has them.
+    #[test]
+    fn every_table_stays_in_its_place_when_a_store_is_vacuumed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = crate::Store::open(&folder.path().join("store")).expect("a store");
+        let connection = Connection::open(crate::location::database(store.folder())).expect("a database");
+        let places = || {
+            let sql = "SELECT rowid, name, rootpage FROM sqlite_schema ORDER BY rowid";
+            let mut statement = connection.prepare(sql).expect("a statement");
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+            rows.expect("readable").collect::<Result<Vec<(i64, String, i64)>, _>>().expect("readable")
+        };
+        let before = places();
+        connection.execute_batch("VACUUM").expect("space");
+        assert_eq!(places(), before);
+    }
+
     #[test]
     fn the_schema_fits_on_the_first_page() {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -34,8 +34,8 @@ pub use follow::{CatchUpReport, Progress};
 pub use query::{Hit, SearchOrder, SearchQuery, SearchScope};
 pub use snippet::{Snippet, SnippetPiece};
 
-use crate::StoreError;
 use crate::log::queries::Queries;
+use crate::{StoreError, is_full_disk};
 use file::IndexFile;
 
 /// How often a search retries with a rebuilt index.
@@ -160,11 +160,8 @@ impl SearchIndex {
 
 impl From<rusqlite::Error> for SearchError {
     fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            // A full disk is reported as such, whichever file was written.
-            Some(rusqlite::ErrorCode::DiskFull) => Self::Store(StoreError::DiskFull),
-            _ => Self::Index(error),
-        }
+        // A full disk is reported as such, whichever file was written.
+        if is_full_disk(&error) { Self::Store(StoreError::DiskFull) } else { Self::Index(error) }
     }
 }
 
@@ -210,6 +207,15 @@ mod tests {
         let error = small.execute("INSERT INTO word VALUES (zeroblob(100000))", []).expect_err("no room");
         assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull));
         assert!(matches!(SearchError::from(error), SearchError::Store(StoreError::DiskFull)));
+        // Nor can anything be read if there is no room for the index of the write-ahead log.
+        let no_room = || {
+            rusqlite::Error::SqliteFailure(
+                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_SHMSIZE),
+                None,
+            )
+        };
+        assert!(matches!(SearchError::from(no_room()), SearchError::Store(StoreError::DiskFull)));
+        assert!(matches!(StoreError::from(no_room()), StoreError::DiskFull));
         // Control: other failures are errors of the index.
         let error = small.execute("INSERT INTO nothing VALUES (1)", []).expect_err("no table");
         assert!(matches!(SearchError::from(error), SearchError::Index(_)));

@@ -61,9 +61,10 @@ impl World {
             &["thread", "switch", "nosuch"],
             &["worktree", "add", "main", "../outside"],
         ];
-        let without_project: [&[&str]; 8] = [
+        let without_project: [&[&str]; 9] = [
             &["run", "--provider", "nosuch", "hello"],
             &["exec", "--", "touch", "astray"],
+            &["resume"],
             &["snapshot", "take"],
             &["status"],
             &["entry", "add", "x"],

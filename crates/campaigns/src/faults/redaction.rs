@@ -1,7 +1,8 @@
 //! A redaction that is interrupted at any point is completed by running it again.
 //!
 //! ```text
-//!   secret in   entries · an answer · a title · drafts · the trace of a turn · an approval · the search index
+//!   secret in   entries · an answer · titles, names, tags, roles, presets, settings, authors · drafts · git metadata
+//!               the trace of a turn · an approval · the search index
 //!                    │
 //!                    ├─ `redact --text` is interrupted at call n = 1, 2, 3 …
 //!                    ├─ the store must verify clean
@@ -97,8 +98,34 @@ fn prepare(sandbox: &Sandbox) -> Result<(), BoxError> {
     let said = format!("say I use {SECRET} for it");
     let draft = format!("deploy with {SECRET}, please");
     let turn = format!("run echo {SECRET}");
+    let name = |what: &str| format!("{what}-{SECRET}");
+    // The branch and the remote are recorded with each operation.
+    let git = sandbox.project().join(".git");
+    fs::create_dir_all(git.join("refs/heads"))?;
+    fs::create_dir_all(git.join("objects"))?;
+    fs::write(git.join("HEAD"), format!("ref: refs/heads/{}\n", name("branch")))?;
+    fs::write(
+        git.join("config"),
+        format!("[remote \"origin\"]\n\turl = https://example.org/{SECRET}.git\n"),
+    )?;
     for arguments in [
         &["run", "--new", &said][..],
+        &["take", "branch", "--name", &name("take")],
+        &["take", "rename", &name("renamed")],
+        &["thread", "tag", &name("tag")],
+        &["role", "add", &name("role")],
+        &["context", "add", &name("notes")],
+        &["context", "preset", "save", &name("preset")],
+        &["context", "preset", "delete", &name("preset")],
+        &["save", &name("saved")],
+        &["exec", "--by", &name("author"), "--", "true"],
+        &["snapshot", "take", "--by", &name("author")],
+        &["settings", "set", "global_system_prompt", &name("prompt")],
+        &["settings", "set", "project_system_prompt", &name("prompt")],
+        &["settings", "set", "base_system_prompt", &name("prompt")],
+        &["settings", "set", "model", &name("model")],
+        &["settings", "set", "provider", &name("provider")],
+        &["settings", "unset", "model", "provider"],
         &["run", "--approve", "all", &turn],
         &["draft", "set", &draft],
         &["draft", "set", "something else"],
@@ -136,6 +163,9 @@ fn finish(sandbox: &Sandbox, words: Option<&Vec<u8>>) -> Result<Option<String>, 
     }
     if let Some(words) = words {
         fs::write(sandbox.store().join("search.db"), words)?;
+    }
+    if let Err(broken) = verified_at(&sandbox.store()) {
+        return Ok(Some(format!("after it was finished, {broken}")));
     }
     let left = places(&sandbox.store(), SECRET.as_bytes())?;
     Ok((!left.is_empty()).then(|| format!("the secret is still in {left:?}")))

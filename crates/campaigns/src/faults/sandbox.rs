@@ -53,6 +53,11 @@ impl Sandbox {
         Ok(Self { scratch, program: program.to_owned(), shim: Shim::build()? })
     }
 
+    /// The project's folder.
+    pub fn project(&self) -> PathBuf {
+        self.scratch.path().join("project")
+    }
+
     /// The folder of the store.
     pub fn store(&self) -> PathBuf {
         self.scratch.path().join("home")
@@ -65,7 +70,7 @@ impl Sandbox {
         command
             .args(arguments)
             .arg("--json")
-            .current_dir(self.scratch.path().join("project"))
+            .current_dir(self.project())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.scratch.path())

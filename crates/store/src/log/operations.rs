@@ -27,6 +27,22 @@ pub struct StoredOperation {
 /// A sequence number, the row number of the thread, and the operation; `None` where the thread was purged.
 pub type LogRow = (i64, i64, Option<StoredOperation>);
 
+/// A row of the log, as far as it can be read.
+pub(crate) struct ScannedRow {
+    pub(crate) sequence: i64,
+    /// The row number of the thread.
+    pub(crate) thread: i64,
+    /// The id of the operation.
+    pub(crate) id: Vec<u8>,
+    pub(crate) content: RowContent,
+}
+
+pub(crate) enum RowContent {
+    Operation(Box<StoredOperation>),
+    Purged,
+    Damaged,
+}
+
 /// The most operations that one transaction caches.
 const MAX_REMEMBERED: usize = 256;
 
@@ -121,23 +137,49 @@ impl Queries<'_> {
 
     /// All operations after a sequence number, oldest first; `None` where the thread was purged.
     pub fn operations_since(&self, sequence: i64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
-        let found = self.rows_since(sequence, limit)?;
+        let mut found = Vec::new();
+        for row in self.scan_log(sequence, limit)? {
+            let operation = match row.content {
+                RowContent::Operation(stored) => Some(*stored),
+                RowContent::Purged => None,
+                RowContent::Damaged => {
+                    return Err(StoreError::Damaged(format!("operation at {} in the log", row.sequence)));
+                }
+            };
+            found.push((row.sequence, row.thread, operation));
+        }
         self.check_unbroken(sequence, found.len() < limit, &found)?;
         Ok(found)
     }
 
-    /// The same without the check for gaps, for repairs.
-    pub(crate) fn rows_since(&self, sequence: i64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
+    /// The rows of the log after a sequence number, oldest first, whether or not they are damaged. Row, body and index
+    /// must agree: one damaged byte moves a row to another thread, or makes it look like the mark of a purge.
+    pub(crate) fn scan_log(&self, sequence: i64, limit: usize) -> Result<Vec<ScannedRow>, StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT sequence, thread, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
+            "SELECT sequence, thread, version, id, body FROM operation WHERE sequence > ?1
+             ORDER BY sequence LIMIT ?2",
         )?;
         let mut rows = statement.query(params![sequence, i64::try_from(limit).unwrap_or(i64::MAX)])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            let (sequence, thread): (i64, i64) = (row.get(0)?, row.get(1)?);
-            let (id, body): (Vec<u8>, Option<Vec<u8>>) = (row.get(2)?, row.get(3)?);
-            let operation = body.map(|body| checked(sequence, &id, &body)).transpose()?;
-            found.push((sequence, thread, operation));
+            let (sequence, thread, version): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (id, body): (Vec<u8>, Option<Vec<u8>>) = (row.get(3)?, row.get(4)?);
+            let indexed = match self.place_of(thread, version as Version) {
+                Err(error) if error.is_damage() => None,
+                indexed => indexed?,
+            };
+            let content = match body {
+                _ if indexed != Some(sequence) => RowContent::Damaged,
+                Some(body) => match checked(sequence, &id, &body) {
+                    Ok(stored) if stored.operation.version as i64 == version => {
+                        RowContent::Operation(Box::new(stored))
+                    }
+                    _ => RowContent::Damaged,
+                },
+                None if version == 0 && id.is_empty() => RowContent::Purged,
+                None => RowContent::Damaged,
+            };
+            found.push(ScannedRow { sequence, thread, id, content });
         }
         Ok(found)
     }

@@ -55,8 +55,7 @@ impl Store {
         }
         self.with_exclusive_access(|exclusive| {
             exclusive.sweep_packs(i64::MIN)?;
-            exclusive.release_free_pages()?;
-            exclusive.truncate_wal()
+            exclusive.destroy_deleted_rows()
         })?;
         self.erase_from_search_index(erasure_marker)?;
         Ok(true)

@@ -99,8 +99,7 @@ impl Store {
             })?;
             self.cache.clear();
             exclusive.sweep_packs(i64::MIN)?;
-            exclusive.release_free_pages()?;
-            purged.log = Some(exclusive.truncate_wal()?.and(runtime_wal));
+            purged.log = Some(exclusive.destroy_deleted_rows()?.and(runtime_wal));
             Ok(purged)
         })?;
         let index_log = self.erase_from_search_index(erasure_marker)?;

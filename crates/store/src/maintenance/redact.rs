@@ -129,8 +129,7 @@ impl Store {
                 Ok(redacted)
             })?;
             exclusive.sweep_packs(i64::MIN)?;
-            exclusive.release_free_pages()?;
-            redacted.log = exclusive.truncate_wal()?.and(runtime_wal);
+            redacted.log = exclusive.destroy_deleted_rows()?.and(runtime_wal);
             Ok(redacted)
         })?;
         // A reader may have filled the cache while the transaction ran, and a search may have rebuilt the index.

@@ -19,7 +19,7 @@ impl RuntimeDatabase {
             // A piece that another thread's request shares goes as well: it may be the redacted text.
             delete_pieces(transaction, &pieces_of(transaction, "thread = ?1", thread)?)
         })?;
-        self.truncate_wal()
+        self.destroy_deleted_rows()
     }
 
     /// Destroys the bodies of these threads' traces, and everything else that contains a secret: approvals, messages
@@ -42,9 +42,7 @@ impl RuntimeDatabase {
             }
             Ok(())
         })?;
-        // Earlier versions left deleted data in free pages.
-        self.connection().execute_batch("VACUUM")?;
-        self.truncate_wal()
+        self.destroy_deleted_rows()
     }
 
     /// Destroys all data of a thread.
@@ -62,12 +60,13 @@ impl RuntimeDatabase {
             }
             Ok(())
         })?;
-        self.truncate_wal()
+        self.destroy_deleted_rows()
     }
 
-    /// Truncates the write-ahead log, which may contain deleted data, unless another process is reading it.
-    pub(crate) fn truncate_wal(&self) -> Result<WalState, StoreError> {
+    /// Destroys what deleted rows left in free space, and in the write-ahead log unless another process is reading it.
+    fn destroy_deleted_rows(&self) -> Result<WalState, StoreError> {
         let connection = self.connection();
+        connection.execute_batch("VACUUM")?;
         connection.busy_timeout(READER_WAIT)?;
         let busy: rusqlite::Result<i64> =
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));

@@ -67,7 +67,6 @@ CREATE TABLE operation (
     id       BLOB NOT NULL,
     body     BLOB
 ) STRICT;
-CREATE UNIQUE INDEX operation_version ON operation (thread, version);
 
 -- The tables from here on are derived. `digest` is the checksum of `record`, which holds the displayed values.
 CREATE TABLE thread (
@@ -78,8 +77,6 @@ CREATE TABLE thread (
     record  BLOB NOT NULL,
     digest  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX thread_project ON thread (project);
-CREATE INDEX thread_title ON thread (title);
 
 CREATE TABLE take (
     key    BLOB NOT NULL,
@@ -89,7 +86,6 @@ CREATE TABLE take (
     digest INTEGER NOT NULL,
     PRIMARY KEY (key, thread)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX take_name ON take (thread, name);
 
 -- Values by which threads can be found: tag, branch, commit, directory.
 CREATE TABLE facet (
@@ -98,7 +94,6 @@ CREATE TABLE facet (
     thread INTEGER NOT NULL,
     PRIMARY KEY (kind, value, thread)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX facet_thread ON facet (thread);
 
 -- Row checksums: for each indexed value the XOR of the hashes of all rows with that value, which detects rows that
 -- damage hides from a lookup.
@@ -162,3 +157,10 @@ CREATE TABLE packed (
 CREATE TABLE doomed (
     pack INTEGER, frame INTEGER, length INTEGER NOT NULL, PRIMARY KEY (pack, frame)
 ) STRICT, WITHOUT ROWID;
+
+-- Indexes come last, as in a database that was vacuumed: a salvage relies on the place of each table.
+CREATE UNIQUE INDEX operation_version ON operation (thread, version);
+CREATE INDEX thread_project ON thread (project);
+CREATE INDEX thread_title ON thread (title);
+CREATE UNIQUE INDEX take_name ON take (thread, name);
+CREATE INDEX facet_thread ON facet (thread);

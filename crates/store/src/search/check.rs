@@ -17,8 +17,9 @@ use rusqlite::Connection;
 use super::SearchError;
 use super::file::IndexFile;
 use super::follow::cursor;
-use super::new_versions::{RowContent, rows_since, unless_damaged};
+use super::new_versions::unless_damaged;
 use crate::StoreError;
+use crate::log::operations::RowContent;
 use crate::log::queries::Queries;
 
 /// Rows of the log read at a time.
@@ -113,7 +114,7 @@ fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<VersionKey>, Se
     let mut walk = Walk { reading, seen: HashSet::new(), known: HashSet::new() };
     let mut place = 0;
     'log: loop {
-        let page = rows_since(reading, place, PAGE)?;
+        let page = reading.scan_log(place, PAGE)?;
         if page.is_empty() {
             break;
         }
@@ -127,7 +128,7 @@ fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<VersionKey>, Se
                     unless_damaged(walk.operation(row.thread, &stored.operation))?;
                 }
                 RowContent::Purged => walk.forget(row.thread),
-                RowContent::Unreadable => {}
+                RowContent::Damaged => {}
             }
         }
     }

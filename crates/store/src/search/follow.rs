@@ -16,10 +16,11 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::SearchError;
 use super::erase::{erase_leftovers, erase_thread, forget};
 use super::file::IndexFile;
-use super::new_versions::{RowContent, ScannedRow, new_versions, rows_since, unless_damaged};
+use super::new_versions::{new_versions, unless_damaged};
 use super::segment::segment;
 use crate::StoreError;
 use crate::location::database;
+use crate::log::operations::{RowContent, ScannedRow};
 use crate::log::queries::Queries;
 
 /// Operations read from the log at a time.
@@ -81,7 +82,7 @@ pub(super) fn follow(
             break;
         }
         progress(Progress { reached, goal });
-        let page = rows_since(reading, reached, PAGE)?;
+        let page = reading.scan_log(reached, PAGE)?;
         following.apply(&page, reached)?;
     }
     if cursor(connection)?.leftovers {
@@ -201,7 +202,7 @@ impl<'index> CatchUp<'index, '_> {
                 self.caught_up.removed += erase_thread(transaction, row.thread)?;
                 Some(Vec::new())
             }
-            RowContent::Unreadable => None,
+            RowContent::Damaged => None,
         };
         Ok(cells.unwrap_or_else(|| {
             self.caught_up.unreadable += 1;
@@ -272,7 +273,7 @@ impl Batch<'_> {
         if let Some(row) = last {
             self.transaction
                 .prepare_cached("UPDATE cursor SET sequence = ?1, operation = ?2")?
-                .execute(params![row.sequence, row.name])?;
+                .execute(params![row.sequence, row.id])?;
         }
         self.transaction.commit()
     }

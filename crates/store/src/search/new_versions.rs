@@ -16,50 +16,12 @@ use retake_model::object::{ObjectError, load};
 use retake_model::operation::Operation;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
-use rusqlite::params;
 
 use crate::StoreError;
-use crate::log::operations::{StoredOperation, checked};
 use crate::log::queries::Queries;
 
 /// Operations read at a time.
 const PAGE: usize = 2000;
-
-pub(super) struct ScannedRow {
-    pub(super) sequence: i64,
-    pub(super) thread: i64,
-    /// The id of the operation.
-    pub(super) name: Vec<u8>,
-    pub(super) content: RowContent,
-}
-
-pub(super) enum RowContent {
-    Operation(Box<StoredOperation>),
-    Purged,
-    /// The row cannot be read.
-    Unreadable,
-}
-
-/// The rows of the log after a sequence number. Unlike other readers, the index skips damaged rows.
-pub(super) fn rows_since(
-    reading: &Queries<'_>,
-    sequence: i64,
-    limit: usize,
-) -> Result<Vec<ScannedRow>, StoreError> {
-    let mut statement = reading.connection.prepare_cached(
-        "SELECT sequence, thread, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
-    )?;
-    let rows = statement.query_map(params![sequence, limit as i64], |row| {
-        let (sequence, name): (i64, Vec<u8>) = (row.get(0)?, row.get(2)?);
-        let content = match row.get::<_, Option<Vec<u8>>>(3)? {
-            Some(body) => checked(sequence, &name, &body)
-                .map_or(RowContent::Unreadable, |stored| RowContent::Operation(Box::new(stored))),
-            None => RowContent::Purged,
-        };
-        Ok(ScannedRow { sequence, thread: row.get(1)?, name, content })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
 
 impl Queries<'_> {
     /// Passes every version that any entry ever had, with its thread's row number, to `each`, possibly more than
@@ -72,20 +34,13 @@ impl Queries<'_> {
     ) -> Result<(), StoreError> {
         let mut place = 0;
         loop {
-            let page = rows_since(self, place, PAGE)?;
+            let page = self.operations_since(place, PAGE)?;
             let Some(last) = page.last() else { return Ok(()) };
-            place = last.sequence;
-            for row in &page {
-                match &row.content {
-                    RowContent::Operation(stored) => {
-                        for cell in new_versions(self, row.thread, &stored.operation)? {
-                            each(row.thread, &cell)?;
-                        }
-                    }
-                    RowContent::Purged => {}
-                    RowContent::Unreadable => {
-                        return Err(StoreError::Damaged(format!("operation {} is unreadable", row.sequence)));
-                    }
+            place = last.0;
+            for (_, thread, stored) in &page {
+                let Some(stored) = stored else { continue };
+                for cell in new_versions(self, *thread, &stored.operation)? {
+                    each(*thread, &cell)?;
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::support::*;
+use retake_model::command::Command;
 use retake_model::time::Timestamp;
 use retake_store::{OpenError, Store};
 
@@ -97,6 +98,53 @@ fn flipped_and_truncated_bytes_are_never_served_silently() {
     }
     // Both must occur, or the test checks nothing. `ProjectChange` is rare.
     assert!(outcomes.contains_key("Unharmed") && outcomes.contains_key("Refused"), "{outcomes:?}");
+}
+
+/// A row of the log whose own bytes are intact can still be damaged around them.
+#[test]
+fn a_log_row_that_damage_moved_is_never_served() {
+    let check = |damage: &str, is_served: bool| {
+        let folder = Folder::new();
+        let store = folder.open();
+        let last = publish(&store, grow(&store).threads[0], Command::Pin { pinned: true }).sequence;
+        drop(store);
+        without_index_of_log(&folder, damage);
+        let store = folder.open();
+        let reading = store.read().expect("a read transaction");
+        let served = reading.queries().operations_since(last - 1, 10).is_ok();
+        assert_eq!(served, is_served, "{damage}");
+        assert_eq!(reading.queries().operations_since(0, usize::MAX).is_ok(), is_served, "{damage}");
+        drop(reading);
+        assert_eq!(verify(&store).is_clean(), is_served, "{damage}");
+    };
+    let last = "sequence = (SELECT max(sequence) FROM operation)";
+    check("UPDATE operation SET sequence = sequence", true);
+    check(&format!("UPDATE operation SET thread = 2 WHERE {last}"), false);
+    check(&format!("UPDATE operation SET version = version + 1 WHERE {last}"), false);
+    check(&format!("UPDATE operation SET body = NULL WHERE {last}"), false);
+    check(&format!("UPDATE operation SET sequence = sequence + 1 WHERE {last}"), false);
+}
+
+/// Changes rows of the log, but not its index, as damage does.
+fn without_index_of_log(folder: &Folder, change: &str) {
+    const NAME: &str = "operation_version";
+    let writable = || {
+        let raw = folder.raw();
+        raw.pragma_update(None, "writable_schema", true).expect("a plain connection");
+        raw
+    };
+    let raw = writable();
+    let (root, sql): (i64, String) = raw
+        .query_row("SELECT rootpage, sql FROM sqlite_schema WHERE name = ?1", [NAME], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .expect("an index");
+    raw.execute("DELETE FROM sqlite_schema WHERE name = ?1", [NAME]).expect("damage planted");
+    drop(raw);
+    folder.raw().execute(change, []).expect("damage planted");
+    writable()
+        .execute("INSERT INTO sqlite_schema VALUES ('index', ?1, 'operation', ?2, ?3)", (NAME, root, sql))
+        .expect("the index is back");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Shared prompts and roles.
 
+use std::sync::mpsc;
+use std::{fs, thread};
+
 use retake_model::command::{Prompt, TurnStart};
 use retake_model::id::{ThreadId, TurnId};
-use retake_timeline::{Caller, Command, Goal, ResetSummary, Unit};
+use retake_store::StoreError;
+use retake_timeline::{Caller, ChangeError, Command, Goal, ResetSummary, Unit};
 
 use crate::support::World;
 
@@ -156,4 +160,45 @@ fn a_draft_is_sent_in_the_first_of_the_shared_roles() {
     let found: Vec<(&str, String)> =
         page.iter().map(|view| (view.entry.role.as_str(), view.entry.text())).collect();
     assert_eq!(found, [("Boss", "one".to_owned()), ("Boss", "two".to_owned())]);
+}
+
+/// The setting is recorded before the change is made, and removed again when the change is refused. If that fails too, the
+/// reason of the refusal is still the one that is reported: it may be that the outcome is unknown.
+#[test]
+fn a_refused_change_keeps_its_reason_if_its_record_cannot_be_removed() {
+    let world = World::new();
+    let shared = world.timeline.store().folder().join("shared");
+    let (hold, held) = mpsc::channel::<()>();
+    let (begun, writing) = mpsc::channel();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            world.timeline.store().write(move |_| {
+                begun.send(()).expect("the test waits for this");
+                held.recv().expect("the test ends this");
+                Ok::<_, StoreError>(())
+            })
+        });
+        writing.recv().expect("the writer is busy");
+        let change = scope.spawn(|| {
+            let expecting = Caller { expected: Some(1_000), ..Caller::human() };
+            let roles = vec!["User".to_owned(), "Reviewer".to_owned()];
+            world.timeline.change(world.thread, Command::SetRoles { roles }, expecting)
+        });
+        // The record is there, and the change waits for the writer: now nothing can be recorded any more.
+        let project = world.read().thread(world.thread).expect("a thread").home;
+        while !shared.join(project.to_string()).exists() {
+            thread::yield_now();
+        }
+        let lock = fs::File::open(shared.join("lock")).expect("a file");
+        lock.lock().expect("the record is complete");
+        fs::rename(&shared, shared.with_extension("away")).expect("the folder of the records");
+        fs::write(&shared, "not a folder").expect("a file in its place");
+        hold.send(()).expect("the writer waits for this");
+        writer.join().expect("no panic").expect("nothing was written");
+        let refused = change.join().expect("no panic");
+        assert!(
+            matches!(refused, Err(ChangeError::Conflict { expected: 1_000, .. })),
+            "the reason is lost: {refused:?}"
+        );
+    });
 }

@@ -25,7 +25,7 @@ use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
 
 use super::RepairChange;
-use crate::log::operations::StoredOperation;
+use crate::log::operations::{StoredOperation, checked};
 use crate::maintenance::verify::{Log, Logs, ThreadRef};
 use crate::tables::threads::key_of;
 use crate::{StoreError, WriteTransaction};
@@ -392,9 +392,15 @@ impl WriteTransaction<'_> {
         Ok(StoredOperation { id, sequence, operation })
     }
 
+    /// An operation by its sequence number, wherever its row says it belongs.
     fn operation_at(&self, sequence: i64) -> Result<Option<StoredOperation>, StoreError> {
-        let page = self.rows_since(sequence - 1, 1)?;
-        Ok(page.into_iter().next().and_then(|(_, _, stored)| stored))
+        let row: Option<(Vec<u8>, Option<Vec<u8>>)> = self
+            .connection
+            .prepare_cached("SELECT id, body FROM operation WHERE sequence = ?1")?
+            .query_row([sequence], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((id, Some(body))) = row else { return Ok(None) };
+        checked(sequence, &id, &body).map(Some)
     }
 
     fn slot_is_free(&self, thread: i64, version: Version, but: i64) -> Result<bool, StoreError> {

@@ -16,7 +16,7 @@ fn a_purged_thread_leaves_no_text_in_the_index() {
         reading.queries().thread(purged).expect("readable").expect("row exists").number
     };
     world.tamper(&format!(
-        "INSERT INTO operation (thread, version, id, body) VALUES ({number}, 0, x'00', NULL);
+        "INSERT INTO operation (thread, version, id, body) VALUES ({number}, 0, x'', NULL);
          DELETE FROM operation WHERE thread = {number} AND version > 0;
          DELETE FROM thread WHERE number = {number};"
     ));
