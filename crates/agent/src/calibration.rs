@@ -6,10 +6,12 @@
 //! ```text
 //!   counted for the last answer + tokens of that answer + estimate of all else that came, or went, since
 //! ```
+//!
+//! Reasoning is part of an answer's tokens, but counts again only where it is sent again.
 
-use retake_model::entry::{Block, EntryVersion};
+use retake_model::entry::{Block, EntryVersion, Usage};
 use retake_model::id::EntryId;
-use retake_model::projection::{converse, message_tokens, usual_picture_tokens};
+use retake_model::projection::{Wire, converse, message_tokens, usual_picture_tokens};
 
 /// The field of an answer with the estimate for its request.
 pub(crate) const ESTIMATE: &str = "estimated_tokens";
@@ -17,21 +19,28 @@ pub(crate) const ESTIMATE: &str = "estimated_tokens";
 /// Ignore a count that differs from the estimate by more than this factor.
 pub(crate) const MOST_OFF: u64 = 4;
 
+/// Tokens that a short answer may have beyond its estimate.
+const ROUNDING: u64 = 100;
+
+/// The least share of an estimate that new text may count as.
+const LEAST_SHARE: f64 = 0.5;
+
 /// Counts from the last answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Calibration {
     /// The provider's count for its request.
     counted: u64,
     /// The estimate for its request.
     estimated: u64,
-    /// The answer's own tokens and their estimate, while only results follow it: its reasoning is then still
-    /// part of the conversation.
-    answer: Option<(u64, u64)>,
+    /// The answer's own tokens, as far as the next request has them, and their estimate.
+    answer: (u64, u64),
+    /// The share of their estimate that later additions count as.
+    share: f64,
 }
 
 impl Calibration {
     /// Reads the counts of the model's last answer, if there are any.
-    pub(crate) fn of(entries: &[(EntryId, EntryVersion)], model: &str) -> Option<Self> {
+    pub(crate) fn of(entries: &[(EntryId, EntryVersion)], model: &str, wire: Option<Wire>) -> Option<Self> {
         let is_counted = |entry: &EntryVersion| {
             entry.usage.is_some()
                 && entry.extra.contains_key(ESTIMATE)
@@ -44,21 +53,66 @@ impl Calibration {
         let estimated: u64 = entry.extra.get(ESTIMATE)?.as_str().parse().ok()?;
         let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
         let continues = entries[at + 1..].iter().all(|(_, entry)| entry.blocks.iter().all(is_result));
-        let answer = continues.then(|| {
-            let messages = converse(&entries[at..=at]).messages;
-            let tokens = |message| message_tokens(message, &|media, _| usual_picture_tokens(media));
-            (usage.output_tokens, messages.iter().map(tokens).sum())
-        });
+        let messages = converse(&entries[at..=at]).messages;
+        let tokens = |message| message_tokens(message, &|media, _| usual_picture_tokens(media));
+        let said = messages.iter().map(tokens).sum();
+        let output = Output::of(entry, usage).counted_again(said, continues, wire);
+        let answer = output.map_or((0, 0), |output| (output, said));
+        // Prose counts as the conversation so far did, where that was less than estimated. It is not scaled up:
+        // a higher count comes from instructions that the provider adds. Results of tools count as estimated.
+        let share =
+            if continues { 1.0 } else { (counted as f64 / estimated.max(1) as f64).clamp(LEAST_SHARE, 1.0) };
         let plausible = estimated / MOST_OFF..=u64::saturating_mul(estimated, MOST_OFF);
-        (counted > 0 && plausible.contains(&counted)).then_some(Self { counted, estimated, answer })
+        (counted > 0 && plausible.contains(&counted)).then_some(Self { counted, estimated, answer, share })
     }
 
     /// The tokens of a request, given its estimate.
     pub(crate) fn apply(&self, estimate: u64) -> u64 {
-        let (output, said) = self.answer.unwrap_or_default();
-        let known = self.counted.saturating_add(output).saturating_add(estimate);
-        let tokens = known.saturating_sub(self.estimated.saturating_add(said));
+        let (output, said) = self.answer;
+        let (known, known_estimate) =
+            (self.counted.saturating_add(output), self.estimated.saturating_add(said));
+        let added = estimate.saturating_sub(known_estimate) as f64 * self.share;
+        let tokens =
+            known.saturating_add(added as u64).saturating_sub(known_estimate.saturating_sub(estimate));
         tokens.clamp(estimate / MOST_OFF, estimate.saturating_mul(MOST_OFF))
+    }
+}
+
+/// The tokens of an answer.
+struct Output {
+    /// Those of texts and calls, and of reasoning that is not counted.
+    spoken: u64,
+    /// Those of reasoning, if the provider counts them.
+    reasoning: Option<u64>,
+    /// Whether reasoning is counted beside the output, as xAI does. It then counts again, shown or not.
+    beside: bool,
+    /// Whether the answer has thoughts that can be sent again.
+    thoughts: bool,
+}
+
+impl Output {
+    fn of(entry: &EntryVersion, usage: &Usage) -> Self {
+        let count = usage.extra.get("reasoning_tokens");
+        let reasoning: Option<u64> = count.and_then(|count| count.as_str().parse().ok());
+        let beside = reasoning.is_some_and(|reasoning| reasoning > usage.output_tokens);
+        let within = if beside { 0 } else { reasoning.unwrap_or_default() };
+        let thoughts = entry.blocks.iter().any(|block| matches!(block, Block::Thinking { .. }));
+        Self { spoken: usage.output_tokens - within, reasoning, beside, thoughts }
+    }
+
+    /// The tokens that count again in the next request, which `continues` the turn or has a new prompt; `None`
+    /// if they are not known. `said` is the estimate for the answer.
+    fn counted_again(&self, said: u64, continues: bool, wire: Option<Wire>) -> Option<u64> {
+        if continues {
+            // Over this wire, only thoughts that were shown are sent again.
+            let lost = wire == Some(Wire::Chat) && !self.thoughts && !self.beside;
+            let reasoning = if lost { 0 } else { self.reasoning.unwrap_or_default() };
+            return Some(self.spoken.saturating_add(reasoning));
+        }
+        // A new prompt ends the reasoning. Reasoning that was not counted makes an answer much longer than it looks.
+        let plausible = said.saturating_mul(MOST_OFF).saturating_add(ROUNDING);
+        let known = self.reasoning.is_some() || (!self.thoughts && self.spoken <= plausible);
+        known.then_some(self.spoken)
     }
 }
 
@@ -90,12 +144,75 @@ mod tests {
         for (counted, output, added, next) in RECORDED {
             // Estimate a third too low, as is typical.
             let estimated = counted * 2 / 3;
-            let calibration = Calibration { counted, estimated, answer: Some((output, output / 2)) };
+            let calibration = Calibration { counted, estimated, answer: (output, output / 2), share: 1.0 };
             let estimate = estimated + output / 2 + added;
             let found = calibration.apply(estimate);
             assert!(found.abs_diff(next) * 10 < next, "{found} for {next}");
             // The control: the estimate alone is not accurate.
             assert!(estimate.abs_diff(next) * 10 > next, "{estimate} for {next}");
+        }
+    }
+
+    /// The conversation after an answer of `said` estimated tokens, with more of `added` estimated tokens.
+    fn continued(
+        role: &str,
+        (estimated, said, added): (u64, u64, u64),
+        usage: Usage,
+    ) -> Vec<(EntryId, EntryVersion)> {
+        let text = |tokens: u64| "word".repeat(tokens as usize);
+        let (id, mut answer) = answer(estimated, usage);
+        let json = serde_json::json!([{"type": "text", "text": text(said)}]);
+        answer.blocks = serde_json::from_value(json).expect("blocks");
+        let (other, mut more) = self::said(role, &text(added));
+        if role == "Tool" {
+            let json = serde_json::json!([{"type": "tool_result", "call": "c", "text": text(added)}]);
+            more.blocks = serde_json::from_value(json).expect("blocks");
+        }
+        vec![(id, answer), (other, more)]
+    }
+
+    fn usage(input_tokens: u64, output_tokens: u64, reasoning: u64) -> Usage {
+        let reasoning = Json::new(reasoning.to_string()).expect("a number");
+        let extra = [("reasoning_tokens".to_owned(), reasoning)].into_iter().collect();
+        Usage { input_tokens, output_tokens, extra, ..Usage::default() }
+    }
+
+    #[test]
+    fn a_prompt_and_its_answer_count_as_the_conversation_did() {
+        // Recorded: count and its estimate, answer tokens and their estimate, estimate of the prompt, next count.
+        for (counted, estimated, output, said, added, next) in [
+            (386, 563, 124, 156, 264, 695),
+            (476, 671, 239, 270, 687, 1233),
+            (1233, 1628, 188, 222, 1009, 2091),
+            (476, 671, 201, 228, 1735, 1903),
+            (142, 177, 593, 866, 1124, 1531),
+        ] {
+            let entries = continued("User", (estimated, said, added), usage(counted, output, 0));
+            let calibration = Calibration::of(&entries, "m", Some(Wire::Chat)).expect("counted");
+            let found = calibration.apply(estimated + said + added);
+            assert!(found.abs_diff(next) * 10 < next, "{found} for {next}");
+            // The control: counting only what was counted is not accurate.
+            let unscaled = counted + said + added;
+            assert!(unscaled.abs_diff(next) * 10 > next, "{unscaled} for {next}");
+        }
+    }
+
+    #[test]
+    fn reasoning_counts_again_only_where_it_is_sent_again() {
+        // Recorded: GPT over Chat Completions hides its reasoning, Grok counts it beside the answer, and Gemini
+        // gets its signatures back.
+        for (wire, usage, estimated, said, added, next) in [
+            (Wire::Chat, usage(343, 855, 768), 421, 58, 53, 467),
+            (Wire::Chat, usage(343, 666, 576), 409, 58, 32, 467),
+            (Wire::Chat, usage(436, 68, 148), 182, 11, 2, 670),
+            (Wire::Chat, usage(361, 26, 235), 184, 10, 1, 635),
+            (Wire::Gemini, usage(121, 229, 193), 169, 11, 11, 374),
+            (Wire::Gemini, usage(157, 470, 438), 169, 11, 11, 646),
+        ] {
+            let entries = continued("Tool", (estimated, said, added), usage.clone());
+            let calibration = Calibration::of(&entries, "m", Some(wire)).expect("counted");
+            let found = calibration.apply(estimated + said + added);
+            assert!(found.abs_diff(next) * 10 < next, "{wire:?}: {found} for {next}");
         }
     }
 
@@ -121,22 +238,22 @@ mod tests {
             ..Usage::default()
         };
         let mut entries = vec![said("User", "hello"), answer(1_000, usage.clone())];
-        let calibration = Calibration::of(&entries, "m").expect("counted");
+        let calibration = Calibration::of(&entries, "m", None).expect("counted");
         // The answer's text is one token by the estimate; its thoughts are the rest.
         assert_eq!(calibration.apply(1_000 + 1 + 50), 1_500 + 300 + 50);
         entries.push(said("User", "and now?"));
-        let calibration = Calibration::of(&entries, "m").expect("counted");
+        let calibration = Calibration::of(&entries, "m", None).expect("counted");
         assert_eq!(calibration.apply(1_000 + 1 + 2), 1_500 + 3);
         // Half of it was deleted since.
         assert_eq!(calibration.apply(500), 1_000);
-        assert_eq!(Calibration::of(&entries, "other"), None);
-        assert_eq!(Calibration::of(&entries[..1], "m"), None);
+        assert_eq!(Calibration::of(&entries, "other", None), None);
+        assert_eq!(Calibration::of(&entries[..1], "m", None), None);
         // A provider without counts, and one with implausible counts.
-        assert_eq!(Calibration::of(&[answer(9, Usage::default())], "m"), None);
+        assert_eq!(Calibration::of(&[answer(9, Usage::default())], "m", None), None);
         let absurd = Usage { input_tokens: 1_000_000_000, ..usage.clone() };
-        assert_eq!(Calibration::of(&[answer(9, absurd)], "m"), None);
+        assert_eq!(Calibration::of(&[answer(9, absurd)], "m", None), None);
         // Other counts apply, but never by more than a factor.
-        let calibration = Calibration::of(&[answer(1_000, usage)], "m").expect("counted");
+        let calibration = Calibration::of(&[answer(1_000, usage)], "m", None).expect("counted");
         assert_eq!((calibration.apply(1), calibration.apply(100_000)), (4, 100_799));
     }
 }

@@ -102,7 +102,7 @@ impl Request {
         };
         let message_size = |message| message_tokens(message, &picture_size);
         let estimate = around + conversation.messages.iter().map(message_size).sum::<u64>();
-        let calibration = Calibration::of(&entries, runtime.backend.model());
+        let calibration = Calibration::of(&entries, runtime.backend.model(), wire);
         let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
         // Without a count of the provider, the size also covers encrypted thoughts, which have no text.
         let needed = if calibration.is_some() { tokens } else { around.saturating_add(size) };

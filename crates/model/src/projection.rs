@@ -96,7 +96,8 @@ pub enum Part {
         /// Provider data to send back with it.
         seal: Option<Seal>,
     },
-    /// A thought, always followed by something from the same entry. Assistant only.
+    /// A thought, always followed by something from the same entry, except over the Chat wire, where thoughts are
+    /// a field of the message. Assistant only.
     Thinking {
         /// The thought; may be empty if only its seal is known.
         text: String,
@@ -107,6 +108,8 @@ pub enum Part {
     Call {
         /// The id of the call, unique in the conversation.
         call: String,
+        /// The id as the model wrote it, if only its spelling differs.
+        given: Option<String>,
         /// The tool.
         name: String,
         /// The input of the tool: always an object.

@@ -211,7 +211,10 @@ fn openai(wire: Wire, name: &str) -> Dialect {
 }
 
 fn openai_words(name: &str) -> EffortWords {
+    // These always reason.
+    let always = name.contains("-astra") || name.starts_with("gpt-6.1-sol");
     let (off, max) = match generation(name, "gpt-") {
+        Some(version) if version >= (5, 6) && always => ("low", "max"),
         Some(version) if version >= (5, 6) => ("none", "max"),
         Some(version) if version >= (5, 2) => ("none", "xhigh"),
         Some((5, 1)) => ("none", "high"),
@@ -266,6 +269,21 @@ mod tests {
         check("deepseek", "deepseek-v4-pro", true, ThinkingField::Switch);
         check("openrouter", "anthropic/claude-opus-5.5", true, ThinkingField::Reasoning);
         check("vllm", "llama3", true, ThinkingField::None);
+    }
+
+    #[test]
+    fn the_lowest_effort_is_one_that_the_model_knows() {
+        for (model, off) in [
+            ("gpt-6.1-sol", "low"),
+            ("gpt-6-astra", "low"),
+            ("gpt-6.1-terra", "none"),
+            ("gpt-6-sol", "none"),
+            ("gpt-5.1", "none"),
+            ("gpt-5", "minimal"),
+            ("o3", "low"),
+        ] {
+            assert_eq!(dialect("openai", Wire::Responses, model).effort_words.off, off, "{model}");
+        }
     }
 
     #[test]

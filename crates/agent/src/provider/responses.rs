@@ -27,6 +27,8 @@ use super::{Stop, Wire};
 pub(super) struct Responses {
     /// The provider's index of an item, and its blocks.
     items: BTreeMap<u64, OutputItem>,
+    /// The item that began last.
+    newest: Option<u64>,
     refused: bool,
 }
 
@@ -164,9 +166,9 @@ impl Responses {
         item: Option<&RawValue>,
         assembly: &mut Assembly,
     ) -> Result<(), DecodeError> {
-        let (Some(index), Some(raw)) = (index, item) else {
-            return Err(DecodeError::protocol("an item without index or content"));
-        };
+        let raw = item.ok_or_else(|| DecodeError::protocol("an item without content"))?;
+        let next = || self.newest.map_or(0, |newest| newest.saturating_add(1));
+        let index = index.unwrap_or_else(next);
         if self.items.contains_key(&index) {
             return Err(DecodeError::protocol(format!("item {index} begins twice")));
         }
@@ -181,6 +183,7 @@ impl Responses {
             other => assembly.unknown(other, Vec::new())?,
         };
         self.items.insert(index, OutputItem { block, part: None, done: false });
+        self.newest = Some(index);
         Ok(())
     }
 
@@ -207,7 +210,11 @@ impl Responses {
         item: Option<&RawValue>,
         assembly: &mut Assembly,
     ) -> Result<(), DecodeError> {
-        if index.is_some_and(|index| !self.items.contains_key(&index)) {
+        let is_known = match index {
+            Some(index) => self.items.contains_key(&index),
+            None => self.newest.is_some_and(|newest| !self.items[&newest].done),
+        };
+        if !is_known {
             self.added(index, item, assembly)?;
         }
         let raw = item.ok_or_else(|| DecodeError::protocol("an item ends without its content"))?;
@@ -255,7 +262,8 @@ impl Responses {
     }
 
     fn place(&mut self, index: Option<u64>) -> Result<&mut OutputItem, DecodeError> {
-        let place = index.and_then(|index| self.items.get_mut(&index));
+        // Some servers leave out the index of the item that they are writing.
+        let place = index.or(self.newest).and_then(|index| self.items.get_mut(&index));
         place.ok_or_else(|| DecodeError::protocol("a piece of an item that has not begun"))
     }
 }

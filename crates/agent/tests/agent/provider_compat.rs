@@ -261,3 +261,30 @@ fn a_stop_has_the_providers_reason() {
         Some("SAFETY"),
     );
 }
+
+#[test]
+fn items_of_responses_may_come_without_their_index() {
+    let item = |id: &str, text: &str| json!({"type": "message", "id": id, "content": [{"type": "output_text", "text": text}]});
+    let added =
+        |id: &str| json!({"type": "response.output_item.added", "item": {"type": "message", "id": id}});
+    let done = |item: Value| json!({"type": "response.output_item.done", "item": item});
+    let more = |text: &str| json!({"type": "response.output_text.delta", "delta": text});
+    check(
+        Wire::Responses,
+        &[
+            added("a"),
+            more("on"),
+            more("e"),
+            done(item("a", "one")),
+            // Not streamed.
+            done(item("b", "two")),
+            added("c"),
+            more("three"),
+            done(item("c", "three")),
+            json!({"type": "response.completed", "response": {}}),
+        ],
+        json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}, {"type": "text", "text": "three"}]),
+        Stop::EndTurn,
+        None,
+    );
+}

@@ -103,3 +103,59 @@ fn what_a_provider_sealed_goes_back_to_it() {
         &[r#""reasoning_content":"hm so""#, "call-1"],
     );
 }
+
+#[test]
+fn details_that_arrive_after_a_call_go_back_with_it() {
+    // Recorded from Gemini behind a gateway: its signature follows the call that it belongs to.
+    let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call-1","function":{"name":"read","arguments":"{}"}}]}}]}"#;
+    let text = r#"{"choices":[{"delta":{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm","index":0}]}}]}"#;
+    let sealed = r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.encrypted","data":"SEAL","index":0}]}}]}"#;
+    let end = r#"{"choices":[{"finish_reason":"tool_calls"}]}"#;
+    let check = |datas: &[&str], expected: &str| {
+        let body = next_request(Wire::Chat, &decode(Wire::Chat, datas));
+        let message = &body["messages"][1];
+        assert_eq!(message["reasoning_details"].to_string(), expected, "{body}");
+        assert_eq!(message.get("reasoning_content"), None, "{body}");
+    };
+    let (plain, seal) = (
+        r#"{"type":"reasoning.text","text":"hm","index":0}"#,
+        r#"{"type":"reasoning.encrypted","data":"SEAL","index":0}"#,
+    );
+    check(&[call, sealed, end], &format!("[{seal}]"));
+    check(&[text, call, sealed, end], &format!("[{plain},{seal}]"));
+}
+
+#[test]
+fn the_id_of_a_call_goes_back_as_its_model_wrote_it() {
+    let stream = |id: &str| {
+        [
+            format!(
+                r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"id":"{id}","function":{{"name":"read","arguments":"{{}}"}}}}]}}}}]}}"#
+            ),
+            r#"{"choices":[{"finish_reason":"tool_calls"}]}"#.to_owned(),
+        ]
+    };
+    let check = |id: &str, expected: &str| {
+        let datas = stream(id);
+        let datas = datas.each_ref().map(String::as_str);
+        let body = next_request(Wire::Chat, &decode(Wire::Chat, &datas));
+        assert_eq!(body["messages"][1]["tool_calls"][0]["id"], expected);
+        assert_eq!(body["messages"][2]["tool_call_id"], expected);
+    };
+    // Kimi numbers its calls in their ids, and reads the numbers.
+    check("functions.read:0", "functions.read:0");
+    check("call_1", "call_1");
+    check("two words", "two_words");
+}
+
+#[test]
+fn an_answer_of_responses_goes_back_as_a_complete_item() {
+    let datas = [
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"msg_a","role":"assistant","content":[{"type":"output_text","text":"yes"}]}}"#,
+        r#"{"type":"response.completed","response":{}}"#,
+    ];
+    let body = next_request(Wire::Responses, &decode(Wire::Responses, &datas));
+    let item = &body["input"][1];
+    assert_eq!((&item["id"], &item["status"]), (&"msg_1".into(), &"completed".into()));
+    assert!(item["content"][0]["annotations"].is_array(), "{item}");
+}

@@ -80,7 +80,8 @@ fn think(body: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// Replacements for call ids that the provider does not accept.
+/// The ids of calls that are not sent by their names: those that the model itself wrote differently, and
+/// replacements of those that the provider does not accept.
 struct CallIds<'a>(HashMap<&'a str, String>);
 
 impl<'a> CallIds<'a> {
@@ -99,6 +100,11 @@ impl<'a> CallIds<'a> {
         let length = if nine { Self::MISTRAL } else { Self::MOST };
         let parts = said.messages.iter().flat_map(|message| &message.parts);
         let replaced = parts.filter_map(|part| match part {
+            Part::Call { call, given: Some(given), model, .. }
+                if model.as_deref() == Some(ask.model) && is_plain(given) =>
+            {
+                Some((call.as_str(), given.clone()))
+            }
             Part::Call { call, model, .. } if !fits(call, model.as_deref()) => {
                 Some((call.as_str(), blake3::hash(call.as_bytes()).to_hex()[..length].to_owned()))
             }
@@ -175,7 +181,7 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, ids: &CallIds<'_>) -> Value {
         message["tool_calls"] = calls.into();
     }
     if ask.dialect.return_reasoning && ask.thoughts == Thoughts::Accepted {
-        reasoned.write(&mut message);
+        reasoned.write(&mut message, ask);
     }
     message
 }
@@ -189,38 +195,56 @@ fn fitting<'a>(seal: Option<&'a Seal>, ask: &Ask<'_>) -> Option<&'a Seal> {
 struct Reasoned<'a> {
     texts: Vec<&'a str>,
     reasoning: Vec<&'a str>,
-    details: Vec<Value>,
+    /// Texts and details of thoughts that have details.
+    detailed: Vec<(&'a str, Vec<Value>)>,
 }
 
 impl<'a> Reasoned<'a> {
     fn add(&mut self, text: &'a str, seal: Option<&Seal>, ask: &Ask<'_>) {
         let Some(Seal { token: Token::Reasoned { field, details }, .. }) = seal else { return };
         let details = details.as_ref().and_then(Value::as_array);
-        // Only OpenRouter reads details that contain nothing but text; servers of open models read the text.
-        let plain = details.is_some_and(|details| !details.iter().any(is_sealed))
-            && ask.dialect.thinking != ThinkingField::Reasoning;
         match details {
-            _ if (plain || field == "reasoning_content") && !text.trim().is_empty() => self.texts.push(text),
-            Some(details) => self.details.extend(details.iter().cloned()),
-            None if field == "reasoning" && ask.dialect.reads_reasoning && !text.trim().is_empty() => {
-                self.reasoning.push(text);
+            Some(details) if field == "reasoning_content" && !text.trim().is_empty() => {
+                self.texts.push(text);
+                if details.iter().any(is_sealed) {
+                    self.detailed.push(("", details.clone()));
+                }
             }
+            Some(details) => self.detailed.push((text, details.clone())),
+            _ if text.trim().is_empty() => {}
+            None if field == "reasoning_content" => self.texts.push(text),
+            None if field == "reasoning" && ask.dialect.reads_reasoning => self.reasoning.push(text),
             // Other servers that send only `reasoning` do not read it.
             None => {}
         }
     }
 
-    fn write(self, message: &mut Value) {
+    fn write(mut self, message: &mut Value, ask: &Ask<'_>) {
+        // Only OpenRouter reads details that contain nothing but text; servers of open models read the text.
+        let is_read = ask.dialect.thinking == ThinkingField::Reasoning
+            || self.detailed.iter().flat_map(|(_, details)| details).any(is_sealed);
+        let mut details = Vec::new();
+        for (text, more) in self.detailed {
+            match text.trim().is_empty() {
+                false if !is_read => self.texts.push(text),
+                _ => details.extend(more),
+            }
+        }
         if !self.texts.is_empty() {
             message["reasoning_content"] = self.texts.join("\n\n").into();
         }
         if !self.reasoning.is_empty() {
             message["reasoning"] = self.reasoning.join("\n\n").into();
         }
-        if !self.details.is_empty() {
-            message["reasoning_details"] = self.details.into();
+        if !details.is_empty() {
+            message["reasoning_details"] = details.into();
         }
     }
+}
+
+/// Whether an id can be part of any request: visible characters, as many as providers accept.
+fn is_plain(id: &str) -> bool {
+    (1..=CallIds::MOST).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Whether a detail has content that only its provider can read.

@@ -102,8 +102,10 @@ impl Builder {
                     round.call == *call && round.name == *name && input.as_str().starts_with('{');
                 let (call, name) = (round.call.clone(), round.name.clone());
                 let seal = Seal::of_part(entry, block);
+                let given = (call != round.given && CallNames::is_spelling(&call, &round.given))
+                    .then(|| round.given.clone());
                 let model = entry.model.clone();
-                self.say(id, Part::Call { call, name, input: object(input), model, seal });
+                self.say(id, Part::Call { call, given, name, input: object(input), model, seal });
                 self.round.push(round);
             }
             Block::ToolResult { call, text, failed, .. } => {
@@ -182,8 +184,16 @@ impl Builder {
         let text = if let Block::Thinking { text, .. } = block { text.clone() } else { String::new() };
         match Seal::of_thought(entry, block).filter(|_| begins) {
             Some(seal) => {
+                let wire = seal.wire;
                 let prefix = seal.prefix.filter(|_| self.faithful);
-                self.thoughts.push(Part::Thinking { text, seal: Seal { prefix, ..seal } });
+                let thought = Part::Thinking { text, seal: Seal { prefix, ..seal } };
+                // Over this wire, the signature of a call may follow the call.
+                let follows = self.assistant_entries.last() == Some(&id) && !self.answering;
+                if wire == Wire::Chat && follows {
+                    self.assistant.push(thought);
+                } else {
+                    self.thoughts.push(thought);
+                }
             }
             None => self.faithful = false,
         }

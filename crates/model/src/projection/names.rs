@@ -23,6 +23,11 @@ pub(super) struct CallNames {
 }
 
 impl CallNames {
+    /// Whether the id given to a call is only another spelling of its name, not an id that was taken.
+    pub(super) fn is_spelling(name: &str, call: &str) -> bool {
+        name == spelled("", call, CALL_CHARS)
+    }
+
     /// A unique id based on the given one.
     pub(super) fn name(&mut self, call: &str) -> String {
         let plain = spelled(if call.is_empty() { "call" } else { "" }, call, CALL_CHARS);

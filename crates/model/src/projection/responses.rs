@@ -106,14 +106,20 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
         match part {
             Part::Text { text, seal } => {
                 reason(seal.as_ref(), ask, reasoned, &mut waiting);
-                let content = json!([{"type": "output_text", "text": text}]);
-                let mut message = json!({"type": "message", "role": "assistant", "content": content});
+                input.append(&mut waiting);
+                // The API's type requires all fields. The provider stores no items, so their ids need only differ.
+                let mut message = json!({
+                    "type": "message",
+                    "id": format!("msg_{}", input.len()),
+                    "status": "completed",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],
+                });
                 if let Some(Seal { token: Token::Phase(phase), .. }) =
                     seal.as_ref().filter(|seal| seal.fits(Wire::Responses, ask.model))
                 {
                     message["phase"] = phase.as_str().into();
                 }
-                input.append(&mut waiting);
                 input.push(message);
             }
             Part::Thinking { seal, .. } => reason(Some(seal), ask, reasoned, &mut waiting),

@@ -97,6 +97,14 @@ impl Report {
     }
 
     /// The name of a call or a tool.
+    /// The id of a call where any visible characters are accepted.
+    fn call_id<'v>(&mut self, at: &str, value: Option<&'v Value>, most: usize) -> &'v str {
+        let id = value.and_then(Value::as_str).unwrap_or_default();
+        let good = (1..=most).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+        self.must(good, at, "must be an id of visible characters");
+        id
+    }
+
     fn name<'v>(&mut self, at: &str, value: Option<&'v Value>, most: usize) -> &'v str {
         let name = value.and_then(Value::as_str).unwrap_or_default();
         let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -169,6 +169,10 @@ impl Sampler {
             results.reverse();
         }
         blocks.extend(calls);
+        // A gateway may send the signature of a call after the call.
+        if wire == Wire::Chat && self.dice.once_in(4) {
+            blocks.push(self.thought(wire, model));
+        }
         match self.dice.below(4) {
             0 => {
                 blocks.extend(results);
@@ -207,15 +211,17 @@ impl Sampler {
             Wire::Anthropic if self.dice.once_in(4) => extra.push(("redacted", Json::string(&seal))),
             Wire::Anthropic => signature = Some(seal),
             Wire::Responses => extra.push(("reasoning", reasoning(&seal))),
+            Wire::Chat if self.dice.once_in(3) => extra.push(("reasoning_details", details(&seal))),
             Wire::Chat | Wire::Gemini => {}
         }
         Block::Thinking { text: (*self.dice.pick(TEXTS)).to_owned(), signature, extra: fields(extra) }
     }
 
     fn call(&mut self, wire: Wire, model: &str) -> Block {
-        let call = match self.dice.below(4) {
+        let call = match self.dice.below(5) {
             0 => (*self.dice.pick(CALLS)).to_owned(),
             1 => format!("call-{}-{}", self.dice.roll(), "long".repeat(12)),
+            2 => format!("functions.read:{}", self.dice.below(9)),
             _ => format!("call_{}", self.dice.roll()),
         };
         let input = match self.dice.below(12) {
@@ -317,6 +323,12 @@ fn version(role: &str, blocks: Vec<Block>, model: Option<&str>) -> EntryVersion 
 
 fn fields(fields: Vec<(&str, Json)>) -> Fields {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// An encrypted item of `reasoning_details`.
+fn details(seal: &str) -> Json {
+    let item = format!(r#"[{{"type":"reasoning.encrypted","data":"{seal}","index":0}}]"#);
+    Json::new(item).expect("valid JSON")
 }
 
 fn reasoning(seal: &str) -> Json {

@@ -1,7 +1,13 @@
 //! Known models: their limits in tokens, how they think, and the published prices of their providers for
 //! standard service, in dollars per million tokens. As of November 2026.
 //!
-//! One row per model, the newest first within each provider.
+//! One row per model, the newest first within each provider. A model whose limits are not published is left out: it
+//! gets safe defaults and a notice.
+//!
+//! Sources: the model pages of `platform.claude.com`, `developers.openai.com`, `ai.google.dev` and
+//! `api-docs.deepseek.com`; for the newest models of `OpenAI`, whose own pages could not be read, the model lists of
+//! Vercel, Venice and `LiteLLM`, where they agree. Of `claude-fable-5-2` and `claude-mythos-5-1` only the names are
+//! published (in Anthropic's library).
 
 use super::{Long, Rates, Row};
 
@@ -23,7 +29,6 @@ const GOOGLE: &[&str] = &["gemini"];
 #[rustfmt::skip]
 pub(super) const TABLE: &[Row] = &[
     Row::new("claude-fable-5-1", 1_000_000, 128_000).price(ANTHROPIC, Rates(10.0, 50.0, 0.25, 12.5), Long::Same).always().bound(),
-    Row::new("claude-mythos-5-1", 1_000_000, 128_000).price(ANTHROPIC, Rates(10.0, 50.0, 0.25, 12.5), Long::Same).always().bound(),
     Row::new("claude-fable-5", 1_000_000, 128_000).price(ANTHROPIC, Rates(10.0, 50.0, 1.0, 12.5), Long::Same).always(),
     Row::new("claude-mythos-5", 1_000_000, 128_000).price(ANTHROPIC, Rates(10.0, 50.0, 1.0, 12.5), Long::Same).always(),
     Row::new("claude-opus-5-5", 1_000_000, 128_000).price(ANTHROPIC, Rates(4.0, 20.0, 0.2, 5.0), Long::Same).always().bound(),
@@ -42,7 +47,6 @@ pub(super) const TABLE: &[Row] = &[
     Row::new("claude-haiku-5-5", 1_000_000, 128_000).price(ANTHROPIC, Rates(0.1, 0.5, 0.01, 0.125), Long::Above(100_000, Some(Rates(0.5, 2.5, 0.05, 0.625)))).bound(),
     Row::new("claude-haiku-4-5", 200_000, 64_000).price(ANTHROPIC, Rates(1.0, 5.0, 0.1, 1.25), Long::Same),
     Row::new("claude-3-5-haiku", 200_000, 8_192).price(ANTHROPIC, Rates(0.8, 4.0, 0.08, 1.0), Long::Same),
-    Row::new("claude-fable-5-2", 1_000_000, 128_000).always().bound(),
     Row::new("claude-3-7-sonnet", 200_000, 64_000),
     Row::new("claude-3-5-sonnet", 200_000, 8_192),
     Row::new("claude-3-opus", 200_000, 4_096),
@@ -63,7 +67,8 @@ pub(super) const TABLE: &[Row] = &[
     Row::new("gpt-4.1-nano", 1_047_576, 32_768).price(OPENAI, Rates(0.1, 0.4, 0.025, 0.1), Long::Same),
     Row::new("gpt-4o", 128_000, 16_384).price(OPENAI, Rates(2.5, 10.0, 1.25, 2.5), Long::Same),
     Row::new("gpt-4o-mini", 128_000, 16_384).price(OPENAI, Rates(0.15, 0.6, 0.075, 0.15), Long::Same),
-    Row::new("gpt-6-astra", LARGE, 128_000),
+    Row::new("gpt-6-astra", LARGE, 128_000).price(OPENAI, Rates(10.0, 50.0, NOT_KNOWN, NOT_KNOWN), UNKNOWN),
+    Row::new("gpt-6.2-astra", LARGE, 128_000),
     Row::new("gpt-5.6", LARGE, 128_000),
     Row::new("gpt-5.6-sol", LARGE, 128_000),
     Row::new("gpt-5.6-terra", LARGE, 128_000),

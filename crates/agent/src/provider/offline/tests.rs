@@ -40,6 +40,7 @@ fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
                     let value = serde_json::from_str(input.as_str()).expect("JSON");
                     parts.push(Part::Call {
                         call: call.clone(),
+                        given: None,
                         name: name.clone(),
                         input: value,
                         model: None,

@@ -107,7 +107,7 @@ fn check_messages(messages: &[Value], tools: bool, report: &mut Report) {
                 let Some(fields) = report.fields(&at, message, &["role", "tool_call_id", "content"]) else {
                     continue;
                 };
-                let id = report.name(&at, fields.get("tool_call_id"), 40);
+                let id = report.call_id(&at, fields.get("tool_call_id"), 40);
                 let place = open.iter().position(|call| *call == id);
                 report.must(place.is_some(), &at, "answers no call of the message before");
                 place.map(|place| open.remove(place));
@@ -176,7 +176,7 @@ fn assistant<'v>(
         report.exactly(at, call.get("type"), &json!("function"));
         let extra = call.get("extra_content").is_none_or(Value::is_object);
         report.must(extra, at, "extra content is an object");
-        let id = report.name(at, call.get("id"), 40);
+        let id = report.call_id(at, call.get("id"), 40);
         report.must(ids.insert(id), at, "the id must be unique");
         open.push(id);
         let function = call.get("function").unwrap_or(&Value::Null);

@@ -87,8 +87,11 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
         report.must(open.is_empty() || may_follow, &at, "outputs must follow their calls directly");
         reasoned = false;
         match kind {
-            ("message", "user") => message(&at, item, &["input_text", "input_image", "input_file"], report),
-            ("message", "assistant") => message(&at, item, &["output_text"], report),
+            ("message", "user") => message(&at, item, report),
+            ("message", "assistant") => {
+                let id = answer(&at, item, report);
+                report.must(item_ids.insert(id), &at, "the id must be unique");
+            }
             ("function_call", _) => {
                 report.must(tools, &at, "calls need declared tools");
                 let known = ["type", "call_id", "name", "arguments"];
@@ -130,14 +133,36 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
     report.must(ends_well, "input", "must not end with the assistant");
 }
 
-fn message(at: &str, item: &Value, kinds: &[&str], report: &mut Report) {
-    let Some(fields) = report.fields(at, item, &["type", "role", "content", "phase"]) else { return };
+/// A message of the assistant is an item as the API itself returns it, with all fields that its type requires.
+/// Returns its id.
+fn answer<'v>(at: &str, item: &'v Value, report: &mut Report) -> &'v str {
+    let known = ["type", "id", "status", "role", "content", "phase"];
+    let Some(fields) = report.fields(at, item, &known) else { return "" };
+    let id = report.name(at, fields.get("id"), 64);
+    report.must(id.starts_with("msg_"), at, "the id must be one of a message");
+    report.exactly(at, fields.get("status"), &json!("completed"));
     if let Some(phase) = fields.get("phase") {
-        report.must(item["role"] == "assistant", at, "only the assistant's messages have a phase");
         report.text(at, Some(phase));
     }
     for part in report.list(at, fields.get("content")) {
-        report.one_of(at, part.get("type"), kinds);
+        let Some(fields) = report.fields(at, part, &["type", "text", "annotations", "logprobs"]) else {
+            continue;
+        };
+        report.exactly(at, fields.get("type"), &json!("output_text"));
+        report.text(at, fields.get("text"));
+        report.must(
+            part["annotations"].is_array() && part["logprobs"].is_array(),
+            at,
+            "two lists are required",
+        );
+    }
+    id
+}
+
+fn message(at: &str, item: &Value, report: &mut Report) {
+    let Some(fields) = report.fields(at, item, &["type", "role", "content"]) else { return };
+    for part in report.list(at, fields.get("content")) {
+        report.one_of(at, part.get("type"), &["input_text", "input_image", "input_file"]);
         if part["type"] == "input_image" {
             let fields = report.fields(at, part, &["type", "image_url", "detail"]);
             report.data_url(at, fields.and_then(|fields| fields.get("image_url")));

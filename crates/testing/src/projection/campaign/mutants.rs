@@ -39,6 +39,12 @@ const WAYS: &[(&str, Way)] = &[
     ("misname a called tool", |body, dice| {
         on(body, is_call, dice, |call| set_named(call, "name", &json!("no good name")))
     }),
+    ("an answer without its id", |body, dice| {
+        let is_answer = |node: &Value| node["type"] == "message" && node["role"] == "assistant";
+        on(body, is_answer, dice, |node| {
+            node.as_object_mut().is_some_and(|fields| fields.remove("id").is_some())
+        })
+    }),
     ("garble an input", |body, dice| on(body, is_call, dice, garble)),
     ("empty a text", |body, dice| on(body, has_text, dice, |node| set_text(node, ""))),
     ("blank a text", |body, dice| on(body, has_text, dice, |node| set_text(node, " \n"))),
